@@ -1,0 +1,17 @@
+"""The one door, as seen from above: `response = await ask(role, request)`."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from evalwright.core.requests import Request
+from evalwright.core.responses import Response
+
+
+class Ask(Protocol):
+    """Asks the model that plays `role` ("target" is the model under test; "judge" and others are named by the run).
+
+    Raises `RequestFailed` once the request has failed for good, so a failure cannot be mistaken for an answer.
+    """
+
+    async def __call__(self, role: str, request: Request) -> Response: ...

@@ -1,0 +1,245 @@
+"""Everything that can go wrong, as one tree.
+
+    EvalwrightError
+    ├── UsageError                 the person can mend it; exit code 2
+    │   ├── ConfigurationError     a flag, a setting, a key that is missing
+    │   ├── UnknownName            a name that nothing carries; says the closest ones
+    │   ├── MissingExtra           an optional library is not installed; says the install command
+    │   ├── TaskError              a task file; says file and line
+    │   ├── DatasetError           a row or file of data; says file and row
+    │   └── AbilityError           the model cannot do what the task asks
+    ├── RequestError               one request failed; becomes a Failure in the record
+    │   ├── RateLimited            429 and its kin                        asking again may help
+    │   ├── Overloaded             500, 502, 503, 504, 529                asking again may help
+    │   ├── ConnectionFailed       refused, reset, name not found         asking again may help
+    │   ├── TimedOut               no answer within the time allowed      asking again may help
+    │   ├── BadReply               an answer that is not what the interface documents  may help
+    │   ├── EmptyReply             an answer without content              asking again may help
+    │   ├── AuthenticationFailed   401, 403: the key                      does not help
+    │   ├── Rejected               400, 404, 413, 422: the request        does not help
+    │   ├── ModelError             a local model raised                   does not help
+    │   └── Cancelled              the run stopped before it was answered
+    ├── ScoringError               a scorer raised or could not decide
+    ├── StoreError                 the store's file: locked, full, damaged, too new
+    └── RunError                   a run folder that cannot be read or written
+
+Who failed is `party`; whether asking again may help is `retryable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, ClassVar, Literal
+
+Party = Literal[
+    "provider", "model", "task", "dataset", "scorer", "judge", "sandbox", "configuration", "store"
+]
+
+
+class EvalwrightError(Exception):
+    """Base of all our errors. `str(error)` is a sentence for a person: what happened, why, what to do."""
+
+    party: Party = "configuration"
+
+
+class UsageError(EvalwrightError):
+    """The person can mend it: bad arguments, files, names. The command line exits with 2."""
+
+
+class ConfigurationError(UsageError):
+    """A setting that cannot be used."""
+
+
+class UnknownName(UsageError):
+    """A name that nothing carries. The message ends with the closest known names."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
+        self.name = name
+        self.suggestions = closest(name, known)
+        message = f"Unknown {kind} '{name}'."
+        if self.suggestions:
+            message += f" Did you mean {_or_list(self.suggestions)}?"
+        super().__init__(f"{message} {hint}".rstrip())
+
+
+class MissingExtra(UsageError):
+    """An optional library is not installed."""
+
+    def __init__(self, what: str, extra: str, library: str) -> None:
+        super().__init__(
+            f"{what} needs the library '{library}', which is not installed. "
+            f"Install it with: pip install 'evalwright[{extra}]'"
+        )
+
+
+class TaskError(UsageError):
+    """A task definition that cannot be used; the message names file and line where there are any."""
+
+    party: Party = "task"
+
+
+class DatasetError(UsageError):
+    """Data that cannot be read; the message names file and row."""
+
+    party: Party = "dataset"
+
+
+class AbilityError(UsageError):
+    """The model cannot do what the task asks."""
+
+    party: Party = "model"
+
+
+class StoreError(EvalwrightError):
+    """The store's file cannot be used."""
+
+    party: Party = "store"
+
+
+class RunError(UsageError):
+    """A run folder that cannot be read or written."""
+
+
+class ScoringError(EvalwrightError):
+    """A scorer raised, or could not decide."""
+
+    party: Party = "scorer"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request, answer or score that failed, as data. Never scored, never stored as an answer.
+
+    kind: the error's class in words, e.g. "rate limited". party: who failed. retryable: whether asking again
+    may help. status: the HTTP status where there was one. attempts: how often it was tried.
+    """
+
+    kind: str
+    party: Party
+    message: str
+    retryable: bool = False
+    status: int | None = None
+    attempts: int = 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class RequestError(EvalwrightError):
+    """One request failed. `retry_after` is in seconds, where the server named a time."""
+
+    party: Party = "provider"
+    kind: ClassVar[str] = "request failed"
+    retryable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        rate_limits: Any = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+        self.rate_limits = rate_limits
+
+    def as_failure(self, attempts: int = 1) -> Failure:
+        """The error as a record."""
+        return Failure(self.kind, self.party, str(self), self.retryable, self.status, attempts)
+
+
+class RateLimited(RequestError):
+    """The provider asks us to slow down."""
+
+    kind = "rate limited"
+    retryable = True
+
+
+class Overloaded(RequestError):
+    """The provider failed on its side."""
+
+    kind = "server error"
+    retryable = True
+
+
+class ConnectionFailed(RequestError):
+    """No connection, or it broke before the answer was whole."""
+
+    kind = "connection failed"
+    retryable = True
+
+
+class TimedOut(RequestError):
+    """No answer within the time allowed."""
+
+    kind = "timed out"
+    retryable = True
+
+
+class BadReply(RequestError):
+    """The answer is not what the interface documents: broken JSON, wrong content type, missing fields."""
+
+    kind = "bad reply"
+    retryable = True
+
+
+class EmptyReply(RequestError):
+    """The answer has no content and no reason for having none."""
+
+    kind = "empty reply"
+    retryable = True
+
+
+class AuthenticationFailed(RequestError):
+    """The key is missing, wrong, or not allowed to use this model."""
+
+    kind = "authentication failed"
+
+
+class Rejected(RequestError):
+    """The provider says the request itself is wrong."""
+
+    kind = "request rejected"
+
+
+class ModelError(RequestError):
+    """A local model raised an error."""
+
+    kind = "model error"
+    party: Party = "model"
+
+
+class Cancelled(RequestError):
+    """The run stopped before this was answered."""
+
+    kind = "cancelled"
+    party: Party = "configuration"
+    retryable = True
+
+
+class RequestFailed(EvalwrightError):
+    """What `ask` raises once a request has failed for good; carries the Failure."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+        self.party = failure.party
+
+
+def closest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """Up to `most` known names that look like `name`, best first."""
+    table = {candidate.lower(): candidate for candidate in known}
+    found = get_close_matches(name.lower(), list(table), n=most, cutoff=0.6)
+    if not found:
+        found = sorted(key for key in table if len(name) > 2 and name.lower() in key)[:most]
+    return [table[key] for key in found]
+
+
+def _or_list(names: list[str]) -> str:
+    quoted = [f"'{name}'" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"

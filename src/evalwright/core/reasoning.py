@@ -1,0 +1,61 @@
+"""Separates a model's reasoning from its answer: once, here, and for every model.
+
+Known forms: `<think>...</think>` (and its spellings), a lone `</think>` whose opening tag was in the prompt, an opening
+tag that was never closed (the answer is then empty), Harmony channels (`<|channel|>analysis<|message|>...`), and a
+reasoning field that the provider keeps apart.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from evalwright.core.responses import Response
+
+_TAGS = "think|thinking|thought|reasoning|reflection"
+_CLOSED = re.compile(rf"<({_TAGS})>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
+_OPEN = re.compile(rf"<({_TAGS})>", re.IGNORECASE)
+_LONE_CLOSE = re.compile(rf"</({_TAGS})>", re.IGNORECASE)
+_CHANNEL = re.compile(
+    r"(?:<\|start\|>assistant)?<\|channel\|>(\w+)[^<]*<\|message\|>(.*?)(?=<\|end\|>|<\|return\|>|<\|start\|>|<\|channel\|>|$)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Separated:
+    """`answer` without reasoning; `unclosed` where the reasoning never ended, so there is no answer."""
+
+    answer: str
+    reasoning: str
+    unclosed: bool = False
+
+
+def separate_reasoning(response: Response) -> Separated:
+    """Split a response's text into reasoning and answer. Text without any known form comes back as it is."""
+    text, field = response.text, response.reasoning
+    if "<" not in text:
+        return Separated(text, field)
+    if "<|channel|>" in text:
+        channels = _CHANNEL.findall(text)
+        final = "".join(body for name, body in channels if name == "final")
+        other = [body.strip() for name, body in channels if name != "final"]
+        return Separated(final.strip(), _join(field, *other), unclosed=not final)
+    parts = [match.group(2).strip() for match in _CLOSED.finditer(text)]
+    rest = _CLOSED.sub("", text)
+    # The prompt may have opened the tag, so everything up to the last lone closing tag is reasoning.
+    closings = list(_LONE_CLOSE.finditer(rest))
+    if closings:
+        parts.append(rest[: closings[-1].start()].strip())
+        rest = rest[closings[-1].end() :]
+    opening = _OPEN.search(rest)
+    if opening:
+        parts.append(rest[opening.end() :].strip())
+        return Separated(rest[: opening.start()].strip(), _join(field, *parts), unclosed=True)
+    if not parts:
+        return Separated(text, field)
+    return Separated(rest.strip(), _join(field, *parts))
+
+
+def _join(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,92 @@
+"""What came back from a model, raw and whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that one request used. `reasoning_tokens` and `cached_tokens` are parts of output and input."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            self.cached_tokens + other.cached_tokens,
+        )
+
+    def as_dict(self) -> dict[str, int]:
+        """A plain mapping for JSON, zero parts left out."""
+        return {name: value for name in self.__slots__ if (value := getattr(self, name))}
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """What a reply's headers say about the provider's limits. None where it says nothing; resets in seconds."""
+
+    limit_requests: int | None = None
+    remaining_requests: int | None = None
+    reset_requests: float | None = None
+    limit_tokens: int | None = None
+    remaining_tokens: int | None = None
+    reset_tokens: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One answer of one model.
+
+    text: exactly as it came, reasoning tags included. reasoning: a reasoning field that the provider keeps apart.
+    finish_reason: "stop", "length", "content_filter" or the provider's own word.
+    log_likelihood: natural log, summed over `tokens_scored` tokens; is_greedy: every one was the most probable.
+    values: an embedding, class probabilities in the model's order, or one reward.
+    latency: seconds from sending to the whole answer. cost: in US dollars where a price is known.
+    model: the model id that the provider's reply names. rate_limits: for pacing only, not stored.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    finish_reason: str = ""
+    log_likelihood: float | None = None
+    is_greedy: bool | None = None
+    tokens_scored: int | None = None
+    values: tuple[float, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    latency: float = 0.0
+    cost: float | None = None
+    model: str = ""
+    rate_limits: RateLimits | None = field(default=None, compare=False, repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON: what differs from the defaults, without `rate_limits`."""
+        out: dict[str, Any] = {}
+        for name, default in _STORED_DEFAULTS:
+            value = getattr(self, name)
+            if value != default:
+                out[name] = value
+        if "usage" in out:
+            out["usage"] = self.usage.as_dict()
+        return out
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Response:
+        """The inverse of `as_dict`."""
+        known = dict(data)
+        if "usage" in known:
+            known["usage"] = Usage(**known["usage"])
+        if "values" in known:
+            known["values"] = tuple(known["values"])
+        return cls(**known)
+
+
+_STORED_DEFAULTS = [
+    (f.name, Usage() if f.name == "usage" else f.default) for f in fields(Response) if f.name != "rate_limits"
+]

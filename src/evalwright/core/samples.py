@@ -1,0 +1,194 @@
+"""A sample and what became of it: Sample -> Answer -> Score, kept together in a SampleRecord."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalwright.core.errors import Failure
+from evalwright.core.requests import Message, Prompt, prompt_payload
+from evalwright.core.responses import Response, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of context with an id that an answer can cite."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One row of a task.
+
+    id: stable and unique in its task. targets: what is right, the canonical form first, then its aliases.
+    gold: indices into `choices` that are right (empty without choices).
+    cluster: rows that share it are one unit for statistics (a passage, translations of one item); "" means its own.
+    row: the raw columns, for templates; not recorded.
+    """
+
+    id: str
+    input: str = ""
+    targets: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    gold: tuple[int, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    cluster: str = ""
+    row: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def target(self) -> str:
+        """The canonical target, "" where there is none."""
+        return self.targets[0] if self.targets else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a strategy made of one or more responses.
+
+    text: the answer with reasoning removed; the raw text stays in `responses`.
+    reasoning: what was removed. choice: index of the chosen option, where the task has options.
+    log_likelihoods: one per choice (or one), natural log. prompt: what was sent (without the continuation).
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    choice: int | None = None
+    log_likelihoods: tuple[float, ...] = ()
+    prompt: Prompt = ""
+    responses: tuple[Response, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of all responses together."""
+        return sum((response.usage for response in self.responses), Usage())
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What an answer is worth to one scorer.
+
+    value: in the scorer's own unit, mostly 0 to 1. label: an outcome class, e.g. "correct" or "not_attempted".
+    explanation: why, in words. parts: further numbers, by name (e.g. token counts of a perplexity).
+    """
+
+    value: float
+    label: str = ""
+    explanation: str = ""
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON, empty parts left out."""
+        out: dict[str, Any] = {"value": self.value}
+        if self.label:
+            out["label"] = self.label
+        if self.explanation:
+            out["explanation"] = self.explanation
+        if self.parts:
+            out["parts"] = dict(self.parts)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRecord:
+    """One line of `samples.jsonl`: a sample and draw, its answer, and its scores by scorer name.
+
+    Where `failure` is set there is no score, and the sample is counted as failed. A scorer that failed by itself is in
+    `score_failures`, under its name.
+    """
+
+    task: str
+    index: int
+    draw: int
+    sample: Sample
+    answer: Answer | None
+    scores: Mapping[str, Score]
+    failure: Failure | None = None
+    score_failures: Mapping[str, Failure] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON form; latencies stand under "timing" because they alone differ between equal runs."""
+        sample = self.sample
+        out: dict[str, Any] = {
+            "task": self.task,
+            "index": self.index,
+            "id": sample.id,
+            "draw": self.draw,
+            "input": sample.input,
+            "targets": list(sample.targets),
+        }
+        if sample.choices:
+            out["choices"] = list(sample.choices)
+            out["gold"] = list(sample.gold)
+        if sample.passages:
+            out["passages"] = [{"id": passage.id, "text": passage.text} for passage in sample.passages]
+        if sample.cluster:
+            out["cluster"] = sample.cluster
+        if sample.metadata:
+            out["metadata"] = dict(sample.metadata)
+        if self.answer is not None:
+            out.update(_answer_dict(self.answer))
+        out["scores"] = {name: score.as_dict() for name, score in self.scores.items()}
+        if self.failure is not None:
+            out["failure"] = self.failure.as_dict()
+        if self.score_failures:
+            out["score_failures"] = {name: failure.as_dict() for name, failure in self.score_failures.items()}
+        return out
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SampleRecord:
+        """The inverse of `as_dict` (raw columns are not recorded and stay empty)."""
+        sample = Sample(
+            id=data["id"],
+            input=data["input"],
+            targets=tuple(data["targets"]),
+            choices=tuple(data.get("choices", ())),
+            gold=tuple(data.get("gold", ())),
+            passages=tuple(Passage(**passage) for passage in data.get("passages", ())),
+            metadata=data.get("metadata", {}),
+            cluster=data.get("cluster", ""),
+        )
+        failure = data.get("failure")
+        return cls(
+            task=data["task"],
+            index=data["index"],
+            draw=data["draw"],
+            sample=sample,
+            answer=_answer_from(data) if "answer" in data else None,
+            scores={name: Score(**score) for name, score in data["scores"].items()},
+            failure=Failure(**failure) if failure else None,
+            score_failures={name: Failure(**found) for name, found in data.get("score_failures", {}).items()},
+        )
+
+
+def _answer_dict(answer: Answer) -> dict[str, Any]:
+    out: dict[str, Any] = {"prompt": prompt_payload(answer.prompt), "answer": answer.text}
+    if answer.reasoning:
+        out["reasoning"] = answer.reasoning
+    if answer.choice is not None:
+        out["choice"] = answer.choice
+    if answer.log_likelihoods:
+        out["log_likelihoods"] = list(answer.log_likelihoods)
+    responses = [response.as_dict() for response in answer.responses]
+    out["timing"] = {"latency": [response.pop("latency", 0.0) for response in responses]}
+    out["responses"] = responses
+    return out
+
+
+def _answer_from(data: Mapping[str, Any]) -> Answer:
+    prompt = data["prompt"]
+    latencies = data["timing"]["latency"]
+    return Answer(
+        text=data["answer"],
+        reasoning=data.get("reasoning", ""),
+        choice=data.get("choice"),
+        log_likelihoods=tuple(data.get("log_likelihoods", ())),
+        prompt=prompt if isinstance(prompt, str) else tuple(Message(role, text) for role, text in prompt),
+        responses=tuple(
+            Response.from_dict({**found, "latency": latency})
+            for found, latency in zip(data["responses"], latencies, strict=True)
+        ),
+    )

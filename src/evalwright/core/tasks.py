@@ -1,0 +1,90 @@
+"""A task as the runner sees it, whatever wrote it: a YAML file, a Python function, or another framework's definition."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from evalwright.core.asking import Ask
+from evalwright.core.requests import Ability
+from evalwright.core.samples import Answer, Sample, Score
+
+
+class SampleSource(Protocol):
+    """The samples of a task in file order, read one by one so that memory does not grow with their number.
+
+    content_hash: changes when any sample changes.
+    """
+
+    @property
+    def content_hash(self) -> str: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Sample: ...
+
+    def __iter__(self) -> Iterator[Sample]: ...
+
+
+class Strategy(Protocol):
+    """How one sample becomes one answer. needs: what the model under test must be able to do."""
+
+    needs: frozenset[Ability]
+
+    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """A scoring function with its options bound.
+
+    function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is true.
+    name: the column of the record; kind: the registered name. roles: other models that it asks.
+    """
+
+    name: str
+    kind: str
+    options: Mapping[str, Any]
+    function: Callable[..., Score | Awaitable[Score]]
+    asks: bool = False
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSpec:
+    """Which metric over which scorer's column. `label` is the name shown, e.g. "accuracy"."""
+
+    label: str
+    kind: str
+    scorer: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is asked.
+
+    slices: metadata keys by whose values the metrics are also shown. main_metric: label of the one that a board shows.
+    definition: the whole resolved definition as plain JSON, recorded with the run. source: the file it came from.
+    draws: answers per sample; repeated draws are averaged within the sample.
+    order: "shuffled" (by the run's seed) or "file".
+    """
+
+    name: str
+    samples: SampleSource
+    strategy: Strategy
+    scorers: tuple[Scorer, ...]
+    metrics: tuple[MetricSpec, ...]
+    version: str = "1"
+    description: str = ""
+    draws: int = 1
+    slices: tuple[str, ...] = ("domain", "language")
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    definition: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+
+    @property
+    def main_metric(self) -> str:
+        """The first metric's label."""
+        return self.metrics[0].label if self.metrics else ""

@@ -1,0 +1,77 @@
+"""The table of metrics: functions `(column, *, options) -> Estimate` over one scorer's column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.registry import Registry, positional_count
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from evalwright.statistics import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One scorer's scores over the samples that have one.
+
+    values: shape (n,), a sample's mean over its draws. parts: further numbers of the scores by name, shape (n,), nan where
+    a score has none. clusters: shape (n,) integers, or None where every sample is its own. n_failed: samples without a
+    score because something failed. draws: shape (n, draws) where there are several (nan = missing), else None.
+    """
+
+    values: NDArray[np.float64]
+    parts: Mapping[str, NDArray[np.float64]]
+    clusters: NDArray[np.int64] | None = None
+    n_failed: int = 0
+    draws: NDArray[np.float64] | None = None
+
+
+MetricFunction = Callable[..., "Estimate"]
+Function = TypeVar("Function", bound=MetricFunction)
+
+
+def _check(name: str, function: MetricFunction) -> None:
+    if positional_count(function) != 1:
+        raise ConfigurationError(
+            f"The metric '{name}' must have the form `def f(column, *, options) -> Estimate`."
+        )
+
+
+registry: Registry[MetricFunction] = Registry(
+    "metric",
+    {
+        "accuracy": "evalwright.metrics.means:accuracy",
+        "balanced-accuracy": "evalwright.metrics.labels:balanced_accuracy",
+        "bits-per-byte": "evalwright.metrics.perplexities:bits_per_byte",
+        "byte-perplexity": "evalwright.metrics.perplexities:byte_perplexity",
+        "exact-match": "evalwright.metrics.means:exact_match",
+        "macro-f1": "evalwright.metrics.labels:macro_f1",
+        "mean": "evalwright.metrics.means:mean",
+        "token-perplexity": "evalwright.metrics.perplexities:token_perplexity",
+        "word-perplexity": "evalwright.metrics.perplexities:word_perplexity",
+    },
+    _check,
+)
+
+
+def metric(name: str) -> Callable[[Function], Function]:
+    """Register a metric `def f(column, *, option=default) -> Estimate` under `name`."""
+
+    def register(function: Function) -> Function:
+        registry.register(name, function)
+        return function
+
+    return register
+
+
+def compute(kind: str, column: Column, options: Mapping[str, Any] | None = None) -> Estimate:
+    """The metric `kind` over a column."""
+    given = dict(options or {})
+    registry.check_options(kind, given)
+    return registry.get(kind)(column, **given)

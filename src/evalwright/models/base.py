@@ -1,0 +1,95 @@
+"""What a model is to the engine: abilities, a fingerprint, and one method.
+
+A remote model has `async def answer(request) -> Response` and raises `RequestError` subclasses; the engine paces, retries
+and times it. A local model has `def answer_batch(requests)`, which yields `(index, response or failure)` as they finish;
+it runs in a worker thread that the engine feeds with all waiting requests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalwright.core.errors import Failure
+from evalwright.core.requests import Ability, Request
+from evalwright.core.responses import Response
+
+
+class Model(ABC):
+    """Base of both kinds. A backend sets these in `__init__`, without loading anything heavy.
+
+    name: as the person wrote it ("hf/gpt2@main"). abilities: what it can be asked. fingerprint: equal for equal models
+    and different for any that could answer differently; `fingerprint_of` makes one.
+    """
+
+    name: str
+    abilities: frozenset[Ability]
+    fingerprint: str
+
+    def describe(self) -> dict[str, Any]:
+        """What the run record says of this model: plain JSON, never a secret."""
+        return {"name": self.name, "abilities": sorted(self.abilities), "fingerprint": self.fingerprint}
+
+    def check(self) -> None:
+        """Raise a `UsageError` if the model cannot be used (no key, no such folder). Asks nothing that costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """How a remote model may be asked. Times in seconds.
+
+    max_concurrency: the most requests in flight; start_concurrency: where the adaptive limit begins.
+    timeout: for one attempt. deadline: for a request with all its attempts, from its first sending.
+    max_attempts: how often a request is sent at the most.
+    """
+
+    max_concurrency: int = 512
+    start_concurrency: int = 64
+    timeout: float = 300.0
+    deadline: float = 1800.0
+    max_attempts: int = 10
+
+
+class RemoteModel(Model):
+    """A model behind a network. One method: `answer`."""
+
+    pacing: Pacing = Pacing()
+
+    @abstractmethod
+    async def answer(self, request: Request) -> Response:
+        """Ask once. Raises a `RequestError` that says what failed; never retries, never sleeps."""
+
+    async def close(self) -> None:
+        """Release connections. Called once, when the engine closes."""
+
+
+class LocalModel(Model):
+    """A model in this process. One method: `answer_batch`.
+
+    heavy: it takes so much memory that only one such model should be loaded at a time.
+    """
+
+    heavy: bool = True
+
+    def load(self) -> None:
+        """Get ready to answer. Called in the worker thread before the first batch, and again after `unload`."""
+
+    @abstractmethod
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """Yield `(index into requests, answer)` once for every request, in any order, as they finish.
+
+        An exception fails the requests not yet yielded, not those that were.
+        """
+
+    def unload(self) -> None:
+        """Free the memory that `load` took."""
+
+
+def fingerprint_of(parts: Mapping[str, Any]) -> str:
+    """A short stable hash of JSON-like parts, for `Model.fingerprint`."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,1 @@
+"""What an answer is worth. A scorer is one function `(sample, answer, *, options) -> Score`, registered by `@scorer("name")`."""

@@ -1,0 +1,76 @@
+"""The table of scorers, and `bind`, which makes a `Scorer` from a name and options."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.registry import Registry, positional_count
+from evalwright.core.samples import Score
+from evalwright.core.tasks import Scorer
+
+ScorerFunction = Callable[..., Score | Awaitable[Score]]
+Function = TypeVar("Function", bound=ScorerFunction)
+
+
+def _check(name: str, function: ScorerFunction) -> None:
+    asynchronous = inspect.iscoroutinefunction(function)
+    wanted = 3 if asynchronous else 2
+    if positional_count(function) != wanted:
+        form = (
+            "async def f(sample, answer, ask, *, options)"
+            if asynchronous
+            else "def f(sample, answer, *, options)"
+        )
+        raise ConfigurationError(f"The scorer '{name}' must have the form `{form} -> Score`.")
+
+
+registry: Registry[ScorerFunction] = Registry(
+    "scorer",
+    {
+        "choice": "evalwright.scorers.choice:choice",
+        "citation": "evalwright.scorers.citation:citation",
+        "exact-match": "evalwright.scorers.exact_match:exact_match",
+        "likelihood": "evalwright.scorers.likelihood:likelihood",
+        "numeric": "evalwright.scorers.numeric:numeric",
+        "perplexity": "evalwright.scorers.likelihood:perplexity",
+        "short-answer": "evalwright.scorers.short_answer:short_answer",
+    },
+    _check,
+)
+
+
+def scorer(name: str) -> Callable[[Function], Function]:
+    """Register a scoring function under `name`.
+
+    The function is `def f(sample, answer, *, option=default) -> Score`, or, to ask a model,
+    `async def f(sample, answer, ask, *, option=default) -> Score`. Its keyword-only parameters are its options in task
+    files. Raises ConfigurationError where the form does not fit. A parameter named `role` names the model it asks.
+    """
+
+    def register(function: Function) -> Function:
+        registry.register(name, function)
+        return function
+
+    return register
+
+
+def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None = None) -> Scorer:
+    """The scorer `kind` with its options set; `name` is its column in the record (default: its kind)."""
+    given = dict(options or {})
+    registry.check_options(kind, given)
+    function = registry.get(kind)
+    role = given.get("role")
+    if role is None and "role" in (known := registry.options(kind)):
+        role = known["role"].default
+    return Scorer(
+        name=name or kind,
+        kind=kind,
+        options=given,
+        function=partial(function, **given) if given else function,
+        asks=inspect.iscoroutinefunction(function),
+        roles=(role,) if isinstance(role, str) else (),
+    )

@@ -1,0 +1,61 @@
+"""One number as the product shows it: value, interval, how many items it rests on, and how it was made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A point estimate with its interval.
+
+    `n` counts scored items (never draws) and `n_failed` the items without a score, which are not part of `value`.
+    `n_clusters` is None where every item stands alone. `standard_error` is None where the data show none (fewer
+    than two units, or no spread at all), because 0 would claim a certainty nobody has. `bounds` is
+    (value if all that failed were wrong, value if all that failed were right); None where nothing failed or
+    where the possible range of the values is not known. `value`, `low` and `high` are nan where they do not exist.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    n: int
+    n_failed: int
+    n_clusters: int | None
+    standard_error: float | None
+    method: str
+    bounds: tuple[float, float] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values: tuples become lists, nan and infinities become None."""
+        return plain_fields(self)
+
+
+def plain_fields(record: Any) -> dict[str, Any]:
+    """The fields of a flat dataclass as JSON-ready values (see `Estimate.as_dict`)."""
+    return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}
+
+
+def failure_bounds(
+    mean: float, n: int, n_failed: int, value_range: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    """The mean if all `n_failed` items had scored the worst value, and the best: [(sum + u lo), (sum + u hi)] / (n + u).
+
+    None if nothing failed or the range is not known. With n = 0 this is the whole range.
+    """
+    if n_failed <= 0 or value_range is None:
+        return None
+    low, high = value_range
+    total = mean * n if n else 0.0
+    return (total + n_failed * low) / (n + n_failed), (total + n_failed * high) / (n + n_failed)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,197 @@
+"""The interval of a mean: Wilson, Student's t and their clustered forms, chosen by what the scores are.
+
+| scores | interval |
+|---|---|
+| all at the two ends of the range, every item alone | Wilson (1927) |
+| the same in clusters, or as repeated draws | Wilson with an effective n and a t quantile (Korn & Graubard 1998) |
+| graded | t, or clustered t; where that would leave the range of the scores, Wilson with an effective n |
+| graded, without any spread | rule of three: the share of unlike units that n alike ones cannot exclude |
+| one unit | the whole range of the scores |
+
+Why not t (or the bootstrap) everywhere: near 0 and 1 and with few items it covers far less than it says (Bowyer,
+Aitchison & Ivanova 2025); repeated draws of a right-or-wrong answer have the same trouble, at n = 20 items with four
+draws and 95% right the t interval covers 80-88%, the effective-n Wilson interval 97%.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
+from evalwright.statistics.estimate import Estimate, failure_bounds
+from evalwright.statistics.units import Units, item_units, standard_error
+
+__all__ = ["Estimate", "mean_interval", "wilson"]
+
+Range = tuple[float, float]
+_NAN = (math.nan, math.nan)
+
+
+def mean_interval(
+    values: npt.ArrayLike,
+    *,
+    clusters: npt.ArrayLike | None = None,
+    n_failed: int = 0,
+    value_range: Range | None = (0.0, 1.0),
+    level: float = 0.95,
+) -> Estimate:
+    """The mean of scores with the interval that suits them (the table at the top of this module).
+
+    `values`: (n,) scores, or (n, draws) where the item means are the units; nan = missing. An item with no score at
+    all counts as failed, in addition to `n_failed`. `clusters`: (n,) integers; items that share one are not
+    independent. `value_range`: the least and greatest score that an item can get, None if it is not limited; then
+    there are no bounds, and no interval where the scores show no spread (nan).
+
+    The estimand is the mean over items like these, not over exactly these. Raises ValueError for a wrong shape, a
+    score outside `value_range`, a negative `n_failed`, or a level outside (0, 1).
+    """
+    check_level(level)
+    if n_failed < 0:
+        raise ValueError(f"n_failed must not be negative, but is {n_failed}")
+    units = item_units(values, clusters)
+    value = float(units.means.mean()) if units.n else math.nan
+    if value_range is not None:
+        _check_range(units, value_range)
+        value = min(max(value, value_range[0]), value_range[1]) if units.n else value
+    low, high, error, method = _interval(units, value, value_range, level)
+    failed = n_failed + units.n_missing
+    return Estimate(
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        level=level,
+        n=units.n,
+        n_failed=failed,
+        n_clusters=units.n_clusters,
+        standard_error=error,
+        method=method,
+        bounds=failure_bounds(value, units.n, failed, value_range),
+    )
+
+
+def wilson(k: float, n: float, level: float = 0.95) -> Range:
+    """Wilson score interval (1927) of a proportion, k successes out of n; (0, 1) for n = 0.
+
+    Raises ValueError unless 0 <= k <= n.
+    """
+    check_level(level)
+    if not 0 <= k <= n:
+        raise ValueError(f"k must lie between 0 and n = {n}, but is {k}")
+    return score_interval(k / n, n, normal_quantile(0.5 + level / 2)) if n else (0.0, 1.0)
+
+
+def score_interval(p: float, size: float, critical: float) -> Range:
+    """Wilson's interval around proportion `p` of `size` (effective) items, with `critical` in place of z."""
+    square = critical * critical / size
+    centre = (p + square / 2) / (1 + square)
+    half = critical * math.sqrt(p * (1 - p) / size + square / (4 * size)) / (1 + square)
+    return max(0.0, min(p, centre - half)), min(1.0, max(p, centre + half))
+
+
+def effective_score_interval(
+    value: float, error: float, value_range: Range, *, critical: float, most: float, without_spread: float
+) -> Range:
+    """Wilson's interval with the sample size that the standard error is worth (Korn & Graubard 1998).
+
+    n* = p (1 - p) / SE^2, at most `most`; `without_spread` at p = 0 or 1 and where SE is 0. Values other than 0 and
+    1 are rescaled from `value_range`.
+    """
+    bottom, top = value_range
+    span = top - bottom
+    p = (value - bottom) / span
+    inside = 0.0 < p < 1.0 and error > 0.0
+    size = min(most, p * (1 - p) * (span / error) ** 2) if inside else without_spread
+    low, high = score_interval(min(max(p, 0.0), 1.0), size, critical)
+    return bottom + span * low, bottom + span * high
+
+
+def unlike_share(size: float, level: float) -> float:
+    """The greatest share of unlike units in the population that `size` alike ones do not exclude (about 3 / size).
+
+    Solves (1 - u)^(size - 1) = 1 - level. With a value fixed beforehand the exponent would be `size`; here the value
+    is read from the data, and the chance that all of them agree on *some* value with share at most 1 - u is at
+    most (1 - u)^(size - 1).
+    """
+    return 1.0 if size <= 1 else -math.expm1(math.log1p(-level) / (size - 1))
+
+
+def alike_interval(value: float, size: float, value_range: Range, level: float) -> Range:
+    """Where the mean can lie if `size` units all gave `value`: the unlike share at the worst, or at the best end."""
+    share = unlike_share(size, level)
+    return value + share * (value_range[0] - value), value + share * (value_range[1] - value)
+
+
+def _interval(
+    units: Units, value: float, value_range: Range | None, level: float
+) -> tuple[float, float, float | None, str]:
+    """(low, high, standard error or None, method) for the mean `value` of `units`."""
+    if units.n == 0:
+        return *_NAN, None, "no interval: nothing was scored"
+    if units.size == 1:
+        what = "one item" if units.n == 1 else "one cluster"
+        if value_range is None:
+            return *_NAN, None, f"no interval: {what}"
+        return *value_range, None, f"{what}: the whole range"
+    error, df = standard_error(units.means, units.codes, units.n_clusters)
+    shown = error if error > 0 else None
+    if value_range is not None and _at_ends(units.means, value_range) and units.codes is None:
+        bottom, span = value_range[0], value_range[1] - value_range[0]
+        p = min(max((value - bottom) / span, 0.0), 1.0)
+        low, high = score_interval(p, units.n, normal_quantile(0.5 + level / 2))
+        return bottom + span * low, bottom + span * high, shown, "Wilson"
+    critical = t_quantile(0.5 + level / 2, df)
+    prefix = "" if units.codes is None else "clustered "
+    if value_range is not None and _at_ends(units.scores, value_range):
+        low, high = effective_score_interval(
+            value,
+            error,
+            value_range,
+            critical=critical,
+            most=units.n_draws,
+            without_spread=units.size if _at_end(value, value_range) else units.n,
+        )
+        return low, high, shown, f"{prefix}Wilson (effective n)"
+    if error == 0.0:
+        return *_without_spread(units, value, value_range, level), None, _alike_method(units, value_range)
+    low, high = value - critical * error, value + critical * error
+    if value_range is not None and (low < value_range[0] or high > value_range[1]):
+        low, high = effective_score_interval(
+            value, error, value_range, critical=critical, most=units.n, without_spread=units.size
+        )
+        return low, high, shown, f"{prefix}Wilson (effective n)"
+    return low, high, shown, "t" if units.codes is None else f"clustered t (G={units.n_clusters})"
+
+
+def _without_spread(units: Units, value: float, value_range: Range | None, level: float) -> Range:
+    return _NAN if value_range is None else alike_interval(value, units.size, value_range, level)
+
+
+def _alike_method(units: Units, value_range: Range | None) -> str:
+    what = f"{units.size} {'items' if units.codes is None else 'clusters'} alike"
+    return f"no interval: {what}, range not known" if value_range is None else f"rule of three ({what})"
+
+
+def _check_range(units: Units, value_range: Range) -> None:
+    bottom, top = value_range
+    if not (math.isfinite(bottom) and math.isfinite(top) and bottom < top):
+        raise ValueError(f"value_range must be two finite numbers, least first, but is {value_range}")
+    if units.n == 0:
+        return
+    slack = 1e-9 * (top - bottom)  # a score put together from floats may miss 1.0 by a last bit
+    least, most = float(np.nanmin(units.scores)), float(np.nanmax(units.scores))
+    if least < bottom - slack or most > top + slack:
+        raise ValueError(
+            f"scores from {least:g} to {most:g} lie outside value_range {value_range}; "
+            "give the range that these scores can have, or None"
+        )
+
+
+def _at_ends(scores: npt.NDArray[np.float64], value_range: Range) -> bool:
+    return bool(((scores == value_range[0]) | (scores == value_range[1]) | np.isnan(scores)).all())
+
+
+def _at_end(value: float, value_range: Range) -> bool:
+    return value <= value_range[0] or value >= value_range[1]

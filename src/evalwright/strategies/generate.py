@@ -1,0 +1,97 @@
+"""One draw: ask once and take what comes; or a conversation of several user turns, of which the last reply counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evalwright.core.asking import Ask
+from evalwright.core.errors import Failure, RequestFailed
+from evalwright.core.reasoning import separate_reasoning
+from evalwright.core.requests import Ability, Generate, Message, Prompt
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample
+
+TARGET = "target"
+"""The role of the model under test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How an answer is drawn. temperature 0 is greedy: every draw is then the same request."""
+
+    max_tokens: int | None = None
+    temperature: float = 0.0
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+
+    def request(self, prompt: Prompt, draw: int) -> Generate:
+        """The request for one draw."""
+        return Generate(
+            prompt,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            stop=self.stop,
+            seed=self.seed,
+            draw=draw if self.temperature > 0 else 0,
+        )
+
+
+class SingleDraw:
+    """Ask for one answer to the rendered prompt."""
+
+    needs: frozenset[Ability] = frozenset({"generate"})
+
+    def __init__(self, render: Callable[[Sample], Prompt], sampling: Sampling) -> None:
+        self.render = render
+        self.sampling = sampling
+
+    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+        """The reply, its reasoning set apart."""
+        prompt = self.render(sample)
+        response = await ask(TARGET, self.sampling.request(prompt, draw))
+        return answer_from(prompt, (response,))
+
+
+class Conversation:
+    """Ask several user turns one after another, each with all earlier turns and replies; the last reply is the answer."""
+
+    needs: frozenset[Ability] = frozenset({"generate", "chat"})
+
+    def __init__(
+        self,
+        render: Callable[[Sample], Prompt],
+        turns: Callable[[Sample], tuple[str, ...]],
+        sampling: Sampling,
+    ) -> None:
+        self.render = render
+        self.turns = turns
+        self.sampling = sampling
+
+    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+        """`render` gives the conversation up to the first question, `turns` the questions that follow it."""
+        opening = self.render(sample)
+        if isinstance(opening, str):
+            opening = (Message("user", opening),)
+        messages: tuple[Message, ...] = opening
+        responses = [await ask(TARGET, self.sampling.request(messages, draw))]
+        for question in self.turns(sample):
+            reply = separate_reasoning(responses[-1]).answer
+            messages = (*messages, Message("assistant", reply), Message("user", question))
+            responses.append(await ask(TARGET, self.sampling.request(messages, draw)))
+        return answer_from(messages, tuple(responses))
+
+
+def answer_from(prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
+    """An Answer whose text is the last response without its reasoning."""
+    separated = separate_reasoning(responses[-1])
+    return Answer(text=separated.answer, reasoning=separated.reasoning, prompt=prompt, responses=responses)
+
+
+def log_likelihood_of(response: Response) -> float:
+    """The response's log-likelihood; a reply without one is a failure, never a zero."""
+    if response.log_likelihood is None:
+        raise RequestFailed(Failure("bad reply", "model", "The model's reply has no log-likelihood."))
+    return response.log_likelihood
