@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalwright.statistics.estimate import Estimate
     from evalwright.statistics.intervals import mean_interval, wilson
     from evalwright.statistics.labels import accuracy, balanced_accuracy, macro_f1
+    from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
     from evalwright.statistics.paired import PairedComparison, compare_paired
     from evalwright.statistics.perplexities import bits_per_byte, perplexity
     from evalwright.statistics.sentences import sentence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Estimate",
+    "MacroDifference",
     "PairedComparison",
     "VarianceComponents",
     "accuracy",
@@ -32,6 +34,8 @@ __all__ = [
     "bits_per_byte",
     "clustered_standard_error",
     "compare_paired",
+    "macro_average",
+    "macro_difference",
     "macro_f1",
     "mean_interval",
     "perplexity",
@@ -42,6 +46,7 @@ __all__ = [
 
 _HOME = {
     "Estimate": "estimate",
+    "MacroDifference": "macro",
     "PairedComparison": "paired",
     "VarianceComponents": "units",
     "accuracy": "labels",
@@ -49,6 +54,8 @@ _HOME = {
     "bits_per_byte": "perplexities",
     "clustered_standard_error": "units",
     "compare_paired": "paired",
+    "macro_average": "macro",
+    "macro_difference": "macro",
     "macro_f1": "labels",
     "mean_interval": "intervals",
     "perplexity": "perplexities",

@@ -7,9 +7,7 @@ The normal quantile comes from the standard library, so a plain Wilson interval 
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from statistics import NormalDist
-from typing import Any
 
 _NORMAL = NormalDist()
 
@@ -32,23 +30,27 @@ def normal_cdf(x: float) -> float:
 
 def t_quantile(probability: float, df: float) -> float:
     """The quantile of Student's t with `df` degrees of freedom (df > 0)."""
-    return float(_special().stdtrit(df, probability))
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, probability))
 
 
 def t_two_sided(t: float, df: float) -> float:
     """P(|T| >= |t|) for Student's t with `df` degrees of freedom."""
-    return min(1.0, 2.0 * float(_special().stdtr(df, -abs(t))))
+    from scipy.special import stdtr
+
+    return min(1.0, 2.0 * float(stdtr(df, -abs(t))))
 
 
 def half_binomial_cdf(k: int, n: int) -> float:
     """P(X <= k) for X ~ Binomial(n, 1/2); 0 for k < 0."""
-    return 0.0 if k < 0 else float(_special().bdtr(k, n, 0.5))
+    from scipy.special import bdtr
+
+    return 0.0 if k < 0 else float(bdtr(k, n, 0.5))
 
 
 def beta_quantile(probability: float, a: float, b: float) -> float:
     """The quantile of the Beta(a, b) distribution."""
-    return float(_special().betaincinv(a, b, probability))
+    from scipy.special import betaincinv
 
-
-def _special() -> Any:
-    return import_module("scipy.special")
+    return float(betaincinv(a, b, probability))

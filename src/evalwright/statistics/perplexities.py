@@ -8,6 +8,7 @@ ratio (the delta method): residuals -ll_i - r c_i, summed by cluster.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -59,16 +60,18 @@ def bits_per_byte(
     )
 
 
+@dataclass(frozen=True, slots=True)
 class _Ratio:
     """r = -sum(ll) / sum(count) with its interval, all on the scale of natural logarithms."""
 
-    __slots__ = ("error", "high", "low", "method", "n", "n_clusters", "n_missing", "value")
-
-    def __init__(self, n: int, n_missing: int, n_clusters: int | None) -> None:
-        self.n, self.n_missing, self.n_clusters = n, n_missing, n_clusters
-        self.value = self.low = self.high = math.nan
-        self.error: float | None = None
-        self.method = "no interval: nothing was scored"
+    value: float
+    low: float
+    high: float
+    error: float | None
+    method: str
+    n: int
+    n_missing: int
+    n_clusters: int | None
 
 
 def _ratio(
@@ -89,37 +92,40 @@ def _ratio(
         raise ValueError("counts must be finite and not negative")
     if len(lengths) and not lengths.sum() > 0:
         raise ValueError("the documents have no tokens, words or bytes at all, so there is no perplexity")
+    n_missing = int(len(there) - len(lengths))
+    if not len(lengths):
+        return _Ratio(
+            math.nan, math.nan, math.nan, None, "no interval: nothing was scored", 0, n_missing, None
+        )
     codes, n_clusters = cluster_codes(ids)
-    ratio = _Ratio(len(lengths), int(len(there) - len(lengths)), n_clusters)
-    if ratio.n:
-        sums = likelihoods if codes is None else np.bincount(codes, weights=likelihoods)
-        totals = lengths if codes is None else np.bincount(codes, weights=lengths)
-        _fill(ratio, -sums, totals, level)
-    return ratio
+    losses, totals = -likelihoods, lengths
+    if codes is not None:
+        losses = np.bincount(codes, weights=losses).astype(np.float64, copy=False)
+        totals = np.bincount(codes, weights=totals).astype(np.float64, copy=False)
+    value = float(losses.sum()) / float(totals.sum())
+    low, high, error, method = _interval(
+        value, losses, totals, level, "documents" if codes is None else "clusters"
+    )
+    return _Ratio(value, low, high, error, method, len(lengths), n_missing, n_clusters)
 
 
-def _fill(ratio: _Ratio, losses: F64, lengths: F64, level: float) -> None:
-    """Value and interval from the loss and the length of every independent unit."""
-    size, total = len(losses), float(lengths.sum())
-    ratio.value = float(losses.sum()) / total
-    what = "document" if ratio.n_clusters is None else "cluster"
-    if not math.isfinite(ratio.value):
-        ratio.method = "no interval: a document has probability 0"
-        return
+def _interval(
+    value: float, losses: F64, lengths: F64, level: float, unit: str
+) -> tuple[float, float, float | None, str]:
+    """(low, high, standard error, method) of the ratio `value`, from the loss and the length of every unit."""
+    size = len(losses)
+    if not math.isfinite(value):
+        return math.nan, math.nan, None, "no interval: a document has probability 0"
     if size < 2:
-        ratio.method = f"no interval: one {what}"
-        return
-    residuals = losses - ratio.value * lengths
-    error = math.sqrt(float(np.dot(residuals, residuals)) * size / (size - 1)) / total
-    if error <= 1e-12 * max(abs(ratio.value), 1e-300):
-        ratio.method = f"no interval: {size} {what}s alike, range not known"
-        return
+        return math.nan, math.nan, None, f"no interval: one {unit.removesuffix('s')}"
+    residuals = losses - value * lengths
+    error = math.sqrt(float(np.dot(residuals, residuals)) * size / (size - 1)) / float(lengths.sum())
+    if error <= 1e-12 * max(abs(value), 1e-300):
+        return math.nan, math.nan, None, f"no interval: {size} {unit} alike, range not known"
     half = t_quantile(0.5 + level / 2, size - 1) * error
+    suffix = f", clustered t (G={size})" if unit == "clusters" else ", t"
     # A log-likelihood of text is at most 0, so r is at least 0: an interval below that would be nonsense.
-    ratio.low, ratio.high = max(ratio.value - half, min(0.0, ratio.value)), ratio.value + half
-    ratio.error = error
-    suffix = "" if ratio.n_clusters is None else f", clustered t (G={size})"
-    ratio.method = f"delta method on the log scale{suffix}"
+    return max(value - half, min(0.0, value)), value + half, error, f"delta method{suffix}"
 
 
 def _estimate(

@@ -1,0 +1,231 @@
+"""The rules between strings and tokens, for every local backend: joins, BOS, truncation, rolling windows, stop strings.
+
+A backend hands in its tokenizer as an `Encoder` and the model's facts as `TokenRules`, and gets back lists of tokens to
+put through the model. Nothing here knows of torch, transformers or onnxruntime.
+
+The rules are those that published log-likelihood scores were made with, with these exceptions:
+- where a token spans the join of context and continuation, what is scored is every token of the joined text that is
+  not shared with the context alone, at least one. (Published code counts the context's tokens and skips as many of the
+  joined text, which may score nothing, or skip a part of the continuation.) Where the context's tokens are a prefix of
+  the joined text's, which is nearly always, both are the same.
+- a BOS that the tokenizer adds is never scored in a rolling log-likelihood. (Published code scores it, once a text.)
+- a text is never given two BOS tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from evalwright.core.errors import Party, Rejected
+
+DEFAULT_MAX_TOKENS = 256
+"""How many tokens a local model writes at the most where a request leaves the limit to the model."""
+
+Pair = tuple[list[int], list[int]]
+"""Context tokens (never empty) and the continuation tokens that are scored (never empty)."""
+
+
+class DoesNotFit(Rejected):
+    """A request that this model cannot take: too long for its window, or nothing in it to score."""
+
+    party: Party = "model"
+
+
+class Encoder(Protocol):
+    """A tokenizer, as far as scoring and generation need one."""
+
+    def encode(self, text: str, add_special_tokens: bool) -> list[int]:
+        """The tokens of a text; special tokens written out in the text are recognised."""
+
+    def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
+        """The text of tokens, without any cleaning up of spaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRules:
+    """What the rules need to know of a model.
+
+    prefix_token: what the first token of a text is predicted from: BOS, else EOS, else None.
+    add_special_tokens: let the tokenizer add what it adds by default (for most models a BOS or nothing).
+    bos_token: the BOS that must not come twice. max_length: tokens that the model can take in at once.
+    trailing: how many tokens the tokenizer adds at the end of a text (an EOS); they are taken off again.
+    """
+
+    prefix_token: int | None
+    add_special_tokens: bool
+    bos_token: int | None
+    max_length: int
+    trailing: int = 0
+
+    def without_special_tokens(self) -> TokenRules:
+        """The rules for text that holds its special tokens already, such as a rendered chat template."""
+        return replace(self, add_special_tokens=False)
+
+
+def rules_for(
+    encoder: Encoder,
+    *,
+    bos_token: int | None,
+    eos_token: int | None,
+    max_length: int,
+    add_special_tokens: bool = True,
+) -> TokenRules:
+    """The rules of a model with this tokenizer; finds out what the tokenizer puts at the end of a text."""
+    plain = encoder.encode("a", False)
+    dressed = encoder.encode("a", True)
+    leading = next((i for i in range(len(dressed)) if dressed[i : i + len(plain)] == plain), 0)
+    return TokenRules(
+        prefix_token=eos_token if bos_token is None else bos_token,
+        add_special_tokens=add_special_tokens,
+        bos_token=bos_token,
+        max_length=max_length,
+        trailing=max(0, len(dressed) - leading - len(plain)),
+    )
+
+
+def encode_text(encoder: Encoder, rules: TokenRules, text: str) -> list[int]:
+    """The tokens of a prompt: with the special tokens that stand in front, no second BOS, and nothing at the end."""
+    if not rules.add_special_tokens:
+        return encoder.encode(text, False)
+    tokens = encoder.encode(text, True)
+    if rules.trailing:
+        tokens = tokens[: -rules.trailing]
+    if rules.bos_token is not None and tokens[:2] == [rules.bos_token, rules.bos_token]:
+        return tokens[1:]
+    return tokens
+
+
+def encode_pair(encoder: Encoder, rules: TokenRules, context: str, continuation: str) -> Pair:
+    """The tokens before and of `continuation`, for its log-likelihood after `context`.
+
+    White space at the end of the context moves to the continuation, because tokenizers put it in front of words. An
+    empty context is the prefix token alone. Raises DoesNotFit where there is nothing to score or nothing to start from.
+    """
+    kept = context.rstrip()
+    continuation = context[len(kept) :] + continuation
+    if not continuation:
+        raise DoesNotFit("The continuation is empty, so there is nothing to score.")
+    if not kept:
+        return _after_prefix(rules, encoder.encode(continuation, False))
+    alone = encode_text(encoder, rules, kept)
+    whole = encode_text(encoder, rules, kept + continuation)
+    split = min(_common_prefix(alone, whole), len(whole) - 1)
+    if split <= 0:
+        return _after_prefix(rules, whole)
+    return whole[:split], whole[split:]
+
+
+def truncate_pair(context: list[int], continuation: list[int], max_length: int) -> Pair:
+    """Drop tokens at the context's left until the model's input, which lacks the last token, has `max_length` at most.
+
+    Raises DoesNotFit where the continuation alone is longer than that.
+    """
+    if len(continuation) > max_length:
+        raise DoesNotFit(
+            f"The continuation has {len(continuation)} tokens and the model's context holds {max_length}, so it cannot "
+            f"be scored in one piece."
+        )
+    surplus = len(context) + len(continuation) - (max_length + 1)
+    return (context[surplus:] if surplus > 0 else context), continuation
+
+
+def rolling_windows(
+    tokens: Sequence[int], prefix_token: int, max_length: int
+) -> list[tuple[list[int], list[int]]]:
+    """Windows `(input, targets)` over a text of any length in which every token is a target exactly once.
+
+    `targets` are what the last `len(targets)` positions of `input` predict. The first window starts from the prefix
+    token; every later one takes up to `max_length` new targets, and its input holds as much of the text to their left as
+    fits, so a short last window sees a full context. An input never has more than `max_length` tokens.
+    """
+    if max_length < 1:
+        raise ValueError("max_length must be at least 1")
+    padded = [prefix_token, *tokens]
+    windows = []
+    for start in range(0, len(tokens), max_length):
+        end = min(start + max_length, len(tokens))
+        windows.append((padded[max(0, end - max_length) : end], padded[start + 1 : end + 1]))
+    return windows
+
+
+def rolling_pairs(encoder: Encoder, rules: TokenRules, text: str) -> list[Pair]:
+    """The windows of a text as context and continuation, each scored as any other pair is.
+
+    The text is encoded without special tokens, and a BOS written at its start is not scored: the prefix token stands there
+    already. An empty text has no windows. Raises DoesNotFit where the model has neither BOS nor EOS to start from.
+    """
+    tokens = encoder.encode(text, False)
+    if rules.bos_token is not None and tokens[:1] == [rules.bos_token]:
+        tokens = tokens[1:]
+    if not tokens:
+        return []
+    windows = rolling_windows(tokens, _prefix(rules), rules.max_length)
+    return [(inputs[: len(inputs) - len(targets) + 1], targets) for inputs, targets in windows]
+
+
+def room_for_answer(prompt_length: int, max_tokens: int | None, max_length: int) -> int:
+    """How many tokens may be generated after a prompt: `max_tokens` (default 256), less where the context ends sooner.
+
+    Raises DoesNotFit for a prompt that leaves no room: a prompt that was cut silently is another question.
+    """
+    if prompt_length >= max_length:
+        raise DoesNotFit(
+            f"The prompt has {prompt_length} tokens and the model's context holds {max_length}, so there is no room for "
+            f"an answer. Use fewer shots or a model with a longer context."
+        )
+    return min(DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens, max_length - prompt_length)
+
+
+def stop_at(text: str, stops: Sequence[str]) -> str:
+    """The text up to the first place where any stop string begins; empty stop strings stop nothing."""
+    ends = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
+    return text[: min(ends)] if ends else text
+
+
+class StopSearch:
+    """Tells, token by token, whether a growing answer holds a stop string, at a cost that does not grow with it.
+
+    Only a tail is decoded. A token that shows is at least one byte, so a stop string of n bytes lies in the last n tokens
+    that show; a few more allow for decoders that drop a space at the start.
+    """
+
+    def __init__(self, encoder: Encoder, stops: Sequence[str]) -> None:
+        self._encoder = encoder
+        self.stops = tuple(stop for stop in stops if stop)
+        self._tail = max((len(stop.encode()) for stop in self.stops), default=0) + 4
+
+    def found(self, tokens: Sequence[int]) -> bool:
+        """Whether the last tokens end or complete a stop string. Call it after every token."""
+        if not self.stops:
+            return False
+        text = self._encoder.decode(tokens[-self._tail :], False)
+        return any(stop in text for stop in self.stops)
+
+
+def _after_prefix(rules: TokenRules, tokens: list[int]) -> Pair:
+    """Score all of `tokens`, except a prefix token that they begin with, which then serves as the context."""
+    if not tokens:
+        raise DoesNotFit(
+            "The continuation has no tokens in this model's vocabulary, so there is nothing to score."
+        )
+    prefix = _prefix(rules)
+    if tokens[0] == prefix and len(tokens) > 1:
+        return tokens[:1], tokens[1:]
+    return [prefix], tokens
+
+
+def _prefix(rules: TokenRules) -> int:
+    if rules.prefix_token is None:
+        raise DoesNotFit(
+            "The model has neither a BOS nor an EOS token, so there is nothing to predict a text's first token from."
+        )
+    return rules.prefix_token
+
+
+def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
+    for place, (a, b) in enumerate(zip(left, right, strict=False)):
+        if a != b:
+            return place
+    return min(len(left), len(right))

@@ -1,0 +1,190 @@
+"""From records to numbers: columns of scores that grow by a few dozen bytes a sample, and the metrics over them.
+
+Results do not depend on the order in which samples finished: columns are put in the order of sample and draw first.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from evalwright.core.samples import SampleRecord
+from evalwright.core.tasks import MetricSpec
+from evalwright.metrics.registry import Column, compute
+from evalwright.runs.results import MetricResult, TaskResult
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_SLICES = 200
+"""A slice key with more values than this is left out, and the result says so."""
+
+NAN = math.nan
+
+
+class ScoreColumn:
+    """One scorer's values and named parts, a row per record; nan where there is none."""
+
+    def __init__(self) -> None:
+        self.values = array("d")
+        self.parts: dict[str, array[float]] = {}
+
+    def add(self, row: int, value: float, parts: Any) -> None:
+        """Append the score of record `row`."""
+        self.values.append(value)
+        for name, part in parts.items():
+            column = self.parts.get(name)
+            if column is None:
+                column = self.parts[name] = array("d", [NAN]) * row
+            elif len(column) < row:
+                column.extend([NAN] * (row - len(column)))
+            column.append(float(part))
+
+
+class SliceColumn:
+    """The codes of one metadata key's values, a row per record; -1 where it is absent."""
+
+    def __init__(self) -> None:
+        self.codes = array("i")
+        self.names: dict[str, int] = {}
+
+    def add(self, value: Any) -> None:
+        """Append a value. Past MOST_SLICES values no new names are kept."""
+        if value is None or value == "":
+            self.codes.append(-1)
+            return
+        name = str(value)
+        code = self.names.get(name)
+        if code is None:
+            if len(self.names) > MOST_SLICES:
+                self.codes.append(-1)
+                return
+            code = self.names[name] = len(self.names)
+        self.codes.append(code)
+
+
+class TaskTally:
+    """Takes the records of one task as they finish; `result` computes its metrics."""
+
+    def __init__(self, scorers: Sequence[str], slices: Sequence[str]) -> None:
+        self.indices = array("q")
+        self.draws = array("i")
+        self.clusters = array("q")
+        self.clustered = False
+        self.scores = {name: ScoreColumn() for name in scorers}
+        self.slices = {key: SliceColumn() for key in slices}
+        self.failures: Counter[str] = Counter()
+
+    def add(self, record: SampleRecord) -> None:
+        """Count one record in."""
+        row = len(self.indices)
+        sample = record.sample
+        self.indices.append(record.index)
+        self.draws.append(record.draw)
+        if sample.cluster:
+            self.clustered = True
+        # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all but impossible.
+        unit = sample.cluster or f"\0{sample.id}"
+        self.clusters.append(int.from_bytes(blake2b(unit.encode(), digest_size=8).digest(), "big", signed=True))
+        for key, column in self.slices.items():
+            column.add(sample.metadata.get(key))
+        for name, scores in self.scores.items():
+            score = record.scores.get(name)
+            if score is None:
+                scores.add(row, NAN, {})
+            else:
+                scores.add(row, score.value, score.parts)
+        if record.failure is not None:
+            self.failures[record.failure.kind] += 1
+        for failure in record.score_failures.values():
+            self.failures[failure.kind] += 1
+
+    def result(self, name: str, version: str, metrics: Sequence[MetricSpec]) -> TaskResult:
+        """The task's metrics over all its records, and by slice."""
+        import numpy as np
+
+        order = np.lexsort((np.frombuffer(self.draws, np.int32), np.frombuffer(self.indices, np.int64)))
+        items = np.unique(np.frombuffer(self.indices, np.int64)).size
+        whole = self._metrics(order, metrics)
+        slices: dict[str, dict[str, tuple[MetricResult, ...]]] = {}
+        left_out = []
+        for key, column in self.slices.items():
+            if len(column.names) > MOST_SLICES:
+                left_out.append(key)
+            elif len(column.names) > 1:
+                codes = np.frombuffer(column.codes, np.int32)[order]
+                slices[key] = {
+                    value: self._metrics(order[codes == code], metrics)
+                    for value, code in sorted(column.names.items())
+                }
+        failed = max((metric.estimate.n_failed for metric in whole), default=0)
+        return TaskResult(name, version, int(items), failed, whole, slices, dict(self.failures), tuple(left_out))
+
+    def _metrics(self, rows: NDArray[np.int64], metrics: Sequence[MetricSpec]) -> tuple[MetricResult, ...]:
+        columns: dict[str, Column] = {}
+        results = []
+        for spec in metrics:
+            if spec.scorer not in columns:
+                columns[spec.scorer] = self.column(spec.scorer, rows)
+            estimate = compute(spec.kind, columns[spec.scorer], spec.options)
+            results.append(MetricResult(spec.label, spec.kind, spec.scorer, estimate))
+        return tuple(results)
+
+    def column(self, scorer: str, rows: NDArray[np.int64]) -> Column:
+        """The Column of one scorer over some records, which must be in the order of sample and draw."""
+        import numpy as np
+
+        scores = self.scores[scorer]
+        total = len(self.indices)
+        items = np.frombuffer(self.indices, np.int64)[rows]
+        values = np.frombuffer(scores.values, np.float64)[rows]
+        first = np.flatnonzero(np.r_[True, items[1:] != items[:-1]]) if items.size else np.zeros(0, np.int64)
+        counts = np.diff(np.r_[first, items.size])
+        width = int(counts.max()) if counts.size else 1
+        draws = _spread(values, first, counts, width)
+        kept = ~np.isnan(draws).all(axis=1)
+        parts = {}
+        for name, part in scores.parts.items():
+            padded = np.full(total, NAN)
+            padded[: len(part)] = np.frombuffer(part, np.float64)
+            parts[name] = _row_means(_spread(padded[rows], first, counts, width)[kept])
+        clusters = np.frombuffer(self.clusters, np.int64)[rows][first][kept] if self.clustered else None
+        return Column(
+            values=_row_means(draws[kept]),
+            parts=parts,
+            clusters=clusters,
+            n_failed=int((~kept).sum()),
+            draws=draws[kept] if width > 1 else None,
+        )
+
+
+def _spread(
+    values: NDArray[np.float64], first: NDArray[np.int64], counts: NDArray[np.int64], width: int
+) -> NDArray[np.float64]:
+    """Rows grouped by item -> (items, width), nan where an item has fewer draws."""
+    import numpy as np
+
+    if width == 1:
+        return values.reshape(-1, 1)
+    out = np.full((first.size, width), NAN)
+    item = np.repeat(np.arange(first.size), counts)
+    out[item, np.arange(values.size) - np.repeat(first, counts)] = values
+    return out
+
+
+def _row_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means over draws, ignoring nan; nan where all are."""
+    import numpy as np
+
+    if values.shape[1] == 1:
+        return values[:, 0]
+    there = ~np.isnan(values)
+    counts = there.sum(axis=1)
+    sums = np.where(there, values, 0.0).sum(axis=1)
+    means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(counts.shape, NAN), where=counts > 0)
+    return means

@@ -1,0 +1,262 @@
+"""Two runs side by side: paired by item, task by task, with what flipped and what differs in how they were made."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from evalwright.core.errors import RunError
+from evalwright.runs.reader import Run
+from evalwright.statistics import (
+    MacroDifference,
+    PairedComparison,
+    compare_paired,
+    macro_difference,
+    sentence,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BOUNDED = frozenset({"accuracy", "exact-match"})
+"""Metrics whose scores lie between 0 and 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """An item on which the two runs disagree: its id and both scores."""
+
+    task: str
+    id: str
+    a: float
+    b: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskComparison:
+    """One task of two runs. only_a, only_b: items that one run alone has; n_differing: items whose scores differ."""
+
+    task: str
+    metric: str
+    scorer: str
+    paired: PairedComparison
+    only_a: int
+    only_b: int
+    n_differing: int
+    flips: tuple[Flip, ...]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs over all tasks that both have. overall: every task counts the same; None with a single task."""
+
+    a: str
+    b: str
+    tasks: tuple[TaskComparison, ...]
+    overall: MacroDifference | None
+    differences: tuple[str, ...]
+    conclusion: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        from dataclasses import asdict
+
+        tasks = [{**asdict(task), "paired": task.paired.as_dict()} for task in self.tasks]
+        overall = asdict(self.overall) if self.overall else None
+        return {
+            "a": self.a,
+            "b": self.b,
+            "tasks": tasks,
+            "overall": overall,
+            "differences": list(self.differences),
+            "conclusion": self.conclusion,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ItemScores:
+    """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan for failed, clusters (n,)."""
+
+    keys: NDArray[np.int64]
+    values: NDArray[np.float64]
+    clusters: NDArray[np.int64]
+    clustered: bool
+
+
+def compare_runs(a: Run, b: Run, *, most_flips: int = 20) -> Comparison:
+    """Compare two runs on the tasks that both have, paired by sample id, on each task's main metric.
+
+    Raises RunError where they share no task, or no item of a task.
+    """
+    names_b = {task.name for task in b.tasks}
+    common = [task for task in a.tasks if task.name in names_b and task.main]
+    if not common:
+        raise RunError(
+            f"The runs '{a.id}' and '{b.id}' have no task in common: "
+            f"{', '.join(task.name for task in a.tasks)} against {', '.join(sorted(names_b))}."
+        )
+    name_a, name_b = _labels(a, b)
+    scorers = {task.name: task.main.scorer for task in common if task.main}
+    scores_a, scores_b = item_scores(a, scorers), item_scores(b, scorers)
+    tasks = []
+    for task in common:
+        assert task.main is not None
+        bounded = task.main.kind in BOUNDED
+        paired, keys, values = _paired(a, b, task.name, scores_a[task.name], scores_b[task.name], bounded)
+        tasks.append(
+            TaskComparison(
+                task=task.name,
+                metric=task.main.label,
+                scorer=task.main.scorer,
+                paired=paired,
+                only_a=len(scores_a[task.name].keys) - len(keys),
+                only_b=len(scores_b[task.name].keys) - len(keys),
+                n_differing=int((values[0] != values[1])[~_any_nan(values)].sum()),
+                flips=_flips(a, task.name, keys, values, most_flips),
+                sentence=sentence(paired, name_a, name_b, "points" if bounded else "units"),
+            )
+        )
+    overall = macro_difference([task.paired for task in tasks]) if len(tasks) > 1 else None
+    conclusion = _overall_sentence(overall, name_a, name_b) if overall else tasks[0].sentence
+    return Comparison(a.id, b.id, tuple(tasks), overall, tuple(_configuration_differences(a, b)), conclusion)
+
+
+def item_scores(run: Run, scorers: Mapping[str, str]) -> dict[str, ItemScores]:
+    """Mean scores by item of some tasks (task name -> scorer), read in one pass over the samples."""
+    import numpy as np
+
+    rows: dict[str, tuple[array[int], array[float], array[int]]] = {}
+    clustered = set()
+    for name in scorers:
+        rows[name] = (array("q"), array("d"), array("q"))
+    for row in run.rows():
+        name = row["task"]
+        if name not in rows:
+            continue
+        score = row["scores"].get(scorers[name])
+        keys, values, clusters = rows[name]
+        keys.append(hashed(row["id"]))
+        values.append(score["value"] if score else float("nan"))
+        cluster = row.get("cluster")
+        if cluster:
+            clustered.add(name)
+        clusters.append(hashed(cluster or f"\0{row['id']}"))
+    out = {}
+    for name, (keys, values, clusters) in rows.items():
+        unique, first, inverse = np.unique(
+            np.frombuffer(keys, np.int64), return_index=True, return_inverse=True
+        )
+        found = np.frombuffer(values, np.float64)
+        there = ~np.isnan(found)
+        counts = np.bincount(inverse, weights=there, minlength=len(unique))
+        sums = np.bincount(inverse, weights=np.where(there, found, 0.0), minlength=len(unique))
+        means = np.divide(sums, counts, out=np.full(len(unique), np.nan), where=counts > 0)
+        out[name] = ItemScores(unique, means, np.frombuffer(clusters, np.int64)[first], name in clustered)
+    return out
+
+
+def paired_scores(
+    a: ItemScores, b: ItemScores
+) -> tuple[NDArray[np.int64], tuple[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64] | None]:
+    """Keys, scores and clusters of the items that both have."""
+    import numpy as np
+
+    keys, in_a, in_b = np.intersect1d(a.keys, b.keys, assume_unique=True, return_indices=True)
+    clusters = a.clusters[in_a] if a.clustered or b.clustered else None
+    return keys, (a.values[in_a], b.values[in_b]), clusters
+
+
+def hashed(text: str) -> int:
+    """A 64-bit hash that is the same in every process."""
+    return int.from_bytes(blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True)
+
+
+def _paired(
+    a: Run, b: Run, task: str, scores_a: ItemScores, scores_b: ItemScores, bounded: bool
+) -> tuple[PairedComparison, NDArray[np.int64], tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    keys, values, clusters = paired_scores(scores_a, scores_b)
+    if not len(keys):
+        raise RunError(f"On '{task}' the runs '{a.id}' and '{b.id}' have no item in common, so they cannot be paired.")
+    value_range = (0.0, 1.0) if bounded else None
+    return compare_paired(*values, clusters=clusters, value_range=value_range), keys, values
+
+
+def _any_nan(values: tuple[NDArray[np.float64], NDArray[np.float64]]) -> NDArray[np.bool_]:
+    import numpy as np
+
+    return np.isnan(values[0]) | np.isnan(values[1])
+
+
+def _flips(
+    run: Run,
+    task: str,
+    keys: NDArray[np.int64],
+    values: tuple[NDArray[np.float64], NDArray[np.float64]],
+    most: int,
+) -> tuple[Flip, ...]:
+    """The first `most` items, in the order of the run, whose scores differ."""
+    differing = {
+        int(key): (float(left), float(right))
+        for key, left, right in zip(keys, *values, strict=True)
+        if left != right and left == left and right == right
+    }
+    found: dict[int, Flip] = {}
+    for row in run.rows() if differing and most else ():
+        key = hashed(row["id"]) if row["task"] == task else None
+        if key in differing and key not in found:
+            found[key] = Flip(task, row["id"], *differing[key])
+            if len(found) == most:
+                break
+    return tuple(found.values())
+
+
+def _labels(a: Run, b: Run) -> tuple[str, str]:
+    return (a.label, b.label) if a.label != b.label else (a.id, b.id)
+
+
+def _overall_sentence(overall: MacroDifference, name_a: str, name_b: str) -> str:
+    points = 100 * overall.difference
+    low, high = sorted((100 * overall.low, 100 * overall.high))
+    numbers = f"95% interval {low:.1f} to {high:.1f}, mean of {overall.n_tasks} tasks, {overall.n} items"
+    if overall.p_value < 1 - overall.level and low * high > 0:
+        better, worse, by = (name_a, name_b, points) if points > 0 else (name_b, name_a, -points)
+        if points < 0:
+            numbers = numbers.replace(f"{low:.1f} to {high:.1f}", f"{-high:.1f} to {-low:.1f}")
+        return f"Over all tasks {better} scores {by:.1f} points higher than {worse} ({numbers})."
+    visible = 100 * overall.smallest_visible_difference
+    return (
+        f"Over all tasks no difference between {name_a} and {name_b} was seen ({points:+.1f} points; {numbers}); "
+        f"differences under {visible:.1f} points could not have been seen reliably."
+    )
+
+
+def _configuration_differences(a: Run, b: Run) -> Iterator[str]:
+    """What differs between two runs besides the model under test, in words."""
+    for key in ("seed", "limit"):
+        left, right = a.data["configuration"].get(key), b.data["configuration"].get(key)
+        if left != right:
+            yield f"{key}: {left} against {right}"
+    tasks_b = {task["name"]: task for task in b.data["tasks"]}
+    for task in a.data["tasks"]:
+        other = tasks_b.get(task["name"])
+        if other is None:
+            continue
+        for path in sorted(_differing(task["definition"], other["definition"])):
+            yield f"{task['name']}: {path} differs"
+    left, right = a.data["evalwright"], b.data["evalwright"]
+    if left != right:
+        yield f"evalwright: {left} against {right}"
+
+
+def _differing(a: Any, b: Any, path: str = "") -> set[str]:
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        found: set[str] = set()
+        for key in {*a, *b}:
+            found |= _differing(a.get(key), b.get(key), f"{path}.{key}" if path else str(key))
+        return found
+    return set() if a == b else {path or "definition"}

@@ -1,0 +1,139 @@
+"""Reads run folders: `Run` gives the record's parts by name, and its samples one by one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import RunError, UnknownName
+from evalwright.core.samples import SampleRecord
+from evalwright.core.tasks import MetricSpec
+from evalwright.runs.results import TaskResult
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One evaluation of one model. `data` is `run.json` as it stands; `folder` is where it lies."""
+
+    folder: Path
+    data: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """The run's name, unique in its parent folder."""
+        return str(self.data["id"])
+
+    @property
+    def model(self) -> str:
+        """The name of the model under test."""
+        return str(self.data["model"]["name"])
+
+    @property
+    def label(self) -> str:
+        """What boards show: the configured label, else the model's name."""
+        return str(self.data["model"].get("label") or self.model)
+
+    @property
+    def tasks(self) -> tuple[TaskResult, ...]:
+        """Results by task, in the order asked."""
+        return tuple(TaskResult.from_dict(task) for task in self.data["tasks"])
+
+    @property
+    def n_failed(self) -> int:
+        """Samples without an answer or score, over all tasks."""
+        return sum(task["n_failed"] for task in self.data["tasks"])
+
+    def task(self, name: str) -> TaskResult:
+        """One task's results; raises UnknownName with the closest ones."""
+        for task in self.tasks:
+            if task.name == name:
+                return task
+        raise UnknownName(f"task in the run '{self.id}'", name, [task.name for task in self.tasks])
+
+    def metric_specs(self, name: str) -> tuple[MetricSpec, ...]:
+        """The metrics of a task as they were defined."""
+        for task in self.data["tasks"]:
+            if task["name"] == name:
+                return tuple(MetricSpec(**spec) for spec in task["metric_specs"])
+        raise UnknownName(f"task in the run '{self.id}'", name, [task.name for task in self.tasks])
+
+    def samples(self) -> Iterator[SampleRecord]:
+        """The records in the order of task, index and draw, one at a time."""
+        for row in self.rows():
+            yield SampleRecord.from_dict(row)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The records as plain mappings, one at a time. Raises RunError naming the line that is broken."""
+        path = self.folder / self.data["samples"]["file"]
+        try:
+            with path.open(encoding="utf-8") as lines:
+                for number, line in enumerate(lines, 1):
+                    try:
+                        yield json.loads(line)
+                    except ValueError as error:
+                        raise RunError(f"{path}, line {number} is not valid JSON: {error}.") from error
+        except OSError as error:
+            raise RunError(f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}.") from error
+
+    def verify(self) -> None:
+        """Raise RunError if the samples file is not the one that `run.json` describes."""
+        path = self.folder / self.data["samples"]["file"]
+        try:
+            with path.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise RunError(f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}.") from error
+        if found != self.data["samples"]["sha256"]:
+            raise RunError(f"{path} was changed after the run: its SHA-256 is not the one in {RUN_FILE}.")
+
+
+def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
+    """The run at a folder, at its `run.json`, or of that name in `runs_folder`.
+
+    Raises UnknownName where there is none, and RunError where it cannot be read.
+    """
+    path = Path(name)
+    candidates = [path, *([runs_folder / str(name)] if runs_folder else [])]
+    for candidate in candidates:
+        file = candidate if candidate.name == RUN_FILE else candidate / RUN_FILE
+        if file.is_file():
+            return _read(file)
+    if path.is_dir():
+        raise RunError(f"The folder '{path}' holds no {RUN_FILE}: it is not a finished run.")
+    known = [run.id for run in list_runs(runs_folder)] if runs_folder else []
+    where = f" There is none of that name in '{runs_folder}'." if runs_folder else ""
+    raise UnknownName("run", str(name), known, f"{where} `evalwright runs list` shows what there is.".strip())
+
+
+def list_runs(folder: Path | None) -> list[Run]:
+    """All readable runs directly under `folder`, oldest first."""
+    if folder is None or not folder.is_dir():
+        return []
+    runs = []
+    for file in folder.glob(f"*/{RUN_FILE}"):
+        try:
+            runs.append(_read(file))
+        except RunError:
+            continue  # a damaged record must not hide the others; opening it by name says what is wrong
+    return sorted(runs, key=lambda run: (str(run.data["started"]), run.id))
+
+
+def _read(file: Path) -> Run:
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunError(f"{file} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise RunError(f"{file} is not valid JSON: {error}.") from error
+    if not isinstance(data, dict) or "schema" not in data or "tasks" not in data:
+        raise RunError(f"{file} is not the record of an Evalwright run.")
+    if data["schema"] > SCHEMA_VERSION:
+        raise RunError(
+            f"{file} has schema {data['schema']}, and this version reads up to {SCHEMA_VERSION}. Upgrade evalwright."
+        )
+    return Run(file.parent, data)

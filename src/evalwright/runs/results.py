@@ -1,0 +1,100 @@
+"""What a run found, as typed records: metrics of a task, whole and by slice, and the failures beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalwright.statistics import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """One number: `label` is the name shown, `kind` the metric, `scorer` the column that it summarises."""
+
+    label: str
+    kind: str
+    scorer: str
+    estimate: Estimate
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON: the estimate's fields beside the names."""
+        names = {"label": self.label, "kind": self.kind, "scorer": self.scorer}
+        return {**names, **self.estimate.as_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> MetricResult:
+        """The inverse of `as_dict`."""
+        from evalwright.statistics import Estimate
+
+        fields = {key: value for key, value in data.items() if key not in ("label", "kind", "scorer")}
+        for name in ("value", "low", "high"):
+            if fields[name] is None:
+                fields[name] = float("nan")
+        if fields.get("bounds") is not None:
+            fields["bounds"] = tuple(fields["bounds"])
+        return cls(data["label"], data["kind"], data["scorer"], Estimate(**fields))
+
+
+Slices = Mapping[str, Mapping[str, tuple[MetricResult, ...]]]
+"""Slice key ("domain") -> its values ("geography") -> metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What a run found on one task.
+
+    n_samples: samples asked; n_failed: those without an answer or score, by kind in `failures`.
+    slices_left_out: slice keys with too many values to show.
+    """
+
+    name: str
+    version: str
+    n_samples: int
+    n_failed: int
+    metrics: tuple[MetricResult, ...]
+    slices: Slices = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)
+    slices_left_out: tuple[str, ...] = ()
+
+    @property
+    def main(self) -> MetricResult | None:
+        """The metric that a board shows: the first."""
+        return self.metrics[0] if self.metrics else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        out: dict[str, Any] = {
+            "name": self.name,
+            "version": self.version,
+            "n_samples": self.n_samples,
+            "n_failed": self.n_failed,
+            "failures": dict(self.failures),
+            "metrics": [metric.as_dict() for metric in self.metrics],
+            "slices": {
+                key: {value: [metric.as_dict() for metric in metrics] for value, metrics in by_value.items()}
+                for key, by_value in self.slices.items()
+            },
+        }
+        if self.slices_left_out:
+            out["slices_left_out"] = list(self.slices_left_out)
+        return out
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TaskResult:
+        """The inverse of `as_dict`."""
+        return cls(
+            name=data["name"],
+            version=data["version"],
+            n_samples=data["n_samples"],
+            n_failed=data["n_failed"],
+            failures=data["failures"],
+            metrics=tuple(MetricResult.from_dict(metric) for metric in data["metrics"]),
+            slices={
+                key: {value: tuple(MetricResult.from_dict(metric) for metric in metrics) for value, metrics in by_value.items()}
+                for key, by_value in data["slices"].items()
+            },
+            slices_left_out=tuple(data.get("slices_left_out", ())),
+        )

@@ -1,0 +1,136 @@
+"""Writes a run's folder. Records are kept in a partial file as they finish and put in order at the end; every file appears
+whole or not at all.
+
+The partial file is no one's memory: answers are in the store. It only keeps records out of main memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from array import array
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from evalwright.core.errors import RunError
+from evalwright.core.samples import SampleRecord
+
+RUN_FILE = "run.json"
+SAMPLES_FILE = "samples.jsonl"
+SCHEMA_VERSION = 1
+
+
+class RunWriter:
+    """Collects records for one run folder; `finish` writes `samples.jsonl` and `run.json`.
+
+    Raises RunError with a sentence where the folder cannot be written, at once rather than after the work.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        # The process id keeps two processes apart that make the same run at the same time.
+        self._partial = folder / f".{SAMPLES_FILE}.{os.getpid()}.partial"
+        self._keys: array[int] = array("q")
+        self._starts: array[int] = array("q")
+        self._position = 0
+        self._file = self._open()
+
+    def _open(self) -> IO[bytes]:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            return self._partial.open("w+b", buffering=1 << 18)
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+
+    def add(self, position: int, record: SampleRecord) -> None:
+        """Keep a record. `position` is its place in the finished file."""
+        data = _line(record.as_dict())
+        try:
+            self._file.write(data)
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+        self._keys.append(position)
+        self._starts.append(self._position)
+        self._position += len(data)
+
+    def finish(self, run: Mapping[str, Any]) -> None:
+        """Write `samples.jsonl` in the order of positions and then `run.json`, which completes the run."""
+        try:
+            digest = self._write_samples()
+            samples = {"file": SAMPLES_FILE, "records": len(self._keys), "sha256": digest}
+            write_json(self.folder / RUN_FILE, {**run, "samples": samples})
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+        self.discard()
+
+    def _write_samples(self) -> str:
+        self._file.flush()
+        self._starts.append(self._position)
+        keys = self._keys
+        digest = hashlib.sha256()
+        temporary = self._partial.with_suffix(".sorted")
+        with temporary.open("wb", buffering=1 << 18) as out:
+            for row in sorted(range(len(keys)), key=keys.__getitem__):
+                start = self._starts[row]
+                self._file.seek(start)
+                line = self._file.read(self._starts[row + 1] - start)
+                digest.update(line)
+                out.write(line)
+            out.flush()
+            os.fsync(out.fileno())
+        temporary.replace(self.folder / SAMPLES_FILE)
+        return digest.hexdigest()
+
+    def discard(self) -> None:
+        """Drop the partial file."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+        with contextlib.suppress(OSError):
+            self._partial.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write JSON so that the file is either the old or the new one, whole."""
+    write_text(path, json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file so that it is either the old or the new one, whole. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n", errors="backslashreplace") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    except UnicodeEncodeError:
+        # A lone surrogate in an answer has no UTF-8 form; escaped it survives reading and writing.
+        return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+def _unwritable(folder: Path, error: OSError) -> RunError:
+    reason = error.strerror or str(error)
+    return RunError(
+        f"The run folder '{folder}' cannot be written: {reason}. "
+        f"Answers received so far are kept; free the space or choose another folder with --out, and run again."
+    )

@@ -1,0 +1,241 @@
+"""Accuracy, balanced accuracy and macro-F1 of predicted labels, each with its interval.
+
+Accuracy is a mean of right-or-wrong scores and gets the interval of one. The other two are not means: they get a
+BCa bootstrap over items, or over clusters where items belong together. Where that interval reaches 0 or 1, or no
+resample changes the metric, few errors (or none) were seen and the bootstrap, which cannot imagine others, is too
+sure of itself; then a Wilson interval of effective n, or the rule of three, takes its place and is named.
+
+Definitions, those of scikit-learn's `balanced_accuracy_score` and `f1_score(average="macro")`:
+balanced accuracy is the mean recall over the classes that occur in gold; macro-F1 is the mean of
+2 TP / (2 TP + FP + FN) over the classes that occur in gold or predictions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics._quantiles import check_level, t_quantile
+from evalwright.statistics.bootstrap import DRAWS, Statistic, collapse, resampled_interval
+from evalwright.statistics.estimate import Estimate
+from evalwright.statistics.intervals import alike_interval, effective_score_interval, mean_interval
+from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+
+_RANGE = (0.0, 1.0)
+
+
+def accuracy(
+    gold: npt.ArrayLike,
+    predicted: npt.ArrayLike,
+    *,
+    clusters: npt.ArrayLike | None = None,
+    failed_gold: npt.ArrayLike = (),
+    level: float = 0.95,
+) -> Estimate:
+    """The share of items whose predicted label is the gold one, with the interval of `mean_interval`.
+
+    `gold` (n,) and `predicted` (n,) or (n, draws) hold integers; a label outside the task's classes (an answer
+    that names none, say -1) is simply wrong. `failed_gold` holds the gold labels of the items without an answer.
+    Raises ValueError for other shapes or types.
+    """
+    truth, said = _labels(gold, predicted)
+    right = (said == truth[:, None]).astype(np.float64)
+    n_failed = len(_integers(failed_gold, "failed_gold"))
+    return mean_interval(right, clusters=clusters, n_failed=n_failed, level=level)
+
+
+def balanced_accuracy(
+    gold: npt.ArrayLike,
+    predicted: npt.ArrayLike,
+    *,
+    clusters: npt.ArrayLike | None = None,
+    failed_gold: npt.ArrayLike = (),
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Estimate:
+    """The mean over gold classes of the share of their items that were recognised; a constant answer gets 1/classes.
+
+    Arguments as for `accuracy`; `draws` and `seed` are the bootstrap's.
+    """
+    return _macro(gold, predicted, clusters, failed_gold, level, draws, seed, _mean_recall)
+
+
+def macro_f1(
+    gold: npt.ArrayLike,
+    predicted: npt.ArrayLike,
+    *,
+    clusters: npt.ArrayLike | None = None,
+    failed_gold: npt.ArrayLike = (),
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Estimate:
+    """The mean of F1 over the classes that occur in gold or predictions.
+
+    Arguments as for `balanced_accuracy`. A predicted label that is no class of the task counts as a class with
+    F1 = 0 (as in scikit-learn): give such items as failed if that is not meant.
+    """
+    return _macro(gold, predicted, clusters, failed_gold, level, draws, seed, _mean_f1)
+
+
+def _mean_recall(sums: F64) -> F64:
+    """From sums (..., 3, classes) of true positives, gold and predicted labels."""
+    hits, truth = sums[..., 0, :], sums[..., 1, :]
+    return _mean_over_present(hits, truth)
+
+
+def _mean_f1(sums: F64) -> F64:
+    hits, truth, said = sums[..., 0, :], sums[..., 1, :], sums[..., 2, :]
+    return _mean_over_present(2 * hits, truth + said)
+
+
+def _mean_over_present(numerator: F64, denominator: F64) -> F64:
+    """Mean of the ratios over the classes whose denominator is not 0 (a resample can lack a class)."""
+    present = denominator > 0.5
+    ratios = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=present)
+    mean: F64 = ratios.sum(axis=-1) / np.maximum(present.sum(axis=-1), 1)
+    return mean
+
+
+@dataclass(frozen=True, slots=True)
+class _Tally:
+    """Sums of each distinct kind of unit (rows, 3 * classes), how many units are of that kind, and who they are."""
+
+    totals: F64
+    repeats: I64
+    classes: int
+    n: int
+    n_clusters: int | None
+    rarest: int
+    """Units with a gold label of the class that the fewest units have."""
+    unit: str
+
+    @property
+    def size(self) -> int:
+        return int(self.repeats.sum())
+
+    @property
+    def whole(self) -> F64:
+        summed: F64 = self.totals.T @ self.repeats.astype(np.float64)
+        return summed
+
+
+def _macro(
+    gold: npt.ArrayLike,
+    predicted: npt.ArrayLike,
+    clusters: npt.ArrayLike | None,
+    failed_gold: npt.ArrayLike,
+    level: float,
+    draws: int,
+    seed: int,
+    metric: Statistic,
+) -> Estimate:
+    check_level(level)
+    truth, said = _labels(gold, predicted)
+    failed = _integers(failed_gold, "failed_gold")
+    ids = None if clusters is None else cluster_ids(clusters, len(truth))
+    names, codes = np.unique(np.concatenate([truth, said.ravel(), failed]), return_inverse=True)
+    n, cells = len(truth), said.size
+    tally = _tally(codes[:n], codes[n : n + cells].reshape(said.shape), len(names), ids)
+    failures = np.bincount(codes[n + cells :], minlength=len(names)).astype(np.float64)
+
+    def statistic(sums: F64) -> F64:
+        return metric(sums.reshape(*sums.shape[:-1], 3, tally.classes))
+
+    value = float(statistic(tally.whole)) if n else math.nan
+    low, high, error, method = _interval(tally, value, statistic, level, draws, seed)
+    bounds = None
+    if len(failed):
+        per_item = failures * (said.shape[1] if n else 1)
+        wrong = np.concatenate([np.zeros_like(per_item), per_item, np.zeros_like(per_item)])
+        right = np.tile(per_item, 3)
+        bounds = float(statistic(tally.whole + wrong)), float(statistic(tally.whole + right))
+    return Estimate(value, low, high, level, n, len(failed), tally.n_clusters, error, method, bounds)
+
+
+def _tally(truth: I64, said: I64, classes: int, ids: I64 | None) -> _Tally:
+    """Count labels by unit. Repeated draws of an item are one unit; items in one cluster are one unit."""
+    n, draws = said.shape
+    clusters, n_clusters = cluster_codes(ids)
+    if clusters is None and draws == 1:
+        cells, repeats = collapse(truth * classes + said[:, 0])
+        each_gold, each_said = np.divmod(cells, classes)
+        owner = np.arange(len(cells))
+        totals = _sums_by_owner(owner, each_gold, each_said, len(cells), classes)
+        units_by_class = np.bincount(each_gold, weights=repeats, minlength=classes)
+    else:
+        owner = np.arange(n) if clusters is None else clusters
+        rows = n if n_clusters is None else n_clusters
+        totals = _sums_by_owner(np.repeat(owner, draws), np.repeat(truth, draws), said.ravel(), rows, classes)
+        repeats = np.ones(rows, dtype=np.int64)
+        units_by_class = np.count_nonzero(totals[:, classes : 2 * classes], axis=0)
+    present = units_by_class[units_by_class > 0]
+    rarest = int(present.min()) if len(present) else 0
+    unit = "items" if clusters is None else "clusters"
+    return _Tally(totals, repeats, classes, n, n_clusters, rarest, unit)
+
+
+def _sums_by_owner(owner: I64, truth: I64, said: I64, owners: int, classes: int) -> F64:
+    def counted(rows: I64, labels: I64) -> F64:
+        flat = np.bincount(rows * classes + labels, minlength=owners * classes)
+        return flat.reshape(owners, classes).astype(np.float64)
+
+    right = truth == said
+    return np.hstack([counted(owner[right], truth[right]), counted(owner, truth), counted(owner, said)])
+
+
+def _interval(
+    tally: _Tally, value: float, statistic: Statistic, level: float, draws: int, seed: int
+) -> tuple[float, float, float | None, str]:
+    """(low, high, standard error or None, method) of the metric."""
+    if tally.n == 0:
+        return math.nan, math.nan, None, "no interval: nothing was scored"
+    if tally.size == 1:
+        return *_RANGE, None, f"one {tally.unit.removesuffix('s')}: the whole range"
+    drawn = resampled_interval(
+        tally.totals, statistic, counts=tally.repeats, level=level, draws=draws, seed=seed, unit=tally.unit
+    )
+    # A macro average is as uncertain as if every class were as rare as the rarest.
+    gold_classes = int(np.count_nonzero(tally.whole[tally.classes : 2 * tally.classes]))
+    worth = min(tally.size, gold_classes * tally.rarest)
+    if drawn.standard_error == 0.0:
+        low, high = alike_interval(value, worth, _RANGE, level)
+        return low, high, None, f"rule of three ({tally.unit} alike, effective n = {worth})"
+    if drawn.low <= 0.0 or drawn.high >= 1.0:
+        low, high = effective_score_interval(
+            value,
+            drawn.standard_error,
+            _RANGE,
+            critical=t_quantile(0.5 + level / 2, tally.size - 1),
+            most=tally.n,
+            without_spread=worth,
+        )
+        prefix = "" if tally.n_clusters is None else "clustered "
+        return low, high, drawn.standard_error, f"{prefix}Wilson (effective n)"
+    return drawn.low, drawn.high, drawn.standard_error, drawn.method
+
+
+def _labels(gold: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[I64, I64]:
+    """Gold labels (n,) and predicted labels (n, draws)."""
+    truth, said = _integers(gold, "gold"), _integers(predicted, "predicted")
+    if said.ndim == 1:
+        said = said.reshape(-1, 1)
+    if truth.ndim != 1 or said.ndim != 2 or len(said) != len(truth) or (len(said) and said.shape[1] == 0):
+        raise ValueError(
+            "gold must have the shape (items,) and predicted (items,) or (items, draws), "
+            f"not {np.shape(gold)} and {np.shape(predicted)}"
+        )
+    return truth, said
+
+
+def _integers(labels: npt.ArrayLike, name: str) -> I64:
+    array = np.asarray(labels)
+    if array.size and array.dtype.kind not in "iub":
+        raise ValueError(
+            f"{name} must hold integers, but is of type {array.dtype}; number the class names first"
+        )
+    return array.astype(np.int64, copy=False)

@@ -1,0 +1,111 @@
+"""Averages over a fixed set of tasks: each task counts the same, and their errors add as independent parts.
+
+The tasks are fixed: the interval speaks of other items for these tasks, not of other tasks. Standard error
+sqrt(sum w_t^2 SE_t^2) with w_t = 1/T (statistics specification 6.1); degrees of freedom by Welch-Satterthwaite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalwright.statistics._quantiles import normal_quantile, t_quantile, t_two_sided
+from evalwright.statistics.estimate import Estimate
+from evalwright.statistics.paired import PairedComparison
+
+
+def macro_average(parts: Sequence[Estimate]) -> Estimate:
+    """The unweighted mean of the estimates of different tasks, with its interval at the level of the first.
+
+    Where a part shows no spread, its standard error is taken from the width of its interval, so that a task without
+    spread does not pose as certain. One part comes back as it is. Raises ValueError for none.
+    """
+    if not parts:
+        raise ValueError("an average needs at least one part")
+    if len(parts) == 1:
+        return parts[0]
+    share = 1.0 / len(parts)
+    level = parts[0].level
+    value = share * math.fsum(part.value for part in parts)
+    errors = [share * _error(part.low, part.high, part.standard_error, part.level) for part in parts]
+    freedom = _freedom(errors, [_units(part.n_clusters, part.n) for part in parts])
+    error = math.hypot(*errors)
+    half = _multiple(freedom, level) * error
+    bounds = None
+    if any(part.n_failed for part in parts):
+        # A part that lost nothing is bounded by its own value; one whose range is unknown leaves no bound at all.
+        edges = [part.bounds or ((part.value, part.value) if not part.n_failed else None) for part in parts]
+        known = [edge for edge in edges if edge is not None]
+        if len(known) == len(parts):
+            bounds = (share * sum(low for low, _ in known), share * sum(high for _, high in known))
+    clusters = [part.n_clusters if part.n_clusters is not None else part.n for part in parts]
+    return Estimate(
+        value=value,
+        low=value - half,
+        high=value + half,
+        level=level,
+        n=sum(part.n for part in parts),
+        n_failed=sum(part.n_failed for part in parts),
+        n_clusters=sum(clusters) if any(part.n_clusters is not None for part in parts) else None,
+        standard_error=error,
+        method=f"macro average over {len(parts)} fixed tasks, Welch-Satterthwaite t",
+        bounds=bounds,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MacroDifference:
+    """The mean over tasks of paired differences a - b. Fields as in PairedComparison."""
+
+    difference: float
+    low: float
+    high: float
+    level: float
+    p_value: float
+    standard_error: float
+    smallest_visible_difference: float
+    n: int
+    n_tasks: int
+
+
+def macro_difference(parts: Sequence[PairedComparison]) -> MacroDifference:
+    """Combine the paired comparisons of different tasks, each task counting the same. Raises ValueError for none."""
+    if not parts:
+        raise ValueError("an average needs at least one part")
+    share = 1.0 / len(parts)
+    level = parts[0].level
+    value = share * math.fsum(part.difference for part in parts)
+    errors = [share * _error(part.low, part.high, part.standard_error, part.level) for part in parts]
+    freedom = _freedom(errors, [_units(part.n_clusters, part.n) for part in parts])
+    error = math.hypot(*errors)
+    half = _multiple(freedom, level) * error
+    if math.isnan(error) or error == 0:
+        p_value = math.nan if math.isnan(error) else float(value == 0)
+    else:
+        p_value = t_two_sided(value / error, freedom) if freedom > 0 else math.nan
+    visible = (normal_quantile(0.5 + level / 2) + normal_quantile(parts[0].power)) * error
+    return MacroDifference(
+        value, value - half, value + half, level, p_value, error, visible, sum(part.n for part in parts), len(parts)
+    )
+
+
+def _error(low: float, high: float, error: float | None, level: float) -> float:
+    if error is not None:
+        return error
+    return (high - low) / (2 * normal_quantile(0.5 + level / 2))
+
+
+def _units(n_clusters: int | None, n: int) -> int:
+    return n if n_clusters is None else n_clusters
+
+
+def _freedom(errors: Sequence[float], units: Sequence[int]) -> float:
+    """Welch-Satterthwaite degrees of freedom of a sum of independent parts."""
+    total = sum(error**2 for error in errors)
+    below = sum(error**4 / (count - 1) for error, count in zip(errors, units, strict=True) if count > 1)
+    return total**2 / below if below > 0 else 0.0
+
+
+def _multiple(freedom: float, level: float) -> float:
+    return t_quantile(0.5 + level / 2, freedom) if freedom > 0 else math.nan

@@ -1,0 +1,229 @@
+"""Intervals of a mean: against statsmodels and scipy, by coverage simulation, and by their invariants."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from evalwright.statistics import clustered_standard_error, mean_interval, wilson
+from evalwright.statistics.intervals import unlike_share
+
+SCORES = hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1, width=32))
+BINARY = hnp.arrays(np.int64, st.integers(1, 40), elements=st.integers(0, 1))
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize(("k", "n"), [(0, 1), (0, 20), (1, 20), (10, 20), (20, 20), (999, 1000), (7, 300)])
+def test_wilson_is_that_of_statsmodels(k: int, n: int, level: float) -> None:
+    assert wilson(k, n, level) == pytest.approx(proportion_confint(k, n, 1 - level, method="wilson"), abs=1e-12)
+
+
+def test_wilson_of_nothing_knows_nothing() -> None:
+    assert wilson(0, 0) == (0.0, 1.0)
+    with pytest.raises(ValueError, match="between 0 and n = 3"):
+        wilson(4, 3)
+
+
+def test_binary_items_get_wilson() -> None:
+    found = mean_interval([1, 1, 0, 1, 1, 1, 0, 1])
+    assert (found.low, found.high) == pytest.approx(wilson(6, 8))
+    assert (found.value, found.n, found.n_clusters, found.method) == (0.75, 8, None, "Wilson")
+
+
+def test_graded_items_get_t() -> None:
+    values = np.random.default_rng(1).beta(3, 3, 60)
+    found = mean_interval(values)
+    oracle = stats.t.interval(0.95, 59, values.mean(), stats.sem(values))
+    assert (found.low, found.high) == pytest.approx(oracle, rel=1e-9)
+    assert found.method == "t"
+    assert found.standard_error == pytest.approx(stats.sem(values))
+
+
+def test_graded_clusters_get_clustered_t() -> None:
+    rng = np.random.default_rng(2)
+    clusters = np.repeat(np.arange(31), 7)
+    values = np.clip(rng.normal(0.5, 0.1, 31)[clusters] + rng.normal(0, 0.1, 217), 0, 1)
+    found = mean_interval(values, clusters=clusters)
+    se, df = clustered_standard_error(values, clusters)
+    oracle = stats.t.interval(0.95, df, values.mean(), se)
+    assert (found.low, found.high) == pytest.approx(oracle, rel=1e-9)
+    assert (found.method, found.n_clusters) == ("clustered t (G=31)", 31)
+
+
+def test_binary_clusters_get_wilson_of_the_effective_n() -> None:
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(25), 8)
+    values = (rng.random(200) < rng.beta(2, 1, 25)[clusters]).astype(float)
+    found = mean_interval(values, clusters=clusters)
+    se, df = clustered_standard_error(values, clusters)
+    p, t = values.mean(), stats.t.ppf(0.975, df)
+    size = p * (1 - p) / se**2
+    assert size < 200
+    # The two ends are the roots of (p - x)^2 = t^2 x (1 - x) / n*, solved here as a polynomial.
+    roots = np.sort(np.roots([1 + t * t / size, -2 * p - t * t / size, p * p]).real)
+    assert (found.low, found.high) == pytest.approx(tuple(roots), rel=1e-9)
+    assert found.method == "clustered Wilson (effective n)"
+
+
+def test_effective_n_is_at_most_n() -> None:
+    clusters = np.repeat(np.arange(50), 2)  # one right and one wrong in each: far below binomial variance
+    found = mean_interval(np.tile([0, 1], 50), clusters=clusters)
+    low, high = wilson(50, 100)
+    assert found.low < low
+    assert found.high > high
+
+
+def test_all_right_in_clusters_is_worth_as_many_items_as_clusters() -> None:
+    found = mean_interval(np.ones(300), clusters=np.repeat(np.arange(30), 10))
+    t = stats.t.ppf(0.975, 29)
+    assert found.high == 1.0
+    assert found.low == pytest.approx(30 / (30 + t * t))
+    assert found.standard_error is None
+
+
+@pytest.mark.parametrize(
+    ("values", "clusters", "value_range", "low", "high", "method"),
+    [
+        ([], None, (0.0, 1.0), math.nan, math.nan, "no interval: nothing was scored"),
+        ([0.3], None, (0.0, 1.0), 0.0, 1.0, "one item: the whole range"),
+        ([1], None, (0.0, 1.0), 0.0, 1.0, "one item: the whole range"),
+        ([7.0], None, None, math.nan, math.nan, "no interval: one item"),
+        ([1, 0, 1], [4, 4, 4], (0.0, 1.0), 0.0, 1.0, "one cluster: the whole range"),
+        ([3.0, 3.0], None, None, math.nan, math.nan, "no interval: 2 items alike, range not known"),
+    ],
+)
+def test_too_little_data_says_so(
+    values: list[float],
+    clusters: list[int] | None,
+    value_range: tuple[float, float] | None,
+    low: float,
+    high: float,
+    method: str,
+) -> None:
+    found = mean_interval(values, clusters=clusters, value_range=value_range)
+    assert (found.low, found.high) == pytest.approx((low, high), nan_ok=True)
+    assert found.method == method
+    assert found.standard_error is None
+
+
+def test_equal_graded_scores_are_no_certainty() -> None:
+    found = mean_interval(np.full(60, 0.1 + 0.2))
+    share = unlike_share(60, 0.95)
+    assert (1 - share) ** 59 == pytest.approx(0.05)
+    assert (found.low, found.high) == pytest.approx((0.3 * (1 - share), 0.3 + 0.7 * share))
+    assert found.method == "rule of three (60 items alike)"
+    clustered = mean_interval(np.full(60, 0.3), clusters=np.repeat(np.arange(6), 10))
+    assert clustered.high - clustered.low == pytest.approx(unlike_share(6, 0.95))
+    assert clustered.method == "rule of three (6 clusters alike)"
+
+
+def test_t_never_leaves_the_range() -> None:
+    found = mean_interval([1.0] * 9 + [0.5])
+    plain = stats.t.interval(0.95, 9, 0.95, 0.05)
+    assert plain[1] > 1
+    assert found.high <= 1
+    assert found.low < plain[0]
+    assert found.method == "Wilson (effective n)"
+
+
+def test_other_ranges_are_rescaled() -> None:
+    unit = mean_interval([0, 1, 1, 1, 0.5, 0.25], n_failed=2)
+    five = mean_interval([1, 5, 5, 5, 3, 2], n_failed=2, value_range=(1.0, 5.0))
+    assert five.low == pytest.approx(1 + 4 * unit.low)
+    assert five.high == pytest.approx(1 + 4 * unit.high)
+    assert unit.bounds is not None
+    assert five.bounds == pytest.approx(tuple(1 + 4 * x for x in unit.bounds))
+
+
+def test_missing_items_count_as_failed() -> None:
+    nan = math.nan
+    found = mean_interval([[1, 1], [nan, nan], [0, nan]], n_failed=1)
+    assert (found.n, found.n_failed, found.value) == (2, 2, 0.5)
+    assert found.bounds == pytest.approx((0.25, 0.75))
+    assert mean_interval([nan, nan]).bounds == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"values": [0.2, 3.0]}, "outside value_range"),
+        ({"values": [0.2], "value_range": (1.0, 0.0)}, "least first"),
+        ({"values": [0.2], "n_failed": -1}, "n_failed"),
+        ({"values": [0.2], "level": 95}, "level"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        mean_interval(**arguments)  # type: ignore[arg-type]
+
+
+# ---- invariants ----------------------------------------------------------------------------
+
+
+@given(values=SCORES | BINARY, data=st.data())
+def test_interval_holds_the_estimate_inside_the_range(values: np.ndarray, data: st.DataObject) -> None:  # type: ignore[type-arg]
+    ids = data.draw(st.none() | hnp.arrays(np.int64, len(values), elements=st.integers(0, 5)))
+    found = mean_interval(values, clusters=ids)
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert found.high > found.low
+    order = data.draw(st.permutations(range(len(values))))
+    shuffled = mean_interval(values[order], clusters=None if ids is None else ids[order])
+    assert (shuffled.low, shuffled.high) == pytest.approx((found.low, found.high), rel=1e-6, abs=1e-9)
+    assert shuffled.method == found.method
+
+
+@given(values=BINARY | SCORES, copies=st.integers(2, 5))
+def test_copies_of_a_draw_do_not_shrink_the_interval(values: np.ndarray, copies: int) -> None:  # type: ignore[type-arg]
+    once = mean_interval(values)
+    again = mean_interval(np.repeat(values[:, None], copies, axis=1))
+    assert again.n == once.n
+    assert (again.low, again.high) == pytest.approx((once.low, once.high), rel=1e-6, abs=1e-9)
+
+
+@given(values=hnp.arrays(np.int64, st.tuples(st.integers(2, 20), st.integers(1, 4)), elements=st.integers(0, 1)))
+def test_mirrored_scores_mirror_the_interval(values: np.ndarray) -> None:  # type: ignore[type-arg]
+    found, mirrored = mean_interval(values), mean_interval(1 - values)
+    assert (mirrored.low, mirrored.high) == pytest.approx((1 - found.high, 1 - found.low), abs=1e-9)
+
+
+# ---- coverage ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "p"), [(20, 0.9), (50, 0.9), (100, 0.95), (100, 0.5), (30, 0.03)])
+def test_wilson_covers_exactly_enough(n: int, p: float) -> None:
+    # No simulation needed: the sum over all outcomes is the coverage.
+    chances = stats.binom.pmf(np.arange(n + 1), n, p)
+    ends = [wilson(k, n) for k in range(n + 1)]
+    covered = sum(c for c, (low, high) in zip(chances, ends, strict=True) if low <= p <= high)
+    assert 0.93 <= covered <= 0.985
+
+
+def _coverage(samples: np.ndarray, truth: float, clusters: np.ndarray | None = None) -> float:  # type: ignore[type-arg]
+    found = [mean_interval(sample, clusters=clusters) for sample in samples]
+    return float(np.mean([e.low <= truth <= e.high for e in found]))
+
+
+@pytest.mark.parametrize(("a", "b"), [(2, 2), (9, 1)])
+def test_clustered_intervals_cover_where_naive_ones_do_not(a: int, b: int) -> None:
+    rng = np.random.default_rng(1)
+    clusters = np.repeat(np.arange(30), 10)
+    samples = (rng.random((1500, 300)) < rng.beta(a, b, (1500, 30))[:, clusters]).astype(float)
+    assert 0.935 <= _coverage(samples, a / (a + b), clusters) <= 0.975
+    assert _coverage(samples, a / (a + b)) < 0.88
+
+
+@pytest.mark.parametrize(("a", "b", "n", "draws"), [(9.5, 0.5, 20, 4), (4, 1, 20, 2), (5, 5, 50, 10)])
+def test_repeated_draws_are_covered(a: float, b: float, n: int, draws: int) -> None:
+    rng = np.random.default_rng(2)
+    samples = (rng.random((1200, n, draws)) < rng.beta(a, b, (1200, n, 1))).astype(float)
+    assert 0.93 <= _coverage(samples, a / (a + b)) <= 0.99
+
+
+def test_graded_scores_are_covered() -> None:
+    rng = np.random.default_rng(3)
+    assert 0.935 <= _coverage(rng.beta(2, 3, (1500, 40)), 0.4) <= 0.965
