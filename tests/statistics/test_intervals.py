@@ -1,10 +1,11 @@
 """Intervals of a mean: against statsmodels and scipy, by coverage simulation, and by their invariants."""
 
 import math
+import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
@@ -20,7 +21,9 @@ BINARY = hnp.arrays(np.int64, st.integers(1, 40), elements=st.integers(0, 1))
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 @pytest.mark.parametrize(("k", "n"), [(0, 1), (0, 20), (1, 20), (10, 20), (20, 20), (999, 1000), (7, 300)])
 def test_wilson_is_that_of_statsmodels(k: int, n: int, level: float) -> None:
-    assert wilson(k, n, level) == pytest.approx(proportion_confint(k, n, 1 - level, method="wilson"), abs=1e-12)
+    assert wilson(k, n, level) == pytest.approx(
+        proportion_confint(k, n, 1 - level, method="wilson"), abs=1e-12
+    )
 
 
 def test_wilson_of_nothing_knows_nothing() -> None:
@@ -142,7 +145,7 @@ def test_other_ranges_are_rescaled() -> None:
 
 def test_missing_items_count_as_failed() -> None:
     nan = math.nan
-    found = mean_interval([[1, 1], [nan, nan], [0, nan]], n_failed=1)
+    found = mean_interval([[1.0, 1.0], [nan, nan], [0.0, nan]], n_failed=1)
     assert (found.n, found.n_failed, found.value) == (2, 2, 0.5)
     assert found.bounds == pytest.approx((0.25, 0.75))
     assert mean_interval([nan, nan]).bounds == (0.0, 1.0)
@@ -165,8 +168,9 @@ def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -
 # ---- invariants ----------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(values=SCORES | BINARY, data=st.data())
-def test_interval_holds_the_estimate_inside_the_range(values: np.ndarray, data: st.DataObject) -> None:  # type: ignore[type-arg]
+def test_interval_holds_the_estimate_inside_the_range(values: np.ndarray, data: st.DataObject) -> None:
     ids = data.draw(st.none() | hnp.arrays(np.int64, len(values), elements=st.integers(0, 5)))
     found = mean_interval(values, clusters=ids)
     assert 0 <= found.low <= found.value <= found.high <= 1
@@ -177,16 +181,20 @@ def test_interval_holds_the_estimate_inside_the_range(values: np.ndarray, data: 
     assert shuffled.method == found.method
 
 
+@settings(deadline=None)
 @given(values=BINARY | SCORES, copies=st.integers(2, 5))
-def test_copies_of_a_draw_do_not_shrink_the_interval(values: np.ndarray, copies: int) -> None:  # type: ignore[type-arg]
+def test_copies_of_a_draw_do_not_shrink_the_interval(values: np.ndarray, copies: int) -> None:
     once = mean_interval(values)
     again = mean_interval(np.repeat(values[:, None], copies, axis=1))
     assert again.n == once.n
     assert (again.low, again.high) == pytest.approx((once.low, once.high), rel=1e-6, abs=1e-9)
 
 
-@given(values=hnp.arrays(np.int64, st.tuples(st.integers(2, 20), st.integers(1, 4)), elements=st.integers(0, 1)))
-def test_mirrored_scores_mirror_the_interval(values: np.ndarray) -> None:  # type: ignore[type-arg]
+@settings(deadline=None)
+@given(
+    values=hnp.arrays(np.int64, st.tuples(st.integers(2, 20), st.integers(1, 4)), elements=st.integers(0, 1))
+)
+def test_mirrored_scores_mirror_the_interval(values: np.ndarray) -> None:
     found, mirrored = mean_interval(values), mean_interval(1 - values)
     assert (mirrored.low, mirrored.high) == pytest.approx((1 - found.high, 1 - found.low), abs=1e-9)
 
@@ -203,7 +211,7 @@ def test_wilson_covers_exactly_enough(n: int, p: float) -> None:
     assert 0.93 <= covered <= 0.985
 
 
-def _coverage(samples: np.ndarray, truth: float, clusters: np.ndarray | None = None) -> float:  # type: ignore[type-arg]
+def _coverage(samples: np.ndarray, truth: float, clusters: np.ndarray | None = None) -> float:
     found = [mean_interval(sample, clusters=clusters) for sample in samples]
     return float(np.mean([e.low <= truth <= e.high for e in found]))
 
@@ -227,3 +235,16 @@ def test_repeated_draws_are_covered(a: float, b: float, n: int, draws: int) -> N
 def test_graded_scores_are_covered() -> None:
     rng = np.random.default_rng(3)
     assert 0.935 <= _coverage(rng.beta(2, 3, (1500, 40)), 0.4) <= 0.965
+
+
+def test_a_million_items_in_clusters_take_no_time() -> None:
+    rng = np.random.default_rng(5)
+    values, clusters = (
+        rng.random(1_000_000),
+        rng.integers(0, 2**40, 200_000)[rng.integers(0, 200_000, 1_000_000)],
+    )
+    start = time.process_time()
+    found = mean_interval(values, clusters=clusters)
+    assert time.process_time() - start < 2.0
+    assert found.n == 1_000_000
+    assert abs(found.value - 0.5) < 0.002

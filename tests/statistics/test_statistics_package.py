@@ -31,6 +31,8 @@ def test_unknown_name_is_an_attribute_error() -> None:
     ],
 )
 def test_nothing_heavier_than_needed_is_imported(code: str, absent: tuple[str, ...]) -> None:
-    check = f"{code}\nimport sys\nfound = [m for m in {absent!r} if m in sys.modules]\nassert not found, found"
+    check = (
+        f"{code}\nimport sys\nfound = [m for m in {absent!r} if m in sys.modules]\nassert not found, found"
+    )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.statistics import clustered_standard_error, variance_components
@@ -17,7 +17,9 @@ def test_clustered_standard_error_is_that_of_statsmodels() -> None:
     clusters = rng.integers(0, 40, 500)
     values = rng.random(40)[clusters] + rng.normal(0, 0.3, 500)
     ours, df = clustered_standard_error(values, clusters)
-    fit = sm.OLS(values, np.ones(500)).fit(cov_type="cluster", cov_kwds={"groups": clusters, "use_correction": True})
+    fit = sm.OLS(values, np.ones(500)).fit(
+        cov_type="cluster", cov_kwds={"groups": clusters, "use_correction": True}
+    )
     # statsmodels multiplies by G/(G-1) (n-1)/(n-k), and k = 1 here.
     assert ours == pytest.approx(float(fit.bse[0]), rel=1e-12)
     assert df == len(np.unique(clusters)) - 1
@@ -36,6 +38,7 @@ def test_one_cluster_has_no_standard_error() -> None:
     assert df == 0
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-(2**62), 2**62) | st.integers(0, 6), min_size=1, max_size=60))
 def test_codes_are_a_renumbering(ids: list[int]) -> None:
     codes, count = cluster_codes(np.array(ids, dtype=np.int64))
@@ -51,7 +54,7 @@ def test_codes_are_a_renumbering(ids: list[int]) -> None:
 
 def test_item_means_over_the_draws_there_are() -> None:
     nan = math.nan
-    units = item_units([[1, 0, nan], [nan, nan, nan], [1, 1, 1]], clusters=[5, 6, 5])
+    units = item_units([[1.0, 0.0, nan], [nan, nan, nan], [1.0, 1.0, 1.0]], clusters=[5, 6, 5])
     assert units.means.tolist() == [0.5, 1.0]
     assert (units.n, units.n_missing, units.n_draws, units.n_clusters) == (2, 1, 5, 1)
 

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 
+LOWER_IS_BETTER = frozenset({"bits-per-byte", "byte-perplexity", "token-perplexity", "word-perplexity"})
+"""Metrics of which less is better; their scores (log-likelihoods) are still better when higher."""
+
+BOUNDED = frozenset({"accuracy", "balanced-accuracy", "exact-match", "macro-f1"})
+"""Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One scorer's scores over the samples that have one.

@@ -23,6 +23,9 @@ from evalwright.core.errors import Party, Rejected
 DEFAULT_MAX_TOKENS = 256
 """How many tokens a local model writes at the most where a request leaves the limit to the model."""
 
+TRUNCATED = "truncated"
+"""The finish reason of a log-likelihood whose context did not fit and lost its left part."""
+
 Pair = tuple[list[int], list[int]]
 """Context tokens (never empty) and the continuation tokens that are scored (never empty)."""
 
@@ -51,6 +54,7 @@ class TokenRules:
     add_special_tokens: let the tokenizer add what it adds by default (for most models a BOS or nothing).
     bos_token: the BOS that must not come twice. max_length: tokens that the model can take in at once.
     trailing: how many tokens the tokenizer adds at the end of a text (an EOS); they are taken off again.
+    add_bos: put the BOS in front even where the tokenizer does not.
     """
 
     prefix_token: int | None
@@ -58,10 +62,11 @@ class TokenRules:
     bos_token: int | None
     max_length: int
     trailing: int = 0
+    add_bos: bool = False
 
     def without_special_tokens(self) -> TokenRules:
         """The rules for text that holds its special tokens already, such as a rendered chat template."""
-        return replace(self, add_special_tokens=False)
+        return replace(self, add_special_tokens=False, add_bos=False)
 
 
 def rules_for(
@@ -71,6 +76,7 @@ def rules_for(
     eos_token: int | None,
     max_length: int,
     add_special_tokens: bool = True,
+    add_bos: bool = False,
 ) -> TokenRules:
     """The rules of a model with this tokenizer; finds out what the tokenizer puts at the end of a text."""
     plain = encoder.encode("a", False)
@@ -82,19 +88,21 @@ def rules_for(
         bos_token=bos_token,
         max_length=max_length,
         trailing=max(0, len(dressed) - leading - len(plain)),
+        add_bos=add_bos and bos_token is not None,
     )
 
 
 def encode_text(encoder: Encoder, rules: TokenRules, text: str) -> list[int]:
     """The tokens of a prompt: with the special tokens that stand in front, no second BOS, and nothing at the end."""
-    if not rules.add_special_tokens:
-        return encoder.encode(text, False)
-    tokens = encoder.encode(text, True)
-    if rules.trailing:
+    tokens = encoder.encode(text, rules.add_special_tokens)
+    if rules.add_special_tokens and rules.trailing:
         tokens = tokens[: -rules.trailing]
-    if rules.bos_token is not None and tokens[:2] == [rules.bos_token, rules.bos_token]:
+    bos = rules.bos_token
+    if bos is None:
+        return tokens
+    if rules.add_special_tokens and tokens[:2] == [bos, bos]:
         return tokens[1:]
-    return tokens
+    return [bos, *tokens] if rules.add_bos and tokens[:1] != [bos] else tokens
 
 
 def encode_pair(encoder: Encoder, rules: TokenRules, context: str, continuation: str) -> Pair:

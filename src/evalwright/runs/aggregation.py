@@ -90,7 +90,9 @@ class TaskTally:
             self.clustered = True
         # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all but impossible.
         unit = sample.cluster or f"\0{sample.id}"
-        self.clusters.append(int.from_bytes(blake2b(unit.encode(), digest_size=8).digest(), "big", signed=True))
+        self.clusters.append(
+            int.from_bytes(blake2b(unit.encode(), digest_size=8).digest(), "big", signed=True)
+        )
         for key, column in self.slices.items():
             column.add(sample.metadata.get(key))
         for name, scores in self.scores.items():
@@ -123,7 +125,9 @@ class TaskTally:
                     for value, code in sorted(column.names.items())
                 }
         failed = max((metric.estimate.n_failed for metric in whole), default=0)
-        return TaskResult(name, version, int(items), failed, whole, slices, dict(self.failures), tuple(left_out))
+        return TaskResult(
+            name, version, int(items), failed, whole, slices, dict(self.failures), tuple(left_out)
+        )
 
     def _metrics(self, rows: NDArray[np.int64], metrics: Sequence[MetricSpec]) -> tuple[MetricResult, ...]:
         columns: dict[str, Column] = {}

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import RunError
+from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.reader import Run
 from evalwright.statistics import (
     MacroDifference,
@@ -21,9 +22,6 @@ from evalwright.statistics import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-BOUNDED = frozenset({"accuracy", "exact-match"})
-"""Metrics whose scores lie between 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +171,9 @@ def paired_scores(
 
 def hashed(text: str) -> int:
     """A 64-bit hash that is the same in every process."""
-    return int.from_bytes(blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True)
+    return int.from_bytes(
+        blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True
+    )
 
 
 def _paired(
@@ -181,7 +181,9 @@ def _paired(
 ) -> tuple[PairedComparison, NDArray[np.int64], tuple[NDArray[np.float64], NDArray[np.float64]]]:
     keys, values, clusters = paired_scores(scores_a, scores_b)
     if not len(keys):
-        raise RunError(f"On '{task}' the runs '{a.id}' and '{b.id}' have no item in common, so they cannot be paired.")
+        raise RunError(
+            f"On '{task}' the runs '{a.id}' and '{b.id}' have no item in common, so they cannot be paired."
+        )
     value_range = (0.0, 1.0) if bounded else None
     return compare_paired(*values, clusters=clusters, value_range=value_range), keys, values
 

@@ -78,7 +78,9 @@ class Run:
                     except ValueError as error:
                         raise RunError(f"{path}, line {number} is not valid JSON: {error}.") from error
         except OSError as error:
-            raise RunError(f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}.") from error
+            raise RunError(
+                f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}."
+            ) from error
 
     def verify(self) -> None:
         """Raise RunError if the samples file is not the one that `run.json` describes."""
@@ -87,7 +89,9 @@ class Run:
             with path.open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            raise RunError(f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}.") from error
+            raise RunError(
+                f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}."
+            ) from error
         if found != self.data["samples"]["sha256"]:
             raise RunError(f"{path} was changed after the run: its SHA-256 is not the one in {RUN_FILE}.")
 

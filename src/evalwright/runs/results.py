@@ -93,7 +93,10 @@ class TaskResult:
             failures=data["failures"],
             metrics=tuple(MetricResult.from_dict(metric) for metric in data["metrics"]),
             slices={
-                key: {value: tuple(MetricResult.from_dict(metric) for metric in metrics) for value, metrics in by_value.items()}
+                key: {
+                    value: tuple(MetricResult.from_dict(metric) for metric in metrics)
+                    for value, metrics in by_value.items()
+                }
                 for key, by_value in data["slices"].items()
             },
             slices_left_out=tuple(data.get("slices_left_out", ())),

@@ -86,7 +86,15 @@ def macro_difference(parts: Sequence[PairedComparison]) -> MacroDifference:
         p_value = t_two_sided(value / error, freedom) if freedom > 0 else math.nan
     visible = (normal_quantile(0.5 + level / 2) + normal_quantile(parts[0].power)) * error
     return MacroDifference(
-        value, value - half, value + half, level, p_value, error, visible, sum(part.n for part in parts), len(parts)
+        value,
+        value - half,
+        value + half,
+        level,
+        p_value,
+        error,
+        visible,
+        sum(part.n for part in parts),
+        len(parts),
     )
 
 

@@ -123,10 +123,8 @@ def compare_paired(
     is_binary = is_binary and binary is not False and len(means_a) > 0
     codes, n_clusters = cluster_codes(ids)
     differences = means_a - means_b
-    difference = float(differences.mean()) if len(differences) else math.nan
-    discordant = None
-    if is_binary:
-        discordant = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
+    difference = _mean(differences)
+    discordant = _discordant(differences) if is_binary else None
     if len(differences) == 0:
         none = "none: no common item"
         outcome = _Outcome(math.nan, math.nan, math.nan, none, none, None, math.nan)
@@ -138,8 +136,8 @@ def compare_paired(
         n=len(differences),
         n_missing=n_missing,
         n_clusters=n_clusters,
-        mean_a=float(means_a.mean()) if len(means_a) else math.nan,
-        mean_b=float(means_b.mean()) if len(means_b) else math.nan,
+        mean_a=_mean(means_a),
+        mean_b=_mean(means_b),
         difference=difference,
         low=outcome.low,
         high=outcome.high,
@@ -208,6 +206,12 @@ def _t_outcome(
     power: float,
     value_range: Range | None,
 ) -> _Outcome:
+    """Paired or clustered t. Smallest visible difference: (t_{1-alpha/2} + t_{power}) SE, which is Miller's (2024)
+    (z + z) sqrt(Var d / n) with the quantiles of the few units there are; never above the range of a score.
+
+    With no spread, or fewer than five differing units, Var d is taken as u span^2, u being the upper limit (at
+    `level`) of the share of units that may differ: what was not seen is limited only by what is possible.
+    """
     span = math.nan if value_range is None else value_range[1] - value_range[0]
     size = len(differences) if n_clusters is None else n_clusters
     if size == 1:
@@ -272,6 +276,14 @@ def _check_range(a: F64, b: F64, value_range: Range | None) -> None:
             f"scores from {least:g} to {most:g} do not lie in value_range {value_range}; "
             "give the range that these scores can have, or None"
         )
+
+
+def _mean(values: F64) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _discordant(differences: F64) -> tuple[int, int]:
+    return int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
 
 
 def _is_binary(means: F64) -> bool:

@@ -1,0 +1,7 @@
+"""`python -m evalwright` is the command `evalwright`."""
+
+import sys
+
+from evalwright.cli import main
+
+sys.exit(main())

@@ -1,0 +1,73 @@
+"""A whole evaluation as data: what a command line, a suite file and `run.json` all say in the same words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+PromptFormat = Literal["auto", "chat", "text"]
+
+
+def home_folder(given: str | Path | None = None) -> Path:
+    """Where the store and caches lie: as given, else $EVALWRIGHT_HOME, else `.evalwright` in the working folder."""
+    return Path(given or os.environ.get("EVALWRIGHT_HOME") or ".evalwright")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model by name, with the arguments of its backend and the label that boards show."""
+
+    model: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form a suite file takes."""
+        out: dict[str, Any] = {"model": self.model}
+        if self.arguments:
+            out["arguments"] = dict(self.arguments)
+        if self.label:
+            out["label"] = self.label
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One evaluation.
+
+    tasks: names or paths. models: those under test, a run each. roles: other models by role, e.g. "judge".
+    limit: samples per task, the first of the seed's random order; None takes all. name: of the run (or their common
+    beginning). out: folder of run folders. home: folder of the store. format: how prompts are rendered.
+    max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may be replaced.
+    """
+
+    tasks: tuple[str, ...] = ()
+    models: tuple[ModelSpec, ...] = ()
+    roles: Mapping[str, ModelSpec] = field(default_factory=dict)
+    limit: int | None = None
+    seed: int = 0
+    name: str = ""
+    out: str = "runs"
+    home: str | None = None
+    format: PromptFormat = "auto"
+    max_resident: int = 1
+    replace: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form a suite file takes; what is left at its default is left out, but for seed and limit."""
+        out: dict[str, Any] = {
+            "tasks": list(self.tasks),
+            "models": [spec.as_dict() for spec in self.models],
+            "limit": self.limit,
+            "seed": self.seed,
+        }
+        if self.roles:
+            out["roles"] = {role: spec.as_dict() for role, spec in self.roles.items()}
+        for key in ("name", "out", "format", "max_resident"):
+            value = getattr(self, key)
+            if value != Configuration.__dataclass_fields__[key].default:
+                out[key] = value
+        return out

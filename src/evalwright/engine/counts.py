@@ -1,0 +1,60 @@
+"""What a door has counted: how many requests were asked, answered from the store, joined or failed, and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalwright.core.errors import Failure
+from evalwright.core.responses import Response, Usage
+
+
+@dataclass(slots=True)
+class Counts:
+    """Every request ends in exactly one of `asked`, `stored`, `joined` or `failed`, so `requested` is their sum at the end.
+
+    asked: sent to a model and answered. stored: answered from the store. joined: answered by an identical request that was
+    in flight, here or in another process. retries: sendings after a request's first. usage and cost (US dollars, None
+    where no reply named one): of what was asked here, so of what this run paid for. failures: how many of each kind.
+    """
+
+    requested: int = 0
+    asked: int = 0
+    stored: int = 0
+    joined: int = 0
+    failed: int = 0
+    retries: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    failures: dict[str, int] = field(default_factory=dict)
+
+    def add_asked(self, response: Response) -> None:
+        """One more request was sent and answered."""
+        self.asked += 1
+        self.usage = self.usage + response.usage
+        if response.cost is not None:
+            self.cost = (self.cost or 0.0) + response.cost
+
+    def add_failure(self, kind: str) -> None:
+        """One more request failed for good."""
+        self.failed += 1
+        self.failures[kind] = self.failures.get(kind, 0) + 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        return {
+            "requested": self.requested,
+            "asked": self.asked,
+            "stored": self.stored,
+            "joined": self.joined,
+            "failed": self.failed,
+            "retries": self.retries,
+            "usage": self.usage.as_dict(),
+            "cost": self.cost,
+            "failures": dict(self.failures),
+        }
+
+
+def in_words(failure: Failure) -> str:
+    """The failure as one short sentence, for events."""
+    return f"{failure.kind}: {failure.message}"

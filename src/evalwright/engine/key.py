@@ -1,0 +1,44 @@
+"""The name of a request: a hash of everything that changes its answer.
+
+The hashed text is the canonical JSON of `[schema version, model fingerprint, request payload]`: sorted keys, no spaces,
+UTF-8. Equal requests to equal models have equal keys in every process and on every machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+KEY_VERSION = 1
+"""Raised when the meaning of a payload changes, so that old answers are not taken for new ones."""
+
+KEY_BYTES = 16
+
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
+
+def canonical(payload: Mapping[str, Any]) -> bytes:
+    """The payload as canonical JSON. Lone surrogates, which models can produce, are kept as they are."""
+    return _encode(payload).encode("utf-8", "surrogatepass")
+
+
+class KeyMaker:
+    """Makes the keys of one model; its fingerprint is hashed once."""
+
+    def __init__(self, fingerprint: str) -> None:
+        prefix = b"[%d," % KEY_VERSION + _encode(fingerprint).encode("utf-8", "surrogatepass") + b","
+        self._start = blake2b(prefix, digest_size=KEY_BYTES)
+
+    def key(self, payload: bytes) -> bytes:
+        """The key of a request whose canonical payload this is: 16 bytes."""
+        state = self._start.copy()
+        state.update(payload)
+        state.update(b"]")
+        return state.digest()
+
+
+def request_key(fingerprint: str, payload: Mapping[str, Any]) -> bytes:
+    """The key of one request to the model of that fingerprint."""
+    return KeyMaker(fingerprint).key(canonical(payload))

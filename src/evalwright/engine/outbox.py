@@ -1,0 +1,127 @@
+"""One event loop's side of the store: gathers what a round of the loop wants, and wakes those who wait.
+
+`claim` also waits for others: a request that another process is asking is looked for again every tenth of a second,
+all of them in one look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from evalwright.core.errors import StoreError
+from evalwright.engine.writer import Batch, Row, Writer
+
+_POLL_SECONDS = 0.1
+
+
+class Outbox:
+    """Must be used from its loop's thread only, as everything in asyncio."""
+
+    def __init__(self, writer: Writer, loop: asyncio.AbstractEventLoop) -> None:
+        self.waiting_for: Callable[[str, int], None] | None = None
+        """Called now and then with another owner's id and how many keys are waited for."""
+        self._writer = writer
+        self._loop = loop
+        self._batch = Batch(self._from_writer)
+        self._scheduled = False
+        self._claiming: dict[bytes, asyncio.Future[str]] = {}
+        self._putting: list[asyncio.Future[None]] = []
+        self._put_futures: dict[int, list[asyncio.Future[None]]] = {}
+        self._foreign: dict[bytes, asyncio.Future[str]] = {}
+        self._polling = False
+
+    def claim(self, key: bytes) -> asyncio.Future[str]:
+        """Resolves to MINE (ask it, then `put` or `release`), STORED (it is answered), or another owner's id."""
+        future: asyncio.Future[str] = self._loop.create_future()
+        self._claiming[key] = future
+        self._batch.claims.append(key)
+        self._schedule()
+        return future
+
+    def claim_after(self, key: bytes) -> asyncio.Future[str]:
+        """Wait until the owner who holds the claim has answered, given up or died; then as `claim`."""
+        future: asyncio.Future[str] = self._loop.create_future()
+        self._foreign[key] = future
+        if not self._polling:
+            self._polling = True
+            self._loop.call_later(_POLL_SECONDS, self._poll)
+        return future
+
+    def release(self, key: bytes) -> None:
+        """End a claim without an answer. Harmless where there is none."""
+        self._batch.releases.append(key)
+        self._schedule()
+
+    def put(self, row: Row) -> asyncio.Future[None]:
+        """Resolves once the row is committed."""
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._batch.puts.append(row)
+        self._putting.append(future)
+        self._schedule()
+        return future
+
+    def damaged(self, key: bytes, content: bytes) -> None:
+        """Remove a row that cannot be read, unless somebody has replaced it meanwhile."""
+        self._batch.damaged.append((key, content))
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        batch, self._batch = self._batch, Batch(self._from_writer)
+        if batch.puts:
+            self._put_futures[id(batch)] = self._putting
+            self._putting = []
+        self._writer.submit(batch)
+
+    def _from_writer(self, batch: Batch, error: StoreError | None) -> None:
+        # In the writer's thread. A loop that has closed has nobody left who waits.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._deliver, batch, error)
+
+    def _deliver(self, batch: Batch, error: StoreError | None) -> None:
+        for future in self._put_futures.pop(id(batch), ()):
+            if not future.done():
+                if error is None:
+                    future.set_result(None)
+                else:
+                    future.set_exception(StoreError(str(error)))
+        outcomes = batch.outcomes if error is None else [""] * len(batch.claims)
+        for key, outcome in zip(batch.claims, outcomes, strict=True):
+            claim = self._claiming.pop(key, None)
+            if claim is not None and not claim.done():
+                if error is None:
+                    claim.set_result(outcome)
+                else:
+                    claim.set_exception(StoreError(str(error)))
+        if batch.polls:
+            self._after_poll(batch, error)
+
+    def _poll(self) -> None:
+        for key in [key for key, future in self._foreign.items() if future.done()]:
+            del self._foreign[key]  # whoever waited was cancelled
+        if not self._foreign:
+            self._polling = False
+            return
+        self._batch.polls.extend(self._foreign)
+        self._schedule()
+
+    def _after_poll(self, batch: Batch, error: StoreError | None) -> None:
+        if error is not None:
+            waiting, self._foreign = self._foreign, {}
+            for future in waiting.values():
+                if not future.done():
+                    future.set_exception(StoreError(str(error)))
+        for key in batch.changed:
+            future = self._foreign.pop(key, None)  # type: ignore[assignment]
+            if future is not None and not future.done():
+                self._claiming[key] = future
+                self._batch.claims.append(key)
+                self._schedule()
+        self._loop.call_later(_POLL_SECONDS, self._poll)

@@ -1,0 +1,84 @@
+"""The store's tables, how an older file becomes a newer one, and what SQLite's errors mean in plain words."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from evalwright.core.errors import StoreError
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        # Answers are appended in the order they come; only the small index on `key` is written at random places.
+        """CREATE TABLE responses (
+            id INTEGER PRIMARY KEY,
+            key BLOB NOT NULL UNIQUE,
+            model TEXT NOT NULL,
+            request BLOB NOT NULL,
+            response BLOB NOT NULL,
+            created REAL NOT NULL
+        )""",
+        "CREATE TABLE claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID",
+    ),
+)
+"""`MIGRATIONS[n]` takes a file of version n to version n + 1."""
+
+VERSION = len(MIGRATIONS)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection in autocommit mode that any one thread at a time may use."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA journal_size_limit=67108864")
+    connection.execute("PRAGMA cache_size=-16384")
+    return connection
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the file to this version's tables. Raises StoreError where it is newer than this version knows."""
+    if _version(connection, path) == VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Read again: another process may have migrated while this one waited for the lock.
+        for number in range(_version(connection, path), VERSION):
+            for statement in MIGRATIONS[number]:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version={VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if found > VERSION:
+        raise StoreError(
+            f"The store {path} was written by a newer version of evalwright (its schema is {found}, this version knows "
+            f"{VERSION}): upgrade evalwright, or name another folder with EVALWRIGHT_HOME."
+        )
+    return found
+
+
+def store_error(path: Path, error: Exception) -> StoreError:
+    """What an error of SQLite or of the file system means to a person."""
+    if isinstance(error, StoreError):
+        return error
+    said = str(error)
+    reason = said.lower()
+    if "full" in reason:
+        what = "could not be written because the disk is full: free some space and run again"
+    elif "not a database" in reason or "malformed" in reason or "corrupt" in reason or "encrypted" in reason:
+        what = "is damaged: move the file away (answers in it are asked again) or restore a copy"
+    elif "locked" in reason or "busy" in reason:
+        what = "stayed locked by another process: end that process and run again"
+    elif "readonly" in reason or "unable to open" in reason or isinstance(error, PermissionError):
+        what = "cannot be written: check the rights on its folder, or name another with EVALWRIGHT_HOME"
+    elif isinstance(error, OSError):
+        what = "cannot be used as a folder for the store: name another with EVALWRIGHT_HOME"
+    else:
+        what = "failed to write or read: check the disk and run again"
+    return StoreError(f"The store {path} {what}. ({said})")

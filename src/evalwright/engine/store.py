@@ -1,0 +1,149 @@
+"""Every answer that was ever given, in one SQLite file, by the content of its request.
+
+An answer is acknowledged only after it is on disk, so an acknowledged answer outlives `kill -9`. Several processes may use
+one store at a time: what one of them is asking, the others wait for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+from evalwright.core.errors import StoreError
+from evalwright.core.responses import Response
+from evalwright.engine.claims import Owner
+from evalwright.engine.key import canonical
+from evalwright.engine.outbox import Outbox
+from evalwright.engine.schema import connect, migrate, store_error
+from evalwright.engine.writer import Row, Writer
+
+FILE = "store.sqlite"
+_COMPRESS_FROM = 1024
+
+_dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+class Store:
+    """An open store. Use `Store.open`; close it when the work is done. One `Engine` at a time may use it."""
+
+    def __init__(self, path: Path, reader: sqlite3.Connection, writer: Writer, owner: Owner) -> None:
+        self.path = path
+        self._reader = reader
+        self._writer = writer
+        self._owner = owner
+        self._outboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Outbox] = WeakKeyDictionary()
+        self._closed = False
+
+    @classmethod
+    def open(cls, home: Path) -> Self:
+        """Open or create `<home>/store.sqlite`.
+
+        Raises StoreError, with a plain sentence, where the folder cannot be written, the disk is full, the file is
+        damaged, or a newer version wrote it.
+        """
+        path = home / FILE
+        reader: sqlite3.Connection | None = None
+        owner: Owner | None = None
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            owner = Owner(home / "owners")
+            reader = connect(path)
+            migrate(reader, path)
+            reader.execute("SELECT count(*) FROM (SELECT key FROM responses LIMIT 1)").fetchone()
+            writing = connect(path)
+            writing.execute("PRAGMA synchronous=FULL")
+        except (OSError, sqlite3.Error, StoreError) as error:
+            if reader is not None:
+                reader.close()
+            if owner is not None:
+                owner.close()
+            raise store_error(path, error) from error
+        return cls(path, reader, Writer(path, writing, owner), owner)
+
+    @property
+    def broken(self) -> StoreError | None:
+        """The error that ended the store's service, if one did."""
+        return self._writer.broken
+
+    def get(self, key: bytes) -> Response | None:
+        """The stored answer, or None. A row that cannot be read counts as absent and is removed."""
+        try:
+            row = self._reader.execute("SELECT response FROM responses WHERE key=?", (key,)).fetchone()
+        except sqlite3.Error as error:
+            raise store_error(self.path, error) from error
+        if row is None:
+            return None
+        try:
+            return Response.from_dict(json.loads(unpack(row[0])))
+        except (ValueError, TypeError, AttributeError, zlib.error):
+            with suppress(RuntimeError):  # outside an event loop it stays until somebody asks
+                self.outbox().damaged(key, row[0])
+            return None
+
+    async def put(
+        self, key: bytes, model_fingerprint: str, request_payload: Mapping[str, Any] | bytes, response: Response
+    ) -> None:
+        """Store an answer and end its claim; returns after the commit. Raises StoreError where it could not be stored.
+
+        request_payload: `request.payload()`, or its canonical JSON.
+        """
+        payload = request_payload if isinstance(request_payload, bytes) else canonical(request_payload)
+        await self.outbox().put(row_of(key, model_fingerprint, payload, response))
+
+    def outbox(self) -> Outbox:
+        """The running event loop's way to the writer. Raises RuntimeError where no loop is running."""
+        loop = asyncio.get_running_loop()
+        found = self._outboxes.get(loop)
+        if found is None:
+            found = self._outboxes[loop] = Outbox(self._writer, loop)
+        return found
+
+    def __len__(self) -> int:
+        """How many answers are stored."""
+        try:
+            return int(self._reader.execute("SELECT count(*) FROM responses").fetchone()[0])
+        except sqlite3.Error as error:
+            raise store_error(self.path, error) from error
+
+    def close(self) -> None:
+        """Write what is still waiting, give up all claims, and close the file. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        self._writer.close()
+        self._owner.close()
+        self._reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> Row:
+    """The row as it is written: request and response as JSON, compressed where that pays."""
+    answer = _dump(response.as_dict()).encode("utf-8", "surrogatepass")
+    return key, fingerprint, pack(payload), pack(answer), time.time()
+
+
+def pack(text: bytes) -> bytes:
+    """JSON as it is, or compressed from 1 KB on. A small window costs a third of zlib's default time at this size."""
+    if len(text) < _COMPRESS_FROM:
+        return text
+    squeezer = zlib.compressobj(1, zlib.DEFLATED, 13, 6)
+    return squeezer.compress(text) + squeezer.flush()
+
+
+def unpack(data: bytes) -> str:
+    """The inverse of `pack`. Raises ValueError or zlib.error for what `pack` cannot have made."""
+    text = data if data[:1] == b"{" else zlib.decompress(data)
+    return text.decode("utf-8", "surrogatepass")

@@ -1,0 +1,92 @@
+"""Messages to text, by the model's own chat template: jinja2 in its immutable sandbox, with what such templates expect.
+
+Templates come with model files, so they are untrusted: the sandbox lets them neither change an object nor reach code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NoReturn
+
+from jinja2 import TemplateError, nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from evalwright.core.errors import ConfigurationError, Rejected
+from evalwright.core.requests import Message
+
+
+class _GenerationBlock(Extension):
+    """`{% generation %}...{% endgeneration %}` marks what the model wrote; for rendering, it is only its content."""
+
+    tags = {"generation"}  # noqa: RUF012 - jinja2's own attribute
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        """The block's content in its place."""
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+class ChatTemplate:
+    """A compiled template. Raises ConfigurationError where the source is no jinja2 template."""
+
+    def __init__(self, source: str, special_tokens: Mapping[str, str]) -> None:
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, "jinja2.ext.loopcontrols"]
+        )
+        environment.filters["tojson"] = _to_json
+        environment.globals["raise_exception"] = _refuse
+        environment.globals["strftime_now"] = _now
+        try:
+            self._template = environment.from_string(source)
+        except TemplateError as error:
+            raise ConfigurationError(f"The chat template cannot be read: {error}") from None
+        self._special_tokens = dict(special_tokens)
+
+    def render(self, messages: tuple[Message, ...]) -> str:
+        """The prompt up to where the model goes on: after the opening of its turn, or after an assistant's prefill.
+
+        Raises Rejected with the template's own words where it does not take these messages.
+        """
+        prefill = messages[-1].content if messages and messages[-1].role == "assistant" else None
+        try:
+            text = self._template.render(
+                messages=[message.as_dict() for message in messages],
+                add_generation_prompt=prefill is None,
+                tools=None,
+                documents=None,
+                **self._special_tokens,
+            )
+        except TemplateError as error:
+            raise Rejected(f"The model's chat template does not take these messages: {error}") from None
+        except (TypeError, ValueError, ArithmeticError, LookupError) as error:
+            raise Rejected(f"The model's chat template failed on these messages: {error}") from None
+        return text if prefill is None else _up_to(text, prefill)
+
+
+def _up_to(text: str, prefill: str) -> str:
+    """The rendered text without what the template puts after an assistant's turn."""
+    wanted = prefill.strip()
+    place = text.rfind(wanted)
+    if place < 0:
+        raise Rejected(
+            "The model's chat template changes the assistant's text, so it cannot be gone on from."
+        )
+    if text[place : place + len(prefill.lstrip())] == prefill.lstrip():
+        wanted = prefill.lstrip()
+    return text[: place + len(wanted)]
+
+
+def _to_json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise TemplateError(message)
+
+
+def _now(form: str) -> str:
+    return datetime.now().strftime(form)

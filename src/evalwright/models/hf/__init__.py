@@ -1,0 +1,5 @@
+"""Models that transformers runs, on a CPU or a GPU: `hf/<hub repository or local folder>[@revision]`.
+
+`model` is what the registry opens; `source` knows where the files lie and names them by content; both are light. The rest
+needs torch and is imported when the model loads: `loading`, `prompts`, `scoring` with `batching`, `generation`.
+"""

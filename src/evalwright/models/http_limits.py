@@ -1,0 +1,148 @@
+"""Reads what a reply's headers say about rate limits: OpenAI's, Anthropic's and the plain forms, as one record.
+
+Header names differ in the order of their words, so a name is read as a set of words: which number it gives (limit,
+remaining, reset), of what (requests, tokens), and for which window (whatever words are left: minute, day, input, ...).
+Where a provider announces several windows of one unit, the one with the least left counts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+
+from evalwright.core.responses import RateLimits
+
+_NUMBERS = ("limit", "remaining", "reset")
+_UNITS = ("requests", "tokens")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|us|µs|ns|d|h|m|s)")
+_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_INTEGER = re.compile(r"\s*(\d+)")
+_DRAFT = re.compile(r"\b(limit|remaining|reset|r|t|q)\s*=\s*(\d+)")
+_DRAFT_NAMES = {"r": "remaining", "t": "reset", "q": "limit"}
+_EPOCH = 1e9
+"""A reset above this is a point in time (Unix seconds), not a duration."""
+
+
+def parse_rate_limits(headers: Iterable[tuple[bytes, bytes]], now: float | None = None) -> RateLimits | None:
+    """The limits that raw reply headers announce; None where they say nothing. `now` in Unix seconds."""
+    found = [(name, value) for name, value in headers if b"ratelimit" in name.lower()]
+    if not found:
+        return None
+    moment = time.time() if now is None else now
+    windows: dict[str, dict[str, dict[str, float]]] = {unit: {} for unit in _UNITS}
+    for raw_name, raw_value in found:
+        _read(raw_name.decode("latin-1").lower(), raw_value.decode("latin-1").strip(), moment, windows)
+    requests, tokens = (_tightest(windows[unit].values()) for unit in _UNITS)
+    if not requests and not tokens:
+        return None
+    return RateLimits(
+        limit_requests=_whole(requests.get("limit")),
+        remaining_requests=_whole(requests.get("remaining")),
+        reset_requests=requests.get("reset"),
+        limit_tokens=_whole(tokens.get("limit")),
+        remaining_tokens=_whole(tokens.get("remaining")),
+        reset_tokens=tokens.get("reset"),
+    )
+
+
+def _read(name: str, value: str, now: float, windows: dict[str, dict[str, dict[str, float]]]) -> None:
+    """Add one header to `windows[unit][window][number]`; a header that says something else is passed over."""
+    if name == "ratelimit":
+        for key, number in _DRAFT.findall(value):
+            windows["requests"].setdefault("", {})[_DRAFT_NAMES.get(key, key)] = float(number)
+        return
+    words = name.split("-")
+    start = next((index for index, word in enumerate(words) if word.startswith("ratelimit")), len(words))
+    words = words[start + 1 :]
+    kind = next((number for number in _NUMBERS if number in words), None)
+    if kind is None:
+        return
+    unit = next((word for word in _UNITS if word in words), "requests")
+    window = "-".join(word for word in words if word not in (kind, unit))
+    number = parse_reset(value, now) if kind == "reset" else _first_integer(value)
+    if number is not None:
+        windows[unit].setdefault(window, {})[kind] = number
+
+
+def _tightest(windows: Iterable[Mapping[str, float]]) -> Mapping[str, float]:
+    return min(windows, key=lambda window: window.get("remaining", math.inf), default={})
+
+
+def _first_integer(value: str) -> float | None:
+    match = _INTEGER.match(value)
+    return float(match.group(1)) if match else None
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def parse_reset(value: str, now: float) -> float | None:
+    """Seconds from `now` (Unix seconds) that a reset names: "6m0s", "20ms", seconds, Unix time, ISO time, HTTP date.
+
+    None where it is none of these; never negative.
+    """
+    value = value.strip()
+    try:
+        number = float(value)
+    except ValueError:
+        return _duration(value) if _DURATION.match(value) else _until(value, now)
+    if not math.isfinite(number):
+        return None
+    if number > _EPOCH * 1000:
+        number /= 1000
+    return max(0.0, number - now if number > _EPOCH else number)
+
+
+def _duration(value: str) -> float | None:
+    parts = _DURATION.findall(value)
+    if "".join(number + unit for number, unit in parts) != value:
+        return None
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def _until(value: str, now: float) -> float | None:
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(value)
+        except (ValueError, TypeError):
+            return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    return max(0.0, moment.timestamp() - now)
+
+
+def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Seconds to wait that a reply names in `retry-after-ms` or `Retry-After` (seconds or HTTP date); None without one.
+
+    A date is read against the reply's own `Date`, so a wrong clock here does not matter.
+    """
+    milliseconds = headers.get("retry-after-ms")
+    if milliseconds is not None and (waited := _plain_seconds(milliseconds)) is not None:
+        return waited / 1000
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    seconds = _plain_seconds(value)
+    if seconds is not None:
+        return seconds
+    moment = time.time() if now is None else now
+    try:
+        moment = parsedate_to_datetime(headers.get("date", "")).timestamp()
+    except (ValueError, TypeError):
+        pass
+    return _until(value.strip(), moment)
+
+
+def _plain_seconds(value: str) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return max(0.0, number) if math.isfinite(number) else None

@@ -1,0 +1,150 @@
+"""API keys: found in the environment or a `.env` file, shown nowhere.
+
+A key lives in a `Secret`, whose `str` and `repr` never show it, and every key that was ever read in this process is known to
+`mask`, which removes it from any text before a person or a file sees it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from evalwright.core.errors import ConfigurationError
+
+MASKED = "[key]"
+
+# What people write where a server wants no key. Masking these words would only garble messages.
+_PLACEHOLDERS = frozenset({"empty", "none", "null", "dummy", "test", "token", "key", "secret", "local"})
+_SHORTEST_MASKED = 4
+
+# Defence in depth: providers echo a part of a wrong key ("sk-ab***yz"), which is not any key that we know.
+_LOOKS_LIKE_KEY = re.compile(
+    r"\b(?:sk|pk|rk|gsk|hf|xai|nvapi|r8|pplx|AIza)[-_][A-Za-z0-9_*.-]{8,}"
+    r"|(?<=Bearer )[A-Za-z0-9._~+/=*-]{8,}"
+)
+
+_known: set[str] = set()
+
+
+class Secret:
+    """A key. Only `reveal` gives its text, and only the code that sends it calls that."""
+
+    __slots__ = ("_value", "source")
+
+    def __init__(self, value: str, source: str = "") -> None:
+        self._value = value
+        self.source = source
+        remember(value)
+
+    def reveal(self) -> str:
+        """The key itself."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"Secret({self.source or MASKED})"
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        raise TypeError("A secret is not written anywhere.")
+
+
+def remember(value: str) -> None:
+    """Let `mask` remove this text from now on."""
+    if len(value) >= _SHORTEST_MASKED and value.lower() not in _PLACEHOLDERS:
+        _known.update({value, quote(value, safe="")})
+
+
+def mask(text: str) -> str:
+    """`text` without any key that this process has read, nor anything that looks like one."""
+    for value in sorted(_known, key=len, reverse=True):
+        if value in text:
+            text = text.replace(value, MASKED)
+    return _LOOKS_LIKE_KEY.sub(MASKED, text)
+
+
+def find_key(variable: str, folder: Path | None = None) -> Secret | None:
+    """The key in the environment variable, else in `.env` of the working folder (or `folder`); None where there is none.
+
+    A variable that is set but empty counts as "no key", whatever `.env` says: the environment wins.
+    Raises ConfigurationError for a key that no HTTP header can carry.
+    """
+    if variable in os.environ:
+        value, source = os.environ[variable].strip(), f"${variable}"
+    else:
+        value, source = read_env_file((folder or Path.cwd()) / ".env").get(variable, ""), f".env:{variable}"
+    if not value:
+        return None
+    secret = Secret(value, source)
+    if not value.isascii() or not value.isprintable() or " " in value:
+        raise ConfigurationError(
+            f"The key in {source} has spaces, line breaks or characters that no key has. Copy it again."
+        )
+    return secret
+
+
+def require_key(variable: str, what: str) -> Secret:
+    """As `find_key`; raises ConfigurationError naming the variable where there is no key."""
+    found = find_key(variable)
+    if found is None:
+        raise ConfigurationError(missing_key(variable, what))
+    return found
+
+
+def missing_key(variable: str, what: str) -> str:
+    """The sentence for a key that is not there."""
+    return (
+        f"{what} needs an API key: set the environment variable {variable}, or write a line {variable}=... "
+        f"into a file named .env in the working folder."
+    )
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """The `KEY=VALUE` lines of a file; {} where there is no file.
+
+    `export KEY=VALUE`, quoted values and comment lines are understood; nothing is expanded or run.
+    Raises ConfigurationError where the file cannot be read as text.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise ConfigurationError(f"The file {path} cannot be read: {reason}.") from None
+    found = {}
+    for line in text.splitlines():
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        name = name.strip()
+        if equals and name and not name.startswith("#"):
+            found[name] = _unquote(value.strip())
+    return found
+
+
+def _unquote(value: str) -> str:
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
+        return value[1:-1]
+    return value.split(" #", 1)[0].rstrip()
+
+
+def is_local(url: str) -> bool:
+    """Whether a URL leads to this machine or the private network around it: such servers need no key.
+
+    These are loopback, private and link-local addresses, names without a dot, and names under .localhost, .local,
+    .lan and .internal.
+    """
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return "." not in host or host.endswith((".localhost", ".local", ".lan", ".internal"))
+    return address.is_loopback or address.is_private or address.is_link_local

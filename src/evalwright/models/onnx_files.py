@@ -1,0 +1,202 @@
+"""The files of an exported decoder model: which one is the model, what its configuration says, how its text is tokenised.
+
+The layout is the common one: `model.onnx` (or `onnx/model.onnx`), `config.json`, `tokenizer.json`, and where there are
+any `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`. Weights may lie beside the model file
+(`model.onnx_data`). Reading these files loads no heavy library; the tokenizer is opened by `open_tokenizer`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+
+DEFAULT_MAX_LENGTH = 2048
+"""Tokens of context where neither the configuration nor the person says how many the model takes."""
+
+_LENGTH_KEYS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length", "seq_length")
+_ABSURD_LENGTH = 10_000_000  # tokenizer configurations write "no limit" as a very large number
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFolder:
+    """One exported model on disk. `files` are all those whose content can change an answer, by a name for each."""
+
+    folder: Path
+    model_file: Path
+    config: Mapping[str, Any]
+    generation_config: Mapping[str, Any]
+    tokenizer_config: Mapping[str, Any]
+    files: Mapping[str, Path]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the model file with the weights beside it."""
+        return sum(path.stat().st_size for name, path in self.files.items() if name.startswith("model"))
+
+    @property
+    def max_length(self) -> int:
+        """Tokens of context: as the configuration says, else as the tokenizer's says, else 2,048."""
+        for key in _LENGTH_KEYS:
+            if isinstance(value := self.config.get(key), int) and value > 0:
+                return value
+        value = self.tokenizer_config.get("model_max_length")
+        if isinstance(value, int) and 0 < value < _ABSURD_LENGTH:
+            return value
+        return DEFAULT_MAX_LENGTH
+
+    @property
+    def chat_template(self) -> str | None:
+        """The model's own chat template, if it has one. Of several named ones, the default."""
+        if path := self.files.get("chat_template.jinja"):
+            return path.read_text(encoding="utf-8")
+        template = self.tokenizer_config.get("chat_template")
+        if isinstance(template, list):
+            named = {
+                entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)
+            }
+            template = named.get("default")
+        return template if isinstance(template, str) else None
+
+    def special_tokens(self) -> dict[str, str]:
+        """Special tokens as text by their role ("bos_token"), for templates and lookups."""
+        found = {}
+        for role in ("bos_token", "eos_token", "pad_token", "unk_token"):
+            value = self.tokenizer_config.get(role)
+            text = value.get("content") if isinstance(value, dict) else value
+            if isinstance(text, str):
+                found[role] = text
+        return found
+
+    def hashes(self) -> dict[str, str]:
+        """A content hash for every file in `files`."""
+        return {name: content_hash(path) for name, path in sorted(self.files.items())}
+
+
+class JsonTokenizer:
+    """A `tokenizer.json` as the tokenisation layer wants it: no padding, no truncation, no cleaning up of spaces."""
+
+    def __init__(self, path: Path) -> None:
+        from tokenizers import Tokenizer
+
+        try:
+            self._tokenizer: Any = Tokenizer.from_file(str(path))
+        except Exception as error:  # the library raises bare Exception for a file that it cannot read
+            raise ConfigurationError(f"'{path}' is not a tokenizer file: {error}") from None
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+
+    def encode(self, text: str, add_special_tokens: bool) -> list[int]:
+        """The tokens of a text."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
+        return ids
+
+    def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
+        """The text of tokens."""
+        text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=skip_special_tokens)
+        return text
+
+    def token(self, text: str | None) -> int | None:
+        """The number of a token written as text, None where the vocabulary lacks it."""
+        found: int | None = None if text is None else self._tokenizer.token_to_id(text)
+        return found
+
+
+def read_folder(name: str, file: str | None) -> ExportedFolder:
+    """The exported model in a folder, or the one at `file` (relative to it).
+
+    Raises ConfigurationError where the folder, a model file or the tokenizer is missing, UnknownName for another `file`.
+    """
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        raise ConfigurationError(
+            f"There is no folder '{name}'. An 'onnx/...' model is the path of a folder with an exported model in it "
+            f"(model.onnx, config.json, tokenizer.json)."
+        )
+    model_file = _model_file(folder, file)
+    tokenizer = _beside(folder, model_file, "tokenizer.json")
+    if tokenizer is None:
+        raise ConfigurationError(
+            f"'{folder}' has no tokenizer.json, so text cannot be tokenised. Export the model together with its tokenizer."
+        )
+    weights = sorted(
+        path for path in model_file.parent.glob(f"{_glob_escape(model_file.name)}*") if path.is_file()
+    )
+    files = {"model" + path.name[len(model_file.name) :]: path for path in weights}
+    files["tokenizer.json"] = tokenizer
+    for optional in ("config.json", "generation_config.json", "tokenizer_config.json", "chat_template.jinja"):
+        if path := _beside(folder, model_file, optional):
+            files[optional] = path
+    return ExportedFolder(
+        folder=folder,
+        model_file=model_file,
+        config=_read_json(files.get("config.json")),
+        generation_config=_read_json(files.get("generation_config.json")),
+        tokenizer_config=_read_json(files.get("tokenizer_config.json")),
+        files=files,
+    )
+
+
+def content_hash(path: Path) -> str:
+    """The BLAKE2b hash of a file's content, remembered while its size and time stay the same."""
+    status = path.stat()
+    return _hash_file(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _hash_file(path: Path, size: int, changed: int) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _model_file(folder: Path, file: str | None) -> Path:
+    found = sorted(folder.glob("*.onnx")) + sorted(folder.glob("onnx/*.onnx"))
+    names = [path.relative_to(folder).as_posix() for path in found]
+    if file is not None:
+        if (folder / file).is_file():
+            return folder / file
+        hint = f"The folder has: {', '.join(names)}." if names else "The folder has no .onnx file at all."
+        raise UnknownName(f"file in '{folder}'", file, names, hint)
+    for usual in ("model.onnx", "onnx/model.onnx"):
+        if usual in names:
+            return folder / usual
+    if not found:
+        raise ConfigurationError(
+            f"'{folder}' has no .onnx file, neither directly nor in a folder 'onnx' in it."
+        )
+    if len(found) > 1:
+        raise ConfigurationError(
+            f"'{folder}' has several models ({', '.join(names)}); say which with -M file={names[0]}."
+        )
+    return found[0]
+
+
+def _beside(folder: Path, model_file: Path, name: str) -> Path | None:
+    """A file of the folder, or else of the folder that the model file lies in."""
+    return next((path for path in (folder / name, model_file.parent / name) if path.is_file()), None)
+
+
+def _read_json(path: Path | None) -> Mapping[str, Any]:
+    if path is None:
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigurationError(f"'{path}' is not valid JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise ConfigurationError(f"'{path}' must hold a JSON object.")
+    return content
+
+
+def _glob_escape(name: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)

@@ -1,0 +1,205 @@
+"""A decoder as onnxruntime runs it: tokens, mask, positions and cache in, logits and grown cache out.
+
+The inputs that a file wants are read from the file itself. How far sequences may be computed together is not assumed
+either but tried once, on a few tokens, when the model is loaded (`Sharing`): some exports take no padding inside their
+mask, and dynamically quantised ones give a sequence other numbers when it has company.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalwright.core.errors import ConfigurationError, ModelError
+
+Array = NDArray[Any]
+Cache = list[Array]
+"""One array per cache input, each [batch, heads, length, size] in most files. Without cache inputs, an empty list."""
+
+_PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)")
+_KNOWN = {"input_ids", "attention_mask", "position_ids"}
+_TYPES = {
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+}
+_TOLERANCE = (
+    2e-3  # of the largest logit: rounding between batch shapes is far below it, a wrong mask far above
+)
+
+
+class Sharing(Enum):
+    """What leaves a sequence's logits as they are when it is computed alone.
+
+    RAGGED: padding and a shared cache. EQUAL: company of the same length only. SINGLE: nothing, one at a time.
+    """
+
+    RAGGED = "ragged"
+    EQUAL = "equal"
+    SINGLE = "single"
+
+
+class Decoder:
+    """An open session. `vocabulary`: number of logits per position. `has_cache`: it takes and gives keys and values."""
+
+    def __init__(self, file: Path, threads: int) -> None:
+        self._session = _open(file, threads)
+        inputs = {entry.name: entry for entry in self._session.get_inputs()}
+        outputs = [entry.name for entry in self._session.get_outputs()]
+        _check_interface(file, set(inputs), outputs)
+        self._integer = {name: _type_of(file, inputs[name]) for name in inputs if name in _KNOWN}
+        self._past = [entry for name, entry in inputs.items() if _PAST.fullmatch(name)]
+        self._past_types = [_type_of(file, entry) for entry in self._past]
+        self._shapes = [_past_shape(file, entry) for entry in self._past]
+        self._wanted = ["logits", *(_present_name(entry.name, outputs, file) for entry in self._past)]
+        self.has_cache = bool(self._past)
+        self.vocabulary = 0
+        self.sharing = self._probe()
+
+    def empty_cache(self, batch: int) -> Cache:
+        """A cache of no positions."""
+        return [
+            np.zeros([batch if place == 0 else size for place, size in enumerate(shape)], dtype)
+            for shape, dtype in zip(self._shapes, self._past_types, strict=True)
+        ]
+
+    def run(self, tokens: Array, mask: Array, positions: Array, cache: Cache) -> tuple[Array, Cache]:
+        """Logits [batch, new, vocabulary] in the file's own type, and the cache with the new positions in it.
+
+        tokens, positions: [batch, new]. mask: [batch, cached + new], 1 where there is a token. Raises ModelError.
+        """
+        given = {"input_ids": tokens, "attention_mask": mask, "position_ids": positions}
+        feeds = {name: given[name].astype(dtype, copy=False) for name, dtype in self._integer.items()}
+        feeds.update({entry.name: array for entry, array in zip(self._past, cache, strict=True)})
+        try:
+            logits, *present = self._session.run(self._wanted, feeds)
+        except Exception as error:  # onnxruntime's errors share no base of their own
+            raise ModelError(f"onnxruntime failed: {str(error).splitlines()[0]}") from error
+        return logits, present
+
+    def run_row(self, tokens: list[int], cached: int, cache: Cache) -> tuple[Array, Cache]:
+        """One sequence's next tokens after `cached` positions: logits [new, vocabulary] and the cache."""
+        new = len(tokens)
+        mask = np.ones((1, cached + new), np.int64)
+        positions = np.arange(cached, cached + new)[None]
+        logits, present = self.run(np.array([tokens]), mask, positions, cache)
+        return logits[0], present
+
+    def _probe(self) -> Sharing:
+        """Find out what sequences may share, and the size of the vocabulary."""
+        first, second = [1, 2, 3, 4, 5], [1, 2, 5, 6, 3, 4, 2]
+        alone, _ = self.run_row(first, 0, self.empty_cache(1))
+        self.vocabulary = int(alone.shape[-1])
+        company, _ = self.run(
+            np.array([first, second[:5]]),
+            np.ones((2, 5), np.int64),
+            np.tile(np.arange(5), (2, 1)),
+            self.empty_cache(2),
+        )
+        if not _same(alone[-1], company[0, -1]):
+            return Sharing.SINGLE
+        try:
+            padded = self._padded_logits(first, second)
+        except ModelError:
+            return Sharing.EQUAL
+        return Sharing.RAGGED if all(_same(alone[-1], row) for row in padded) else Sharing.EQUAL
+
+    def _padded_logits(self, first: list[int], second: list[int]) -> list[Array]:
+        """The last logits of `first` when it is padded at its right, and at its left after a shared cache."""
+        shared = 2 if self.has_cache else 0
+        _, cache = self.run_row(first[:shared], 0, self.empty_cache(1)) if shared else (None, [])
+        pair = repeat(cache, 2)
+        long, short = second[shared:], first[shared:]
+        gap = len(long) - len(short)
+        ones = [1] * shared
+        natural = list(range(shared, shared + len(long)))
+        right, _ = self.run(
+            np.array([short + [0] * gap, long]),
+            np.array([ones + [1] * len(short) + [0] * gap, ones + [1] * len(long)]),
+            np.array([natural, natural]),
+            pair,
+        )
+        found = [right[0, len(short) - 1]]
+        if self.has_cache:
+            left, _ = self.run(
+                np.array([[0] * gap + short, long]),
+                np.array([ones + [0] * gap + [1] * len(short), ones + [1] * len(long)]),
+                np.array([[0] * gap + natural[: len(short)], natural]),
+                pair,
+            )
+            found.append(left[0, -1])
+        return found
+
+
+def repeat(cache: Cache, times: int) -> Cache:
+    """The cache of one sequence, for `times` sequences that all begin with it."""
+    return [np.repeat(array, times, axis=0) for array in cache]
+
+
+def keep(cache: Cache, rows: list[int]) -> Cache:
+    """The cache of some of the sequences."""
+    return [array[rows] for array in cache]
+
+
+def _same(left: Array, right: Array) -> bool:
+    scale = max(1.0, float(np.abs(left).max()))
+    return bool(np.abs(left.astype(np.float32) - right.astype(np.float32)).max() <= _TOLERANCE * scale)
+
+
+def _open(file: Path, threads: int) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # Waiting threads sleep instead of spinning: models take turns with scoring and with each other on the same cores.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors share no base of their own
+        first = str(error).splitlines()[0]
+        raise ConfigurationError(f"onnxruntime cannot open '{file}': {first}") from None
+
+
+def _check_interface(file: Path, inputs: set[str], outputs: list[str]) -> None:
+    if "input_ids" not in inputs or "logits" not in outputs:
+        raise ConfigurationError(
+            f"'{file}' is not a decoder model: it must take 'input_ids' and give 'logits', but it takes "
+            f"{', '.join(sorted(inputs))} and gives {', '.join(outputs)}."
+        )
+    unknown = sorted(name for name in inputs - _KNOWN if not _PAST.fullmatch(name))
+    if unknown:
+        raise ConfigurationError(
+            f"'{file}' wants the input '{unknown[0]}', which this backend does not know. It knows input_ids, "
+            f"attention_mask, position_ids and past_key_values.N.key/value; export the model as a plain decoder."
+        )
+
+
+def _type_of(file: Path, entry: Any) -> Any:
+    if entry.type not in _TYPES:
+        raise ConfigurationError(f"'{file}' wants '{entry.name}' as {entry.type}, which is not supported.")
+    return _TYPES[entry.type]
+
+
+def _past_shape(file: Path, entry: Any) -> list[int]:
+    """The shape of an empty cache input: 0 for the axis that grows; the batch axis, the first, is filled in later."""
+    shape = [size if isinstance(size, int) else 0 for size in entry.shape]
+    if len(shape) < 3 or shape[1:].count(0) != 1:
+        raise ConfigurationError(
+            f"'{file}' has the cache input '{entry.name}' of shape {entry.shape}; its heads and their size must be fixed."
+        )
+    return shape
+
+
+def _present_name(past: str, outputs: list[str], file: Path) -> str:
+    name = past.replace("past_key_values", "present")
+    if name not in outputs:
+        raise ConfigurationError(f"'{file}' takes '{past}' but does not give '{name}'.")
+    return name

@@ -1,0 +1,137 @@
+"""Scores a run's recorded answers again, with its own or other scorers. The model under test is not asked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.configuration import ModelSpec, home_folder
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.samples import SampleRecord
+from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.engine.engine import Door, Engine
+from evalwright.engine.store import Store
+from evalwright.evaluation import rules_record, run_blocking, score_answer, slug
+from evalwright.models.registry import open_model
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.environment import environment
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.scorers.registry import bind
+
+AT_ONCE = 256
+"""Records scored side by side, so that a judge is asked about many answers at a time."""
+
+
+def score_run(
+    run: Run | str | Path,
+    *,
+    scorers: Sequence[str | Mapping[str, Any]] = (),
+    roles: Mapping[str, ModelSpec] | None = None,
+    name: str = "",
+    out: str | Path | None = None,
+    home: str | None = None,
+) -> Run:
+    """Score a run's answers again and write the result as a new run.
+
+    scorers: names, or mappings of name to options; none scores with those that the run recorded. With other scorers, the
+    metrics are `accuracy` over the first and `mean` over the others. roles: models that the scorers ask, by role.
+    name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
+
+    Raises UsageError for unknown scorers, missing roles and a name that is taken by another kind of run.
+    """
+    old = run if isinstance(run, Run) else open_run(run)
+    folder = Path(out or old.folder.parent) / slug(name or f"{old.id}.rescored")
+    if folder.resolve() == old.folder.resolve():
+        raise ConfigurationError("The new scores need another name than the run that they are made from: use --name.")
+    bound = {task["name"]: _scorers(task, scorers) for task in old.data["tasks"]}
+    needed = {role for own, _ in bound.values() for scorer in own for role in scorer.roles}
+    missing = sorted(needed - set(roles or {}))
+    if missing:
+        raise ConfigurationError(f"The scorers ask a model in the role '{missing[0]}': name it with --role {missing[0]}=...")
+    made: Run = run_blocking(lambda: _score(old, folder, bound, roles or {}, home))
+    return made
+
+
+Bound = Mapping[str, tuple[Sequence[Scorer], Sequence[MetricSpec]]]
+
+
+def _scorers(
+    task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]
+) -> tuple[Sequence[Scorer], Sequence[MetricSpec]]:
+    if not wanted:
+        scorers = [bind(found["kind"], found["options"], found["name"]) for found in task["scorers"]]
+        return scorers, [MetricSpec(**spec) for spec in task["metric_specs"]]
+    scorers = []
+    for entry in wanted:
+        kind, options = (entry, {}) if isinstance(entry, str) else next(iter(entry.items()))
+        scorers.append(bind(kind, options))
+    metrics = [MetricSpec("accuracy", "accuracy", scorers[0].name)]
+    metrics += [MetricSpec(f"mean {scorer.name}", "mean", scorer.name) for scorer in scorers[1:]]
+    return scorers, metrics
+
+
+async def _score(old: Run, folder: Path, bound: Bound, roles: Mapping[str, ModelSpec], home: str | None) -> Run:
+    began, started = time.monotonic(), datetime.now(UTC)
+    models = {role: open_model(spec.model, spec.arguments) for role, spec in roles.items()}
+    for model in models.values():
+        model.check()
+    tallies = {
+        task["name"]: TaskTally([scorer.name for scorer in bound[task["name"]][0]], task["slice_keys"])
+        for task in old.data["tasks"]
+    }
+    async with Engine(Store.open(home_folder(home))) as engine:
+        door = engine.door(models)
+        with RunWriter(folder) as writer:
+            await _score_all(old, bound, tallies, writer, door)
+            tasks = []
+            for task in old.data["tasks"]:
+                scorers, metrics = bound[task["name"]]
+                result = tallies[task["name"]].result(task["name"], task["version"], metrics)
+                tasks.append({**task, **result.as_dict(), **rules_record(scorers, metrics)})
+            writer.finish(
+                {
+                    **old.data,
+                    "schema": SCHEMA_VERSION,
+                    "evalwright": __version__,
+                    "id": folder.name,
+                    "scored_from": {"run": old.id, "samples_sha256": old.data["samples"]["sha256"]},
+                    "started": started.isoformat(timespec="seconds"),
+                    "seconds": round(time.monotonic() - began, 3),
+                    "roles": {role: model.describe() for role, model in models.items()},
+                    "environment": environment(),
+                    "usage": door.counts.as_dict(),
+                    "tasks": tasks,
+                }
+            )
+    return open_run(folder / RUN_FILE)
+
+
+async def _score_all(
+    old: Run, bound: Bound, tallies: Mapping[str, TaskTally], writer: RunWriter, door: Door
+) -> None:
+    records = enumerate(old.samples())
+
+    async def worker() -> None:
+        for position, record in records:
+            scored = await _score_record(record, bound[record.task][0], door)
+            writer.add(position, scored)
+            tallies[record.task].add(scored)
+
+    async with asyncio.TaskGroup() as crew:
+        for _ in range(AT_ONCE):
+            crew.create_task(worker())
+
+
+async def _score_record(record: SampleRecord, scorers: Sequence[Scorer], door: Door) -> SampleRecord:
+    if record.answer is None:
+        return record
+    scores, failures = await score_answer(scorers, record.sample, record.answer, door)
+    return SampleRecord(
+        record.task, record.index, record.draw, record.sample, record.answer, scores, None, failures
+    )

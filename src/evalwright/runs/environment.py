@@ -1,0 +1,39 @@
+"""Where a run was made: versions, platform and commit. Never a user name, a host name, a path or a secret."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+_LIBRARIES = ("aiohttp", "numpy", "scipy", "tokenizers", "onnxruntime", "torch", "transformers", "datasets")
+
+
+def environment() -> dict[str, Any]:
+    """Python, platform, processors, library versions and the git commit of the working folder, where there is one."""
+    libraries = {}
+    for name in _LIBRARIES:
+        try:
+            libraries[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {
+        "python": platform.python_version(),
+        "platform": f"{sys.platform}-{platform.machine()}",
+        "processors": os.cpu_count(),
+        "libraries": libraries,
+        "git_commit": _git_commit(),
+    }
+
+
+def _git_commit() -> str | None:
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=2, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None if found.returncode == 0 else None

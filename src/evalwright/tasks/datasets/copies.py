@@ -1,0 +1,98 @@
+"""JSONL copies of data that is not JSONL: made once, under `$EVALWRIGHT_HOME/datasets`, named by what they are a copy of.
+
+A file's copy is named by the hash of its content; the copy of a hub dataset by its id, revision, configuration and
+split, so a later run needs neither the network nor the library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra
+from evalwright.tasks.datasets.formats import as_json, read_rows
+from evalwright.tasks.datasets.rows import Row
+from evalwright.tasks.yaml_files import shown
+
+_VERSION = 1
+
+
+def home() -> Path:
+    """The folder of everything that is kept between runs: `$EVALWRIGHT_HOME`, else `.evalwright` here."""
+    return Path(os.environ.get("EVALWRIGHT_HOME") or ".evalwright")
+
+
+def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
+    """The JSONL copy of a file. Raises DatasetError where the file is broken, at its row."""
+    name = f"{path.stem[:40]}-{_hash_of_file(path, kind, key or '')}.jsonl"
+    label = shown(path)
+    return _made(name, lambda: ((f"{label}, row {n:,}", row) for n, row in read_rows(path, kind, key)))
+
+
+def copy_of_hub(repository: str, revision: str, config: str | None, split: str) -> Path:
+    """The JSONL copy of a hub dataset's split."""
+    parts = (repository, revision, config or "", split, str(_VERSION))
+    digest = hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).hexdigest()
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "--", f"{repository}-{config or 'default'}-{split}")[:80]
+    return _made(f"hub-{name}-{digest}.jsonl", lambda: _hub_rows(repository, revision, config, split))
+
+
+def _made(name: str, rows: Any) -> Path:
+    folder = home() / "datasets"
+    path = folder / name
+    if path.exists():
+        return path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(dir=folder, prefix=".partial-")
+    except OSError as error:
+        raise ConfigurationError(
+            f"The folder '{folder}' for copies of data cannot be written: {error.strerror}. "
+            "Set EVALWRIGHT_HOME to a folder that can."
+        ) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for where, row in rows():
+                file.write(as_json(row, where))
+        Path(partial).replace(path)
+    except OSError as error:
+        raise ConfigurationError(f"Writing a copy of data to '{folder}' failed: {error.strerror}.") from None
+    finally:
+        Path(partial).unlink(missing_ok=True)
+    return path
+
+
+def _hash_of_file(path: Path, *parts: str) -> str:
+    digest = hashlib.blake2b(json.dumps([*parts, _VERSION]).encode(), digest_size=12)
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+    except OSError as error:
+        raise DatasetError(f"The data file '{shown(path)}' cannot be read: {error.strerror}.") from None
+    return digest.hexdigest()
+
+
+def _hub_rows(
+    repository: str, revision: str, config: str | None, split: str
+) -> Iterator[tuple[str, Row]]:
+    try:
+        import datasets
+    except ImportError:
+        raise MissingExtra(f"The dataset '{repository}'", "hub", "datasets") from None
+    try:
+        data = datasets.load_dataset(repository, config, split=split, revision=revision)
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise DatasetError(
+            f"The dataset '{repository}' (configuration {config or 'default'}, split {split}, revision {revision}) "
+            f"cannot be loaded: {reason}."
+        ) from None
+    for number, row in enumerate(data, 1):
+        yield f"{repository} ({split}), row {number:,}", dict(row)

@@ -1,0 +1,200 @@
+"""CSV, TSV, JSON and Parquet as a stream of rows. Each reader yields (row number, row) and names what is broken."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import DatasetError, MissingExtra
+from evalwright.tasks.datasets.rows import Row
+from evalwright.tasks.yaml_files import kind_of, shown
+
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+}
+"""The format that a file's name says."""
+
+_CHUNK = 1 << 18
+
+
+def read_rows(path: Path, kind: str, key: str | None = None) -> Iterator[tuple[int, Row]]:
+    """All rows of a file, counted from 1. `key` is where the list stands in a JSON object."""
+    readers: dict[str, Callable[[], Iterator[tuple[int, Row]]]] = {
+        "json": lambda: _json(path, key),
+        "csv": lambda: _separated(path, ","),
+        "tsv": lambda: _separated(path, "\t"),
+        "parquet": lambda: _parquet(path),
+    }
+    return readers[kind]()
+
+
+def as_json(row: Row, where: str) -> bytes:
+    """A row as a line of JSONL. Times become ISO 8601, bytes base64, decimals text."""
+    try:
+        return json.dumps(row, ensure_ascii=False, default=_plain).encode() + b"\n"
+    except (TypeError, ValueError) as error:
+        raise DatasetError(f"{where}: the row cannot be kept as JSON: {error}.") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no plain form")
+
+
+def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
+    label = shown(path)
+    number = 0
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            columns = next((cells for cells in reader if cells), [])
+            _check_columns(columns, label)
+            for cells in reader:
+                if not cells:
+                    continue
+                number += 1
+                if len(cells) != len(columns):
+                    raise DatasetError(
+                        f"{label}, row {number:,} (line {reader.line_num:,}): it has {len(cells)} cells, the header has {len(columns)}."
+                    )
+                yield number, dict(zip(columns, cells, strict=True))
+    except OSError as error:
+        raise DatasetError(f"The data file '{label}' cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise DatasetError(f"{label}, after row {number:,}: the file is not UTF-8 text; save it as UTF-8.") from None
+    except csv.Error as error:
+        raise DatasetError(f"{label}, row {number + 1:,}: this is not {_NAMES[delimiter]}: {error}.") from None
+
+
+_NAMES = {",": "CSV", "\t": "TSV"}
+
+
+def _check_columns(columns: list[str], label: str) -> None:
+    seen: set[str] = set()
+    for name in columns:
+        if not name.strip():
+            raise DatasetError(f"{label}: a column of the header has no name.")
+        if name in seen:
+            raise DatasetError(f"{label}: the header has the column '{name}' twice.")
+        seen.add(name)
+
+
+def _json(path: Path, key: str | None) -> Iterator[tuple[int, Row]]:
+    label = shown(path)
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            if key is not None:
+                yield from _checked(enumerate(_list_in(file, key, label), 1), label)
+            else:
+                yield from _checked(_json_array(file, label), label)
+    except OSError as error:
+        raise DatasetError(f"The data file '{label}' cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{label}: byte {error.start + 1} is not UTF-8 text; save it as UTF-8.") from None
+
+
+def _checked(rows: Iterator[tuple[int, Any]], label: str) -> Iterator[tuple[int, Row]]:
+    for number, row in rows:
+        if not isinstance(row, dict):
+            raise DatasetError(f"{label}, row {number:,}: a row must be an object of columns, not {kind_of(row)}.")
+        yield number, row
+
+
+def _list_in(file: io.TextIOWrapper, key: str, label: str) -> list[Any]:
+    # A list inside an object is read whole: it is the one form that cannot be cut into rows as it comes.
+    try:
+        value = json.load(file)
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(f"{label}: this is not JSON: {error}.") from None
+    for step in key.split("."):
+        if not isinstance(value, dict) or step not in value:
+            raise DatasetError(f"{label}: there is no key '{key}' in the file.")
+        value = value[step]
+    if not isinstance(value, list):
+        raise DatasetError(f"{label}: the key '{key}' holds {kind_of(value)}, not a list of rows.")
+    return value
+
+
+def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]:
+    """The elements of a JSON array one by one, never the whole of it."""
+    decoder = json.JSONDecoder()
+    buffer = file.read(_CHUNK).lstrip()
+    if not buffer.startswith("["):
+        hint = "; name the key of the list with `key:`" if buffer.startswith("{") else ""
+        raise DatasetError(f"{label}: a JSON data file must be a list of rows{hint}.")
+    position, number, first = 1, 0, True
+    while True:
+        buffer, position = _skip(file, buffer, position)
+        if buffer[position : position + 1] == "]":
+            return
+        if not first:
+            if buffer[position : position + 1] != ",":
+                raise DatasetError(f"{label}, after row {number:,}: the list goes on without a comma or ends too early.")
+            buffer, position = _skip(file, buffer, position + 1)
+        first = False
+        number += 1
+        while True:
+            try:
+                value, end = decoder.raw_decode(buffer, position)
+                # A number at the very end of the buffer may go on in what is not read yet.
+                if end < len(buffer) or not (more := file.read(_CHUNK)):
+                    break
+            except (ValueError, RecursionError) as error:
+                # Reading twice as much each time keeps the work linear in the size of a row.
+                more = file.read(max(_CHUNK, len(buffer) - position))
+                if not more:
+                    raise DatasetError(f"{label}, row {number:,}: this is not JSON: {_reason(error)}.") from None
+            buffer, position = buffer[position:] + more, 0
+        yield number, value
+        position = end
+
+
+def _skip(file: io.TextIOWrapper, buffer: str, position: int) -> tuple[str, int]:
+    while True:
+        while position < len(buffer) and buffer[position] in " \t\r\n":
+            position += 1
+        if position < len(buffer) and position < _CHUNK:
+            return buffer, position
+        more = file.read(_CHUNK)
+        buffer, position = buffer[position:] + more, 0
+        if not more:
+            return buffer, position
+
+
+def _reason(error: Exception) -> str:
+    return error.msg[0].lower() + error.msg[1:] if isinstance(error, json.JSONDecodeError) else str(error)
+
+
+def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtra(f"Reading '{shown(path)}'", "parquet", "pyarrow") from None
+    number = 0
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=1024):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except (OSError, pyarrow.ArrowException) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise DatasetError(f"{shown(path)}: the Parquet file cannot be read: {reason}.") from None

@@ -1,0 +1,221 @@
+"""Random access to the rows of JSONL files: an array of byte offsets, and nothing else in memory.
+
+Lines are read with `pread`, so many readers can share a file. Blank lines are no rows. A row knows its number in its file
+(counted over non-blank lines from 1), which is what errors name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+from evalwright.core.errors import DatasetError
+from evalwright.tasks.yaml_files import kind_of, shown
+
+Row = dict[str, Any]
+
+_BOM = b"\xef\xbb\xbf"
+_CHUNK = 1 << 20
+
+
+class Source(Protocol):
+    """Bytes of JSONL. label: what errors call them."""
+
+    label: str
+
+    def read(self, offset: int, length: int) -> bytes: ...
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Every line with the offset of its first byte."""
+        ...
+
+
+class FileSource:
+    """A file on disk, opened once however many tasks read it."""
+
+    def __init__(self, path: Path, label: str = "") -> None:
+        self.path = path
+        self.label = label or shown(path)
+        self._handle: int | None = None
+        self._stamp: tuple[int, int] | None = None
+
+    def read(self, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`. Raises DatasetError where the file changed since it was scanned."""
+        if self._handle is None:
+            self._handle = self._open()
+            if self._stamp not in (None, _stamp(self._handle)):
+                raise DatasetError(f"{self.label}: the file changed while it was in use; start again.")
+        return os.pread(self._handle, length, offset)
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Every line with the offset of its first byte."""
+        handle = self._open()
+        with os.fdopen(handle, "rb", buffering=_CHUNK) as file:
+            self._stamp = _stamp(handle)
+            offset = 0
+            for line in file:
+                yield offset, line
+                offset += len(line)
+
+    def _open(self) -> int:
+        try:
+            return os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+        except OSError as error:
+            raise DatasetError(f"The data file '{self.label}' cannot be read: {error.strerror}.") from None
+
+    def __del__(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+
+
+_open_files: WeakValueDictionary[tuple[Path, str], FileSource] = WeakValueDictionary()
+
+
+def file_source(path: Path, label: str = "") -> FileSource:
+    """The FileSource of a path; one file is opened once, so 57 tasks over one file hold one handle."""
+    key = (path.resolve(), label)
+    found = _open_files.get(key)
+    if found is None:
+        found = _open_files[key] = FileSource(path, label)
+    return found
+
+
+class InlineSource:
+    """Rows that stand in the task file."""
+
+    def __init__(self, rows: Sequence[Row], label: str) -> None:
+        self.label = label
+        lines = [json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows]
+        self._data = b"".join(lines)
+        self._lengths = [len(line) for line in lines]
+
+    def read(self, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`."""
+        return self._data[offset : offset + length]
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Every line with the offset of its first byte."""
+        offset = 0
+        for length in self._lengths:
+            yield offset, self._data[offset : offset + length]
+            offset += length
+
+
+class Rows:
+    """Rows of one or more sources in order. Built by `scan`, which keeps those that its caller wants."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources = tuple(sources)
+        self._offsets = array("Q")
+        self._lengths = array("I")
+        self._starts: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def __getitem__(self, index: int) -> Row:
+        source = self.sources[bisect_right(self._starts, index) - 1]
+        line = source.read(self._offsets[index], self._lengths[index])
+        try:
+            row: Row = json.loads(line)
+        except ValueError:
+            raise DatasetError(f"{source.label}: the file changed while it was in use; start again.") from None
+        return row
+
+    @property
+    def label(self) -> str:
+        """The sources' names, for errors."""
+        names = [source.label for source in self.sources]
+        return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+    def scan(
+        self, skip: Callable[[bytes], bool] | None = None
+    ) -> Iterator[tuple[Row, bytes, str, Callable[[], None]]]:
+        """Read everything once: yields (row, its line, "file, row 1,234", keep); `keep()` makes it one of these rows.
+
+        `skip` may drop a line unread. Raises DatasetError with file and row where a line is not a JSON object.
+        """
+        for source in self.sources:
+            self._starts.append(len(self._offsets))
+            number = 0
+            for offset, raw in source.lines():
+                if offset == 0:
+                    offset, raw = _without_bom(raw, source.label)
+                line = raw.strip()
+                if not line:
+                    continue
+                number += 1
+                if skip is not None and skip(line):
+                    continue
+                where = f"{source.label}, row {number:,}"
+                row = parse(line, where)
+                start = offset + raw.index(line[:1]) if raw[:1] != line[:1] else offset
+
+                def keep(start: int = start, length: int = len(line)) -> None:
+                    self._offsets.append(start)
+                    self._lengths.append(length)
+
+                yield row, line, where, keep
+
+    def where(self, index: int) -> str:
+        """ "file, row 1,234" of a kept row. Reads the file up to it: for errors only."""
+        source = self.sources[bisect_right(self._starts, index) - 1]
+        target, number = self._offsets[index], 0
+        for offset, line in source.lines():
+            if line.strip(_BOM + b" \t\r\n"):
+                number += 1
+            if offset + len(line) > target:
+                break
+        return f"{source.label}, row {number:,}"
+
+    def drop(self, indices: set[int]) -> None:
+        """Take kept rows out again."""
+        counts = [*self._starts, len(self._offsets)]
+        self._starts = [start - sum(index < start for index in indices) for start in counts[:-1]]
+        self._offsets = array("Q", (v for i, v in enumerate(self._offsets) if i not in indices))
+        self._lengths = array("I", (v for i, v in enumerate(self._lengths) if i not in indices))
+
+
+def parse(line: bytes, where: str) -> Row:
+    """One line as a row. Raises DatasetError that says what is wrong with it."""
+    try:
+        row = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            f"{where}: byte {error.start + 1} of the line is not UTF-8 text; save the file as UTF-8."
+        ) from None
+    except json.JSONDecodeError as error:
+        raise DatasetError(
+            f"{where}: this line is not JSON: {error.msg[0].lower()}{error.msg[1:]} at character {error.colno}."
+        ) from None
+    except (ValueError, RecursionError):
+        raise DatasetError(f"{where}: this line has a number or a nesting that is too large to read.") from None
+    if not isinstance(row, dict):
+        raise DatasetError(
+            f'{where}: a row must be an object of columns ({{"question": ...}}), not {kind_of(row)}.'
+        )
+    if b"\\ud" in line or b"\\uD" in line:
+        try:
+            json.dumps(row, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise DatasetError(f"{where}: the text has half of a surrogate pair (\\ud8xx without its partner).") from None
+    return row
+
+
+def _without_bom(raw: bytes, label: str) -> tuple[int, bytes]:
+    if raw.startswith(_BOM):
+        return len(_BOM), raw[len(_BOM) :]
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DatasetError(f"{label}: the file is UTF-16, not UTF-8; save it as UTF-8.")
+    return 0, raw
+
+
+def _stamp(handle: int) -> tuple[int, int]:
+    status = os.fstat(handle)
+    return status.st_size, status.st_mtime_ns

@@ -1,0 +1,267 @@
+"""Templates over a row's columns: jinja2's immutable sandbox with strict undefined names, compiled once.
+
+`text` gives a function that renders a string, `native` one that keeps the type where the whole value is one
+`{{ expression }}`, and `condition` one that gives true or false. Most templates only put columns into text; those are
+rendered without jinja2, and whatever is not that simple falls back to it, so both ways give the same. Limits keep a
+template from running away: ranges, repetition and the length of what it gives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from typing import Any
+
+from evalwright.core.errors import closest
+from evalwright.core.samples import Passage
+
+Context = Mapping[str, Any]
+
+MAX_STEPS = 100_000
+"""How many numbers all `range` calls of one rendering may give together, and the largest number in a call."""
+MAX_LENGTH = 20_000_000
+"""The most characters that one rendering may give."""
+
+_NAME = r"[A-Za-z_]\w*"
+_STEP = rf"\.{_NAME}|\[-?\d+\]|\['[^'\\\n]*'\]|\[\"[^\"\\\n]*\"\]"
+_SIMPLE = re.compile(rf"\{{\{{\s*({_NAME}(?:{_STEP})*)\s*\}}\}}")
+_STEPS = re.compile(rf"\.({_NAME})|\[(-?\d+)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
+_WORDS = frozenset(("true", "false", "none", "True", "False", "None", "not", "loop", "self", "super"))
+
+
+class TemplateError(Exception):
+    """A template that cannot be compiled or rendered; the caller says where it stands and which row it met.
+
+    missing: the name that was not there, where that was the reason.
+    """
+
+    def __init__(self, message: str, missing: str = "") -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
+class _Fallback(Exception):
+    """The quick way cannot tell; jinja2 can."""
+
+
+@lru_cache(maxsize=4096)
+def text(source: str) -> Callable[[Context], str]:
+    """A function that renders `source` to a string. Raises TemplateError at once where it does not parse."""
+    pieces = _pieces(source)
+    if pieces is None:
+        return _jinja_text(source)
+    literals, paths = pieces
+    if not paths:
+        return lambda context: source
+    if len(paths) == 1 and literals == ["", ""]:
+        return _quick(lambda context, path=paths[0]: _as_text(_walk(context, path)), source, _jinja_text)  # type: ignore[misc]
+
+    def render(context: Context) -> str:
+        out = [literals[0]]
+        for index, path in enumerate(paths, 1):
+            out.append(_as_text(_walk(context, path)))
+            out.append(literals[index])
+        return "".join(out)
+
+    return _quick(render, source, _jinja_text)
+
+
+@lru_cache(maxsize=4096)
+def native(source: str) -> Callable[[Context], Any]:
+    """As `text`, but `{{ expression }}` alone keeps the type of its value: a list stays a list."""
+    simple = _SIMPLE.fullmatch(source.strip())
+    if simple and (path := _path(simple[1])):
+        return _quick(lambda context: _walk(context, path), source, _jinja_native)
+    if _is_one_expression(source):
+        return _jinja_native(source)
+    return text(source)
+
+
+def structure(value: Any) -> Callable[[Context], Any]:
+    """A function that renders every string inside lists and mappings by `native`; other values stay."""
+    if isinstance(value, str):
+        return native(value)
+    if isinstance(value, Mapping):
+        table = {key: structure(item) for key, item in value.items()}
+        return lambda context: {key: render(context) for key, render in table.items()}
+    if isinstance(value, list):
+        items = [structure(item) for item in value]
+        return lambda context: [render(context) for render in items]
+    return lambda context: value
+
+
+@lru_cache(maxsize=4096)
+def condition(source: str) -> Callable[[Context], bool]:
+    """A function that says whether an expression (with or without the braces) is true."""
+    inner = source.strip()
+    if inner.startswith("{{") and inner.endswith("}}"):
+        inner = inner[2:-2]
+    evaluate = _compile_expression(inner.strip())
+    return lambda context: bool(evaluate(context))
+
+
+def is_template(value: object) -> bool:
+    """Whether a value has anything to render."""
+    return isinstance(value, str) and ("{{" in value or "{%" in value or "{#" in value)
+
+
+@lru_cache(maxsize=4096)
+def names(source: str) -> frozenset[str]:
+    """The variables that a template reads."""
+    from jinja2 import meta
+
+    try:
+        return frozenset(meta.find_undeclared_variables(_environment().parse(source)))
+    except Exception as error:
+        raise _problem(error, source) from None
+
+
+def missing_column(name: str, columns: Mapping[str, Any]) -> str:
+    """A sentence part: the row has no such column, and which come close."""
+    near = closest(name, columns)
+    hint = f"; did you mean {' or '.join(repr(found) for found in near)}?" if near else ""
+    listed = ", ".join(sorted(map(str, columns))[:20])
+    return f"there is no column '{name}'{hint or '.'} The columns are: {listed or 'none'}"
+
+
+def _pieces(source: str) -> tuple[list[str], list[tuple[str | int, ...]]] | None:
+    """Literal text and the paths between it, or None where the template is more than that."""
+    parts = _SIMPLE.split(source)
+    literals = parts[::2]
+    if any(mark in literal for literal in literals for mark in ("{{", "{%", "{#")):
+        return None
+    paths = [_path(found) for found in parts[1::2]]
+    if not all(paths):
+        return None
+    return literals, paths
+
+
+def _path(expression: str) -> tuple[str | int, ...]:
+    head = re.match(_NAME, expression)
+    if head is None or head[0] in _WORDS:
+        return ()
+    steps: list[str | int] = [head[0]]
+    for name, number, single, double in _STEPS.findall(expression[head.end() :]):
+        steps.append(int(number) if number else name or single or double)
+    return tuple(steps)
+
+
+def _walk(context: Any, path: tuple[str | int, ...]) -> Any:
+    value = context
+    for step in path:
+        kind = type(value)
+        if kind is dict or kind is list:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                raise _Fallback from None
+        elif kind is Passage and step in ("id", "text"):
+            value = getattr(value, step)
+        else:
+            raise _Fallback
+    return value
+
+
+def _as_text(value: Any) -> str:
+    if type(value) is str:
+        return value
+    if value is None:
+        raise _Fallback
+    return str(value)
+
+
+def _quick(
+    quick: Callable[[Context], Any], source: str, slow: Callable[[str], Callable[[Context], Any]]
+) -> Callable[[Context], Any]:
+    def render(context: Context) -> Any:
+        try:
+            return quick(context)
+        except _Fallback:
+            return slow(source)(context)
+
+    return render
+
+
+@lru_cache(maxsize=4096)
+def _jinja_text(source: str) -> Callable[[Context], str]:
+    try:
+        template = _environment().from_string(source)
+    except Exception as error:
+        raise _problem(error, source) from None
+    produce = template.root_render_func
+
+    def render(context: Context) -> str:
+        _environment().steps = 0
+        out: list[str] = []
+        length = 0
+        try:
+            for piece in produce(template.new_context(dict(context))):
+                out.append(piece)
+                length += len(piece)
+                if length > MAX_LENGTH:
+                    raise TemplateError(f"it gives more than {MAX_LENGTH:,} characters")
+        except Exception as error:
+            raise _problem(error, source) from None
+        return "".join(out)
+
+    return render
+
+
+@lru_cache(maxsize=4096)
+def _jinja_native(source: str) -> Callable[[Context], Any]:
+    return _compile_expression(source.strip()[2:-2].strip("-+ \n\t"))
+
+
+def _compile_expression(expression: str) -> Callable[[Context], Any]:
+    from jinja2 import Undefined
+
+    try:
+        evaluate = _environment().compile_expression(expression, undefined_to_none=False)
+    except Exception as error:
+        raise _problem(error, expression) from None
+
+    def run(context: Context) -> Any:
+        _environment().steps = 0
+        try:
+            value = evaluate(dict(context))
+            if isinstance(value, Undefined):
+                str(value)  # raises the error that says which name is missing
+        except Exception as error:
+            raise _problem(error, expression) from None
+        return value
+
+    return run
+
+
+def _is_one_expression(source: str) -> bool:
+    stripped = source.strip()
+    if not (stripped.startswith("{{") and stripped.endswith("}}")):
+        return False
+    from jinja2 import nodes
+
+    try:
+        body = _environment().parse(stripped).body
+    except Exception as error:
+        raise _problem(error, source) from None
+    return (
+        len(body) == 1
+        and isinstance(body[0], nodes.Output)
+        and len(body[0].nodes) == 1
+        and not isinstance(body[0].nodes[0], nodes.TemplateData)
+    )
+
+
+def _problem(error: Exception, source: str) -> TemplateError:
+    if isinstance(error, TemplateError):
+        return error
+    message = str(error).strip().rstrip(".") or type(error).__name__
+    shown = source if len(source) <= 60 else source[:57] + "..."
+    return TemplateError(f"the template {shown!r} cannot be used: {message}")
+
+
+@cache
+def _environment() -> Any:
+    from evalwright.tasks._sandbox import Sandbox
+
+    return Sandbox()

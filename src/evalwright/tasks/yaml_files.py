@@ -1,0 +1,253 @@
+"""Reads a YAML file into plain values that know their lines, with no surprises in what a scalar means.
+
+Plain scalars are read by the core schema of YAML 1.2, decimal numbers only: `no`, `on`, `2024-01-31`, `1_000`, `12:30`,
+`007` and `0x1F` stay the text that was written. A decimal fraction remembers how it was written, so `version: 1.10` is
+"1.10". Tags are refused, so nothing in a file can make an object; a key may stand only once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalwright.core.errors import TaskError
+
+if TYPE_CHECKING:
+    import yaml
+
+KeyPath = tuple[str | int, ...]
+
+MAX_NODES = 2_000_000
+_PLACED_DEPTH = 6
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"-?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+|(0|[1-9][0-9]*)(?=[eE]))([eE][-+]?[0-9]+)?")
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_PLAIN = "!plain"
+
+
+class WrittenFloat(float):
+    """A number that is shown as it was written: `str(...)` of 1.10 is "1.10"."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> WrittenFloat:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (WrittenFloat, (self.text,))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file."""
+
+    file: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f"{shown(self.file)}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A mapping and where each part of it was written.
+
+    name: what errors call it where a part has no place. base: the folder of relative paths written in it. A document
+    that was not read from a file has no places. files: every file that took part.
+    """
+
+    value: dict[str, Any]
+    name: str
+    base: Path
+    places: Mapping[KeyPath, Place] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+
+    def place(self, path: KeyPath) -> Place | None:
+        """Where `path` was written, or the nearest thing around it."""
+        while True:
+            found = self.places.get(path)
+            if found is not None or not path:
+                return found
+            path = path[:-1]
+
+    def at(self, path: KeyPath) -> str:
+        """`file:line` of `path`, for the start of an error message."""
+        place = self.place(path)
+        return str(place) if place else self.name
+
+    def folder(self, path: KeyPath) -> Path:
+        """The folder that a relative file name written at `path` starts from."""
+        place = self.place(path)
+        return place.file.parent if place else self.base
+
+    def error(self, path: KeyPath, message: str) -> TaskError:
+        """A TaskError at that place."""
+        return TaskError(f"{self.at(path)}: {message}")
+
+
+def shown(path: Path) -> str:
+    """A path as errors show it: relative to the working folder where it lies inside it."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
+def read_document(path: Path) -> Document:
+    """The mapping in a YAML file. Raises TaskError with file and line for whatever is wrong with it."""
+    import yaml
+
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise TaskError(f"The task file '{shown(path)}' cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise TaskError(f"{shown(path)}:{line}: the file is not UTF-8 text; save it as UTF-8.") from None
+    try:
+        node = yaml.compose(text, Loader=_loader())
+    except yaml.MarkedYAMLError as error:
+        raise TaskError(_syntax_message(path, error)) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise TaskError(f"{shown(path)}: this is not YAML: {str(error).splitlines()[0]}.") from None
+    except RecursionError:
+        raise TaskError(f"{shown(path)}: the file is nested too deeply.") from None
+    if node is None:
+        raise TaskError(f"{shown(path)}: the file is empty; a task file begins with `task: name`.")
+    builder = _Builder(path)
+    value = builder.build(node, ())
+    if not isinstance(value, dict):
+        raise TaskError(f"{shown(path)}:1: a task file is a mapping (`task: name`, ...), not {kind_of(value)}.")
+    return Document(value, shown(path), path.parent, builder.places, (path,))
+
+
+def kind_of(value: object) -> str:
+    """What a value is, in words for a person."""
+    if value is None:
+        return "nothing (null)"
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    for kind, words in names.items():
+        if isinstance(value, kind):
+            return words
+    return "a mapping" if isinstance(value, Mapping) else "a list"
+
+
+@cache
+def _loader() -> Any:
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        """Marks every plain scalar without a tag, so that this module decides what it means."""
+
+        yaml_implicit_resolvers = {None: [(_PLAIN, re.compile(""))]}  # noqa: RUF012
+
+    return Loader
+
+
+def _syntax_message(path: Path, error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + 1 if mark else 1
+    problem = (error.problem or error.context or "something is wrong here").rstrip(".")
+    if "\\t" in problem or "tab" in problem:
+        problem += " (indent with spaces)"
+    return f"{shown(path)}:{line}: this is not YAML: {problem}."
+
+
+class _Builder:
+    """Turns composed nodes into values, noting the line of every part."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path
+        self.places: dict[KeyPath, Place] = {}
+        self._open: set[int] = set()
+        self._count = 0
+
+    def build(self, node: yaml.Node, path: KeyPath) -> Any:
+        import yaml
+
+        # Aliases are expanded here, so a handful of lines could stand for billions of nodes.
+        self._count += 1
+        if self._count > MAX_NODES:
+            raise self._error(node, f"the file has more than {MAX_NODES:,} values; keep rows in a data file")
+        if len(path) < _PLACED_DEPTH and path not in self.places:
+            self.places[path] = self._place(node)
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        if id(node) in self._open:
+            raise self._error(node, "an alias (*) stands inside the value that it names")
+        self._open.add(id(node))
+        try:
+            if isinstance(node, yaml.MappingNode):
+                return self._mapping(node, path)
+            if node.tag != "tag:yaml.org,2002:seq":
+                raise self._tag_error(node)
+            return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
+        except RecursionError:
+            raise self._error(node, "the file is nested too deeply") from None
+        finally:
+            self._open.discard(id(node))
+
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+        if node.tag != "tag:yaml.org,2002:map":
+            raise self._tag_error(node)
+        lines: dict[str, int] = {}
+        out: dict[str, Any] = {}
+        for key, value_node in self._keys(node):
+            line = value_node[0].start_mark.line + 1
+            if key in lines:
+                raise self._error(value_node[0], f"the key '{key}' stands twice (first in line {lines[key]})")
+            lines[key] = line
+            if len(path) + 1 < _PLACED_DEPTH:
+                self.places[(*path, key)] = Place(self.file, line)
+            out[key] = self.build(value_node[1], (*path, key))
+        return out
+
+    def _keys(self, node: yaml.MappingNode) -> Iterator[tuple[str, tuple[yaml.Node, yaml.Node]]]:
+        import yaml
+
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise self._error(
+                    key_node, "a key must be text; put quotes around a value that begins with { or ["
+                )
+            if key_node.tag not in (_PLAIN, "tag:yaml.org,2002:str"):
+                raise self._tag_error(key_node)
+            yield key_node.value, (key_node, value_node)
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        text: str = node.value
+        if node.tag == "tag:yaml.org,2002:str":
+            return text
+        if node.tag != _PLAIN:
+            raise self._tag_error(node)
+        if text in _WORDS:
+            return _WORDS[text]
+        if _INTEGER.fullmatch(text) and len(text) < 4000:
+            return int(text)
+        if _FLOAT.fullmatch(text):
+            return WrittenFloat(text)
+        return text
+
+    def _tag_error(self, node: yaml.Node) -> TaskError:
+        tag = node.tag.replace("tag:yaml.org,2002:", "!!")
+        return self._error(node, f"the tag '{tag}' is not allowed here; write plain values")
+
+    def _place(self, node: yaml.Node) -> Place:
+        return Place(self.file, node.start_mark.line + 1)
+
+    def _error(self, node: yaml.Node, message: str) -> TaskError:
+        return TaskError(f"{self._place(node)}: {message}.")

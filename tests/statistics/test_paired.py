@@ -1,0 +1,213 @@
+"""Paired comparisons against statsmodels and scipy, and by simulation of level, coverage and power."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar
+
+from evalwright.statistics import PairedComparison, clustered_standard_error, compare_paired
+from evalwright.statistics.paired import bonett_price, mcnemar_mid_p
+
+
+def _table(only_a: int, only_b: int, both: int, neither: int) -> tuple[list[int], list[int]]:
+    a = [1] * only_a + [0] * only_b + [1] * both + [0] * neither
+    b = [0] * only_a + [1] * only_b + [1] * both + [0] * neither
+    return a, b
+
+
+@pytest.mark.parametrize(("b", "c"), [(0, 0), (1, 0), (5, 0), (7, 7), (12, 3), (3, 12), (400, 350)])
+def test_mcnemar_mid_p(b: int, c: int) -> None:
+    exact = float(mcnemar([[0, b], [c, 0]], exact=True).pvalue) if b + c else 1.0
+    # Two-sided exact p counts the observed outcome twice where it is not the middle; mid-p counts it once.
+    expected = exact - stats.binom.pmf(min(b, c), b + c, 0.5) if b != c else 1.0
+    assert mcnemar_mid_p(b, c) == pytest.approx(expected, rel=1e-9)
+    assert mcnemar_mid_p(c, b) == mcnemar_mid_p(b, c)
+
+
+def test_bonett_price_against_the_published_example() -> None:
+    # Fagerland, Lydersen & Laake (2014), table 1 (airway hyper-responsiveness): n = 21, 1 and 7 discordant.
+    low, high, _ = bonett_price(1, 7, 21)
+    assert (low, high) == pytest.approx((-0.508, -0.014), abs=0.002)
+
+
+def test_binary_items_get_mcnemar() -> None:
+    a, b = _table(30, 12, 150, 48)
+    found = compare_paired(a, b)
+    assert found.discordant == (30, 12)
+    assert (found.n, found.n_clusters, found.n_missing) == (240, None, 0)
+    assert found.difference == pytest.approx(18 / 240)
+    assert (found.test, found.interval_method) == ("exact McNemar mid-p", "Bonett-Price")
+    assert found.p_value == pytest.approx(mcnemar_mid_p(30, 12))
+    assert found.correlation == pytest.approx(np.corrcoef(a, b)[0, 1])
+    assert found.verdict == "better"
+
+
+def test_graded_items_get_the_paired_t() -> None:
+    rng = np.random.default_rng(1)
+    a = rng.random(50)
+    b = np.clip(a + rng.normal(0.05, 0.1, 50), 0, 1)
+    found = compare_paired(a, b)
+    oracle = stats.ttest_rel(a, b)
+    assert found.p_value == pytest.approx(oracle.pvalue, rel=1e-9)
+    interval = oracle.confidence_interval()
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
+    assert (found.test, found.interval_method, found.discordant) == ("paired t", "t", None)
+    forced = compare_paired([1, 0, 1, 1, 0], [0, 0, 1, 0, 1], binary=False)
+    assert forced.p_value == pytest.approx(stats.ttest_rel([1, 0, 1, 1, 0], [0, 0, 1, 0, 1]).pvalue)
+
+
+def test_clusters_get_the_clustered_t() -> None:
+    rng = np.random.default_rng(2)
+    clusters = np.repeat(np.arange(20), 6)
+    a, b = rng.integers(0, 2, (2, 120))
+    found = compare_paired(a, b, clusters=clusters)
+    se, df = clustered_standard_error(a - b, clusters)
+    t = (a - b).mean() / se
+    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(t), df))
+    assert found.standard_error == pytest.approx(se)
+    assert (found.test, found.interval_method, found.n_clusters) == ("clustered t", "clustered t (G=20)", 20)
+    assert found.discordant == (int((a > b).sum()), int((b > a).sum()))
+
+
+def test_draws_are_averaged_and_may_differ_in_number() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 2, (60, 4)).astype(float), rng.integers(0, 2, (60, 2)).astype(float)
+    found = compare_paired(a, b)
+    assert found.n == 60
+    assert found.p_value == pytest.approx(stats.ttest_rel(a.mean(axis=1), b.mean(axis=1)).pvalue)
+    copied = compare_paired(np.repeat(a, 3, axis=1), b)
+    assert (copied.low, copied.high) == pytest.approx((found.low, found.high))
+
+
+def test_items_without_both_scores_are_left_out_and_counted() -> None:
+    nan = math.nan
+    found = compare_paired([1, nan, 0, 1], [0, 1, nan, 1], clusters=[1, 1, 2, 3])
+    assert (found.n, found.n_missing, found.mean_a, found.mean_b) == (2, 2, 1.0, 0.5)
+    nothing = compare_paired([nan], [1.0])
+    assert (nothing.n, nothing.verdict, nothing.test) == (0, "no difference seen", "none: no common item")
+    assert json.loads(json.dumps(nothing.as_dict(), allow_nan=False))["difference"] is None
+
+
+@pytest.mark.parametrize("clusters", [None, np.repeat(np.arange(20), 5)])
+@pytest.mark.parametrize("shift", [0.0, 0.25])
+def test_equal_differences_are_no_certainty(clusters: object, shift: float) -> None:
+    a = np.tile([0.5, 0.25, 0.75, 0.5], 25)
+    found = compare_paired(a + shift, a, clusters=clusters)  # type: ignore[arg-type]
+    size = 100 if clusters is None else 20
+    assert found.low < found.difference < found.high
+    assert found.smallest_visible_difference > 0.02
+    assert found.standard_error is None
+    assert found.test == "exact sign test"
+    assert found.p_value == (1.0 if shift == 0 else 2.0 ** (1 - size))
+
+
+def test_one_differing_item_says_little_about_what_could_be_seen() -> None:
+    a = np.full(100, 0.5)
+    b = a.copy()
+    b[0] = 0.501
+    assert compare_paired(a, b).smallest_visible_difference > 0.03
+
+
+def test_identical_binary_answers_could_have_hidden_a_difference() -> None:
+    found = compare_paired([1] * 60 + [0] * 40, [1] * 60 + [0] * 40)
+    assert (found.p_value, found.difference) == (1.0, 0.0)
+    # The verdict needs at least six wins; this is the share that gives six of 100 with probability 0.8.
+    assert stats.binom.sf(5, 100, found.smallest_visible_difference) == pytest.approx(0.8)
+    assert compare_paired([1, 1, 0], [1, 0, 0]).smallest_visible_difference == 1.0
+
+
+def test_too_few_units() -> None:
+    one = compare_paired([0.5], [0.25])
+    assert (one.low, one.high, one.smallest_visible_difference) == (-1.0, 1.0, 1.0)
+    assert math.isnan(one.p_value)
+    cluster = compare_paired([1, 0, 1], [0, 0, 0], clusters=[2, 2, 2])
+    assert (cluster.low, cluster.high, cluster.test) == (-1.0, 1.0, "none: one cluster")
+    unknown = compare_paired([7.0, 8.0], [7.0, 8.0], value_range=None)
+    assert math.isnan(unknown.low)
+    assert math.isnan(unknown.smallest_visible_difference)
+    assert unknown.verdict == "no difference seen"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"a": [1, 0], "b": [1]}, "same items"),
+        ({"a": [0.5], "b": [1], "binary": True}, "all 0 or 1"),
+        ({"a": [3.0], "b": [1]}, "value_range"),
+        ({"a": [1], "b": [1], "power": 1.0}, "power"),
+        ({"a": [1], "b": [1], "clusters": [1, 2]}, "one id for each"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare_paired(**arguments)  # type: ignore[arg-type]
+
+
+# ---- invariants ----------------------------------------------------------------------------
+
+SIDE = hnp.arrays(np.float64, st.shared(st.integers(1, 40), key="n"), elements=st.floats(0, 1, width=16))
+BINARY = hnp.arrays(np.int64, st.shared(st.integers(1, 40), key="n"), elements=st.integers(0, 1))
+
+
+@settings(deadline=None)
+@given(a=SIDE | BINARY, b=SIDE | BINARY, data=st.data())
+def test_swap_permutation_and_containment(a: np.ndarray, b: np.ndarray, data: st.DataObject) -> None:
+    ids = data.draw(st.none() | hnp.arrays(np.int64, len(a), elements=st.integers(0, 6)))
+    found, swapped = compare_paired(a, b, clusters=ids), compare_paired(b, a, clusters=ids)
+    assert -1 <= found.low <= found.difference <= found.high <= 1
+    assert found.high > found.low
+    assert 0 < found.smallest_visible_difference <= 1
+    _agree(found, swapped, sign=-1)
+    assert swapped.verdict == {"better": "worse", "worse": "better"}.get(found.verdict, found.verdict)
+    order = data.draw(st.permutations(range(len(a))))
+    _agree(found, compare_paired(a[order], b[order], clusters=None if ids is None else ids[order]), sign=1)
+
+
+def _agree(x: PairedComparison, y: PairedComparison, sign: int) -> None:
+    low, high = (y.low, y.high) if sign > 0 else (-y.high, -y.low)
+    assert (x.difference, x.low, x.high) == pytest.approx(
+        (sign * y.difference, low, high), rel=1e-6, abs=1e-9
+    )
+    assert x.p_value == pytest.approx(y.p_value, rel=1e-6, abs=1e-9, nan_ok=True)
+    assert x.smallest_visible_difference == pytest.approx(y.smallest_visible_difference, rel=1e-6)
+    assert x.test == y.test
+
+
+# ---- simulation ----------------------------------------------------------------------------
+
+
+def _simulate(shift: float, n: int, runs: int, groups: int | None, seed: int) -> list[PairedComparison]:
+    """Right-or-wrong answers to items of shared difficulty; `shift` is the true difference of a to b."""
+    rng = np.random.default_rng(seed)
+    ids = None if groups is None else np.arange(n) % groups
+    found = []
+    for _ in range(runs):
+        easy = rng.beta(2, 2, n) * (1 - 2 * abs(shift)) + abs(shift)
+        lean = 0.0 if ids is None else (rng.normal(0, 0.15, groups)[ids] * easy * (1 - easy))
+        a = rng.random(n) < np.clip(easy + shift / 2 + lean, 0, 1)
+        b = rng.random(n) < np.clip(easy - shift / 2 - lean, 0, 1)
+        found.append(compare_paired(a.astype(int), b.astype(int), clusters=ids))
+    return found
+
+
+@pytest.mark.parametrize(("shift", "groups"), [(0.0, None), (0.1, None), (0.0, 25), (0.1, 25)])
+def test_intervals_cover_and_false_alarms_are_rare(shift: float, groups: int | None) -> None:
+    found = _simulate(shift, 200, 800, groups, seed=7)
+    assert 0.93 <= np.mean([c.low <= shift <= c.high for c in found]) <= 0.975
+    if shift == 0.0:
+        assert np.mean([c.verdict != "no difference seen" for c in found]) <= 0.065
+
+
+@pytest.mark.parametrize("groups", [None, 40])
+def test_the_smallest_visible_difference_is_seen_with_the_stated_power(groups: int | None) -> None:
+    visible = float(
+        np.median([c.smallest_visible_difference for c in _simulate(0.0, 400, 30, groups, seed=1)])
+    )
+    seen = np.mean([c.verdict == "better" for c in _simulate(visible, 400, 500, groups, seed=2)])
+    assert 0.74 <= seen <= 0.87

@@ -1,0 +1,166 @@
+"""Small real transformers with random weights, made on the spot: the same weights for the same arguments.
+
+    python -m support.tiny_models FOLDER --kind llama --chat
+
+Three architectures, each with its own habits: "llama" shares key-value heads and its tokenizer adds a BOS; "gpt2" learns its
+positions, and its one special token is BOS and EOS; "qwen2" has biases, an EOS and no BOS at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+Kind = Literal["llama", "gpt2", "qwen2"]
+
+CORPUS = """
+The river rises in the hills above the town and runs past the old mill to the sea. In spring the water is high and brown.
+Question: What is the capital of France? Answer: Paris. Question: How many legs has a spider? Answer: eight.
+A baker gets up at three o'clock, when the street is dark, lights the oven and weighs flour, salt, water and yeast.
+Light takes about eight minutes and twenty seconds from the sun to the earth, and a little over one second from the moon.
+She asked him whether the train had left; he said that it had not, but that it would in 12 minutes. They ran.
+1 2 3 4 5 6 7 8 9 10 11 12 20 30 50 100 1000 1999 2024. A. B. C. D. (A) (B) (C) (D) yes no true false
+Iron melts at 1538 degrees, gold at 1064, lead at 327 and ice at 0. Heat moves from the warm body to the cold one.
+The committee's report, which nobody had expected before May, was printed on Monday and sold out by Tuesday evening.
+def double(number): return number * 2
+Élan, naïve, Übermut, ¿qué?, Zürich, São Paulo, Łódź, 東京, Москва, Αθήνα.
+"""
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+"""Plain ChatML, with a system role."""
+
+STRICT_TEMPLATE = (
+    "{{ bos_token }}"
+    "{% for message in messages %}"
+    "{% if message['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] | trim + '<|im_end|>' + '\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+"""A template that has no system role, and writes the BOS itself."""
+
+
+def make_tiny_model(
+    folder: Path | str,
+    kind: Kind = "llama",
+    *,
+    chat: bool | str = False,
+    seed: int = 0,
+    vocab: int = 400,
+    hidden: int = 32,
+    layers: int = 2,
+    context: int = 128,
+    dtype: str = "float32",
+) -> Path:
+    """Write model and tokenizer to `folder` and return it.
+
+    chat: True for a ChatML template, or a template of your own. vocab: the most tokens (the text gives fewer than about
+    a thousand). context: how many tokens the model takes in. The weights are wide enough that its answers vary.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = make_tokenizer(kind, chat=chat, vocab=vocab)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = AutoModelForCausalLM.from_config(_config(kind, tokenizer, hidden, layers, context))
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.normal_(parameter, std=0.15)
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    model.to(getattr(torch, dtype)).save_pretrained(folder)
+    if shown:
+        logging.enable_progress_bar()
+    tokenizer.save_pretrained(folder)
+    # transformers rebuilds some tokenizers by the model's type when it loads them; what lies in the folder is that one.
+    AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
+    return folder
+
+
+def make_tokenizer(kind: Kind, *, chat: bool | str = False, vocab: int = 400) -> Any:
+    """A byte-level BPE tokenizer trained on `CORPUS`, with the special tokens of its kind."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    names: dict[str, str] = {
+        "llama": {"bos_token": "<s>", "eos_token": "</s>"},
+        "gpt2": {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>"},
+        "qwen2": {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"},
+    }[kind]
+    special = list(dict.fromkeys([*names.values(), "<|im_start|>", "<|im_end|>"]))
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab,
+        special_tokens=special,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    core.train_from_iterator(CORPUS.splitlines(), trainer)
+    if kind == "llama":
+        core.post_processor = processors.TemplateProcessing(
+            single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", core.token_to_id("<s>"))]
+        )
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, **names)
+    if chat:
+        tokenizer.chat_template = CHAT_TEMPLATE if chat is True else chat
+    return tokenizer
+
+
+def _config(kind: Kind, tokenizer: Any, hidden: int, layers: int, context: int) -> Any:
+    from transformers import GPT2Config, LlamaConfig, Qwen2Config
+
+    tokens = {
+        "vocab_size": len(tokenizer),
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+    }
+    if kind == "gpt2":
+        return GPT2Config(n_embd=hidden, n_layer=layers, n_head=4, n_positions=context, **tokens)
+    make = LlamaConfig if kind == "llama" else Qwen2Config
+    return make(
+        hidden_size=hidden,
+        intermediate_size=hidden * 2,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=context,
+        tie_word_embeddings=kind == "qwen2",
+        **tokens,
+    )
+
+
+def main() -> None:
+    """Make one from the command line."""
+    parser = argparse.ArgumentParser(description="Make a small random transformer with its tokenizer.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kind", choices=get_args(Kind), default="llama")
+    parser.add_argument("--chat", action="store_true", help="give the tokenizer a chat template")
+    for name, default in [("seed", 0), ("vocab", 400), ("hidden", 32), ("layers", 2), ("context", 128)]:
+        parser.add_argument(f"--{name}", type=int, default=default)
+    given = parser.parse_args()
+    make_tiny_model(
+        given.folder,
+        given.kind,
+        chat=given.chat,
+        seed=given.seed,
+        vocab=given.vocab,
+        hidden=given.hidden,
+        layers=given.layers,
+        context=given.context,
+    )
+
+
+if __name__ == "__main__":
+    main()
