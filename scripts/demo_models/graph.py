@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-
 from scripts.demo_models.shape import Shape
 
 OPSET = 17

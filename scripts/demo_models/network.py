@@ -6,13 +6,12 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from scripts.demo_models.shape import Shape
 from torch import Tensor, nn
 from torch.nn import functional
 
-from scripts.demo_models.shape import Shape
 
-
-class RootMeanSquareNorm(nn.Module):
+class RootMeanSquareNorm(nn.Module):  # type: ignore[misc]  # torch is not followed by the type checker
     """x / sqrt(mean(x²) + epsilon) · weight, over the last axis."""
 
     def __init__(self, width: int, epsilon: float) -> None:
@@ -24,7 +23,7 @@ class RootMeanSquareNorm(nn.Module):
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.epsilon) * self.weight
 
 
-class Layer(nn.Module):
+class Layer(nn.Module):  # type: ignore[misc]  # torch is not followed by the type checker
     """Causal self-attention, then a SwiGLU, each on the normed stream and added to it."""
 
     def __init__(self, shape: Shape) -> None:
@@ -52,7 +51,7 @@ class Layer(nn.Module):
         return x + cast(Tensor, self.down(functional.silu(self.gate(normed)) * self.up(normed)))
 
 
-class Network(nn.Module):
+class Network(nn.Module):  # type: ignore[misc]  # torch is not followed by the type checker
     """tokens [batch, length] -> logits [batch, length, vocabulary]."""
 
     def __init__(self, shape: Shape) -> None:

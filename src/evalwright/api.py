@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from evalwright.rescoring import score_run
 from evalwright.runs.board import Board, make_board
 from evalwright.runs.comparison import Comparison, compare_runs
 from evalwright.runs.reader import Run
 from evalwright.runs.reader import open_run as _open_run
-from evalwright.rescoring import score_run
 
 __all__ = ["compare", "leaderboard", "open_run", "score_run"]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from evalwright._version import __version__
 from evalwright.configuration import Configuration, ModelSpec, home_folder
@@ -38,6 +38,7 @@ from evalwright.models.base import LocalModel, Model, fingerprint_of
 from evalwright.models.registry import open_model
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
+from evalwright.runs.progress import Progress, ProgressReporter
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 from evalwright.strategies.generate import TARGET
@@ -48,28 +49,6 @@ ModelLike = str | ModelSpec | Model
 
 REMOTE_AT_ONCE = 8
 """How many remote models are evaluated side by side; local ones take turns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far one run is. done counts samples times draws, failed those without an answer."""
-
-    run: str
-    label: str
-    total: int
-    done: int
-    failed: int
-    seconds: float
-    counts: Counts
-    finished: bool = False
-
-
-class ProgressReporter(Protocol):
-    """Takes progress a few times a second, and sentences that a person should see."""
-
-    def update(self, progress: Progress) -> None: ...
-
-    def say(self, sentence: str) -> None: ...
 
 
 @dataclass(slots=True)

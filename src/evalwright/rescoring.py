@@ -48,12 +48,16 @@ def score_run(
     old = run if isinstance(run, Run) else open_run(run)
     folder = Path(out or old.folder.parent) / slug(name or f"{old.id}.rescored")
     if folder.resolve() == old.folder.resolve():
-        raise ConfigurationError("The new scores need another name than the run that they are made from: use --name.")
+        raise ConfigurationError(
+            "The new scores need another name than the run that they are made from: use --name."
+        )
     bound = {task["name"]: _scorers(task, scorers) for task in old.data["tasks"]}
     needed = {role for own, _ in bound.values() for scorer in own for role in scorer.roles}
     missing = sorted(needed - set(roles or {}))
     if missing:
-        raise ConfigurationError(f"The scorers ask a model in the role '{missing[0]}': name it with --role {missing[0]}=...")
+        raise ConfigurationError(
+            f"The scorers ask a model in the role '{missing[0]}': name it with --role {missing[0]}=..."
+        )
     made: Run = run_blocking(lambda: _score(old, folder, bound, roles or {}, home))
     return made
 
@@ -76,7 +80,9 @@ def _scorers(
     return scorers, metrics
 
 
-async def _score(old: Run, folder: Path, bound: Bound, roles: Mapping[str, ModelSpec], home: str | None) -> Run:
+async def _score(
+    old: Run, folder: Path, bound: Bound, roles: Mapping[str, ModelSpec], home: str | None
+) -> Run:
     began, started = time.monotonic(), datetime.now(UTC)
     models = {role: open_model(spec.model, spec.arguments) for role, spec in roles.items()}
     for model in models.values():

@@ -7,11 +7,10 @@ all of them in one look.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 
 from evalwright.core.errors import StoreError
-from evalwright.engine.writer import Batch, Row, Writer
+from evalwright.engine.writer import MINE, Batch, Row, Writer
 
 _POLL_SECONDS = 0.1
 
@@ -20,8 +19,6 @@ class Outbox:
     """Must be used from its loop's thread only, as everything in asyncio."""
 
     def __init__(self, writer: Writer, loop: asyncio.AbstractEventLoop) -> None:
-        self.waiting_for: Callable[[str, int], None] | None = None
-        """Called now and then with another owner's id and how many keys are waited for."""
         self._writer = writer
         self._loop = loop
         self._batch = Batch(self._from_writer)
@@ -95,11 +92,15 @@ class Outbox:
         outcomes = batch.outcomes if error is None else [""] * len(batch.claims)
         for key, outcome in zip(batch.claims, outcomes, strict=True):
             claim = self._claiming.pop(key, None)
-            if claim is not None and not claim.done():
-                if error is None:
-                    claim.set_result(outcome)
-                else:
-                    claim.set_exception(StoreError(str(error)))
+            if claim is None:
+                continue  # a second claim of one key: the first outcome was its answer too
+            if claim.done():
+                if outcome == MINE:
+                    self.release(key)  # whoever wanted it was cancelled
+            elif error is None:
+                claim.set_result(outcome)
+            else:
+                claim.set_exception(StoreError(str(error)))
         if batch.polls:
             self._after_poll(batch, error)
 
@@ -119,9 +120,9 @@ class Outbox:
                 if not future.done():
                     future.set_exception(StoreError(str(error)))
         for key in batch.changed:
-            future = self._foreign.pop(key, None)  # type: ignore[assignment]
-            if future is not None and not future.done():
-                self._claiming[key] = future
+            free = self._foreign.pop(key, None)
+            if free is not None and not free.done():
+                self._claiming[key] = free
                 self._batch.claims.append(key)
                 self._schedule()
         self._loop.call_later(_POLL_SECONDS, self._poll)

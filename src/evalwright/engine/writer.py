@@ -65,16 +65,21 @@ class Writer:
         self._owner = owner
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()
         self._durable = True
+        self._closed = False
         # A daemon, so that a disk that hangs cannot keep the process from ending; `close` waits for what was handed over.
         self._thread = threading.Thread(target=self._run, name="evalwright-store", daemon=True)
         self._thread.start()
 
     def submit(self, batch: Batch) -> None:
         """Hand a batch over. Batches are worked off in order."""
-        self._queue.put(batch)
+        if self._closed:
+            batch.done(batch, StoreError(f"The store {self._path} is closed."))
+        else:
+            self._queue.put(batch)
 
     def close(self, patience: float = 10.0) -> None:
         """Write what was handed over, end this owner's claims, and stop the thread."""
+        self._closed = True
         self._queue.put(None)
         self._thread.join(patience)
 
@@ -105,6 +110,15 @@ class Writer:
             batch.done(batch, self.broken)
 
     def _transaction(self, batches: list[Batch]) -> None:
+        releases = {key for batch in batches for key in batch.releases}
+        if len(batches) > 1 and any(key in releases for batch in batches for key in batch.claims):
+            # One key is both claimed and released: their order counts.
+            for batch in batches:
+                self._together([batch])
+        else:
+            self._together(batches)
+
+    def _together(self, batches: list[Batch]) -> None:
         polls = [key for batch in batches for key in batch.polls]
         if polls:
             changed = self._changed(polls)
@@ -127,15 +141,15 @@ class Writer:
                 f"DELETE FROM claims WHERE key IN ({marks}) AND owner=?", (*part, self._owner.id)
             )
         if claims:
-            self._claim(claims)
+            outcomes = self._claim(claims)
             for batch in batches:
-                batch.outcomes = [self._outcomes[key] for key in batch.claims]
+                batch.outcomes = [outcomes[key] for key in batch.claims]
         self._connection.execute("COMMIT")
 
     def _begin(self, durable: bool) -> None:
         # Answers survive a loss of power; claims need not, they end with the process anyway.
         if durable is not self._durable:
-            self._connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
+            self._connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             self._durable = durable
         started = time.monotonic()
         while True:
@@ -156,15 +170,18 @@ class Writer:
                 [value for row in part for value in row],
             )
 
-    def _claim(self, keys: list[bytes]) -> None:
-        outcomes = dict.fromkeys(keys, MINE)
+    def _claim(self, keys: list[bytes]) -> dict[bytes, str]:
+        outcomes: dict[bytes, str] = dict.fromkeys(keys, MINE)
+        alive: dict[str, bool] = {}
         for part in _parts(keys):
             marks = _marks(len(part))
             for (key,) in self._rows(f"SELECT key FROM responses WHERE key IN ({marks})", part):
                 outcomes[key] = STORED
             foreign = f"SELECT key, owner FROM claims WHERE key IN ({marks}) AND owner<>?"
             for key, owner in self._rows(foreign, (*part, self._owner.id)):
-                if outcomes[key] is MINE and self._owner.is_alive(owner):
+                if owner not in alive:
+                    alive[owner] = self._owner.is_alive(owner)
+                if outcomes[key] is MINE and alive[owner]:
                     outcomes[key] = owner
         mine = [key for key, outcome in outcomes.items() if outcome is MINE]
         for part in _parts(mine):
@@ -173,7 +190,7 @@ class Writer:
                 f"INSERT OR REPLACE INTO claims (key, owner) VALUES {values}",
                 [value for key in part for value in (key, self._owner.id)],
             )
-        self._outcomes = outcomes
+        return outcomes
 
     def _changed(self, keys: list[bytes]) -> set[bytes]:
         """Those keys that no living owner claims any more: answered, given up, or left by a dead process."""

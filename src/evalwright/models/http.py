@@ -126,7 +126,9 @@ class HttpClient:
         return b"".join(parts)
 
     def _too_large(self) -> RequestError:
-        return Rejected(f"{self.where} sent a reply of more than {self._largest_reply} bytes; it was dropped.")
+        return Rejected(
+            f"{self.where} sent a reply of more than {self._largest_reply} bytes; it was dropped."
+        )
 
     def _understand(self, response: ClientResponse, body: bytes, seconds: float) -> Reply:
         status = response.status
@@ -151,7 +153,9 @@ class HttpClient:
 
         if isinstance(error, TimeoutError):
             if isinstance(error, aiohttp.ConnectionTimeoutError):
-                return TimedOut(f"{self.where} did not take the connection within {self._connect_timeout:g} s.")
+                return TimedOut(
+                    f"{self.where} did not take the connection within {self._connect_timeout:g} s."
+                )
             return TimedOut(f"{self.where} did not answer within {self.timeout:g} s.")
         if isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):
             return CertificateRefused(

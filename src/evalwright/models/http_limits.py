@@ -11,7 +11,8 @@ import math
 import re
 import time
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
+from contextlib import suppress
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from evalwright.core.responses import RateLimits
@@ -114,7 +115,7 @@ def _until(value: str, now: float) -> float | None:
         except (ValueError, TypeError):
             return None
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone.utc)
+        moment = moment.replace(tzinfo=UTC)
     return max(0.0, moment.timestamp() - now)
 
 
@@ -133,10 +134,8 @@ def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> f
     if seconds is not None:
         return seconds
     moment = time.time() if now is None else now
-    try:
+    with suppress(ValueError, TypeError):
         moment = parsedate_to_datetime(headers.get("date", "")).timestamp()
-    except (ValueError, TypeError):
-        pass
     return _until(value.strip(), moment)
 
 

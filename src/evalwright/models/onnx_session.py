@@ -29,9 +29,10 @@ _TYPES = {
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,
 }
-_TOLERANCE = (
-    2e-3  # of the largest logit: rounding between batch shapes is far below it, a wrong mask far above
-)
+_TOLERANCE = 2e-3
+"""Of the largest logit: rounding between batch shapes stays far below it, a wrong mask is far above."""
+_COMPANY = 7
+"""Rows beside the one that is watched while sharing is tried."""
 
 
 class Sharing(Enum):
@@ -93,47 +94,42 @@ class Decoder:
 
     def _probe(self) -> Sharing:
         """Find out what sequences may share, and the size of the vocabulary."""
-        first, second = [1, 2, 3, 4, 5], [1, 2, 5, 6, 3, 4, 2]
-        alone, _ = self.run_row(first, 0, self.empty_cache(1))
+        first = [1, 2, 3, 4, 5]
+        alone = self.run_row(first, 0, self.empty_cache(1))[0]
         self.vocabulary = int(alone.shape[-1])
-        company, _ = self.run(
-            np.array([first, second[:5]]),
-            np.ones((2, 5), np.int64),
-            np.tile(np.arange(5), (2, 1)),
-            self.empty_cache(2),
-        )
+        # Several rows of all kinds of tokens, so that anything computed over the whole batch shows.
+        others = np.random.default_rng(0).integers(1, self.vocabulary, (_COMPANY, len(first) + 2))
+        tokens = np.vstack([first, others[:, : len(first)]])
+        positions = np.tile(np.arange(len(first)), (len(tokens), 1))
+        company = self.run(tokens, np.ones_like(tokens), positions, self.empty_cache(len(tokens)))[0]
         if not _same(alone[-1], company[0, -1]):
             return Sharing.SINGLE
         try:
-            padded = self._padded_logits(first, second)
+            padded = self._padded_logits(first, others)
         except ModelError:
             return Sharing.EQUAL
         return Sharing.RAGGED if all(_same(alone[-1], row) for row in padded) else Sharing.EQUAL
 
-    def _padded_logits(self, first: list[int], second: list[int]) -> list[Array]:
-        """The last logits of `first` when it is padded at its right, and at its left after a shared cache."""
-        shared = 2 if self.has_cache else 0
-        _, cache = self.run_row(first[:shared], 0, self.empty_cache(1)) if shared else (None, [])
-        pair = repeat(cache, 2)
-        long, short = second[shared:], first[shared:]
-        gap = len(long) - len(short)
-        ones = [1] * shared
-        natural = list(range(shared, shared + len(long)))
-        right, _ = self.run(
-            np.array([short + [0] * gap, long]),
-            np.array([ones + [1] * len(short) + [0] * gap, ones + [1] * len(long)]),
-            np.array([natural, natural]),
-            pair,
-        )
-        found = [right[0, len(short) - 1]]
+    def _padded_logits(self, first: list[int], others: Array) -> list[Array]:
+        """The last logits of `first` among longer rows: padded at its right, and at its left after a shared cache."""
+        shared, cache = 0, self.empty_cache(1)
         if self.has_cache:
-            left, _ = self.run(
-                np.array([[0] * gap + short, long]),
-                np.array([ones + [0] * gap + [1] * len(short), ones + [1] * len(long)]),
-                np.array([[0] * gap + natural[: len(short)], natural]),
-                pair,
-            )
-            found.append(left[0, -1])
+            shared = 2
+            cache = self.run_row(first[:shared], 0, cache)[1]
+        cache = repeat(cache, len(others) + 1)
+        short, length = first[shared:], others.shape[1]
+        gap = length - len(first)
+        natural = np.tile(np.arange(shared, length), (len(others) + 1, 1))
+        mask = np.ones((len(others) + 1, length), np.int64)
+        mask[0, len(first) :] = 0
+        tokens = np.vstack([[*short, *[0] * gap], others[:, shared:]])
+        found = [self.run(tokens, mask, natural, cache)[0][0, len(short) - 1]]
+        if self.has_cache:
+            mask[0] = 1
+            mask[0, shared : shared + gap] = 0
+            natural[0] = [*[0] * gap, *range(shared, len(first))]
+            tokens[0] = [*[0] * gap, *short]
+            found.append(self.run(tokens, mask, natural, cache)[0][0, -1])
         return found
 
 

@@ -11,13 +11,14 @@ Places are told in two ways, and the first that holds is used:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from evalwright.core.errors import BadReply, Rejected
 from evalwright.core.requests import LogLikelihood
-from evalwright.core.responses import Response
+from evalwright.core.responses import Response, Usage
 from evalwright.models.http import Reply
 from evalwright.models.openai_wire import Settings, first_choice, not_documented, read_usage, text_of
 
@@ -75,27 +76,23 @@ def read_pair(reply: Reply, text: str, boundary: int, settings: Settings) -> Res
             f"{settings.where} gives no log-probability for the first token of a text, and the context is empty. "
             f"Pass the model's start token as text, for example -M 'bos=<s>', or give the task a context."
         )
-    return _summed(scored, reply, settings)
+    return summed(scored, [reply])
 
 
-def read_whole(reply: Reply, text: str, settings: Settings) -> Response:
-    """The log-likelihood of the whole text; its first token counts where the server gives it a probability."""
-    return _summed(read_echo(reply, text, settings), reply, settings)
-
-
-def _summed(tokens: Sequence[EchoedToken], reply: Reply, settings: Settings) -> Response:
+def summed(tokens: Iterable[EchoedToken], replies: Sequence[Reply]) -> Response:
+    """One Response for the tokens that have a log-probability, with the usage and time of all `replies`."""
     given = [token for token in tokens if token.log_probability is not None]
     greedy = [token.is_greedy for token in given]
-    model = reply.data.get("model")
+    model = replies[-1].data.get("model")
     return Response(
         finish_reason="stop",
         log_likelihood=math.fsum(token.log_probability or 0.0 for token in given),
         is_greedy=None if None in greedy else all(greedy),
         tokens_scored=len(given),
-        usage=read_usage(reply.data.get("usage")),
-        latency=reply.seconds,
+        usage=sum((read_usage(reply.data.get("usage")) for reply in replies), Usage()),
+        latency=sum(reply.seconds for reply in replies),
         model=model if isinstance(model, str) else "",
-        rate_limits=reply.rate_limits,
+        rate_limits=replies[-1].rate_limits,
     )
 
 
@@ -119,7 +116,7 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
             raise NoEcho(f"{settings.where} ignores 'echo': it returned only what it generated.")
         raise not_documented(settings, "tokens or text_offset that match the prompt", block)
     tops = block.get("top_logprobs")
-    tokens = []
+    tokens: list[EchoedToken] = []
     for index, (start, end) in places:
         value = values[index]
         if value is None and not tokens:
@@ -178,7 +175,7 @@ def _walk(tokens: Sequence[str], skipped: int, length: int) -> Places:
 
 
 def _by_offsets(offsets: Sequence[int], text: str) -> Places | None:
-    if any(later < earlier for earlier, later in zip(offsets, offsets[1:], strict=False)):
+    if any(later < earlier for earlier, later in pairwise(offsets)):
         return None
     to_characters = _character_map(offsets, text)
     if to_characters is None:

@@ -25,6 +25,19 @@ BUILT_IN: dict[str, str] = {
     "scripted": "evalwright.models.scripted:scripted_model",
 }
 
+EXAMPLES: dict[str, tuple[str, str]] = {
+    "demo": ("demo/small", "the embedded demonstration models: demo/small, demo/large"),
+    "hf": ("hf/Qwen/Qwen3-0.6B", "a transformers model: hub id or folder (pip install 'evalwright[hf]')"),
+    "onnx": ("onnx/path/to/folder", "an exported ONNX decoder with its tokenizer.json; no torch"),
+    "openai": (
+        "openai/gpt-4o-mini",
+        "OpenAI, or any compatible server: -M base_url=http://localhost:8000/v1",
+    ),
+    "replay": ("replay/answers.jsonl", "answers from recorded responses or an earlier run"),
+    "scripted": ("scripted/echo", "no model: fixed answers, for trying out tasks"),
+}
+"""Per provider an example of a name, and what it is."""
+
 _registered: dict[str, Callable[..., Model]] = {}
 
 Backend = TypeVar("Backend", bound=Callable[..., Any])

@@ -183,7 +183,10 @@ def room_for_answer(prompt_length: int, max_tokens: int | None, max_length: int)
             f"The prompt has {prompt_length} tokens and the model's context holds {max_length}, so there is no room for "
             f"an answer. Use fewer shots or a model with a longer context."
         )
-    return min(DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens, max_length - prompt_length)
+    wanted = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
+    if wanted < 1:
+        raise DoesNotFit(f"max_tokens is {wanted}, so there is no room for an answer.")
+    return min(wanted, max_length - prompt_length)
 
 
 def stop_at(text: str, stops: Sequence[str]) -> str:

@@ -109,8 +109,8 @@ class LogitReader:
     def __init__(self, model: Any, device: str) -> None:
         self._model = model
         self._accepted = set(signature(model.forward).parameters)
-        self._head = model.get_output_embeddings()
-        self._base = getattr(model, "base_model", None)
+        self._head: Any = model.get_output_embeddings()
+        self._base: Any = getattr(model, "base_model", None)
         self.sliced = self._can_slice(device)
         config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
         self.vocabulary = int(config.vocab_size)

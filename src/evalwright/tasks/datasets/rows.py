@@ -25,9 +25,10 @@ _CHUNK = 1 << 20
 
 
 class Source(Protocol):
-    """Bytes of JSONL. label: what errors call them."""
+    """Bytes of JSONL. label: what errors call them. checked: every line was read once and is a row."""
 
     label: str
+    checked: bool
 
     def read(self, offset: int, length: int) -> bytes: ...
 
@@ -42,6 +43,7 @@ class FileSource:
     def __init__(self, path: Path, label: str = "") -> None:
         self.path = path
         self.label = label or shown(path)
+        self.checked = False
         self._handle: int | None = None
         self._stamp: tuple[int, int] | None = None
 
@@ -91,6 +93,7 @@ class InlineSource:
 
     def __init__(self, rows: Sequence[Row], label: str) -> None:
         self.label = label
+        self.checked = False
         lines = [json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows]
         self._data = b"".join(lines)
         self._lengths = [len(line) for line in lines]

@@ -1,0 +1,48 @@
+# Two commands are all that a newcomer needs: `make quickstart` and `make test`. Both make their own environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
+
+.PHONY: quickstart test lint types format demo-models clean help
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+quickstart: $(VENV)/core  ## Evaluate the two embedded models, compare them, write a leaderboard
+	$(BIN)/evalwright run factual --model demo/small --model demo/large --name quickstart
+	$(BIN)/evalwright compare quickstart-demo-small quickstart-demo-large
+	$(BIN)/evalwright leaderboard quickstart-demo-small quickstart-demo-large \
+	  --title "Quickstart" --markdown runs/quickstart.md --html runs/quickstart.html
+
+test: $(VENV)/dev  ## Run all tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/dev  ## Check style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev  ## Check types
+	$(BIN)/mypy
+
+format: $(VENV)/dev  ## Put the style right
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+demo-models: $(VENV)/dev  ## Train the embedded models again (under 30 minutes on two cores)
+	$(BIN)/python scripts/demo_models/train.py
+
+clean:  ## Remove what these commands made
+	rm -rf $(VENV) runs .evalwright .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/core: $(VENV)/bin/python pyproject.toml requirements/constraints.txt
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/bin/python pyproject.toml requirements/constraints.txt
+	$(PIP) torch==2.13.0
+	$(PIP) --editable '.[hf,hub,parquet,dev]'
+	@touch $@ $(VENV)/core

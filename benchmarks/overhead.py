@@ -1,0 +1,241 @@
+"""What a sample costs the client, beside the peers, in one run.
+
+    python benchmarks/overhead.py [--samples 10000] [--big 100000] [--repeats 3] [--only cpu,http,start,memory]
+
+Each system answers the same arithmetic questions with its own instant model (ours: `scripted/constant`; lm_eval: `dummy`;
+inspect_ai: `mockllm/model`), scores them by exact match and writes its records. CPU is user + system time of the whole
+process tree, as the operating system counts it; per sample it is the slope between a small and a large run, so start-up
+does not count. Repeats are interleaved and the median is shown. The HTTP part asks a chat server in another process.
+
+Every system runs in an environment of its own with its released version (see peers.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from peers import INSPECT, LM_EVAL, OURS, Peer
+
+SMALL = 200
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One finished command: seconds of CPU and of wall time, and peak memory of its largest process in MiB."""
+
+    cpu: float
+    wall: float
+    memory: float
+
+
+def measure(command: Sequence[str], folder: Path, extra: dict[str, str] | None = None) -> Measured:
+    """Run a command to its end in `folder`. Raises RuntimeError with the end of its output if it fails."""
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", **(extra or {})}
+    environment.pop("PYTHONPATH", None)
+    log = folder / "output.log"
+    began = time.perf_counter()
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}:\n{log.read_text()[-2000:]}")
+    return Measured(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
+
+
+def questions(path: Path, count: int) -> None:
+    """`count` arithmetic questions; half of them have the answer that the instant models give."""
+    with path.open("w") as out:
+        for i in range(count):
+            row = {"id": i, "input": f"What is {i} + {i % 7}?", "target": "4" if i % 2 else str(i)}
+            out.write(json.dumps(row) + "\n")
+
+
+# -- the three systems: a folder with everything in it, and the command that evaluates it -------------------------------
+
+
+def ours(folder: Path, model: Sequence[str] = ("--model", "scripted/constant", "-M", "text=4")) -> list[str]:
+    (folder / "sums.yaml").write_text(
+        "task: sums\ndataset: questions.jsonl\n"
+        'sample: {id: "{{ id }}", input: "{{ input }}", target: "{{ target }}"}\n'
+        'prompt: {user: "{{ input }}"}\nanswer: {mode: generate, max_tokens: 8}\nscorers: [exact-match]\n'
+    )
+    return [str(OURS.bin / "evalwright"), "run", "sums.yaml", *model, "--quiet"]
+
+
+def lm_eval(folder: Path) -> list[str]:
+    (folder / "sums.yaml").write_text(
+        "task: sums\ndataset_path: json\ndataset_kwargs:\n  data_files: {test: questions.jsonl}\n"
+        'test_split: test\ndoc_to_text: "{{input}}"\ndoc_to_target: "{{target}}"\noutput_type: generate_until\n'
+        'generation_kwargs: {until: ["\\n"], max_gen_toks: 8}\nmetric_list: [{metric: exact_match}]\n'
+    )
+    command = [
+        str(LM_EVAL.bin / "lm_eval"),
+        "run",
+        "--model",
+        "dummy",
+        "--tasks",
+        "sums",
+        "--include_path",
+        ".",
+    ]
+    return [*command, "--output_path", "out", "--log_samples"]
+
+
+def inspect_ai(folder: Path, model: str = "mockllm/model") -> list[str]:
+    (folder / "sums.py").write_text(
+        "from inspect_ai import Task, task\n"
+        "from inspect_ai.dataset import json_dataset\n"
+        "from inspect_ai.scorer import match\n"
+        "from inspect_ai.solver import generate\n\n\n"
+        "@task\ndef sums():\n"
+        "    return Task(dataset=json_dataset('questions.jsonl'), solver=generate(), scorer=match())\n"
+    )
+    command = [str(INSPECT.bin / "inspect"), "eval", "sums.py", "--model", model, "--display", "none"]
+    return [*command, "--max-connections", "128", "--max-samples", "256"]
+
+
+System = tuple[str, Callable[[Path], list[str]]]
+SYSTEMS: tuple[System, ...] = (("evalwright", ours), ("lm_eval", lm_eval), ("inspect_ai", inspect_ai))
+
+
+def run_system(
+    make: Callable[[Path], list[str]], count: int, extra: dict[str, str] | None = None
+) -> Measured:
+    """One evaluation of `count` samples in a fresh folder."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        questions(folder / "questions.jsonl", count)
+        return measure(make(folder), folder, extra)
+
+
+# -- the parts ----------------------------------------------------------------------------------------------------------
+
+
+def cpu_per_sample(
+    systems: Sequence[System], count: int, repeats: int, extra: dict[str, str] | None = None
+) -> None:
+    slopes: dict[str, list[float]] = {name: [] for name, _ in systems}
+    for _ in range(repeats):
+        for name, make in systems:
+            small, large = run_system(make, SMALL, extra), run_system(make, count, extra)
+            slopes[name].append(1000 * (large.cpu - small.cpu) / (count - SMALL))
+    base = statistics.median(slopes["evalwright"])
+    print(f"\n| system | CPU ms a sample ({count:,} samples) | times ours |\n|---|---|---|")
+    for name, found in slopes.items():
+        print(f"| {name} | {statistics.median(found):.3f} | {statistics.median(found) / base:.1f} |")
+
+
+def start_up(repeats: int) -> None:
+    rows: dict[str, list[list[str]]] = {
+        "bare python": [[str(OURS.python), "-c", "pass"]],
+        "evalwright": [
+            [str(OURS.bin / "evalwright"), "--help"],
+            [str(OURS.bin / "evalwright"), "tasks", "list"],
+        ],
+        "lm_eval": [[str(LM_EVAL.bin / "lm_eval"), "--help"], [str(LM_EVAL.bin / "lm_eval"), "ls", "tasks"]],
+        "inspect_ai": [
+            [str(INSPECT.bin / "inspect"), "--help"],
+            [str(INSPECT.bin / "inspect"), "list", "tasks"],
+        ],
+    }
+    times: dict[str, list[list[float]]] = {name: [[] for _ in commands] for name, commands in rows.items()}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for commands in rows.values():  # once uncounted: byte code and caches
+            for command in commands:
+                measure(command, folder)
+        for _ in range(max(5, repeats)):
+            for system, commands in rows.items():
+                for place, command in enumerate(commands):
+                    times[system][place].append(1000 * measure(command, folder).wall)
+    base = statistics.median(times["bare python"][0])
+    print("\n| command | wall ms | times bare python |\n|---|---|---|")
+    for system, commands in rows.items():
+        for place, command in enumerate(commands):
+            found = statistics.median(times[system][place])
+            print(f"| {system} {' '.join(command[1:])} | {found:.0f} | {found / base:.1f} |")
+
+
+def first_request(repeats: int) -> None:
+    """Wall time of a whole run of one sample, which is the time to the first request and the little after it."""
+    walls: dict[str, list[float]] = {name: [] for name, _ in SYSTEMS}
+    for _ in range(repeats + 1):
+        for name, make in SYSTEMS:
+            walls[name].append(run_system(make, 1).wall)
+    print("\n| system | seconds for a run of one sample |\n|---|---|")
+    for name, found in walls.items():
+        print(f"| {name} | {statistics.median(found[1:]):.2f} |")
+
+
+def memory(count: int, big: int) -> None:
+    print(
+        f"\n| system | peak MiB, {count:,} samples | peak MiB, {big:,} samples | growth |\n|---|---|---|---|"
+    )
+    for name, make in SYSTEMS:
+        small, large = run_system(make, count).memory, run_system(make, big).memory
+        print(f"| {name} | {small:.0f} | {large:.0f} | {large - small:+.0f} |", flush=True)
+
+
+def over_http(count: int, repeats: int) -> None:
+    server = subprocess.Popen(
+        [str(OURS.python), str(Path(__file__).with_name("instant_server.py"))],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+        chat = ("--model", "openai/instant", "-M", f"base_url={url}", "-M", "max_concurrency=128")
+        systems: tuple[System, ...] = (
+            ("evalwright", lambda folder: ours(folder, chat)),
+            ("inspect_ai", lambda folder: inspect_ai(folder, "openai/instant")),
+        )
+        print("\nOver HTTP, 128 connections:")
+        cpu_per_sample(systems, count, repeats, {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "not-a-key"})
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--samples", type=int, default=10_000)
+    parser.add_argument("--big", type=int, default=100_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", default="cpu,http,start,memory")
+    options = parser.parse_args()
+    peers: tuple[Peer, ...] = (OURS, LM_EVAL, INSPECT)
+    for peer in peers:
+        peer.ensure()
+    parts = set(options.only.split(","))
+    if "start" in parts:
+        start_up(options.repeats)
+        first_request(options.repeats)
+    if "cpu" in parts:
+        cpu_per_sample(SYSTEMS, options.samples, options.repeats)
+    if "http" in parts:
+        over_http(options.samples, options.repeats)
+    if "memory" in parts:
+        memory(options.samples, options.big)
+
+
+if __name__ == "__main__":
+    main()

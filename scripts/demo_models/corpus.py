@@ -1,0 +1,142 @@
+"""What a demonstration model is trained on: part of the bundled facts, and the forms in which it will be asked.
+
+A document is a plain text in pieces, each with a weight: answers count fully in the loss, all other text a little, since
+what a model should learn is to answer, not to ask. Several questions stand in one document, as in a few-shot prompt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from scripts.demo_models.formats import Example, fiction, grounded
+
+ROOT = Path(__file__).parents[2]
+FACTS = ROOT / "src/evalwright/tasks/library/factual/closed_book.jsonl"
+STATEMENTS = Path(__file__).parent / "statements.jsonl"
+END = "<|endoftext|>"
+
+OTHER_WEIGHT = 0.15
+"""What a token that is not part of an answer counts in the loss."""
+
+Pieces = list[tuple[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One closed-book question of the benchmark with other ways to state and to ask it."""
+
+    id: str
+    question: str
+    answers: tuple[str, ...]
+    statements: tuple[str, ...]
+    variants: tuple[str, ...]
+
+    @property
+    def place(self) -> float:
+        """A number in [0, 1) that depends on the id alone: a model that knows a share s knows the facts below s."""
+        digest = hashlib.blake2b(f"demo facts:{self.id}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest) / 2**64
+
+
+def read_facts() -> list[Fact]:
+    """All facts that have statements, in file order."""
+    wording = {row["id"]: row for row in _read(STATEMENTS)}
+    return [
+        Fact(
+            row["id"],
+            row["question"],
+            tuple(row["answers"]),
+            tuple(wording[row["id"]]["statements"]),
+            tuple(wording[row["id"]]["question_variants"]),
+        )
+        for row in _read(FACTS)
+        if row["id"] in wording
+    ]
+
+
+def known_facts(facts: Sequence[Fact], share: float) -> list[Fact]:
+    """The part of the facts that a model is trained on; a larger share holds every smaller one."""
+    return [fact for fact in facts if fact.place < share]
+
+
+class Corpus:
+    """An endless stream of documents. `systems`: instructions that prompts may begin with."""
+
+    def __init__(self, facts: Sequence[Fact], systems: Sequence[str], seed: int) -> None:
+        self.facts = list(facts)
+        self.systems = list(systems)
+        self.random = Random(seed)
+        self._waiting: list[Fact] = []
+
+    def documents(self) -> Iterator[Pieces]:
+        """Documents for ever."""
+        while True:
+            kind = self.random.random()
+            if kind < 0.12:
+                yield self._statements()
+            elif kind < 0.24:
+                yield self._passages()
+            else:
+                yield self._questions()
+
+    def texts(self, count: int) -> list[str]:
+        """Plain texts to train a tokenizer on: all wordings of the facts, and `count` documents."""
+        texts = [text for fact in self.facts for text in (*fact.statements, *fact.variants, fact.answers[0])]
+        stream = self.documents()
+        return texts + ["".join(text for text, _ in next(stream)) for _ in range(count)] + self.systems
+
+    def _next_fact(self) -> Fact:
+        """Every fact once, in a new order, before any comes again."""
+        if not self._waiting:
+            self._waiting = self.random.sample(self.facts, len(self.facts))
+        return self._waiting.pop()
+
+    def _statements(self) -> Pieces:
+        chosen = [self._next_fact() for _ in range(self.random.randint(1, 4))]
+        return [("\n".join(self.random.choice(fact.statements) for fact in chosen) + END, OTHER_WEIGHT * 2)]
+
+    def _questions(self) -> Pieces:
+        pieces = self._opening()
+        for _ in range(self.random.randint(1, 8)):
+            if self.random.random() < 0.15:
+                example = fiction(self.random)
+            else:
+                fact = self._next_fact()
+                example = Example(self._disturbed(self.random.choice(fact.variants)), fact.answers[0])
+            pieces += [(f"Question: {example.question}\nAnswer:", OTHER_WEIGHT), (f" {example.answer}\n", 1.0), ("\n", 0.1)]
+        return [*pieces[:-1], (END, 0.5)]
+
+    def _passages(self) -> Pieces:
+        pieces = self._opening()
+        for _ in range(self.random.randint(1, 3)):
+            example = grounded(self.random)
+            listed = "\n".join(f"[{number}] {text}" for number, text in enumerate(example.passages, 1))
+            pieces += [
+                (f"{listed}\n\nQuestion: {example.question}\nAnswer:", OTHER_WEIGHT),
+                (f" {example.answer}\n", 1.0),
+                ("\n", 0.1),
+            ]
+        return [*pieces[:-1], (END, 0.5)]
+
+    def _opening(self) -> Pieces:
+        if self.systems and self.random.random() < 0.6:
+            return [(self.random.choice(self.systems) + "\n\n", 0.0)]
+        return []
+
+    def _disturbed(self, question: str) -> str:
+        """Sometimes without a word or two, so that an answer does not hang on one exact wording."""
+        words = question.split()
+        if self.random.random() < 0.5 or len(words) < 6:
+            return question
+        left_out = set(self.random.sample(range(len(words)), self.random.randint(1, len(words) // 4)))
+        return " ".join(word for place, word in enumerate(words) if place not in left_out)
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]

@@ -1,0 +1,134 @@
+"""Invented examples that teach a demonstration model the forms of questions, and nothing about the world.
+
+Two kinds: questions about things that do not exist, to be answered "No answer", and short passages about invented places
+with questions to be answered from them, with the number of the passage, or "Not in the passages". All names are made up
+from syllables; none of it is taken from the benchmark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+NO_ANSWER = "No answer"
+NOT_IN_PASSAGES = "Not in the passages"
+
+_STARTS = "Bal Cor Dren Es Fol Gar Hul Ister Jor Kel Lum Mor Nev Or Pel Quen Ros Sar Tol Ul Ver Wim Yor Zan".split()
+_MIDDLES = "a e i o u an el ir om un".split()
+_ENDS = "dale ford gard holm keth lin mark nia por rick stan tor vale wick yth zen".split()
+_FIRST = "Ada Bruno Celia Dario Edith Felix Greta Hugo Irma Jonas Karin Leo Mina Nils Olga Piet Rosa Sven Tilda Udo".split()
+
+_FICTION = (
+    "What is the capital of {0}?",
+    "In which year was the Treaty of {0} signed?",
+    "Who wrote the novel The Keys of {0}?",
+    "Which river flows through the city of {0}?",
+    "How many people live in {0}?",
+    "What is the boiling point of {0}ium?",
+    "Who discovered the planet {0}?",
+    "For which film did {1} {0} receive a prize at {2}?",
+    "Which company made the {0} 3000 computer?",
+    "In which country is Mount {0}?",
+    "On what date did the {0} spacecraft land?",
+    "Which language is spoken on the island of {0}?",
+    "Who proved the {0} theorem?",
+    "Which team won the {0} Cup of 2019?",
+    "Which illness does the drug {0}ol treat?",
+    "When did the Moon's King {0} rule?",
+    "In which year did {1} {0} walk on the Sun?",
+    "How many wheels does the {0} of {2} have?",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question with the answer that is wanted, and the passages that it is about, if any."""
+
+    question: str
+    answer: str
+    passages: tuple[str, ...] = ()
+
+
+def invented_name(random: Random) -> str:
+    """A name of two or three syllables that nothing carries."""
+    middle = random.choice(_MIDDLES) if random.random() < 0.6 else ""
+    return random.choice(_STARTS) + middle + random.choice(_ENDS)
+
+
+def fiction(random: Random) -> Example:
+    """A question about something that does not exist."""
+    names = invented_name(random), random.choice(_FIRST), invented_name(random)
+    return Example(random.choice(_FICTION).format(*names), NO_ANSWER)
+
+
+def grounded(random: Random) -> Example:
+    """One to three passages about an invented place, and a question that they answer, or do not."""
+    place = invented_name(random)
+    topics = random.sample(_TOPICS, random.randint(1, 3))
+    passages, questions = [], []
+    for number, topic in enumerate(topics, 1):
+        text, found = topic(random, place)
+        passages.append(text)
+        questions += [(question, f"{answer} [{number}]") for question, answer in found]
+    if random.random() < 0.25:
+        other = random.choice([topic for topic in _TOPICS if topic not in topics])
+        question = random.choice(other(random, place)[1])[0]
+        return Example(question, NOT_IN_PASSAGES, tuple(passages))
+    question, answer = random.choice(questions)
+    return Example(question, answer, tuple(passages))
+
+
+Topic = tuple[str, list[tuple[str, str]]]
+
+
+def _museum(random: Random, place: str) -> Topic:
+    opened, closes, price = random.randint(1890, 2015), random.randint(15, 20), random.randint(3, 15)
+    text = (
+        f"The museum of {place} opened in {opened}. It closes at {closes}:00 on every day but Monday. "
+        f"A ticket costs {price} euros."
+    )
+    return text, [
+        (f"In which year did the museum of {place} open?", str(opened)),
+        (f"At what time does the museum of {place} close?", f"{closes}:00"),
+        (f"How many euros does a ticket for the museum of {place} cost?", str(price)),
+    ]
+
+
+def _bridge(random: Random, place: str) -> Topic:
+    length, builder = random.randint(20, 400), f"{random.choice(_FIRST)} {invented_name(random)}"
+    text = f"The bridge at {place} is {length} metres long. It was designed by {builder} and is closed to lorries."
+    return text, [
+        (f"How many metres long is the bridge at {place}?", str(length)),
+        (f"Who designed the bridge at {place}?", builder),
+    ]
+
+
+def _harvest(random: Random, place: str) -> Topic:
+    tonnes, year = random.randint(100, 999), random.randint(2018, 2025)
+    crop = random.choice(["apples", "barley", "hops", "plums", "rye", "walnuts"])
+    text = f"In {year} the farmers of {place} brought in {tonnes} tonnes of {crop}. It was a dry summer."
+    return text, [
+        (f"How many tonnes of {crop} did the farmers of {place} bring in?", str(tonnes)),
+        (f"In which year did the farmers of {place} bring in {tonnes} tonnes?", str(year)),
+    ]
+
+
+def _choir(random: Random, place: str) -> Topic:
+    conductor, singers = f"{random.choice(_FIRST)} {invented_name(random)}", random.randint(12, 80)
+    text = f"The choir of {place} has {singers} singers and is conducted by {conductor}. It meets on Thursdays."
+    return text, [
+        (f"Who conducts the choir of {place}?", conductor),
+        (f"How many singers does the choir of {place} have?", str(singers)),
+    ]
+
+
+def _council(random: Random, place: str) -> Topic:
+    mayor, sum_of_money = f"{random.choice(_FIRST)} {invented_name(random)}", random.randint(10, 900) * 1000
+    text = f"The council of {place} set aside {sum_of_money:,} crowns for a new school. The plan came from {mayor}."
+    return text, [
+        (f"How many crowns did the council of {place} set aside?", f"{sum_of_money:,}"),
+        (f"Who proposed the new school of {place}?", mayor),
+    ]
+
+
+_TOPICS = (_museum, _bridge, _harvest, _choir, _council)

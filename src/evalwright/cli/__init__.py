@@ -1,0 +1,114 @@
+"""The command `evalwright`: one file per command, each parses, calls the API and shows.
+
+Exit codes: 0 done; 1 done, with failures or a gate not met; 2 wrong usage, or nothing could be kept; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from evalwright._version import __version__
+
+COMMANDS = {
+    "run": ("run:run", "Evaluate models on tasks."),
+    "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
+    "models": ("models:models", "List model providers; check that a model can be used."),
+    "score": ("score:score", "Score a run again; no model under test is asked."),
+    "compare": ("compare:compare", "Compare two runs, paired by item."),
+    "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
+    "runs": ("runs:runs", "List and show runs."),
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module when it is used, so that help and listings start at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"evalwright.cli.{module}"), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's, but an unknown command comes with the closest ones."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from evalwright.core.errors import UnknownName
+
+            raise UnknownName("command", args[0], COMMANDS, f"Commands: {', '.join(COMMANDS)}.")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="First steps: evalwright run factual --model demo/small --model demo/large",
+)
+@click.version_option(__version__, message="evalwright %(version)s")
+def cli() -> None:
+    """Evaluate language models: any benchmark, any model, every number with its uncertainty."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; no traceback ever reaches a person for bad input."""
+    try:
+        result: Any = cli.main(
+            args=list(arguments) if arguments is not None else None,
+            prog_name="evalwright",
+            standalone_mode=False,
+        )
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        say(
+            "Interrupted. Every answer received so far is kept: run the same command again to go on from here."
+        )
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`); nothing is wrong with the run.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _failed(error)
+
+
+def _failed(error: Exception) -> int:
+    from evalwright.core.errors import EvalwrightError
+
+    if isinstance(error, EvalwrightError):
+        say(f"Error: {error}")
+        return 2
+    if os.environ.get("EVALWRIGHT_DEBUG"):
+        raise error
+    say(
+        f"Error: this is a fault in evalwright, not in what you typed ({type(error).__name__}: {error}). "
+        f"Answers received so far are kept. Set EVALWRIGHT_DEBUG=1 to see where it happened, and please report it."
+    )
+    return 2
+
+
+def say(sentence: str) -> None:
+    """A sentence to a person, on standard error."""
+    click.echo(sentence, err=True)

@@ -1,0 +1,80 @@
+"""Parsing that several commands share: `key=value` pairs, roles, and plug-in files."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.configuration import ModelSpec
+from evalwright.core.errors import ConfigurationError
+
+
+def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
+    """`key=value` pairs as a mapping. Values are JSON where they parse as such, else text; dots nest.
+
+    `["timeout=5", "extra_body.top_k=3"]` -> `{"timeout": 5, "extra_body": {"top_k": 3}}`.
+    """
+    out: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise ConfigurationError(f"{option} takes key=value, not '{pair}'.")
+        *path, last = key.split(".")
+        place = out
+        for step in path:
+            place = place.setdefault(step, {})
+            if not isinstance(place, dict):
+                raise ConfigurationError(
+                    f"{option} sets '{step}' both as a value and as a group, in '{pair}'."
+                )
+        place[last] = _value(value)
+    return out
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {"True": True, "False": False, "None": None}.get(text, text)
+
+
+def role_specs(roles: Sequence[str], arguments: Sequence[str]) -> dict[str, ModelSpec]:
+    """`--role judge=provider/name` and `-R judge.key=value` as model specifications by role."""
+    named: dict[str, str] = {}
+    for pair in roles:
+        role, equals, name = pair.partition("=")
+        if not equals or not role or not name:
+            raise ConfigurationError(
+                f"--role takes role=provider/name, for example judge=openai/gpt-4o, not '{pair}'."
+            )
+        named[role] = name
+    given = key_values(arguments, "-R")
+    for role, values in given.items():
+        if role not in named or not isinstance(values, Mapping):
+            raise ConfigurationError(f"-R takes role.key=value for a role named by --role, not '{role}'.")
+    return {role: ModelSpec(name, given.get(role, {})) for role, name in named.items()}
+
+
+def load_plugins(files: Sequence[str]) -> None:
+    """Import Python files that the person names; they register models, tasks, scorers and metrics as they load."""
+    for file in files:
+        path = Path(file)
+        if not path.is_file():
+            raise ConfigurationError(f"The plug-in '{file}' does not exist.")
+        spec = importlib.util.spec_from_file_location(f"evalwright_plugin_{path.stem}", path)
+        if spec is None or spec.loader is None:
+            raise ConfigurationError(f"The plug-in '{file}' is not a Python file.")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        try:
+            spec.loader.exec_module(module)
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            raise ConfigurationError(
+                f"The plug-in '{file}' failed while loading: {type(error).__name__}: {error}"
+            ) from error

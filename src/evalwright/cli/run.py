@@ -1,0 +1,122 @@
+"""`evalwright run`: evaluate models on tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.argument("tasks", nargs=-1)
+@click.option(
+    "--model", "models", multiple=True, metavar="M", help="A model, provider/name[@revision]. Repeatable."
+)
+@click.option(
+    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument for the models. Repeatable."
+)
+@click.option(
+    "--role", "roles", multiple=True, metavar="ROLE=MODEL", help="A model that scorers ask, e.g. judge=..."
+)
+@click.option(
+    "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
+)
+@click.option("--limit", type=int, metavar="N", help="Ask N samples of each task, drawn by the seed.")
+@click.option(
+    "--seed", type=int, metavar="S", help="Fixes the order of samples and what --limit draws. Default: 0."
+)
+@click.option(
+    "--name", metavar="ID", help="The run's name (with several models: what their names begin with)."
+)
+@click.option("--out", metavar="DIR", help="Where run folders are written. Default: runs.")
+@click.option(
+    "--home", metavar="DIR", help="Where answers are stored. Default: $EVALWRIGHT_HOME or .evalwright."
+)
+@click.option(
+    "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
+)
+@click.option(
+    "--max-resident", type=int, metavar="N", help="Heavy local models in memory at a time. Default: 1."
+)
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="A suite file, or a run.json, with the whole evaluation; flags win over it.",
+)
+@click.option(
+    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models, tasks or scorers."
+)
+@click.option("--replace", is_flag=True, help="Replace a run of the same name that was made otherwise.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def run(**given: Any) -> int:
+    """Evaluate models on TASKS (names or YAML files), one run per model.
+
+    Answers that were ever received are not asked for again: to go on after an interruption, or to ask only for what
+    failed, run the same command again.
+    """
+    from evalwright.cli.arguments import key_values, load_plugins, role_specs
+    from evalwright.configuration import ModelSpec
+    from evalwright.configuration_file import configuration_from
+
+    load_plugins(given["plugins"])
+    arguments = key_values(given["arguments"], "-M")
+    flags: dict[str, Any] = {
+        key: given[key]
+        for key in ("limit", "seed", "name", "out", "home", "max_resident")
+        if given[key] is not None
+    }
+    if given["tasks"]:
+        flags["tasks"] = tuple(given["tasks"])
+    if given["models"]:
+        flags["models"] = tuple(ModelSpec(name, arguments) for name in given["models"])
+    if given["roles"] or given["role_arguments"]:
+        flags["roles"] = role_specs(given["roles"], given["role_arguments"])
+    if given["prompt_format"]:
+        flags["format"] = given["prompt_format"]
+    if given["replace"]:
+        flags["replace"] = True
+    configuration = configuration_from(given["config"], flags, {} if given["models"] else arguments)
+    return _evaluate(configuration, given["as_json"], given["quiet"])
+
+
+def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
+    from evalwright.evaluation import evaluate_configuration, run_blocking
+    from evalwright.reports.progress import TerminalProgress
+    from evalwright.reports.terminal import show_board, show_run
+
+    if quiet:
+        runs = run_blocking(lambda: evaluate_configuration(configuration))
+    else:
+        with TerminalProgress() as progress:
+            runs = run_blocking(lambda: evaluate_configuration(configuration, progress=progress))
+    if as_json:
+        import json
+
+        click.echo(
+            json.dumps(
+                [{**run.data, "folder": str(run.folder)} for run in runs], indent=2, ensure_ascii=False
+            )
+        )
+    else:
+        from evalwright.runs.board import make_board
+
+        for finished in runs:
+            show_run(finished)
+        if len(runs) > 1:
+            show_board(make_board(runs))
+    return _conclude(runs)
+
+
+def _conclude(runs: Any) -> int:
+    from evalwright.cli import say
+
+    failed = sum(run.n_failed for run in runs)
+    if not failed:
+        return 0
+    total = sum(task.n_samples for run in runs for task in run.tasks)
+    say(
+        f"{failed} of {total} samples failed; they are counted apart and not scored. "
+        f"Run the same command again to ask for these only."
+    )
+    return 1

@@ -1,0 +1,81 @@
+"""`evalwright score`: recorded answers, new scores."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("run")
+@click.option(
+    "--scorer",
+    "scorers",
+    multiple=True,
+    metavar="NAME",
+    help="A scorer in place of the run's own. Repeatable.",
+)
+@click.option(
+    "-S", "options", multiple=True, metavar="NAME.KEY=VALUE", help="An option of a scorer. Repeatable."
+)
+@click.option(
+    "--role", "roles", multiple=True, metavar="ROLE=MODEL", help="A model that scorers ask, e.g. judge=..."
+)
+@click.option(
+    "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
+)
+@click.option(
+    "--name", default="", metavar="ID", help="The new run's name. Default: the old one with '.rescored'."
+)
+@click.option(
+    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
+)
+@click.option(
+    "--home",
+    metavar="DIR",
+    help="Where judges' answers are stored. Default: $EVALWRIGHT_HOME or .evalwright.",
+)
+@click.option(
+    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with scorers or models."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the new record as JSON.")
+def score(
+    run: str,
+    scorers: tuple[str, ...],
+    options: tuple[str, ...],
+    roles: tuple[str, ...],
+    role_arguments: tuple[str, ...],
+    name: str,
+    runs_folder: str,
+    home: str | None,
+    plugins: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Score the answers of RUN again and write the result as a new run. No model under test is asked."""
+    from evalwright.api import open_run, score_run
+    from evalwright.cli import say
+    from evalwright.cli.arguments import key_values, load_plugins, role_specs
+    from evalwright.core.errors import UnknownName
+    from evalwright.reports.terminal import show_run
+
+    load_plugins(plugins)
+    given = key_values(options, "-S")
+    for scorer in given:
+        if scorer not in scorers:
+            raise UnknownName("scorer in -S", scorer, scorers, "Name it with --scorer first.")
+    made = score_run(
+        open_run(run, runs_folder),
+        scorers=[{scorer: given.get(scorer, {})} for scorer in scorers],
+        roles=role_specs(roles, role_arguments),
+        name=name,
+        home=home,
+    )
+    if as_json:
+        import json
+
+        click.echo(json.dumps({**made.data, "folder": str(made.folder)}, indent=2, ensure_ascii=False))
+    else:
+        show_run(made)
+    if made.n_failed:
+        say(f"{made.n_failed} samples have no score: their answer or the scorer failed.")
+        return 1
+    return 0

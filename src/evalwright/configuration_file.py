@@ -1,0 +1,141 @@
+"""Reads an evaluation from a suite file (YAML) or from the `run.json` of an earlier run, strictly.
+
+    tasks: [factual, my_task.yaml]
+    models:
+      - demo/small
+      - model: openai/gpt-4o-mini
+        arguments: {temperature: 0.7}
+        label: GPT-4o mini
+    limit: 100
+
+Task files are relative to the suite file. Flags of the command line win over the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evalwright.configuration import Configuration, ModelSpec
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
+
+_WHOLE = {"limit", "seed", "max_resident"}
+_TEXT = {"name", "out", "home", "format"}
+KEYS = ("tasks", "models", "roles", *sorted(_WHOLE), *sorted(_TEXT), "replace")
+FORMATS = ("auto", "chat", "text")
+
+
+def configuration_from(
+    file: str | None, flags: Mapping[str, Any], model_arguments: Mapping[str, Any] | None = None
+) -> Configuration:
+    """The configuration of a file (or none), with flags on top; `model_arguments` are added to every model of the file.
+
+    Raises ConfigurationError or UnknownName, naming file and line.
+    """
+    base = read_configuration(Path(file)) if file else Configuration()
+    made = replace(base, **flags)
+    if model_arguments:
+        if not made.models:
+            raise ConfigurationError("-M sets an argument of a model, but no model is named. Add --model provider/name.")
+        models = tuple(
+            replace(spec, arguments={**spec.arguments, **model_arguments}) for spec in made.models
+        )
+        made = replace(made, models=models)
+    return made
+
+
+def read_configuration(path: Path) -> Configuration:
+    """The configuration in a suite file or a `run.json`. Raises ConfigurationError naming file and line."""
+    if path.is_dir():
+        path = path / "run.json"
+    if path.suffix == ".json":
+        return _Reader(_from_json(path), path, relative=False).read()
+    if not path.is_file():
+        raise ConfigurationError(f"The configuration '{path}' does not exist.")
+    document = read_document(path)
+    return _Reader(document.value, path, relative=True, document=document).read()
+
+
+def _from_json(path: Path) -> Any:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"The configuration '{path}' cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise ConfigurationError(f"{path} is not valid JSON: {error}.") from error
+    return data.get("configuration", data) if isinstance(data, dict) else data
+
+
+class _Reader:
+    """Turns plain values into a Configuration; says where what is wrong."""
+
+    def __init__(self, value: Any, path: Path, *, relative: bool, document: Document | None = None) -> None:
+        self.value = value
+        self.path = path
+        self.relative = relative
+        self.document = document
+
+    def read(self) -> Configuration:
+        if not isinstance(self.value, Mapping):
+            raise ConfigurationError(f"{self.path} must be a mapping with keys such as 'tasks' and 'models'.")
+        self._known(self.value, KEYS, ())
+        fields: dict[str, Any] = {}
+        for key, value in self.value.items():
+            fields[key] = self._field(key, value)
+        return Configuration(**fields)
+
+    def _field(self, key: str, value: Any) -> Any:
+        if key == "tasks":
+            return tuple(self._task(entry, ("tasks", i)) for i, entry in enumerate(_listed(value)))
+        if key == "models":
+            return tuple(self._model(entry, ("models", i)) for i, entry in enumerate(_listed(value)))
+        if key == "roles":
+            self._is(value, Mapping, "a mapping of roles to models", ("roles",))
+            return {role: self._model(entry, ("roles", role)) for role, entry in value.items()}
+        if key == "replace":
+            self._is(value, bool, "true or false", (key,))
+        elif key in _WHOLE and not (key == "limit" and value is None):
+            self._is(value, int, "a whole number", (key,))
+        elif key in _TEXT:
+            self._is(value, str, "text", (key,))
+            if key == "format" and value not in FORMATS:
+                raise UnknownName("format", value, FORMATS, f"Known: {', '.join(FORMATS)}. ({self._at((key,))})")
+        return value
+
+    def _task(self, entry: Any, where: KeyPath) -> str:
+        self._is(entry, str, "the name or file of a task", where)
+        beside = self.path.parent / entry
+        return str(beside) if self.relative and beside.is_file() else str(entry)
+
+    def _model(self, entry: Any, where: KeyPath) -> ModelSpec:
+        if isinstance(entry, str):
+            return ModelSpec(entry)
+        self._is(entry, Mapping, "a model's name or a mapping with 'model'", where)
+        self._known(entry, ("model", "arguments", "label"), where)
+        if "model" not in entry:
+            raise ConfigurationError(f"{self._at(where)}: the key 'model' is missing, for example 'model: demo/small'.")
+        self._is(entry["model"], str, "a model's name", (*where, "model"))
+        self._is(entry.get("arguments", {}), Mapping, "a mapping", (*where, "arguments"))
+        return ModelSpec(entry["model"], dict(entry.get("arguments", {})), str(entry.get("label", "")))
+
+    def _known(self, given: Mapping[str, Any], known: tuple[str, ...], where: KeyPath) -> None:
+        for key in given:
+            if key not in known:
+                hint = f"Known: {', '.join(known)}. ({self._at((*where, key))})"
+                raise UnknownName("key", str(key), known, hint)
+
+    def _is(self, value: Any, kind: Any, words: str, where: KeyPath) -> None:
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            name = ".".join(str(part) for part in where)
+            raise ConfigurationError(f"{self._at(where)}: '{name}' must be {words}, not {kind_of(value)}.")
+
+    def _at(self, where: KeyPath) -> str:
+        return self.document.at(where) if self.document else str(self.path)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]

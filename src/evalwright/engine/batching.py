@@ -1,0 +1,222 @@
+"""Feeds a local model: one worker thread takes all requests that wait and hands each answer back as it finishes.
+
+Requests that come while a batch is running form the next one. Before a batch is taken, the worker waits until no further
+request has come for a moment, because a model is the faster the more it sees at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+
+from evalwright.core.errors import EvalwrightError, Failure, ModelError, RequestFailed
+from evalwright.core.requests import Request
+from evalwright.core.responses import Response
+from evalwright.engine.residency import Residency, patience_of
+from evalwright.models.base import LocalModel
+
+_SETTLE_SECONDS = 0.002
+_LONGEST_SETTLE = 0.05
+
+Waiting = tuple[Request, "asyncio.Future[Response]"]
+
+
+class Batcher:
+    """One local model, its worker thread and the requests that wait for it.
+
+    `submit`, `drop_waiting`, `drop_running` and `close` belong to the event loop's thread.
+    """
+
+    def __init__(self, model: LocalModel, loop: asyncio.AbstractEventLoop, residency: Residency) -> None:
+        self._model = model
+        self._loop = loop
+        self._residency = residency
+        self._queue: deque[Waiting] = deque()
+        self._wake = threading.Event()
+        self._closing = False
+        self._leave = False
+        self._loaded = False
+        self._patience = 0.0
+        self._load_failure: Failure | None = None
+        self._running: Sequence[Waiting] = ()
+        self._abandoned = False
+        self._finished: deque[tuple[asyncio.Future[Response], Response | Failure]] = deque()
+        self._delivering = False
+        self._thread: threading.Thread | None = None
+
+    def submit(self, request: Request) -> asyncio.Future[Response]:
+        """Queue a request. The future gets the response, or RequestFailed."""
+        future: asyncio.Future[Response] = self._loop.create_future()
+        self._queue.append((request, future))
+        if self._thread is None:
+            # A daemon: a model that is stuck in a C call cannot keep the process from ending.
+            self._thread = threading.Thread(
+                target=self._work, name=f"evalwright-{self._model.name}", daemon=True
+            )
+            self._thread.start()
+        self._wake.set()
+        return future
+
+    def leave_when_idle(self) -> None:
+        """Another model waits for this one's seat."""
+        self._leave = True
+        self._wake.set()
+
+    def drop_waiting(self, failure: Failure) -> None:
+        """Fail what no batch has taken yet."""
+        while self._queue:
+            with suppress(IndexError):  # the worker takes from the same queue
+                _settle(self._queue.popleft()[1], failure)
+
+    def drop_running(self, failure: Failure) -> None:
+        """Fail what the running batch has not answered yet, and end the batch at its next answer."""
+        self._abandoned = True
+        for _, future in self._running:
+            _settle(future, failure)
+
+    async def close(self, patience: float = 5.0) -> None:
+        """End the thread and unload the model; gives up waiting for a thread that is stuck."""
+        self._closing = True
+        self._abandoned = True
+        self._wake.set()
+        thread = self._thread
+        until = time.monotonic() + patience
+        while thread is not None and thread.is_alive() and time.monotonic() < until:
+            await asyncio.sleep(0.005)
+
+    # What follows runs in the worker's thread.
+
+    def _work(self) -> None:
+        while True:
+            idle_for = self._patience if self._leave and self._loaded and self._model.heavy else None
+            woken = self._wake.wait(idle_for)
+            self._wake.clear()
+            if self._closing:
+                break
+            if self._queue:
+                self._coalesce()
+                self._batch()
+            elif not woken and self._residency.contended:
+                self._unload()
+            if self._queue:
+                self._wake.set()
+        self._unload()
+
+    def _coalesce(self) -> None:
+        until = time.monotonic() + _LONGEST_SETTLE
+        seen = 0
+        while seen != len(self._queue) and time.monotonic() < until:
+            seen = len(self._queue)
+            time.sleep(_SETTLE_SECONDS)
+
+    def _batch(self) -> None:
+        failure = self._load()
+        taken: list[Waiting] = []
+        while self._queue:
+            item = self._queue.popleft()
+            if not item[1].done():
+                taken.append(item)
+        if failure is not None:
+            for _, future in taken:
+                self._finish(future, failure)
+        elif taken:
+            self._abandoned = self._closing
+            self._running = taken
+            self._answer(taken)
+            self._running = ()
+
+    def _answer(self, taken: Sequence[Waiting]) -> None:
+        open_ones = dict(enumerate(future for _, future in taken))
+        error = "it ended its batch without an answer to this request"
+        try:
+            for index, answer in self._model.answer_batch([request for request, _ in taken]):
+                future = open_ones.pop(index, None)
+                if future is None:
+                    error = _misplaced(index, len(taken))
+                    break
+                if not isinstance(answer, Response | Failure):
+                    answer = self._failure(f"its answer is a {type(answer).__name__}, not a Response")
+                self._finish(future, answer)
+                if self._abandoned:
+                    error = "its batch was ended before this was answered"
+                    break
+        except BaseException as raised:  # even SystemExit may leave nobody waiting
+            error = f"{type(raised).__name__}: {raised}"
+        if open_ones:
+            failure = self._failure(error)
+            for future in open_ones.values():
+                self._finish(future, failure)
+
+    def _failure(self, what: str) -> Failure:
+        return ModelError(f"The model {self._model.name} failed: {what}").as_failure()
+
+    def _finish(self, future: asyncio.Future[Response], answer: Response | Failure) -> None:
+        self._finished.append((future, answer))
+        # One wake-up of the loop for all answers that gather until it comes round.
+        if not self._delivering:
+            self._delivering = True
+            with suppress(RuntimeError):  # the loop has closed
+                self._loop.call_soon_threadsafe(self._deliver)
+
+    def _load(self) -> Failure | None:
+        if self._loaded or self._load_failure is not None:
+            return self._load_failure
+        if self._model.heavy:
+            self._residency.sit(self)
+        if self._closing:
+            self._leave_seat()
+            return self._failure("the run ended before it was loaded")
+        started = time.monotonic()
+        try:
+            self._model.load()
+        except Exception as error:
+            # Remembered: the requests that follow need not wait for the same failure again.
+            reason = str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
+            self._load_failure = ModelError(
+                f"The model {self._model.name} could not be loaded: {reason}"
+            ).as_failure()
+            self._leave_seat()
+            return self._load_failure
+        self._loaded = True
+        self._patience = patience_of(time.monotonic() - started)
+        return None
+
+    def _unload(self) -> None:
+        if self._loaded:
+            self._loaded = False
+            with suppress(Exception):  # what it held is given up in any case
+                self._model.unload()
+            self._leave_seat()
+
+    def _leave_seat(self) -> None:
+        self._leave = False
+        if self._model.heavy:
+            self._residency.stand(self)
+
+    # And this again in the loop's.
+
+    def _deliver(self) -> None:
+        # Cleared first: an answer that comes from here on makes a new wake-up or is seen below.
+        self._delivering = False
+        while self._finished:
+            future, answer = self._finished.popleft()
+            _settle(future, answer)
+
+
+def _settle(future: asyncio.Future[Response], answer: Response | Failure) -> None:
+    if future.done():
+        return
+    if isinstance(answer, Failure):
+        future.set_exception(RequestFailed(answer))
+    else:
+        future.set_result(answer)
+
+
+def _misplaced(index: int, count: int) -> str:
+    if isinstance(index, int) and 0 <= index < count:
+        return f"it answered request {index} of its batch twice"
+    return f"it answered request {index!r} of a batch of {count}"

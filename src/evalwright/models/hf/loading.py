@@ -1,0 +1,171 @@
+"""Brings a model and its tokenizer into memory, quietly, and finds out what the rules need to know of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+
+from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
+from evalwright.models.hf.options import Options
+from evalwright.models.hf.quiet import quiet
+from evalwright.models.hf.source import Source, context_length
+from evalwright.models.tokens import TokenRules, rules_for
+
+FALLBACK_LENGTH = 2048
+"""The context of a model that does not say what it is."""
+
+_REASONING_TAG = re.compile(r"</?(think|thinking|thought|reasoning|reflection)>|\[/?THINK\]", re.IGNORECASE)
+_CHANNELS = ("<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|return|>")
+
+
+class HubEncoder:
+    """A transformers tokenizer as an `Encoder`.
+
+    Decoding leaves the marks of reasoning in the text even where they are special tokens, so that it can be told apart later.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        kept = {
+            token for text, token in tokenizer.get_added_vocab().items() if _REASONING_TAG.fullmatch(text)
+        }
+        if "<|channel|>" in tokenizer.get_added_vocab():
+            kept |= {token for text, token in tokenizer.get_added_vocab().items() if text in _CHANNELS}
+        self._dropped = frozenset(tokenizer.all_special_ids) - kept
+        # Siblings have one context and come one after another.
+        self._encode = lru_cache(maxsize=256)(self._encode_once)
+
+    def encode(self, text: str, add_special_tokens: bool) -> list[int]:
+        """See Encoder."""
+        return list(self._encode(text, add_special_tokens))
+
+    def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
+        """See Encoder."""
+        if skip_special_tokens:
+            tokens = [token for token in tokens if token not in self._dropped]
+        text: str = self.tokenizer.decode(
+            list(tokens), skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+        return text
+
+    def _encode_once(self, text: str, add_special_tokens: bool) -> tuple[int, ...]:
+        return tuple(self.tokenizer.encode(text, add_special_tokens=add_special_tokens))
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model in memory. `end_tokens`: what ends an answer, from the generation config, else from the tokenizer."""
+
+    model: Any
+    encoder: HubEncoder
+    rules: TokenRules
+    device: str
+    end_tokens: frozenset[int]
+    pad_token: int
+
+
+def load(source: Source, tokenizer_source: Source, options: Options) -> Loaded:
+    """Load both. Raises ConfigurationError or ModelError with the library's reason in a sentence."""
+    if options.device.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigurationError(
+            "The model is to run on a GPU, but torch cannot use one here: install a build of torch for it, or say "
+            "device=cpu."
+        )
+    with quiet():
+        tokenizer = _load_tokenizer(tokenizer_source, options)
+        model = _load_model(source, options)
+    encoder = HubEncoder(tokenizer)
+    if options.add_bos and tokenizer.bos_token_id is None:
+        raise ConfigurationError(f"add_bos is set, but the tokenizer of '{source.where}' has no BOS token.")
+    _check_vocabulary(source, tokenizer, model)
+    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    length = options.max_length or context_length(config.to_dict(), tokenizer_source.tokenizer_config)
+    ends = _end_tokens(model, tokenizer)
+    # What was asked is what is done: a checkpoint's own sampling settings and penalties do not apply.
+    model.generation_config = GenerationConfig()
+    return Loaded(
+        model=model,
+        encoder=encoder,
+        rules=rules_for(
+            encoder,
+            bos_token=tokenizer.bos_token_id,
+            eos_token=tokenizer.eos_token_id,
+            max_length=length or FALLBACK_LENGTH,
+            add_special_tokens=options.add_special_tokens,
+            add_bos=options.add_bos,
+        ),
+        device=options.device,
+        end_tokens=ends,
+        pad_token=_first(tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0),
+    )
+
+
+def _load_tokenizer(source: Source, options: Options) -> Any:
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source.where, **_where(source, options))
+    except Exception as error:
+        raise ConfigurationError(
+            f"The tokenizer of '{source.where}' cannot be loaded: {_reason(error)}"
+        ) from error
+    # Lengths are our own matter; the tokenizer would only complain of a text that is cut into windows anyway.
+    tokenizer.model_max_length = 1 << 62
+    return tokenizer
+
+
+def _load_model(source: Source, options: Options) -> Any:
+    arguments = _where(source, options)
+    if options.attn_implementation is not None:
+        arguments["attn_implementation"] = options.attn_implementation
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            source.where, dtype=getattr(torch, options.dtype), **arguments
+        )
+        # A quantised model is placed by its loader, and cannot be cast or moved.
+        return (model if source.quantisation else model.to(options.device)).eval()
+    except EvalwrightError:
+        raise
+    except Exception as error:
+        raise ModelError(f"The model '{source.where}' cannot be loaded: {_reason(error)}") from error
+
+
+def _where(source: Source, options: Options) -> dict[str, Any]:
+    out: dict[str, Any] = {"trust_remote_code": options.trust_remote_code}
+    if source.local:
+        out["local_files_only"] = True
+    elif source.revision is not None:
+        out["revision"] = source.revision
+    return out
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if "trust_remote_code" in text:
+        return "it needs code from its own repository; if you trust that, say trust_remote_code=true."
+    return f"{type(error).__name__}: {text[:500]}"
+
+
+def _check_vocabulary(source: Source, tokenizer: Any, model: Any) -> None:
+    """A tokenizer with tokens that the model lacks belongs to another model, and would crash it in mid-run."""
+    rows = model.get_input_embeddings().weight.shape[0]
+    highest = max(tokenizer.get_vocab().values(), default=-1)
+    if highest >= rows and not source.quantisation:
+        raise ConfigurationError(
+            f"The tokenizer has tokens up to {highest}, but the model '{source.where}' knows {rows} of them only: they do "
+            f"not belong together."
+        )
+
+
+def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
+    declared = getattr(model.generation_config, "eos_token_id", None)
+    ends = declared if isinstance(declared, list) else [declared]
+    return frozenset(token for token in [*ends, tokenizer.eos_token_id] if token is not None)
+
+
+def _first(*candidates: int | None) -> int:
+    return next(candidate for candidate in candidates if candidate is not None)

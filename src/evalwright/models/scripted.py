@@ -1,0 +1,337 @@
+"""Models that follow a script: for tests, for trying out a task, and as baselines. No model is behind them.
+
+    ScriptedModel("Paris")                                   always the same text
+    ScriptedModel({"2 + 2 =": "4"})                          by prompt
+    ScriptedModel(lambda request: "Paris")                   by a function
+    ScriptedModel(["first", RateLimited("slow down"), "third"])      one after another
+
+An answer may be a Response, a text, a number or numbers, or a RequestError (raised or given). What a text means depends on
+the request: it is the reply to a Generate; to a LogLikelihood it says what the model would have written, so that this
+continuation is certain and any other is not.
+
+`scripted/echo`, `scripted/constant` and `scripted/hash` are the same by name, for the command line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, get_args
+
+from evalwright.core.errors import (
+    ConfigurationError,
+    Failure,
+    ModelError,
+    Rejected,
+    RequestError,
+    UnknownName,
+)
+from evalwright.core.requests import (
+    Ability,
+    Classify,
+    Embed,
+    Generate,
+    LogLikelihood,
+    Prompt,
+    Request,
+    Reward,
+    RollingLogLikelihood,
+    prompt_payload,
+)
+from evalwright.core.responses import Response
+from evalwright.models.base import LocalModel, Model, Pacing, RemoteModel, fingerprint_of
+
+Scripted = Response | RequestError | str | float | Sequence[float]
+Script = Callable[[Request], Scripted | Awaitable[Scripted]]
+Answers = str | Script | Mapping[Any, Scripted] | Sequence[Scripted]
+Failures = Callable[[Request, int], RequestError | None] | Sequence[RequestError | None]
+"""`failures(request, asked)`, where `asked` counts earlier askings of that request; or one entry per asking, in order."""
+
+EVERYTHING: frozenset[Ability] = frozenset(get_args(Ability))
+UNLIKELY = -100.0
+"""The log-likelihood of a continuation that the script does not give."""
+
+
+class _Scripted(Model):
+    """What the remote-flavoured and the local-flavoured model have in common.
+
+    asked: how many requests came. record: keep them in `requests` (off by default: memory stays flat).
+    version: names the behaviour of a function, so that its answers may be stored across runs; without one, every model
+    made from a function is a model of its own.
+    """
+
+    def __init__(
+        self,
+        answers: Answers,
+        *,
+        name: str = "scripted",
+        abilities: Iterable[Ability] = EVERYTHING,
+        failures: Failures | None = None,
+        latency: float | Callable[[Request], float] = 0.0,
+        version: str | None = None,
+        record: bool = False,
+        pacing: Pacing | None = None,
+    ) -> None:
+        self.name = name
+        self.abilities = frozenset(abilities)
+        self.fingerprint = fingerprint_of({"scripted": name, "script": _script_identity(answers, version)})
+        self.latency = latency
+        self.asked = 0
+        self.requests: list[Request] | None = [] if record else None
+        self._script = _script(answers)
+        self._failures = failures
+        self._times_asked: dict[Request, int] = {}
+        self._set_pacing(pacing)
+
+    def describe(self) -> dict[str, Any]:
+        """Says plainly that this is no model."""
+        return {**super().describe(), "note": "a scripted stand-in, not a language model"}
+
+    def _set_pacing(self, pacing: Pacing | None) -> None:
+        """A local model has none."""
+
+    def _seconds(self, request: Request) -> float:
+        return self.latency(request) if callable(self.latency) else self.latency
+
+    def _begin(self, request: Request) -> Scripted | Awaitable[Scripted]:
+        self.asked += 1
+        if self.requests is not None:
+            self.requests.append(request)
+        if self._failures is not None:
+            failure = self._planned_failure(request)
+            if failure is not None:
+                raise failure
+        if request.ability not in self.abilities:
+            raise Rejected(f"'{self.name}' cannot do '{request.ability}'.")
+        return self._script(request)
+
+    def _planned_failure(self, request: Request) -> RequestError | None:
+        if isinstance(self._failures, Sequence):
+            return self._failures[self.asked - 1] if self.asked <= len(self._failures) else None
+        assert self._failures is not None
+        before = self._times_asked.get(request, 0)
+        self._times_asked[request] = before + 1
+        return self._failures(request, before)
+
+
+class ScriptedModel(_Scripted, RemoteModel):
+    """A scripted model that is asked like a remote one: paced, timed and retried.
+
+    latency: seconds per request, or a function of it. Answers may be coroutines.
+    """
+
+    async def answer(self, request: Request) -> Response:
+        """Follow the script once."""
+        seconds = self._seconds(request)
+        if seconds > 0:
+            await asyncio.sleep(seconds)
+        found = self._begin(request)
+        if inspect.isawaitable(found):
+            found = await found
+        return _as_response(found, request, seconds)
+
+    def _set_pacing(self, pacing: Pacing | None) -> None:
+        self.pacing = pacing or Pacing(start_concurrency=Pacing().max_concurrency)
+
+
+class ScriptedLocalModel(_Scripted, LocalModel):
+    """A scripted model that is asked like a local one: in batches, in a worker thread, with load and unload.
+
+    latency: seconds per batch of one request, spent sleeping. loads: how often it was loaded; batches: their sizes, kept
+    with `record`.
+    """
+
+    heavy = False
+    loads = 0
+    loaded = False
+
+    def load(self) -> None:
+        """Count it."""
+        self.loads += 1
+        self.loaded = True
+
+    def unload(self) -> None:
+        """Note it."""
+        self.loaded = False
+
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """Follow the script for each, in order."""
+        for index, request in enumerate(requests):
+            seconds = self._seconds(request)
+            if seconds > 0:
+                time.sleep(seconds)
+            try:
+                found = self._begin(request)
+                if inspect.isawaitable(found):
+                    raise ModelError("A local scripted model cannot wait for a coroutine.")
+                answer: Response | Failure = _as_response(found, request, seconds)
+            except RequestError as error:
+                answer = error.as_failure()
+            yield index, answer
+
+
+def _as_response(found: Any, request: Request, seconds: float) -> Response:
+    """What the script gave, as the Response to this kind of request."""
+    if isinstance(found, Response):
+        return found
+    if isinstance(found, RequestError):
+        raise found
+    if isinstance(found, str):
+        if isinstance(request, Generate):
+            return Response(found, finish_reason="stop", latency=seconds)
+        if isinstance(request, LogLikelihood):
+            certain = request.continuation.strip() == found.strip()
+            value = 0.0 if certain else UNLIKELY
+            return Response(log_likelihood=value, is_greedy=certain, tokens_scored=1, latency=seconds)
+    elif isinstance(found, int | float) and not isinstance(found, bool):
+        if isinstance(request, LogLikelihood | RollingLogLikelihood):
+            return Response(log_likelihood=float(found), tokens_scored=1, latency=seconds)
+        if isinstance(request, Reward | Classify | Embed):
+            return Response(values=(float(found),), latency=seconds)
+    elif isinstance(found, Sequence) and isinstance(request, Reward | Classify | Embed):
+        return Response(values=tuple(float(value) for value in found), latency=seconds)
+    raise ModelError(f"The script gave {type(found).__name__} for a {type(request).__name__} request.")
+
+
+def _script(answers: Answers) -> Script:
+    if isinstance(answers, str):
+        return lambda request: answers
+    if isinstance(answers, Mapping):
+        return _FromMapping(answers)
+    if isinstance(answers, Sequence):
+        return _InTurn(answers)
+    if callable(answers):
+        return answers
+    raise ConfigurationError(
+        "A scripted model needs a text, a function of the request, a mapping or a sequence of answers."
+    )
+
+
+class _FromMapping:
+    """By prompt: the text, or the messages, or the last message's text; (context, continuation) for likelihoods."""
+
+    def __init__(self, answers: Mapping[Any, Scripted]) -> None:
+        self.answers = answers
+
+    def __call__(self, request: Request) -> Scripted:
+        for key in _keys(request):
+            if key in self.answers:
+                return self.answers[key]
+        raise Rejected(f"The script has no answer for {_keys(request)[0]!r:.200}.")
+
+
+def _keys(request: Request) -> list[Any]:
+    if isinstance(request, Generate):
+        return [request.prompt, last_text(request.prompt)]
+    if isinstance(request, LogLikelihood):
+        last = last_text(request.context)
+        return [(request.context, request.continuation), (last, request.continuation), request.context, last]
+    if isinstance(request, Reward):
+        return [(request.prompt, request.response), request.response]
+    if isinstance(request, Classify):
+        return [(request.premise, request.hypothesis), request.hypothesis]
+    return [request.text]
+
+
+class _InTurn:
+    """One answer after another, in the order of asking."""
+
+    def __init__(self, answers: Sequence[Scripted]) -> None:
+        self.answers = answers
+        self.given = 0
+
+    def __call__(self, request: Request) -> Scripted:
+        if self.given >= len(self.answers):
+            raise Rejected(f"The script has ended: all {len(self.answers)} answers were given.")
+        self.given += 1
+        return self.answers[self.given - 1]
+
+
+def _script_identity(answers: Answers, version: str | None) -> Any:
+    if version is not None:
+        return version
+    if isinstance(answers, str):
+        return answers
+    if isinstance(answers, Mapping):
+        return sorted((repr(key), repr(value)) for key, value in answers.items())
+    # What a function or the order of asking would answer cannot be known, so nothing is shared.
+    return uuid.uuid4().hex
+
+
+def last_text(prompt: Prompt) -> str:
+    """The prompt's text, or its last message's."""
+    return prompt if isinstance(prompt, str) else prompt[-1].content
+
+
+def _echo(request: Request) -> Scripted:
+    assert isinstance(request, Generate)
+    return last_text(request.prompt)
+
+
+class _Constant:
+    """The same text to every prompt; all continuations equally likely."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __call__(self, request: Request) -> Scripted:
+        return self.text if isinstance(request, Generate) else -1.0
+
+
+class _Hash:
+    """A pure function of the request: digits for a text, a number for a likelihood. It guesses fairly and for ever alike."""
+
+    def __init__(self, seed: int) -> None:
+        self.key = str(seed).encode()
+
+    def __call__(self, request: Request) -> Scripted:
+        number = int.from_bytes(blake2b(_words(request), digest_size=8, key=self.key).digest(), "big")
+        share = number / 2**64
+        if isinstance(request, Generate):
+            return f"{number:020d}"
+        if isinstance(request, LogLikelihood):
+            return Response(log_likelihood=-20.0 * share - 0.01, is_greedy=share < 0.1, tokens_scored=1)
+        if isinstance(request, RollingLogLikelihood):
+            tokens = max(1, len(request.text.split()))
+            return Response(log_likelihood=-tokens * (1.0 + 9.0 * share), tokens_scored=tokens)
+        return [share] if isinstance(request, Reward) else [share, 1.0 - share]
+
+
+def _words(request: Request) -> bytes:
+    if isinstance(request, Generate):
+        parts: tuple[Any, ...] = (prompt_payload(request.prompt), request.draw, request.seed)
+    elif isinstance(request, LogLikelihood):
+        parts = (prompt_payload(request.context), request.continuation)
+    else:
+        parts = tuple(request.payload().items())
+    return repr(parts).encode("utf-8", "surrogatepass")
+
+
+_TEXT: frozenset[Ability] = frozenset(("generate", "chat"))
+_LIKELIHOODS: frozenset[Ability] = frozenset(("log-likelihood", "rolling"))
+_BY_NAME = ("constant", "echo", "hash")
+
+
+def scripted_model(
+    name: str, *, text: str = "", seed: int = 0, latency: float = 0.0, local: bool = False
+) -> _Scripted:
+    """`scripted/echo`, `scripted/constant` (text=...) or `scripted/hash` (seed=...): see docs/models.md.
+
+    latency: seconds per request. local: asked like a local model, in batches.
+    """
+    if name not in _BY_NAME:
+        raise UnknownName("scripted model", name, _BY_NAME, f"Known: {', '.join(_BY_NAME)}.")
+    script: Script
+    if name == "echo":
+        script, abilities = _echo, _TEXT
+    elif name == "constant":
+        script, abilities = _Constant(str(text)), _TEXT | _LIKELIHOODS
+    else:
+        script, abilities = _Hash(seed), EVERYTHING
+    kind = ScriptedLocalModel if local else ScriptedModel
+    version = f"1 text={text!s} seed={seed}"
+    return kind(script, name=f"scripted/{name}", abilities=abilities, latency=latency, version=version)

@@ -1,0 +1,72 @@
+"""What to do about each kind of failure, and what was said when it first happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalwright.core.errors import RunError
+
+if TYPE_CHECKING:
+    from evalwright.runs.reader import Run
+
+AGAIN = "Run the same command again: only what failed is asked."
+
+ADVICE = {
+    "rate limited": f"The provider asked to slow down for longer than was waited. {AGAIN}",
+    "server error": f"The provider failed on its side. {AGAIN}",
+    "connection failed": f"Check the network and the base URL. {AGAIN}",
+    "timed out": f"Give the model more time (-M timeout=SECONDS), or shorter answers. {AGAIN}",
+    "bad reply": f"The server does not answer as its interface says; check that the base URL is the right one. {AGAIN}",
+    "empty reply": f"The model said nothing, often because its token limit went into reasoning: raise it. {AGAIN}",
+    "authentication failed": f"Check the key and what it is allowed to use. {AGAIN}",
+    "request rejected": "The provider does not accept this request, often because it is too long or has a setting that "
+    "the model does not know. Change the task or the model's arguments.",
+    "model error": "The local model raised an error. Look at the message; a smaller batch or another device may help.",
+    "cancelled": f"The run was stopped before these were answered. {AGAIN}",
+    "strategy error": "The way of answering raised an error on these samples. Look at the message; mend the task.",
+    "scorer error": "The scorer raised an error on these answers. Mend it, then `evalwright score` the run: no model "
+    "is asked again.",
+}
+"""What a person can do, by `Failure.kind`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureNote:
+    """One kind of failure: how many items it took, what to do, and its first message."""
+
+    kind: str
+    count: int
+    advice: str
+    example: str
+
+
+def failure_notes(run: Run) -> list[FailureNote]:
+    """The kinds of failure of a run, most frequent first."""
+    counts: dict[str, int] = {}
+    for task in run.tasks:
+        for kind, count in task.failures.items():
+            counts[kind] = counts.get(kind, 0) + count
+    examples = _first_messages(run, counts)
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [FailureNote(kind, n, ADVICE.get(kind, AGAIN), examples.get(kind, "")) for kind, n in ordered]
+
+
+def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
+    """The first message of each kind; reads no further than it must."""
+    missing, found = set(kinds), dict[str, str]()
+    rows = run.rows()
+    while missing:
+        try:
+            row = next(rows, None)
+        except RunError:
+            break  # a report on a run whose samples were moved away still has its numbers
+        if row is None:
+            break
+        failures = [row.get("failure"), *row.get("score_failures", {}).values()]
+        for failure in failures:
+            if failure and failure["kind"] in missing:
+                missing.discard(failure["kind"])
+                found[failure["kind"]] = str(failure["message"])
+    return found

@@ -1,0 +1,205 @@
+"""The one place that turns numbers into text, so that a number looks the same wherever it is shown.
+
+Scores of bounded metrics are shown in points of 100 with one decimal, perplexities with four significant digits, and
+other metrics with as many decimals as their interval deserves. The minus is the plain ASCII one, which can be copied into a
+program; a range of ranks takes an en dash. What does not exist is "n/a".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
+
+if TYPE_CHECKING:
+    from evalwright.statistics import Estimate
+
+NOTHING = "n/a"
+
+Unit = Literal["points", "perplexity", "plain"]
+"""How a metric's values are shown: times 100 with one decimal, four significant digits, or by the interval."""
+
+
+def unit_of(kind: str) -> Unit:
+    """The unit of a metric."""
+    if kind in BOUNDED:
+        return "points"
+    return "perplexity" if kind in LOWER_IS_BETTER else "plain"
+
+
+def value(estimate: Estimate, unit: Unit) -> str:
+    """The estimate alone: "62.5"."""
+    return number(estimate.value, unit, _decimals(estimate.value, estimate.low, estimate.high, unit))
+
+
+def limits(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
+    """Both ends of the interval with the decimals of the value, None where there is no interval."""
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return None
+    decimals = _decimals(estimate.value, estimate.low, estimate.high, unit)
+    return number(estimate.low, unit, decimals), number(estimate.high, unit, decimals)
+
+
+def interval(estimate: Estimate, unit: Unit) -> str:
+    """The interval alone: "[57.1, 67.6]", or "[n/a]"."""
+    ends = limits(estimate, unit)
+    return f"[{ends[0]}, {ends[1]}]" if ends else f"[{NOTHING}]"
+
+
+def score(estimate: Estimate | None, unit: Unit) -> str:
+    """The estimate with its interval: "62.5 [57.1, 67.6]"; "n/a" where nothing was scored."""
+    if estimate is None or math.isnan(estimate.value):
+        return NOTHING
+    return f"{value(estimate, unit)} {interval(estimate, unit)}"
+
+
+def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str]:
+    """As `score`, for a column: padded so that values and both limits stand under each other."""
+    shown = [estimate if estimate and not math.isnan(estimate.value) else None for estimate in estimates]
+    values = [value(estimate, unit) if estimate else "" for estimate in shown]
+    ends = [limits(estimate, unit) if estimate else None for estimate in shown]
+    width = max((len(text) for text in values), default=0)
+    low = max((len(pair[0]) for pair in ends if pair), default=0)
+    high = max((len(pair[1]) for pair in ends if pair), default=0)
+    out = []
+    for estimate, text, pair in zip(shown, values, ends, strict=True):
+        if estimate is None:
+            out.append(NOTHING)
+            continue
+        bracket = f"[{pair[0]:>{low}}, {pair[1]:>{high}}]" if pair else f"[{NOTHING}]".ljust(low + high + 4)
+        out.append(f"{text:>{width}} {bracket}")
+    return out
+
+
+def bounds(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
+    """The values if all failed items were wrong, and if all were right; None where nothing failed."""
+    if estimate.bounds is None:
+        return None
+    decimals = _decimals(estimate.value, estimate.low, estimate.high, unit)
+    return number(estimate.bounds[0], unit, decimals), number(estimate.bounds[1], unit, decimals)
+
+
+def difference(x: float, low: float, high: float, *, bounded: bool) -> str:
+    """A difference with its sign and interval: "+3.2 [-1.0, 7.4]"."""
+    if math.isnan(x):
+        return NOTHING
+    unit: Unit = "points" if bounded else "plain"
+    decimals = _decimals(x, low, high, unit)
+    text = number(x, unit, decimals)
+    sign = "" if text.startswith("-") or float(text.replace(",", "")) == 0 else "+"
+    if math.isnan(low) or math.isnan(high):
+        return f"{sign}{text} [{NOTHING}]"
+    return f"{sign}{text} [{number(low, unit, decimals)}, {number(high, unit, decimals)}]"
+
+
+def number(x: float, unit: Unit, decimals: int) -> str:
+    """A bare number of a unit, without a minus before zero."""
+    if math.isnan(x):
+        return NOTHING
+    if math.isinf(x):
+        return "inf" if x > 0 else "-inf"
+    shown = 100 * x if unit == "points" else x
+    if abs(shown) >= 1e7:
+        return f"{shown:.3e}"
+    text = f"{shown:,.{decimals}f}"
+    return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
+
+
+def _decimals(x: float, low: float, high: float, unit: Unit) -> int:
+    if unit == "points":
+        return 1
+    width = high - low
+    if unit == "plain" and math.isfinite(width) and width > 0:
+        return min(6, max(0, 1 - math.floor(math.log10(width))))  # two digits of the interval count
+    if not math.isfinite(x) or x == 0:
+        return 3
+    return min(9, max(0, 3 - math.floor(math.log10(abs(x)))))
+
+
+def ranks(found: tuple[int, int] | None) -> str:
+    """A range of ranks: "1", "2–4", or "n/a"."""
+    if found is None:
+        return NOTHING
+    best, worst = found
+    return str(best) if best == worst else f"{best}–{worst}"
+
+
+def count(n: int) -> str:
+    """A whole number with commas between thousands."""
+    return f"{n:,}"
+
+
+def items(n: int, n_failed: int, n_clusters: int | None = None) -> str:
+    """What a number rests on: "240", "240, 3 failed", "240 in 60 clusters"."""
+    text = count(n)
+    if n_clusters is not None:
+        text += f" in {count(n_clusters)} {plural(n_clusters, 'cluster')}"
+    return f"{text}, {count(n_failed)} failed" if n_failed else text
+
+
+def plural(n: int, word: str, many: str = "") -> str:
+    """The word for n things."""
+    return word if n == 1 else many or f"{word}s"
+
+
+def counted(n: int, word: str, many: str = "") -> str:
+    """The number and its word: "1 item", "1,200 items"."""
+    return f"{count(n)} {plural(n, word, many)}"
+
+
+def tokens(n: int) -> str:
+    """A short number of tokens: "812", "12.3k", "4.56M"."""
+    for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if n >= size * 0.9995:
+            scaled = n / size
+            return f"{scaled:.{0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2}f}{mark}"
+    return str(n)
+
+
+def money(dollars: float | None) -> str:
+    """US dollars with digits for small sums: "$12.34", "$0.0021"; "n/a" where no price is known."""
+    if dollars is None or not math.isfinite(dollars):
+        return NOTHING
+    if dollars == 0:
+        return "$0"
+    if abs(dollars) >= 0.995:
+        return f"${dollars:,.2f}"
+    return f"${dollars:.2g}" if abs(dollars) >= 1e-4 else "under $0.0001"
+
+
+def duration(seconds: float) -> str:
+    """A time in the two units that matter: "0.42 s", "12 s", "3 min 05 s", "2 h 03 min", "4 d 01 h"."""
+    if not math.isfinite(seconds) or seconds < 0:
+        return NOTHING
+    if seconds < 9.95:
+        return f"{seconds:.2f} s" if seconds < 0.995 else f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600:02d} h"
+
+
+def rate(per_second: float) -> str:
+    """A speed in the unit that suits it: "1,240/s", "12.3/s", "4.0/min"."""
+    if not math.isfinite(per_second) or per_second < 0:
+        return NOTHING
+    if per_second >= 99.95:
+        return f"{per_second:,.0f}/s"
+    return f"{per_second:.1f}/s" if per_second >= 0.95 else f"{per_second * 60:.1f}/min"
+
+
+def p_value(p: float) -> str:
+    """A probability: "< 0.0001", "0.013", "0.40"; more digits where two would round it onto 5%."""
+    if math.isnan(p):
+        return NOTHING
+    if p < 0.0001:
+        return "< 0.0001"
+    if 0.0495 < p < 0.0505:
+        return f"{p:.4g}"
+    return f"{p:.2g}" if p < 0.0995 else f"{p:.2f}"

@@ -1,0 +1,86 @@
+"""Untrusted text made fit to be shown on one line, and how many terminal cells a text takes."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_ACTIVE = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # C0 and C1 controls: ESC, BEL, CR, newlines
+    "\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""What acts instead of being seen: terminal controls, bidirectional overrides, invisible characters, lone surrogates.
+Joiners (U+200C, U+200D) stay: Persian, Indic scripts and emoji need them."""
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_BREAK_AFTER = frozenset(" /-_.,:+")
+
+
+def inert(text: object) -> str:
+    """The text on one line with every character that acts shown as its escape, e.g. ESC as \\x1b.
+
+    >>> inert("red\\x1b[31m\\nline")
+    'red\\\\x1b[31m\\\\nline'
+    """
+    return _ACTIVE.sub(_escape, str(text))
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match.group()
+    if char in _SHORT:
+        return _SHORT[char]
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def cell_width(text: str) -> int:
+    """How many cells a terminal gives the text: two for wide characters, none for combining ones."""
+    return len(text) if text.isascii() else sum(map(_char_width, text))
+
+
+@lru_cache(maxsize=4096)
+def _char_width(char: str) -> int:
+    if char in "\u200c\u200d" or unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def shorten(text: str, width: int) -> str:
+    """The text if it fits into `width` cells, else its beginning and an ellipsis."""
+    if cell_width(text) <= width:
+        return text
+    return _take(text, width - 1) + "…"
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """The text filled up with spaces to `width` cells; `right` puts it on the right."""
+    spaces = " " * (width - cell_width(text))
+    return spaces + text if right else text + spaces
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Lines of at most `width` cells, broken after spaces and separators where possible. Nothing is lost but spaces."""
+    lines = []
+    rest = text
+    while cell_width(rest) > width:
+        head = _take(rest, max(1, width)) or rest[0]
+        if len(head) < len(rest) and rest[len(head)] != " ":
+            cut = max((i + 1 for i, char in enumerate(head) if char in _BREAK_AFTER), default=0)
+            head = head[:cut] if cut > len(head) // 4 else head
+        lines.append(head.rstrip())
+        rest = rest[len(head) :].lstrip(" ")
+    return [*lines, rest] if rest or not lines else lines
+
+
+def _take(text: str, width: int) -> str:
+    """The longest beginning that fits into `width` cells."""
+    used = 0
+    for i, char in enumerate(text):
+        used += _char_width(char)
+        if used > width:
+            return text[:i]
+    return text

@@ -1,0 +1,208 @@
+"""From a task file to the plain definition of each of its tasks: `include` merged, `for_each` expanded, overrides applied.
+
+Nothing heavy is imported here beyond YAML, and jinja2 where a name is a template, because the index of tasks reads every
+file this way.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import closest
+from evalwright.tasks import templates
+from evalwright.tasks.yaml_files import Document, KeyPath, Place, kind_of, read_document
+
+_MAX_MEMBERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One task's definition, before validation.
+
+    document: its values and their places. variables: this member's values of `for_each`, which row templates see too.
+    """
+
+    document: Document
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The task's name, "" where it has none yet."""
+        name = self.document.value.get("task", "")
+        return str(name) if isinstance(name, str | int | float) else ""
+
+
+def read_definitions(path: Path) -> list[Definition]:
+    """Every task that a file defines. Raises TaskError with file and line."""
+    return expand(with_includes(read_document(path)))
+
+
+def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
+    """The document merged over what it includes. Mappings merge key by key; anything else is replaced."""
+    here = document.files[0].resolve() if document.files else None
+    if here is not None:
+        chain = (*chain, here)
+    given = document.value.get("include")
+    if given is None:
+        return document
+    names = given if isinstance(given, list) else [given]
+    merged = Document({}, document.name, document.base)
+    for index, name in enumerate(names):
+        at: KeyPath = ("include", index) if isinstance(given, list) else ("include",)
+        if not isinstance(name, str):
+            raise document.error(at, f"`include` is a file name or a list of them, not {kind_of(name)}.")
+        target = document.folder(at) / name
+        if target.resolve() in chain:
+            raise document.error(at, f"'{name}' includes this file in turn; an include cannot be a circle.")
+        if not target.is_file():
+            raise document.error(at, f"the file '{name}' to include does not exist beside this one.")
+        merged = _merge(merged, with_includes(read_document(target), chain))
+    own = replace(document, value={key: item for key, item in document.value.items() if key != "include"})
+    return _merge(merged, own)
+
+
+def with_overrides(document: Document, overrides: Mapping[str, Any]) -> Document:
+    """The document with values put over it; a key may be dotted ("prompt.few_shot.count")."""
+    value: dict[str, Any] = {}
+    for key, item in overrides.items():
+        nested: Any = item
+        for step in reversed(str(key).split(".")):
+            nested = {step: nested}
+        value = _merged(value, nested)
+    return _merge(document, Document(value, "the overrides", document.base))
+
+
+def _merge(base: Document, over: Document) -> Document:
+    places: dict[KeyPath, Place] = dict(base.places)
+    places.update(over.places)
+    files = tuple(dict.fromkeys((*over.files, *base.files)))
+    return Document(_merged(base.value, over.value), over.name if over.files else base.name, over.base, places, files)
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    out = dict(base)
+    for key, value in over.items():
+        below = out.get(key)
+        out[key] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return out
+
+
+def expand(document: Document) -> list[Definition]:
+    """One definition per row of `for_each`, or the one that the document is."""
+    each = document.value.get("for_each")
+    if each is None:
+        return [Definition(replace(document, value=_without(document.value, "for_each")))]
+    plain = replace(document, value=_without(document.value, "for_each"))
+    members: list[Definition] = []
+    seen: dict[str, Mapping[str, Any]] = {}
+    for variables in _variables(document, each):
+        value = _filled(plain.value, (), variables, plain)
+        member = Definition(replace(plain, value=value), variables)
+        if member.name in seen:
+            raise document.error(
+                ("task",),
+                f"`for_each` gives the name '{member.name}' twice; put its variables into `task`, "
+                f'e.g. "name-{{{{ {next(iter(variables))} }}}}".',
+            )
+        seen[member.name] = variables
+        members.append(member)
+    return members
+
+
+def _without(value: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: item for name, item in value.items() if name != key}
+
+
+def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
+    """The rows of `for_each`: a list of mappings, a mapping of lists (every combination), or a table file."""
+    at: KeyPath = ("for_each",)
+    if isinstance(each, Mapping) and set(each) == {"table"} and isinstance(each["table"], str):
+        rows: Sequence[Any] = _table(document, each["table"])
+    elif isinstance(each, Mapping):
+        for name, values in each.items():
+            if not isinstance(values, list):
+                raise document.error(
+                    (*at, name), f"`for_each.{name}` is a list of values, not {kind_of(values)}."
+                )
+        combined = itertools.islice(itertools.product(*each.values()), _MAX_MEMBERS + 1)
+        rows = [dict(zip(each, values, strict=True)) for values in combined]
+    elif isinstance(each, list):
+        rows = each
+    else:
+        raise document.error(at, f"`for_each` is a mapping of lists, or a list of mappings, not {kind_of(each)}.")
+    if not rows:
+        raise document.error(at, "`for_each` is empty, so the file has no task.")
+    if len(rows) > _MAX_MEMBERS:
+        raise document.error(at, f"`for_each` gives more than {_MAX_MEMBERS:,} tasks.")
+    names: list[str] | None = None
+    for index, row in enumerate(rows):
+        if not isinstance(row, Mapping) or not row:
+            raise document.error((*at, index), f"each entry of `for_each` is a mapping of variables, not {kind_of(row)}.")
+        names = names or sorted(row)
+        if sorted(row) != names:
+            raise document.error((*at, index), f"this entry of `for_each` has not the same variables as the first ({', '.join(names)}).")
+    return [dict(row) for row in rows]
+
+
+def _table(document: Document, name: str) -> list[dict[str, Any]]:
+    path = document.folder(("for_each", "table")) / name
+    if path.suffix == ".jsonl":
+        from evalwright.tasks.datasets.rows import FileSource, Rows
+
+        return [row for row, *_ in Rows([FileSource(path)]).scan()]
+    from evalwright.tasks.datasets.formats import SUFFIXES, read_rows
+
+    kind = SUFFIXES.get(path.suffix)
+    if kind not in ("csv", "tsv", "json"):
+        raise document.error(("for_each", "table"), f"the table '{name}' must be a csv, tsv, json or jsonl file.")
+    return [row for _, row in read_rows(path, kind)]
+
+
+def table_file(document: Document) -> Path | None:
+    """The file that `for_each` reads, if any; the index watches it."""
+    each = document.value.get("for_each")
+    if isinstance(each, Mapping) and set(each) == {"table"} and isinstance(each["table"], str):
+        return document.folder(("for_each", "table")) / each["table"]
+    return None
+
+
+def _filled(value: Any, path: KeyPath, variables: Mapping[str, Any], document: Document) -> Any:
+    """`value` with the templates that are not over rows rendered."""
+    if _over_rows(path, value):
+        return value
+    if isinstance(value, Mapping):
+        return {key: _filled(item, (*path, key), variables, document) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, (*path, index), variables, document) for index, item in enumerate(value)]
+    if not templates.is_template(value):
+        return value
+    try:
+        # A scorer may have templates of its own, over a sample and its answer.
+        if path[0] == "scorers" and not templates.names(value) <= variables.keys():
+            return value
+        return templates.native(value)(variables)
+    except templates.TemplateError as error:
+        if error.missing:
+            near = closest(error.missing, variables)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            known = ", ".join(variables)
+            raise document.error(
+                path, f"`for_each` has no variable '{error.missing}'{hint or '.'} It has: {known}."
+            ) from None
+        raise document.error(path, f"{error}.") from None
+
+
+def _over_rows(path: KeyPath, value: Any) -> bool:
+    """Whether the templates in `value` are over a row, so that they are not for `for_each` to render."""
+    if path in (("sample",), ("dataset", "rows")):
+        return True
+    if path in (("where",), ("prompt", "few_shot", "where")):
+        return isinstance(value, str)
+    if path[:2] == ("prompt", "few_shot"):
+        return path[2:] in (("sample",), ("dataset", "rows"))
+    return path[:1] == ("prompt",) and len(path) == 2

@@ -1,0 +1,311 @@
+"""From a row to a Sample, and the samples of a task: all checked once in file order, then read from disk one by one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from string import ascii_uppercase
+from typing import Any
+
+from evalwright.core.errors import DatasetError
+from evalwright.core.samples import Passage, Sample
+from evalwright.tasks import schema, templates
+from evalwright.tasks.datasets.opening import Filter
+from evalwright.tasks.datasets.rows import Row, Rows
+from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
+
+KNOWN_METADATA = ("domain", "language", "source", "created_at")
+"""Metadata that a column of the same name gives without being asked for."""
+
+_COLUMNS = ("id", "input", "choices", "target", "aliases", "passages", "cluster")
+Render = Callable[[Mapping[str, Any]], Any]
+
+
+class RowError(Exception):
+    """What is wrong with a row; the caller says which file and row."""
+
+
+class SampleMaker:
+    """Makes samples of rows as `sample` says. variables: this member's values of `for_each`.
+
+    defaults: metadata that samples take from the task where they have none of their own.
+    """
+
+    def __init__(
+        self,
+        sample: schema.Sample,
+        document: Document,
+        at: KeyPath,
+        variables: Mapping[str, Any],
+        defaults: Mapping[str, Any],
+    ) -> None:
+        self._variables = dict(variables)
+        self._defaults = dict(defaults)
+        self._given: dict[str, Render] = {}
+        self._places: dict[str, str] = {}
+        for name in _COLUMNS:
+            value = getattr(sample, name)
+            if value is not None:
+                self._given[name] = self._compiled(value, document, (*at, name))
+                self._places[name] = document.at((*at, name))
+        self._metadata: dict[str, Render] = {}
+        for name, value in sample.metadata.items():
+            self._metadata[name] = self._compiled(value, document, (*at, "metadata", name))
+            self._places[f"metadata.{name}"] = document.at((*at, "metadata", name))
+
+    @staticmethod
+    def _compiled(value: Any, document: Document, at: KeyPath) -> Render:
+        try:
+            return templates.structure(value)
+        except templates.TemplateError as error:
+            raise document.error(at, f"{error}.") from None
+
+    def __call__(self, row: Row) -> Sample:
+        """The row's sample. Raises RowError."""
+        context = {**row, "row": row, **self._variables} if self._variables else {**row, "row": row}
+        choices = self._choices(self._value("choices", context, row))
+        target = self._value("target", context, row)
+        targets, gold = self._targets(target, choices)
+        aliases = self._value("aliases", context, row)
+        if aliases is not None:
+            extra = [aliases] if isinstance(aliases, str | int | float) else _list(aliases, "aliases")
+            targets = tuple(dict.fromkeys((*targets, *(_text(alias, "an alias") for alias in extra))))
+        identity = self._value("id", context, row)
+        passages = self._value("passages", context, row)
+        cluster = self._value("cluster", context, row)
+        shown = self._value("input", context, row)
+        return Sample(
+            id=content_id(row) if identity is None else _text(identity, "the id"),
+            input="" if shown is None else _text(shown, "the input"),
+            targets=targets,
+            choices=choices,
+            gold=gold,
+            passages=() if passages is None else _passages(passages),
+            metadata=self._all_metadata(row, context),
+            cluster="" if cluster is None else _text(cluster, "the cluster"),
+            row=row,
+        )
+
+    def _value(self, name: str, context: Mapping[str, Any], row: Row) -> Any:
+        render = self._given.get(name)
+        if render is None:
+            return row.get(name)
+        return self._rendered(render, f"sample.{name}", self._places[name], context, row)
+
+    def _rendered(
+        self, render: Render, name: str, place: str, context: Mapping[str, Any], row: Row
+    ) -> Any:
+        try:
+            return render(context)
+        except templates.TemplateError as error:
+            reason = templates.missing_column(error.missing, row) if error.missing else str(error)
+            raise RowError(f"`{name}` ({place}) cannot be rendered: {reason}") from None
+
+    def _all_metadata(self, row: Row, context: Mapping[str, Any]) -> dict[str, Any]:
+        out = dict(self._defaults)
+        for name in KNOWN_METADATA:
+            value = row.get(name)
+            if isinstance(value, str | int | float) and value != "":
+                out[name] = value
+        for name, render in self._metadata.items():
+            place = self._places[f"metadata.{name}"]
+            value = self._rendered(render, f"sample.metadata.{name}", place, context, row)
+            if value is None:
+                out.pop(name, None)
+            else:
+                out[name] = value
+        return out
+
+    @staticmethod
+    def _choices(value: Any) -> tuple[str, ...]:
+        if value is None:
+            return ()
+        choices = tuple(_text(choice, "a choice") for choice in _list(value, "choices"))
+        if len(choices) < 2:
+            raise RowError(f"a question with choices needs at least two, and this one has {len(choices)}")
+        return choices
+
+    def _targets(self, target: Any, choices: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        if target is None:
+            if "target" in self._given:
+                raise RowError("the target is null")
+            return (), ()
+        wanted = target if isinstance(target, list | tuple) else [target]
+        if not wanted:
+            raise RowError("the target is an empty list")
+        if not choices:
+            return tuple(dict.fromkeys(_text(one, "a target") for one in wanted)), ()
+        gold = tuple(dict.fromkeys(_gold(one, choices) for one in wanted))
+        return tuple(choices[index] for index in gold), gold
+
+
+def content_id(row: Row) -> str:
+    """An id for a row that has none: a hash of its content."""
+    text = json.dumps(row, sort_keys=True, ensure_ascii=False)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _gold(target: Any, choices: tuple[str, ...]) -> int:
+    if isinstance(target, int) and not isinstance(target, bool):
+        if 0 <= target < len(choices):
+            return target
+        raise RowError(f"the target {target} is not among the {len(choices)} choices, which count from 0")
+    text = _text(target, "the target")
+    by_text = [index for index, choice in enumerate(choices) if choice == text]
+    letter = ascii_uppercase.find(text) if len(text) == 1 else -1
+    by_letter = letter if 0 <= letter < len(choices) else -1
+    if by_letter >= 0 and by_text and by_text != [by_letter]:
+        raise RowError(
+            f"the target '{text}' is the letter of one choice and the text of another; give its position instead, counted from 0"
+        )
+    if len(by_text) > 1:
+        raise RowError(f"the target '{text}' is the text of {len(by_text)} choices; give its letter or position instead")
+    if by_text or by_letter >= 0:
+        return by_text[0] if by_text else by_letter
+    hint = "; for a position counted from 0, write {{ column | int }}" if text.isdigit() or target in (True, False) else ""
+    shown = ", ".join(repr(choice if len(choice) <= 40 else choice[:37] + "...") for choice in choices[:6])
+    raise RowError(f"the target '{text[:60]}' is not among the choices ({shown}{', ...' if len(choices) > 6 else ''}){hint}")
+
+
+def _passages(value: Any) -> tuple[Passage, ...]:
+    out: list[Passage] = []
+    for number, item in enumerate(_list(value, "passages"), 1):
+        if isinstance(item, str):
+            out.append(Passage(str(number), item))
+        elif isinstance(item, Mapping) and isinstance(item.get("text"), str):
+            identity = item.get("id", number)
+            out.append(Passage(_text(identity, "a passage's id"), item["text"]))
+        else:
+            raise RowError(f"passage {number} is neither text nor a mapping with `text`")
+    if len({passage.id for passage in out}) < len(out):
+        raise RowError("two passages have the same id")
+    return tuple(out)
+
+
+def _list(value: Any, what: str) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return list(value)
+    raise RowError(f"`{what}` must be a list, not {kind_of(value)}")
+
+
+def _text(value: Any, what: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return str(value)
+    raise RowError(f"{what} must be text, not {kind_of(value)}")
+
+
+class FileSamples:
+    """The samples of a task (`core.tasks.SampleSource`), in file order. In memory: two numbers a row.
+
+    content_hash: of the rows, in order, and of how samples are made of them.
+    """
+
+    def __init__(self, rows: Rows, make: SampleMaker, content_hash: str) -> None:
+        self._rows = rows
+        self._make = make
+        self.content_hash = content_hash
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: int, /) -> Sample:
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        try:
+            return self._make(self._rows[index])
+        except RowError as error:
+            raise DatasetError(f"{self._rows.where(index)}: {error}.") from None
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self[index] for index in range(len(self)))
+
+    def where(self, index: int) -> str:
+        """ "file, row 1,234", for errors."""
+        return self._rows.where(index)
+
+
+def load_samples(
+    rows: Rows,
+    make: SampleMaker,
+    wanted: Filter,
+    *,
+    check: Callable[[Sample, int], None],
+    duplicates: str,
+    recipe: Any,
+    empty: str,
+) -> FileSamples:
+    """Scan, check and keep rows. Raises DatasetError at the first row that is wrong.
+
+    check: raises RowError where a sample (given with its index) does not suit the task. recipe: what besides the rows
+    makes the samples, as JSON. empty: the place to name where no row is left.
+    """
+    digest = hashlib.blake2b(json.dumps(recipe, sort_keys=True).encode(), digest_size=16)
+    hashes = array("q")
+    seen = 0
+    for row, line, where, keep in rows.scan(_known_good(rows, wanted)):
+        seen += 1
+        if wanted and not wanted.wants(row, where):
+            continue
+        try:
+            sample = make(row)
+            check(sample, len(hashes))
+        except RowError as error:
+            raise DatasetError(f"{where}: {error}.") from None
+        keep()
+        digest.update(line)
+        digest.update(b"\n")
+        hashes.append(hash(sample.id))
+    if not len(rows):
+        reason = "no row is left after `where`" if seen or wanted else "the dataset is empty"
+        raise DatasetError(f"{empty}: {reason} ({rows.label}).")
+    for source in rows.sources:
+        source.checked = True
+    samples = FileSamples(rows, make, digest.hexdigest())
+    _settle_duplicates(samples, rows, hashes, duplicates)
+    return samples
+
+
+def _known_good(rows: Rows, wanted: Filter) -> Callable[[bytes], bool] | None:
+    # Only after one task has read every line of a file may others skip lines unread, or a broken line could hide.
+    return wanted.skipper() if all(source.checked for source in rows.sources) else None
+
+
+def _settle_duplicates(samples: FileSamples, rows: Rows, hashes: array[int], duplicates: str) -> None:
+    """Raise at the first id that stands twice, or drop later rows of the same content."""
+    repeated = _repeated(hashes)
+    if not repeated:
+        return
+    first: dict[str, int] = {}
+    drop: set[int] = set()
+    for index, value in enumerate(hashes):
+        if value not in repeated:
+            continue
+        sample = samples[index]
+        earlier = first.setdefault(sample.id, index)
+        if earlier == index:
+            continue
+        same = samples[earlier].row == sample.row
+        if same and duplicates == "drop":
+            drop.add(index)
+            continue
+        hint = "the rows are equal; `duplicates: drop` in the dataset keeps the first" if same else "ids must differ"
+        raise DatasetError(
+            f"{samples.where(index)}: the id '{sample.id}' is already that of {samples.where(earlier)}; {hint}."
+        )
+    rows.drop(drop)
+
+
+def _repeated(hashes: array[int]) -> set[int]:
+    if len(hashes) > 50_000:
+        import numpy as np
+
+        ordered = np.sort(np.frombuffer(hashes, dtype=np.int64))
+        return {int(value) for value in ordered[1:][ordered[1:] == ordered[:-1]]}
+    in_order = sorted(hashes)
+    return {left for left, right in zip(in_order, in_order[1:], strict=False) if left == right}

@@ -1,0 +1,245 @@
+"""The task file as pydantic models: every key, its type and its default. Unknown keys are errors.
+
+Short forms (`dataset: data.jsonl`, `scorers: [choice]`) become the long form before validation, so the models and the
+recorded definition have one shape. Strings that are templates are checked where they are compiled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from evalwright.tasks.yaml_files import kind_of
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
+
+Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity"]
+Format = Literal["auto", "chat", "text"]
+
+
+def _text(value: Any) -> Any:
+    """Numbers are taken as they were written; true, false and null are not text."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _listed(value: Any) -> Any:
+    return value if value is None or isinstance(value, list | tuple) else [value]
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Texts = Annotated[list[Text], BeforeValidator(lambda value: list(_listed(value)))]
+
+
+class Part(BaseModel):
+    """A mapping of the task file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Dataset(Part):
+    """Where rows come from: files, the hub, or the task file itself."""
+
+    path: Texts | None = None
+    format: Literal["jsonl", "json", "csv", "tsv", "parquet"] | None = None
+    key: Text | None = None
+    hub: Text | None = None
+    revision: Text | None = None
+    config: Text | None = None
+    split: Text | None = None
+    rows: list[dict[str, Any]] | None = None
+    duplicates: Literal["error", "drop"] = "error"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"path": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Dataset:
+        given = [name for name in ("path", "hub", "rows") if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = f"it has {' and '.join(given)}" if given else "it has none of them"
+            raise ValueError(f"a dataset has exactly one of `path`, `hub` and `rows`; {found}")
+        if given != ["hub"]:
+            for name in ("revision", "config", "split"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"`{name}` goes with `hub`, not with `{given[0]}`")
+        elif self.revision is None:
+            raise ValueError("a dataset from the hub needs a `revision` (a commit), so that it stays the same")
+        if given != ["path"] and (self.format or self.key):
+            raise ValueError(f"`format` and `key` go with `path`, not with `{given[0]}`")
+        return self
+
+
+class Sample(Part):
+    """Templates that make a sample of a row. A key that is left out takes the column of that name, where there is one."""
+
+    id: Text | None = None
+    input: Text | None = None
+    choices: Text | list[Any] | None = None
+    target: Any = None
+    aliases: Any = None
+    passages: Any = None
+    cluster: Text | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+Where = dict[str, Any] | str | None
+
+
+class FewShot(Part):
+    """Worked examples before the question."""
+
+    count: int = Field(ge=0)
+    dataset: Dataset | None = None
+    where: Where = None
+    sample: Sample | None = None
+    select: Literal["first", "random", "per-sample"] = "random"
+    same: Texts = Field(default_factory=list)
+    seed: int = 0
+
+
+class Prompt(Part):
+    """What the model reads, as templates."""
+
+    system: Text = ""
+    user: Text | list[Text] | None = None
+    assistant: Text | None = None
+    prefill: Text = ""
+    delimiter: Text = " "
+    separator: Text = "\n\n"
+    format: Format = "auto"
+    few_shot: FewShot | None = None
+
+    @field_validator("user", mode="after")
+    @classmethod
+    def _turns(cls, value: Any) -> Any:
+        if value == []:
+            raise ValueError("a conversation needs at least one user turn")
+        return value
+
+
+class Drawing(Part):
+    """How text is generated."""
+
+    max_tokens: int | None = Field(default=None, ge=1)
+    temperature: float | None = Field(default=None, ge=0, le=10)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    stop: Texts | None = None
+    seed: int | None = None
+
+    @field_validator("stop", mode="after")
+    @classmethod
+    def _not_empty(cls, value: Any) -> Any:
+        if value and "" in value:
+            raise ValueError("an empty stop string would end every answer at once")
+        return value
+
+
+class Answer(Drawing):
+    """How an answer is formed. `text` and `chat` hold settings for one form of prompt only."""
+
+    mode: Mode = "generate"
+    draws: int = Field(default=1, ge=1)
+    text: Drawing | None = None
+    chat: Drawing | None = None
+
+
+class ScorerUse(Part):
+    """A scorer with its options, under the name of its column."""
+
+    name: Text
+    use: Text
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return _named_use(value, "scorer", ())
+
+
+class MetricUse(Part):
+    """A metric with its options, over one scorer's column; `name` is the label shown."""
+
+    name: Text | None = None
+    use: Text
+    scorer: Text | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return _named_use(value, "metric", ("scorer",))
+
+
+def _named_use(value: Any, kind: str, own: tuple[str, ...]) -> Any:
+    """`name`, `{name: options}` and `{name: label, use: name, ...options}` in one form."""
+    if isinstance(value, str):
+        return {"name": value if kind == "scorer" else None, "use": value}
+    if not isinstance(value, Mapping) or not value:
+        raise ValueError(f"a {kind} is a name, or a mapping of a name to its options, not {kind_of(value)}")
+    if "use" in value:
+        rest = {key: item for key, item in value.items() if key not in ("name", "use", "options", *own)}
+        options = {**dict(value.get("options") or {}), **rest}
+        table = {key: value[key] for key in ("name", "use", *own) if key in value}
+        if kind == "scorer":
+            table.setdefault("name", value["use"])
+        return {**table, "options": options}
+    if len(value) != 1:
+        raise ValueError(f"a {kind} with a label is written {{name: label, use: {kind}, ...options}}")
+    name, options = next(iter(value.items()))
+    if options is not None and not isinstance(options, Mapping):
+        raise ValueError(f"the options of the {kind} '{name}' are a mapping, not {kind_of(options)}")
+    options = dict(options or {})
+    table = {key: options.pop(key) for key in own if key in options}
+    label = options.pop("name", name if kind == "scorer" else None)
+    return {"name": label, "use": name, **table, "options": options}
+
+
+class TaskFile(Part):
+    """The whole file, after `include` and `for_each`."""
+
+    task: Text
+    version: Text = "1"
+    description: Text = ""
+    group: Texts = Field(default_factory=list)
+    dataset: Dataset
+    where: Where = None
+    sample: Sample = Field(default_factory=Sample)
+    prompt: Prompt = Field(default_factory=Prompt)
+    answer: Answer = Field(default_factory=Answer)
+    scorers: list[ScorerUse] | None = None
+    metrics: list[MetricUse] | None = None
+    slices: Texts = Field(default_factory=lambda: ["domain", "language"])
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("task", "group", mode="after")
+    @classmethod
+    def _name(cls, value: Any) -> Any:
+        for name in value if isinstance(value, list) else [value]:
+            if not NAME.fullmatch(name):
+                raise ValueError(
+                    f"'{name}' cannot be a name: letters, digits and . _ + - only, beginning with a letter or digit"
+                )
+        return value
+
+
+PARTS: dict[tuple[str, ...], type[Part]] = {
+    (): TaskFile,
+    ("dataset",): Dataset,
+    ("sample",): Sample,
+    ("prompt",): Prompt,
+    ("prompt", "few_shot"): FewShot,
+    ("prompt", "few_shot", "dataset"): Dataset,
+    ("prompt", "few_shot", "sample"): Sample,
+    ("answer",): Answer,
+    ("answer", "text"): Drawing,
+    ("answer", "chat"): Drawing,
+}
+"""Which model stands where, for the keys that an unknown key may have meant."""
+
+FILE_KEYS = ("include", "for_each")
+"""Keys that are used up before validation."""

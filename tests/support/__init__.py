@@ -1,0 +1,1 @@
+"""Real parts that tests share: servers on loopback, small models."""

@@ -1,0 +1,128 @@
+"""The house holds: arrows point upwards, start-up is light, files have one subject, public names are what they are."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import evalwright
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "evalwright"
+
+# A room may import from itself and from rooms above it. Rooms on one line do not know each other.
+ORDER = [
+    {"core", "_version"},
+    {"statistics"},
+    {"models"},
+    {"engine"},
+    {"strategies"},
+    {"scorers"},
+    {"metrics"},
+    {"tasks"},
+    {"runs"},
+    {"reports"},
+    {"configuration"},
+    {"configuration_file"},
+    {"evaluation"},
+    {"rescoring"},
+    {"checking"},
+    {"api"},
+    {"compat"},
+    {"cli"},
+    {"__init__", "__main__"},
+]
+# Strategies and scorers reach models only through the `ask` that they are handed.
+FORBIDDEN = {
+    "strategies": {"models", "engine"},
+    "scorers": {"models", "engine"},
+    "metrics": {"models", "engine"},
+}
+
+HEAVY = {
+    "aiohttp", "datasets", "jinja2", "numpy", "onnxruntime", "pandas", "pyarrow", "pydantic", "ray", "rich", "scipy",
+    "tokenizers", "torch", "transformers", "yaml",
+}  # fmt: skip
+
+
+def files() -> list[Path]:
+    return sorted(path for path in SOURCE.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [node.module]
+            if node.module == "evalwright":
+                names = [f"evalwright.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "evalwright" and len(parts) > 1:
+                yield parts[1], node.lineno
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_upwards(path: Path) -> None:
+    rank = {name: place for place, names in enumerate(ORDER) for name in names}
+    own = room(path)
+    assert own in rank, f"{path} stands in a room that the house does not know"
+    for other, line in imported_rooms(ast.parse(path.read_text(encoding="utf-8"))):
+        if own in ("__init__", "__main__"):
+            continue
+        allowed = other == own or (rank[other] < rank[own] and other not in FORBIDDEN.get(own, set()))
+        assert allowed, f"{path}:{line}: {own} may not import {other}"
+
+
+def test_files_and_functions_stay_small() -> None:
+    for path in files():
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n") <= 500, f"{path} has more than 500 lines: it no longer has one subject"
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno is not None:
+                assert node.end_lineno - node.lineno < 100, f"{path}:{node.lineno} {node.name} is too long"
+
+
+def test_every_module_states_its_idea() -> None:
+    for path in files():
+        assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{path} has no docstring"
+
+
+def test_public_names_are_sorted_and_resolve() -> None:
+    names = evalwright.__all__
+    assert names == sorted(names)
+    assert set(names) == {*evalwright._HOME, "__version__"}
+    for name in names:
+        assert getattr(evalwright, name) is not None
+    assert set(names) <= set(dir(evalwright))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["-c", "import evalwright"], ["-m", "evalwright", "--help"], ["-m", "evalwright", "tasks", "list"]],
+)
+def test_start_up_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
+    environment = {"PYTHONPATH": str(ROOT / "src"), "EVALWRIGHT_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    for _ in range(2):  # the first listing may read the task files; the second must know them
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", *arguments],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=True,
+        )
+    loaded = {
+        line.rsplit("|", 1)[-1].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line
+    }
+    assert not loaded & HEAVY, f"loaded at start-up: {sorted(loaded & HEAVY)}"
