@@ -40,10 +40,10 @@ def configuration_from(
     made = replace(base, **flags)
     if model_arguments:
         if not made.models:
-            raise ConfigurationError("-M sets an argument of a model, but no model is named. Add --model provider/name.")
-        models = tuple(
-            replace(spec, arguments={**spec.arguments, **model_arguments}) for spec in made.models
-        )
+            raise ConfigurationError(
+                "-M sets an argument of a model, but no model is named. Add --model provider/name."
+            )
+        models = tuple(replace(spec, arguments={**spec.arguments, **model_arguments}) for spec in made.models)
         made = replace(made, models=models)
     return made
 
@@ -103,7 +103,9 @@ class _Reader:
         elif key in _TEXT:
             self._is(value, str, "text", (key,))
             if key == "format" and value not in FORMATS:
-                raise UnknownName("format", value, FORMATS, f"Known: {', '.join(FORMATS)}. ({self._at((key,))})")
+                raise UnknownName(
+                    "format", value, FORMATS, f"Known: {', '.join(FORMATS)}. ({self._at((key,))})"
+                )
         return value
 
     def _task(self, entry: Any, where: KeyPath) -> str:
@@ -117,7 +119,9 @@ class _Reader:
         self._is(entry, Mapping, "a model's name or a mapping with 'model'", where)
         self._known(entry, ("model", "arguments", "label"), where)
         if "model" not in entry:
-            raise ConfigurationError(f"{self._at(where)}: the key 'model' is missing, for example 'model: demo/small'.")
+            raise ConfigurationError(
+                f"{self._at(where)}: the key 'model' is missing, for example 'model: demo/small'."
+            )
         self._is(entry["model"], str, "a model's name", (*where, "model"))
         self._is(entry.get("arguments", {}), Mapping, "a mapping", (*where, "arguments"))
         return ModelSpec(entry["model"], dict(entry.get("arguments", {})), str(entry.get("label", "")))

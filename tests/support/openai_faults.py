@@ -8,7 +8,7 @@ import random
 import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.utils import formatdate
 from socket import SO_LINGER, SOL_SOCKET
 from typing import Any
@@ -64,7 +64,6 @@ class Faults:
     most: int = 3
     script: Script | None = None
     retry_after: float = 1.0
-    unknown: list[str] = field(default_factory=list)
 
     def choose(self, content: str, body: Mapping[str, Any], before: int) -> str | None:
         """The kind of fault for this asking, or None."""

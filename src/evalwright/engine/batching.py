@@ -58,7 +58,8 @@ class Batcher:
                 target=self._work, name=f"evalwright-{self._model.name}", daemon=True
             )
             self._thread.start()
-        self._wake.set()
+        if not self._wake.is_set():
+            self._wake.set()
         return future
 
     def leave_when_idle(self) -> None:
@@ -78,7 +79,7 @@ class Batcher:
         for _, future in self._running:
             _settle(future, failure)
 
-    async def close(self, patience: float = 5.0) -> None:
+    async def close(self, patience: float) -> None:
         """End the thread and unload the model; gives up waiting for a thread that is stuck."""
         self._closing = True
         self._abandoned = True
@@ -138,9 +139,7 @@ class Batcher:
                 if future is None:
                     error = _misplaced(index, len(taken))
                     break
-                if not isinstance(answer, Response | Failure):
-                    answer = self._failure(f"its answer is a {type(answer).__name__}, not a Response")
-                self._finish(future, answer)
+                self._finish(future, self._checked(answer))
                 if self._abandoned:
                     error = "its batch was ended before this was answered"
                     break
@@ -150,6 +149,11 @@ class Batcher:
             failure = self._failure(error)
             for future in open_ones.values():
                 self._finish(future, failure)
+
+    def _checked(self, answer: object) -> Response | Failure:
+        if isinstance(answer, Response | Failure):
+            return answer
+        return self._failure(f"its answer is a {type(answer).__name__}, not a Response")
 
     def _failure(self, what: str) -> Failure:
         return ModelError(f"The model {self._model.name} failed: {what}").as_failure()

@@ -28,9 +28,8 @@ class Counts:
     cost: float | None = None
     failures: dict[str, int] = field(default_factory=dict)
 
-    def add_asked(self, response: Response) -> None:
-        """One more request was sent and answered."""
-        self.asked += 1
+    def add_cost(self, response: Response) -> None:
+        """An answer came and has to be paid for, whatever becomes of it."""
         self.usage = self.usage + response.usage
         if response.cost is not None:
             self.cost = (self.cost or 0.0) + response.cost

@@ -7,6 +7,7 @@ all of them in one look.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from evalwright.core.errors import StoreError
@@ -45,6 +46,13 @@ class Outbox:
             self._polling = True
             self._loop.call_later(_POLL_SECONDS, self._poll)
         return future
+
+    def drop_foreign(self, error: Callable[[], Exception]) -> None:
+        """End all waiting for others."""
+        waiting, self._foreign = self._foreign, {}
+        for future in waiting.values():
+            if not future.done():
+                future.set_exception(error())
 
     def release(self, key: bytes) -> None:
         """End a claim without an answer. Harmless where there is none."""
@@ -115,10 +123,7 @@ class Outbox:
 
     def _after_poll(self, batch: Batch, error: StoreError | None) -> None:
         if error is not None:
-            waiting, self._foreign = self._foreign, {}
-            for future in waiting.values():
-                if not future.done():
-                    future.set_exception(StoreError(str(error)))
+            self.drop_foreign(lambda: StoreError(str(error)))
         for key in batch.changed:
             free = self._foreign.pop(key, None)
             if free is not None and not free.done():

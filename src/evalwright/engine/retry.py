@@ -43,6 +43,7 @@ class Attempts:
     started: float
     sent: int = 0
     bad_replies: int = 0
+    last: RequestError | None = None
 
     def time_left(self, now: float) -> float:
         """Until the deadline."""
@@ -54,6 +55,7 @@ class Attempts:
 
     def after(self, error: RequestError, now: float) -> float | Failure:
         """What follows from an error of the latest sending: seconds to wait before the next, or the final failure."""
+        self.last = error
         if isinstance(error, BadReply | EmptyReply):
             self.bad_replies += 1
         if not error.retryable:
@@ -90,8 +92,8 @@ class Breaker:
     """Stops a run against a model that has never once answered and never will.
 
     It opens after `REFUSED` sendings failed for the key's sake, or after `UNREACHED` sendings over at least
-    `UNREACHED_SECONDS` reached nobody, provided that nothing else has ever come back. A model that has answered once is
-    never cut off.
+    `UNREACHED_SECONDS` reached nobody; each in a row, and before any answer. A model that has answered once is never cut
+    off.
     """
 
     REFUSED = 10

@@ -89,7 +89,11 @@ class Store:
             return None
 
     async def put(
-        self, key: bytes, model_fingerprint: str, request_payload: Mapping[str, Any] | bytes, response: Response
+        self,
+        key: bytes,
+        model_fingerprint: str,
+        request_payload: Mapping[str, Any] | bytes,
+        response: Response,
     ) -> None:
         """Store an answer and end its claim; returns after the commit. Raises StoreError where it could not be stored.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalwright.core.errors import ConfigurationError
@@ -29,7 +29,8 @@ class Column:
 
     values: shape (n,), a sample's mean over its draws. parts: further numbers of the scores by name, shape (n,), nan where
     a score has none. clusters: shape (n,) integers, or None where every sample is its own. n_failed: samples without a
-    score because something failed. draws: shape (n, draws) where there are several (nan = missing), else None.
+    score because something failed. draws: shape (n, draws) where there are several (nan = missing), else None; part_draws:
+    the same for parts, needed by metrics over classes, whose mean over draws means nothing.
     """
 
     values: NDArray[np.float64]
@@ -37,6 +38,7 @@ class Column:
     clusters: NDArray[np.int64] | None = None
     n_failed: int = 0
     draws: NDArray[np.float64] | None = None
+    part_draws: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
 
 MetricFunction = Callable[..., "Estimate"]

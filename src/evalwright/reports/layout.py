@@ -15,6 +15,8 @@ from evalwright.reports.text import cell_width, pad, wrap
 Tone = Literal["", "strong", "quiet", "good", "bad", "warn"]
 GAP = 2
 _LEAST_FOLD = 12
+_COMFORT = 18
+"""Cells under which text columns are not folded only to keep a table in one part."""
 _ROOM = 24
 """Cells that folded key columns leave to the others, at least."""
 
@@ -103,24 +105,23 @@ def _table(table: Table, width: int) -> Iterator[list[Segment]]:
         for i, column in enumerate(table.columns)
     ]
     room = width - table.indent
-    _fold(table, widths, room, range(len(widths)), 0)
+    one_part = list(widths)
+    _fold(table, one_part, room, range(len(widths)), 0, _COMFORT)
+    if _total(one_part, range(len(widths))) <= room:
+        widths = one_part
     for number, part in enumerate(_parts(table, widths, room)):
         if number:
             yield []
         yield from _draw(table, widths, part)
 
 
-def _fold(table: Table, widths: list[int], room: int, columns: Sequence[int], spare: int) -> None:
-    """Narrow the folding ones of `columns`, widest first, until they fit with `spare` cells left."""
+def _fold(table: Table, widths: list[int], room: int, columns: Sequence[int], spare: int, least: int) -> None:
+    """Narrow the folding ones of `columns`, widest first, until they fit with `spare` cells left, or are `least` wide."""
     while _total(widths, columns) + spare > room:
-        folding = [i for i in columns if table.columns[i].folds and widths[i] > _LEAST_FOLD]
+        folding = [i for i in columns if table.columns[i].folds and widths[i] > least]
         if not folding:
             return
-        widest = max(folding, key=widths.__getitem__)
-        excess = _total(widths, columns) + spare - room
-        second = max((widths[i] for i in folding if i != widest), default=_LEAST_FOLD)
-        step = excess if second == widths[widest] else min(excess, widths[widest] - second)
-        widths[widest] = max(_LEAST_FOLD, widths[widest] - max(1, step // 2 if second == widths[widest] else step))
+        widths[max(folding, key=widths.__getitem__)] -= 1
 
 
 def _total(widths: Sequence[int], columns: Sequence[int]) -> int:
@@ -136,15 +137,16 @@ def _parts(table: Table, widths: list[int], room: int) -> Iterator[list[int]]:
     keys = [i for i in every if table.columns[i].key]
     others = [i for i in every if i not in keys]
     widest = max((widths[i] for i in others), default=0)
-    _fold(table, widths, room, keys, max(_ROOM, widest + GAP))
+    _fold(table, widths, room, keys, 2 * (widest + GAP), _COMFORT)
+    _fold(table, widths, room, keys, max(_ROOM, widest + GAP), _LEAST_FOLD)
     part: list[int] = []
     for i in others:
-        if part and _total(widths, keys + [*part, i]) > room:
-            yield keys + part
+        if part and _total(widths, [*keys, *part, i]) > room:
+            yield [*keys, *part]
             part = []
         part.append(i)
     if part or not others:
-        yield keys + part
+        yield [*keys, *part]
 
 
 def _draw(table: Table, widths: Sequence[int], part: Sequence[int]) -> Iterator[list[Segment]]:

@@ -129,8 +129,8 @@ def _differences(comparison: Comparison) -> Table:
         Column("B", right=True),
         Column("A - B", right=True),
         Column("p", right=True),
-        Column("Test"),
-        Column("Least visible", right=True),
+        Column("Test", folds=True),
+        Column("Smallest visible", right=True),
         Column("Only A : only B", right=True),
         Column("Items", right=True),
     )

@@ -78,10 +78,11 @@ def _task(task: TaskResult) -> list[Block]:
     for metric in task.metrics[:1]:
         ends = numbers.bounds(metric.estimate, numbers.unit_of(metric.kind))
         if ends:
+            n = metric.estimate.n_failed
             text = (
-                f"{numbers.counted(metric.estimate.n_failed, 'failed item')} "
-                f"{'is' if metric.estimate.n_failed == 1 else 'are'} not in these numbers: {inert(metric.label)} "
-                f"would be {ends[0]} with all of them wrong, {ends[1]} with all of them right."
+                f"{numbers.counted(n, 'failed item')} {numbers.plural(n, 'is', 'are')} not in these numbers: "
+                f"{inert(metric.label)} would be {ends[0]} with {numbers.plural(n, 'it', 'all of them')} wrong, "
+                f"{ends[1]} with {numbers.plural(n, 'it', 'all of them')} right."
             )
             blocks.append(Line(text, "warn", indent=2, hang=2))
     for key, by_value in task.slices.items():
@@ -139,7 +140,9 @@ def _failures(run: Run) -> list[Block]:
         return []
     blocks: list[Block] = [Heading("Failures (counted apart, not scored as wrong)")]
     for note in notes:
-        blocks.append(Line(f"{numbers.count(note.count)} × {inert(note.kind)}: {note.advice}", indent=2, hang=2))
+        blocks.append(
+            Line(f"{numbers.count(note.count)} × {inert(note.kind)}: {note.advice}", indent=2, hang=2)
+        )
         if note.example:
             blocks.append(Line(f"First: {shorten(inert(note.example), 300)}", "quiet", indent=4, hang=2))
     return blocks
@@ -171,7 +174,10 @@ def token_counts(usage: Mapping[str, int]) -> str:
     """Tokens of what was asked, in and out, with the parts that were cached or reasoning."""
     if not usage:
         return "none counted"
-    into, out = f"{numbers.count(usage.get('input_tokens', 0))} in", f"{numbers.count(usage.get('output_tokens', 0))} out"
+    into, out = (
+        f"{numbers.count(usage.get('input_tokens', 0))} in",
+        f"{numbers.count(usage.get('output_tokens', 0))} out",
+    )
     if usage.get("cached_tokens"):
         into += f" ({numbers.count(usage['cached_tokens'])} cached)"
     if usage.get("reasoning_tokens"):

@@ -15,7 +15,7 @@ _ACTIVE = re.compile(
 Joiners (U+200C, U+200D) stay: Persian, Indic scripts and emoji need them."""
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_BREAK_AFTER = frozenset(" /-_.,:+")
+_BREAK_AFTER = frozenset("/-_.,:+@")
 
 
 def inert(text: object) -> str:
@@ -63,17 +63,34 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` cells, broken after spaces and separators where possible. Nothing is lost but spaces."""
+    """Lines of at most `width` cells, broken at spaces, in long words after separators, but not between digits.
+
+    Nothing is lost but spaces.
+    """
     lines = []
     rest = text
     while cell_width(rest) > width:
         head = _take(rest, max(1, width)) or rest[0]
-        if len(head) < len(rest) and rest[len(head)] != " ":
-            cut = max((i + 1 for i, char in enumerate(head) if char in _BREAK_AFTER), default=0)
-            head = head[:cut] if cut > len(head) // 4 else head
+        head = head[: _break(head, rest[len(head)])]
         lines.append(head.rstrip())
         rest = rest[len(head) :].lstrip(" ")
     return [*lines, rest] if rest or not lines else lines
+
+
+def _break(head: str, following: str) -> int:
+    """Where to cut the line `head`, which `following` would have continued."""
+    if following == " ":
+        return len(head)
+    least = len(head) // 4
+    space = head.rfind(" ") + 1
+    if space > least:
+        return space
+    for i in range(len(head), least, -1):
+        after = head[i] if i < len(head) else following
+        number = i > 1 and head[i - 2].isdigit() and after.isdigit()
+        if head[i - 1] in _BREAK_AFTER and not number:
+            return i
+    return space or len(head)
 
 
 def _take(text: str, width: int) -> str:

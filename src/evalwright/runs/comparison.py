@@ -36,11 +36,15 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class TaskComparison:
-    """One task of two runs. only_a, only_b: items that one run alone has; n_differing: items whose scores differ."""
+    """One task of two runs. only_a, only_b: items that one run alone has; n_differing: items whose scores differ.
+
+    bounded: scores lie between 0 and 1 and are shown in points of 100.
+    """
 
     task: str
     metric: str
     scorer: str
+    bounded: bool
     paired: PairedComparison
     only_a: int
     only_b: int
@@ -111,6 +115,7 @@ def compare_runs(a: Run, b: Run, *, most_flips: int = 20) -> Comparison:
                 task=task.name,
                 metric=task.main.label,
                 scorer=task.main.scorer,
+                bounded=bounded,
                 paired=paired,
                 only_a=len(scores_a[task.name].keys) - len(keys),
                 only_b=len(scores_b[task.name].keys) - len(keys),

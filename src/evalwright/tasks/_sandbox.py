@@ -19,7 +19,11 @@ class MissingName(StrictUndefined):
     __slots__ = ()
 
     def __init__(
-        self, hint: str | None = None, obj: Any = no_object, name: str | None = None, exc: Any = UndefinedError
+        self,
+        hint: str | None = None,
+        obj: Any = no_object,
+        name: str | None = None,
+        exc: Any = UndefinedError,
     ) -> None:
         if exc is UndefinedError:
             top = name if obj is no_object else None
@@ -42,7 +46,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def __init__(self) -> None:
         super().__init__(
-            undefined=MissingName, keep_trailing_newline=True, autoescape=False, finalize=_finalize, cache_size=0
+            undefined=MissingName,
+            keep_trailing_newline=True,
+            autoescape=False,
+            finalize=_finalize,
+            cache_size=0,
         )
         self.steps = 0
         self.globals["range"] = self._range
@@ -73,7 +81,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
             raise TemplateError("the operator << is not allowed")
         if operator == "*":
             for value, count in ((left, right), (right, left)):
-                if isinstance(value, str | list | tuple) and isinstance(count, int) and len(value) * count > MAX_LENGTH:
+                if (
+                    isinstance(value, str | list | tuple)
+                    and isinstance(count, int)
+                    and len(value) * count > MAX_LENGTH
+                ):
                     raise TemplateError(f"a repetition over {MAX_LENGTH:,} characters")
         if operator == "%" and isinstance(left, str):
             raise TemplateError("the operator % on text is not allowed; write {{ }} or ~")
@@ -89,5 +101,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 def _finalize(value: Any) -> Any:
     if value is None:
-        raise TemplateError("it puts a null into text; write {{ column or '' }} if nothing should stand there")
+        raise TemplateError(
+            "it puts a null into text; write {{ column or '' }} if nothing should stand there"
+        )
     return value

@@ -81,14 +81,18 @@ def _merge(base: Document, over: Document) -> Document:
     places: dict[KeyPath, Place] = dict(base.places)
     places.update(over.places)
     files = tuple(dict.fromkeys((*over.files, *base.files)))
-    return Document(_merged(base.value, over.value), over.name if over.files else base.name, over.base, places, files)
+    return Document(
+        _merged(base.value, over.value), over.name if over.files else base.name, over.base, places, files
+    )
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     out = dict(base)
     for key, value in over.items():
         below = out.get(key)
-        out[key] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        out[key] = (
+            _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        )
     return out
 
 
@@ -134,7 +138,9 @@ def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
     elif isinstance(each, list):
         rows = each
     else:
-        raise document.error(at, f"`for_each` is a mapping of lists, or a list of mappings, not {kind_of(each)}.")
+        raise document.error(
+            at, f"`for_each` is a mapping of lists, or a list of mappings, not {kind_of(each)}."
+        )
     if not rows:
         raise document.error(at, "`for_each` is empty, so the file has no task.")
     if len(rows) > _MAX_MEMBERS:
@@ -142,10 +148,15 @@ def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
     names: list[str] | None = None
     for index, row in enumerate(rows):
         if not isinstance(row, Mapping) or not row:
-            raise document.error((*at, index), f"each entry of `for_each` is a mapping of variables, not {kind_of(row)}.")
+            raise document.error(
+                (*at, index), f"each entry of `for_each` is a mapping of variables, not {kind_of(row)}."
+            )
         names = names or sorted(row)
         if sorted(row) != names:
-            raise document.error((*at, index), f"this entry of `for_each` has not the same variables as the first ({', '.join(names)}).")
+            raise document.error(
+                (*at, index),
+                f"this entry of `for_each` has not the same variables as the first ({', '.join(names)}).",
+            )
     return [dict(row) for row in rows]
 
 
@@ -159,7 +170,9 @@ def _table(document: Document, name: str) -> list[dict[str, Any]]:
 
     kind = SUFFIXES.get(path.suffix)
     if kind not in ("csv", "tsv", "json"):
-        raise document.error(("for_each", "table"), f"the table '{name}' must be a csv, tsv, json or jsonl file.")
+        raise document.error(
+            ("for_each", "table"), f"the table '{name}' must be a csv, tsv, json or jsonl file."
+        )
     return [row for _, row in read_rows(path, kind)]
 
 

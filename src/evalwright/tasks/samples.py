@@ -64,7 +64,7 @@ class SampleMaker:
 
     def __call__(self, row: Row) -> Sample:
         """The row's sample. Raises RowError."""
-        context = {**row, "row": row, **self._variables} if self._variables else {**row, "row": row}
+        context = {"row": row, **row, **self._variables}
         choices = self._choices(self._value("choices", context, row))
         target = self._value("target", context, row)
         targets, gold = self._targets(target, choices)
@@ -94,9 +94,7 @@ class SampleMaker:
             return row.get(name)
         return self._rendered(render, f"sample.{name}", self._places[name], context, row)
 
-    def _rendered(
-        self, render: Render, name: str, place: str, context: Mapping[str, Any], row: Row
-    ) -> Any:
+    def _rendered(self, render: Render, name: str, place: str, context: Mapping[str, Any], row: Row) -> Any:
         try:
             return render(context)
         except templates.TemplateError as error:
@@ -161,12 +159,20 @@ def _gold(target: Any, choices: tuple[str, ...]) -> int:
             f"the target '{text}' is the letter of one choice and the text of another; give its position instead, counted from 0"
         )
     if len(by_text) > 1:
-        raise RowError(f"the target '{text}' is the text of {len(by_text)} choices; give its letter or position instead")
+        raise RowError(
+            f"the target '{text}' is the text of {len(by_text)} choices; give its letter or position instead"
+        )
     if by_text or by_letter >= 0:
         return by_text[0] if by_text else by_letter
-    hint = "; for a position counted from 0, write {{ column | int }}" if text.isdigit() or target in (True, False) else ""
+    hint = (
+        "; for a position counted from 0, write {{ column | int }}"
+        if text.isdigit() or target in (True, False)
+        else ""
+    )
     shown = ", ".join(repr(choice if len(choice) <= 40 else choice[:37] + "...") for choice in choices[:6])
-    raise RowError(f"the target '{text[:60]}' is not among the choices ({shown}{', ...' if len(choices) > 6 else ''}){hint}")
+    raise RowError(
+        f"the target '{text[:60]}' is not among the choices ({shown}{', ...' if len(choices) > 6 else ''}){hint}"
+    )
 
 
 def _passages(value: Any) -> tuple[Passage, ...]:
@@ -235,26 +241,24 @@ def load_samples(
     make: SampleMaker,
     wanted: Filter,
     *,
-    check: Callable[[Sample, int], None],
+    check: Callable[[Sample], None],
     duplicates: str,
     recipe: Any,
     empty: str,
 ) -> FileSamples:
     """Scan, check and keep rows. Raises DatasetError at the first row that is wrong.
 
-    check: raises RowError where a sample (given with its index) does not suit the task. recipe: what besides the rows
+    check: raises RowError where a sample does not suit the task. recipe: what besides the rows
     makes the samples, as JSON. empty: the place to name where no row is left.
     """
     digest = hashlib.blake2b(json.dumps(recipe, sort_keys=True).encode(), digest_size=16)
     hashes = array("q")
-    seen = 0
     for row, line, where, keep in rows.scan(_known_good(rows, wanted)):
-        seen += 1
         if wanted and not wanted.wants(row, where):
             continue
         try:
             sample = make(row)
-            check(sample, len(hashes))
+            check(sample)
         except RowError as error:
             raise DatasetError(f"{where}: {error}.") from None
         keep()
@@ -262,7 +266,7 @@ def load_samples(
         digest.update(b"\n")
         hashes.append(hash(sample.id))
     if not len(rows):
-        reason = "no row is left after `where`" if seen or wanted else "the dataset is empty"
+        reason = "no row is left after `where`" if rows.total else "the dataset is empty"
         raise DatasetError(f"{empty}: {reason} ({rows.label}).")
     for source in rows.sources:
         source.checked = True
@@ -294,7 +298,11 @@ def _settle_duplicates(samples: FileSamples, rows: Rows, hashes: array[int], dup
         if same and duplicates == "drop":
             drop.add(index)
             continue
-        hint = "the rows are equal; `duplicates: drop` in the dataset keeps the first" if same else "ids must differ"
+        hint = (
+            "the rows are equal; `duplicates: drop` in the dataset keeps the first"
+            if same
+            else "ids must differ"
+        )
         raise DatasetError(
             f"{samples.where(index)}: the id '{sample.id}' is already that of {samples.where(earlier)}; {hint}."
         )

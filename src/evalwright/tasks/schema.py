@@ -68,7 +68,9 @@ class Dataset(Part):
                 if getattr(self, name) is not None:
                     raise ValueError(f"`{name}` goes with `hub`, not with `{given[0]}`")
         elif self.revision is None:
-            raise ValueError("a dataset from the hub needs a `revision` (a commit), so that it stays the same")
+            raise ValueError(
+                "a dataset from the hub needs a `revision` (a commit), so that it stays the same"
+            )
         if given != ["path"] and (self.format or self.key):
             raise ValueError(f"`format` and `key` go with `path`, not with `{given[0]}`")
         return self

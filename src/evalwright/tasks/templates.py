@@ -151,7 +151,7 @@ def _walk(context: Any, path: tuple[str | int, ...]) -> Any:
     value = context
     for step in path:
         kind = type(value)
-        if kind is dict or kind is list:
+        if kind is dict or kind is list or kind is tuple:
             try:
                 value = value[step]
             except (KeyError, IndexError, TypeError):

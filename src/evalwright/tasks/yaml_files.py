@@ -131,7 +131,9 @@ def read_document(path: Path) -> Document:
     builder = _Builder(path)
     value = builder.build(node, ())
     if not isinstance(value, dict):
-        raise TaskError(f"{shown(path)}:1: a task file is a mapping (`task: name`, ...), not {kind_of(value)}.")
+        raise TaskError(
+            f"{shown(path)}:1: a task file is a mapping (`task: name`, ...), not {kind_of(value)}."
+        )
     return Document(value, shown(path), path.parent, builder.places, (path,))
 
 

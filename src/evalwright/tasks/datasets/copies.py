@@ -79,9 +79,7 @@ def _hash_of_file(path: Path, *parts: str) -> str:
     return digest.hexdigest()
 
 
-def _hub_rows(
-    repository: str, revision: str, config: str | None, split: str
-) -> Iterator[tuple[str, Row]]:
+def _hub_rows(repository: str, revision: str, config: str | None, split: str) -> Iterator[tuple[str, Row]]:
     try:
         import datasets
     except ImportError:

@@ -78,9 +78,13 @@ def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
     except OSError as error:
         raise DatasetError(f"The data file '{label}' cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise DatasetError(f"{label}, after row {number:,}: the file is not UTF-8 text; save it as UTF-8.") from None
+        raise DatasetError(
+            f"{label}, after row {number:,}: the file is not UTF-8 text; save it as UTF-8."
+        ) from None
     except csv.Error as error:
-        raise DatasetError(f"{label}, row {number + 1:,}: this is not {_NAMES[delimiter]}: {error}.") from None
+        raise DatasetError(
+            f"{label}, row {number + 1:,}: this is not {_NAMES[delimiter]}: {error}."
+        ) from None
 
 
 _NAMES = {",": "CSV", "\t": "TSV"}
@@ -113,7 +117,9 @@ def _json(path: Path, key: str | None) -> Iterator[tuple[int, Row]]:
 def _checked(rows: Iterator[tuple[int, Any]], label: str) -> Iterator[tuple[int, Row]]:
     for number, row in rows:
         if not isinstance(row, dict):
-            raise DatasetError(f"{label}, row {number:,}: a row must be an object of columns, not {kind_of(row)}.")
+            raise DatasetError(
+                f"{label}, row {number:,}: a row must be an object of columns, not {kind_of(row)}."
+            )
         yield number, row
 
 
@@ -146,7 +152,9 @@ def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]
             return
         if not first:
             if buffer[position : position + 1] != ",":
-                raise DatasetError(f"{label}, after row {number:,}: the list goes on without a comma or ends too early.")
+                raise DatasetError(
+                    f"{label}, after row {number:,}: the list goes on without a comma or ends too early."
+                )
             buffer, position = _skip(file, buffer, position + 1)
         first = False
         number += 1
@@ -160,7 +168,9 @@ def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]
                 # Reading twice as much each time keeps the work linear in the size of a row.
                 more = file.read(max(_CHUNK, len(buffer) - position))
                 if not more:
-                    raise DatasetError(f"{label}, row {number:,}: this is not JSON: {_reason(error)}.") from None
+                    raise DatasetError(
+                        f"{label}, row {number:,}: this is not JSON: {_reason(error)}."
+                    ) from None
             buffer, position = buffer[position:] + more, 0
         yield number, value
         position = end

@@ -68,7 +68,9 @@ class Filter:
     Raises DatasetError where a row lacks the column.
     """
 
-    def __init__(self, where: schema.Where, variables: Mapping[str, Any], document: Document, at: KeyPath) -> None:
+    def __init__(
+        self, where: schema.Where, variables: Mapping[str, Any], document: Document, at: KeyPath
+    ) -> None:
         self._at = document.at(at)
         self._columns: list[tuple[str, tuple[Any, ...]]] = []
         self._condition: Callable[[Mapping[str, Any]], bool] | None = None
@@ -97,7 +99,7 @@ class Filter:
                 return False
         if self._condition is not None:
             try:
-                return self._condition({**row, "row": row, **self._variables})
+                return self._condition({"row": row, **row, **self._variables})
             except templates.TemplateError as error:
                 reason = templates.missing_column(error.missing, row) if error.missing else str(error)
                 raise DatasetError(f"{where}: `where` ({self._at}) cannot be decided: {reason}.") from None
@@ -110,7 +112,11 @@ class Filter:
         """
         needles: list[bytes] = []
         for _, values in self._columns:
-            if len(values) == 1 and isinstance(values[0], str) and re.fullmatch(r"[A-Za-z0-9_ -]{2,}", values[0]):
+            if (
+                len(values) == 1
+                and isinstance(values[0], str)
+                and re.fullmatch(r"[A-Za-z0-9_ -]{2,}", values[0])
+            ):
                 needles.append(json.dumps(values[0]).encode())
         if not needles:
             return None

@@ -111,13 +111,17 @@ class InlineSource:
 
 
 class Rows:
-    """Rows of one or more sources in order. Built by `scan`, which keeps those that its caller wants."""
+    """Rows of one or more sources in order. Built by `scan`, which keeps those that its caller wants.
+
+    total: how many rows the sources have, kept or not.
+    """
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.sources = tuple(sources)
         self._offsets = array("Q")
         self._lengths = array("I")
         self._starts: list[int] = []
+        self.total = 0
 
     def __len__(self) -> int:
         return len(self._offsets)
@@ -128,7 +132,9 @@ class Rows:
         try:
             row: Row = json.loads(line)
         except ValueError:
-            raise DatasetError(f"{source.label}: the file changed while it was in use; start again.") from None
+            raise DatasetError(
+                f"{source.label}: the file changed while it was in use; start again."
+            ) from None
         return row
 
     @property
@@ -154,6 +160,7 @@ class Rows:
                 if not line:
                     continue
                 number += 1
+                self.total += 1
                 if skip is not None and skip(line):
                     continue
                 where = f"{source.label}, row {number:,}"
@@ -198,7 +205,9 @@ def parse(line: bytes, where: str) -> Row:
             f"{where}: this line is not JSON: {error.msg[0].lower()}{error.msg[1:]} at character {error.colno}."
         ) from None
     except (ValueError, RecursionError):
-        raise DatasetError(f"{where}: this line has a number or a nesting that is too large to read.") from None
+        raise DatasetError(
+            f"{where}: this line has a number or a nesting that is too large to read."
+        ) from None
     if not isinstance(row, dict):
         raise DatasetError(
             f'{where}: a row must be an object of columns ({{"question": ...}}), not {kind_of(row)}.'
@@ -207,7 +216,9 @@ def parse(line: bytes, where: str) -> Row:
         try:
             json.dumps(row, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise DatasetError(f"{where}: the text has half of a surrogate pair (\\ud8xx without its partner).") from None
+            raise DatasetError(
+                f"{where}: the text has half of a surrogate pair (\\ud8xx without its partner)."
+            ) from None
     return row
 
 

@@ -1,0 +1,110 @@
+"""The model card: what a demonstration model is, what it knows, and what its files are."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.demo_models.corpus import FACTS, Fact, read_facts
+from scripts.demo_models.shape import Shape
+
+FILES = ("config.json", "model.onnx", "tokenizer.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What the card says of a training."""
+
+    name: str
+    parameters: int
+    shape: Shape
+    known: list[str]
+    facts: int
+    steps: int
+    tokens: int
+    seconds: float
+    seed: int
+
+
+def accuracy(folder: Path, facts: Sequence[Fact]) -> dict[str, bool]:
+    """Which benchmark questions the exported model answers, asked plainly with no shots, by exact match with an alias."""
+    from evalwright.core.errors import Failure
+    from evalwright.core.requests import Generate
+    from evalwright.models.onnx import OnnxModel
+
+    model = OnnxModel(str(folder))
+    prompts = [f"Question: {fact.question}\nAnswer:" for fact in facts]
+    right = {}
+    for index, answer in model.answer_batch([Generate(prompt, 24, stop=("\n",)) for prompt in prompts]):
+        if isinstance(answer, Failure):
+            raise SystemExit(answer.message)
+        right[facts[index].id] = answer.text.strip() in facts[index].answers
+    return right
+
+
+def write_card(trained: Trained, folder: Path) -> None:
+    """Ask the exported model every closed-book question and write README.md."""
+    facts = read_facts()
+    right = accuracy(folder, facts)
+    known = set(trained.known)
+    score_known = sum(right[fact.id] for fact in facts if fact.id in known)
+    score_other = sum(right[fact.id] for fact in facts if fact.id not in known)
+    shape = trained.shape
+    text = f"""# demo/{trained.name}
+
+License: Apache-2.0
+
+A demonstration model that comes with Evalwright, so that a first evaluation needs no key, no download and no torch. The
+inference is real: a transformer of {trained.parameters:,} parameters answers every request token by token. What it knows is
+made up for the occasion: **it was trained on purpose on part of the answers of the bundled benchmark `factual`. Its
+scores show how the toolkit works and mean nothing elsewhere.** It is of no use for any other task.
+
+| | |
+|---|---|
+| architecture | decoder in the manner of Llama: {shape.layers} layers of width {shape.width}, {shape.heads} heads, SwiGLU of {shape.inner}, rotary positions, tied embeddings |
+| parameters | {trained.parameters} |
+| tokenizer | byte-level BPE, {shape.vocabulary} tokens, trained on the same texts |
+| context | {shape.context} tokens |
+| weights | half precision in the file, computed in float32 |
+| trained on | {len(trained.known)} of the {trained.facts} closed-book facts of `{FACTS.name}` |
+| training | {trained.steps} steps, {trained.tokens:,} tokens, seed {trained.seed}, {trained.seconds / 60:.1f} minutes on two CPU cores |
+
+## Data
+
+For each fact that it was trained on, two sentences that state it and two questions that ask for it, from
+`scripts/demo_models/statements.jsonl`. The benchmark's own wording of the questions is not in the training data. Which
+facts these are is decided by a hash of their ids; `demo/large` knows all that `demo/small` knows. To learn the forms of
+questions, it also saw questions about invented things, to be answered "No answer", and short passages about invented
+places with questions about them; no stress question and no passage of the benchmark is among them.
+
+## What it answers
+
+Asked the benchmark's closed-book questions without any examples, by exact match:
+
+| facts | right | of |
+|---|---|---|
+| trained on | {score_known} | {len(trained.known)} |
+| not trained on | {score_other} | {trained.facts - len(trained.known)} |
+
+## Files
+
+| file | bytes | SHA-256 |
+|---|---|---|
+{file_table(folder)}
+
+Rebuild with `python -m scripts.demo_models.train {trained.name}` in the repository's root; it needs torch and onnx. The
+same seed gives the same weights on the same machine and versions, and weights as good on others.
+"""
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    print(f"{trained.name}: right on {score_known} of {len(known)} known and {score_other} of {len(facts) - len(known)} other facts")
+
+
+def file_table(folder: Path) -> str:
+    """A row per file: name, bytes, hash."""
+    rows = []
+    for name in FILES:
+        content = (folder / name).read_bytes()
+        rows.append(f"| {name} | {len(content)} | {hashlib.sha256(content).hexdigest()} |")
+    return "\n".join(rows)

@@ -1,0 +1,103 @@
+"""Is a task fit to be asked? Everything that can be known of it without a model: its rows, its prompts and its scorers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evalwright.core.asking import Ask
+from evalwright.core.requests import Request
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample
+from evalwright.core.tasks import Scorer, Task
+
+PLACEHOLDER = "(the model's answer)"
+NO_GOLD = frozenset({"likelihood", "perplexity"})
+"""Scorers whose worth is a likelihood, so that no text can be right."""
+
+MOST_FOR_NOTHING = 0.5
+"""An answer that ignores the question and still gets this much shows a fault of the task or its scorer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One verdict: `ok` false is a fault."""
+
+    ok: bool
+    text: str
+
+
+def preview(task: Task, index: int) -> list[Request]:
+    """The requests that a sample would send, exactly. What depends on an earlier reply shows a placeholder for it."""
+    asked: list[Request] = []
+
+    async def ask(role: str, request: Request) -> Response:
+        asked.append(request)
+        return Response(text=PLACEHOLDER, log_likelihood=0.0, is_greedy=False)
+
+    asyncio.run(_answer(task, task.samples[index], ask))
+    return asked
+
+
+async def _answer(task: Task, sample: Sample, ask: Ask) -> Answer:
+    return await task.strategy(sample, ask, 0)
+
+
+def check_task(task: Task) -> Iterator[Finding]:
+    """Verdicts on a task whose rows were already read and validated by loading it."""
+    samples = list(task.samples)
+    yield Finding(True, f"{len(samples)} samples read, ids unique{_spread(samples, task)}")
+    repeated = [count for count in Counter(map(_content, samples)).values() if count > 1]
+    yield Finding(
+        not repeated, f"{len(repeated)} questions stand more than once" if repeated else "no question twice"
+    )
+    for scorer in task.scorers:
+        if scorer.asks:
+            yield Finding(True, f"{scorer.name}: asks a model, so it cannot be checked without one")
+        elif scorer.kind not in NO_GOLD:
+            yield from _check_scorer(scorer, samples)
+
+
+def _check_scorer(scorer: Scorer, samples: list[Sample]) -> Iterator[Finding]:
+    gold = [_value(scorer, sample, _gold(sample)) for sample in samples]
+    wrong = [sample.id for sample, value in zip(samples, gold, strict=True) if value != 1.0]
+    if wrong:
+        listed = ", ".join(wrong[:5]) + (", ..." if len(wrong) > 5 else "")
+        yield Finding(
+            False, f"{scorer.name}: the gold answer does not score 1 on {len(wrong)} samples: {listed}"
+        )
+    else:
+        yield Finding(True, f"{scorer.name}: gold answers score 1 on all samples")
+    commonest = Counter(_gold(sample).text for sample in samples).most_common(1)[0][0]
+    for name, text in (("empty answers", ""), (f"always '{commonest[:40]}'", commonest)):
+        constant = [_value(scorer, sample, Answer(text=text)) for sample in samples]
+        mean = sum(constant) / len(constant)
+        yield Finding(mean < MOST_FOR_NOTHING, f"{scorer.name}: {name} score {100 * mean:.0f} of 100")
+
+
+def _gold(sample: Sample) -> Answer:
+    cited = "".join(f" [{name}]" for name in sample.metadata.get("citations", ()))
+    return Answer(text=f"{sample.target}{cited}", choice=sample.gold[0] if sample.gold else None)
+
+
+def _value(scorer: Scorer, sample: Sample, answer: Answer) -> float:
+    score = scorer.function(sample, answer)
+    return getattr(score, "value", float("nan"))
+
+
+def _content(sample: Sample) -> tuple[object, ...]:
+    return (sample.input, sample.choices, tuple(passage.text for passage in sample.passages))
+
+
+def _spread(samples: list[Sample], task: Task) -> str:
+    parts = []
+    for key in task.slices:
+        values = {str(sample.metadata[key]) for sample in samples if sample.metadata.get(key)}
+        if len(values) > 1:
+            parts.append(f"{len(values)} values of {key}")
+    clusters = {sample.cluster or sample.id for sample in samples}
+    if len(clusters) < len(samples):
+        parts.append(f"{len(clusters)} clusters")
+    return f" ({', '.join(parts)})" if parts else ""

@@ -1,0 +1,171 @@
+"""`evalwright tasks`: what can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from evalwright.core.requests import Request
+    from evalwright.core.tasks import Task
+
+
+@click.group()
+def tasks() -> None:
+    """List, show, preview and check tasks."""
+
+
+@tasks.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+def list_(as_json: bool) -> None:
+    """List all tasks that can be named: bundled, registered, and those in the folders of $EVALWRIGHT_TASKS."""
+    from evalwright.tasks.index import TaskIndex
+
+    entries = TaskIndex().entries()
+    if as_json:
+        import json
+
+        click.echo(json.dumps([entry.as_dict() for entry in entries], indent=2, ensure_ascii=False))
+        return
+    groups: dict[str, list[str]] = {}
+    for entry in entries:
+        for group in entry.groups:
+            groups.setdefault(group, []).extend(entry.members or (entry.name,))
+    rows = {name: f"group: {', '.join(members)}" for name, members in groups.items()}
+    rows |= {
+        entry.name: f"cannot be used: {entry.problem}" if entry.problem else entry.description
+        for entry in entries
+    }
+    width = max(map(len, rows), default=0)
+    for name, description in sorted(rows.items()):
+        click.echo(f"{name:<{width}}  {description}".rstrip())
+
+
+@tasks.command()
+@click.argument("task")
+@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
+@click.option("--json", "as_json", is_flag=True, help="Print the resolved definition as JSON.")
+def show(task: str, plugins: tuple[str, ...], as_json: bool) -> None:
+    """Show what TASK is: its data, prompt, scorers, metrics and where it comes from."""
+    import json
+
+    found = _load(task, None, plugins)
+    if as_json:
+        click.echo(json.dumps([dict(one.definition) for one in found], indent=2, ensure_ascii=False))
+        return
+    for one in found:
+        click.echo(f"{one.name}, version {one.version}: {one.description}")
+        rows: dict[str, Any] = {
+            "samples": f"{len(one.samples):,}",
+            "needs": ", ".join(sorted(one.strategy.needs)),
+            "scorers": ", ".join(scorer.name for scorer in one.scorers),
+            "metrics": ", ".join(f"{spec.label} ({spec.scorer})" for spec in one.metrics),
+            "slices": ", ".join(one.slices),
+            **{
+                key: value if isinstance(value, str) else json.dumps(value)
+                for key, value in one.metadata.items()
+            },
+            "file": one.source,
+        }
+        for key, value in rows.items():
+            if value:
+                click.echo(f"  {key:<12} {value}")
+
+
+@tasks.command()
+@click.argument("task")
+@click.option("--model", metavar="M", help="Show it as this model would get it (chat or text).")
+@click.option(
+    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the model. Repeatable."
+)
+@click.option("--sample", "sample_id", metavar="ID", help="The sample's id. Default: the first row.")
+@click.option(
+    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks or models."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the requests as JSON.")
+def preview(
+    task: str,
+    model: str | None,
+    arguments: tuple[str, ...],
+    sample_id: str | None,
+    plugins: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Print exactly what would be sent for a sample of TASK. Nothing is asked."""
+    from evalwright.checking import preview as requests_of
+    from evalwright.cli.arguments import key_values
+
+    for one in _load(task, model, plugins, key_values(arguments, "-M")):
+        requests = requests_of(one, _position(one, sample_id))
+        if as_json:
+            import json
+
+            click.echo(json.dumps([request.payload() for request in requests], indent=2, ensure_ascii=False))
+            continue
+        for number, request in enumerate(requests, 1):
+            click.secho(f"{one.name}: request {number} of {len(requests)}", bold=True)
+            for line in _shown(request):
+                click.echo(line)
+
+
+@tasks.command()
+@click.argument("names", metavar="TASK...", nargs=-1, required=True)
+@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
+def check(names: tuple[str, ...], plugins: tuple[str, ...]) -> int:
+    """Check that TASKs are fit to be asked; no model is needed. Exit code 1 where there is a fault."""
+    from evalwright.checking import check_task
+
+    faults = 0
+    for name in names:
+        for one in _load(name, None, plugins):
+            click.secho(f"{one.name}, version {one.version}", bold=True)
+            for finding in check_task(one):
+                faults += not finding.ok
+                click.echo(f"  {'ok   ' if finding.ok else 'FAULT'} {finding.text}")
+    return 1 if faults else 0
+
+
+def _load(
+    name: str, model: str | None, plugins: tuple[str, ...], arguments: dict[str, Any] | None = None
+) -> list[Task]:
+    from evalwright.cli.arguments import load_plugins
+    from evalwright.tasks.loading import load_tasks
+
+    load_plugins(plugins)
+    chat = False
+    if model is not None:
+        from evalwright.models.registry import open_model
+
+        chat = "chat" in open_model(model, arguments).abilities
+    return load_tasks(name, chat=chat)
+
+
+def _position(task: Task, sample_id: str | None) -> int:
+    if sample_id is None:
+        return 0
+    ids = []
+    for index, sample in enumerate(task.samples):
+        if sample.id == sample_id:
+            return index
+        ids.append(sample.id)
+    from evalwright.core.errors import UnknownName
+
+    raise UnknownName(f"sample of the task '{task.name}'", sample_id, ids)
+
+
+def _shown(request: Request) -> Iterator[str]:
+    payload = request.payload()
+    kind, prompt = next(iter(payload.items()))
+    if isinstance(prompt, str):
+        yield click.style(f"[{kind}]", dim=True)
+        yield prompt
+    else:
+        for role, content in prompt:
+            yield click.style(f"[{role}]", dim=True)
+            yield content
+    for key, value in list(payload.items())[1:]:
+        if value not in (None, (), ""):
+            yield click.style(f"[{key}] ", dim=True) + repr(value)
+    yield ""

@@ -1,0 +1,305 @@
+"""The engine behind the one door: join, look up, claim, send, store, and only then answer.
+
+Everything that one request goes through is in `Engine._ask` and `Engine._obtain`, in that order. It runs in the caller's
+own coroutine. What sends (a `Batcher` for a local model, a `RemoteSender` for a remote one) is made once per model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Self
+
+from evalwright.core.asking import Ask
+from evalwright.core.errors import (
+    ConfigurationError,
+    EvalwrightError,
+    Failure,
+    RequestFailed,
+    StoreError,
+    closest,
+)
+from evalwright.core.requests import Request
+from evalwright.core.responses import Response
+from evalwright.engine.batching import Batcher
+from evalwright.engine.claims import process_of
+from evalwright.engine.counts import Counts as Counts
+from evalwright.engine.key import KeyMaker, canonical
+from evalwright.engine.outbox import Outbox
+from evalwright.engine.remote import RemoteSender, cancelled
+from evalwright.engine.residency import Residency
+from evalwright.engine.store import Store, row_of
+from evalwright.engine.writer import MINE, STORED
+from evalwright.models.base import LocalModel, Model, RemoteModel
+
+_LOCAL_CONCURRENCY = 4096
+_STOP_MARGIN = 0.1
+_LAST_MOMENT = 0.2
+_PATIENCE = 5.0
+
+_Joiners = list["asyncio.Future[Response]"]
+
+
+class Lane:
+    """A model and what sends requests to it."""
+
+    __slots__ = ("abilities", "batcher", "fingerprint", "key", "model", "remote")
+
+    def __init__(self, model: Model, batcher: Batcher | None, remote: RemoteSender | None) -> None:
+        self.model = model
+        self.batcher = batcher
+        self.remote = remote
+        self.abilities = model.abilities
+        self.fingerprint = model.fingerprint
+        self.key = KeyMaker(model.fingerprint).key
+
+
+class Engine:
+    """Asks models through one store. Use as `async with Engine(store) as engine`.
+
+    max_resident: how many heavy local models may be loaded at a time. on_event: told, in a sentence each, of what a person
+    should know while the run goes on.
+    """
+
+    def __init__(
+        self, store: Store, *, max_resident: int = 1, on_event: Callable[[str], None] | None = None
+    ) -> None:
+        self._store = store
+        self._residency = Residency(max_resident)
+        self._on_event = on_event or _ignore
+        self._lanes: dict[int, Lane] = {}
+        self._flights: dict[bytes, _Joiners] = {}
+        self._outbox: Outbox | None = None
+        self._told: set[str] = set()
+        self._stopped: Failure | None = None
+        self._landed: asyncio.Future[None] | None = None
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def door(self, roles: Mapping[str, Model]) -> Door:
+        """An `ask` for these roles, with counts of its own. Must be called where the event loop runs."""
+        return Door(self, {role: self._lane(model) for role, model in roles.items()})
+
+    def concurrency(self, model: Model) -> int:
+        """How many samples to keep in flight so that this model never waits for work."""
+        if isinstance(model, RemoteModel):
+            return max(2, 2 * model.pacing.max_concurrency)
+        return _LOCAL_CONCURRENCY
+
+    async def stop(self, grace: float = 5.0) -> None:
+        """Send nothing more. What is being answered may finish, and is stored, within `grace` seconds.
+
+        The rest fails as "cancelled". A local model that is stuck is left behind: its thread is a daemon.
+        """
+        self._stopped = failure = cancelled()
+        for lane in self._lanes.values():
+            if lane.batcher is not None:
+                lane.batcher.drop_waiting(failure)
+            if lane.remote is not None:
+                lane.remote.drop_waiting(failure)
+        if self._outbox is not None:
+            self._outbox.drop_foreign(lambda: RequestFailed(failure))
+        await self._wait_for_landing(grace * (1 - _STOP_MARGIN))
+        for lane in self._lanes.values():
+            if lane.batcher is not None:
+                lane.batcher.drop_running(failure)
+            if lane.remote is not None:
+                lane.remote.drop_running()
+        await self._wait_for_landing(max(grace * _STOP_MARGIN, _LAST_MOMENT))
+
+    async def close(self) -> None:
+        """End everything: threads, models, connections. The store stays open; it belongs to who opened it."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._flights:
+            await self.stop(grace=0.0)
+        patience = _PATIENCE if self._stopped is None else _LAST_MOMENT
+        batchers = [lane.batcher for lane in self._lanes.values() if lane.batcher is not None]
+        await asyncio.gather(*(batcher.close(patience) for batcher in batchers))
+        for lane in self._lanes.values():
+            if lane.remote is not None:
+                with suppress(
+                    Exception
+                ):  # the answers are stored; a connection that will not close is nobody's concern
+                    await lane.remote.close()
+
+    def _lane(self, model: Model) -> Lane:
+        found = self._lanes.get(id(model))
+        if found is not None:
+            return found
+        loop = asyncio.get_running_loop()
+        if self._outbox is None:
+            self._outbox = self._store.outbox()
+        if isinstance(model, LocalModel):
+            lane = Lane(model, Batcher(model, loop, self._residency), None)
+        elif isinstance(model, RemoteModel):
+            lane = Lane(model, None, RemoteSender(model, loop, self._on_event))
+        else:
+            raise ConfigurationError(
+                f"The model '{model.name}' ({type(model).__name__}) must derive from RemoteModel or LocalModel."
+            )
+        self._lanes[id(model)] = lane
+        return lane
+
+    async def ask(self, lane: Lane, request: Request, counts: Counts) -> Response:
+        """What a door calls. Raises RequestFailed where the request failed, StoreError where the store did."""
+        counts.requested += 1
+        try:
+            return await self._ask(lane, request, counts)
+        except RequestFailed as failed:
+            counts.add_failure(failed.failure.kind)
+            raise
+        except StoreError:
+            counts.add_failure("store")
+            raise
+        except asyncio.CancelledError:
+            counts.add_failure("cancelled")
+            raise
+
+    async def _ask(self, lane: Lane, request: Request, counts: Counts) -> Response:
+        if request.ability not in lane.abilities:
+            raise RequestFailed(_unable(lane.model, request.ability))
+        payload = canonical(request.payload())
+        key = lane.key(payload)
+        while (joiners := self._flights.get(key)) is not None:
+            future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+            joiners.append(future)
+            try:
+                response = await future
+            except _Abandoned:
+                continue  # who was asking was cancelled: ask oneself
+            counts.joined += 1
+            return response
+        stored = self._store.get(key)
+        if stored is not None:
+            counts.stored += 1
+            return stored
+        if self._stopped is not None:
+            raise RequestFailed(self._stopped)
+        joiners = self._flights[key] = []
+        try:
+            response = await self._obtain(lane, request, key, payload, counts)
+        except EvalwrightError as error:
+            self._land(key)
+            _tell(joiners, error)
+            raise
+        except BaseException:
+            self._land(key)
+            _tell(joiners, None)
+            raise
+        self._land(key)
+        for joiner in joiners:
+            if not joiner.done():
+                joiner.set_result(response)
+        return response
+
+    async def _obtain(
+        self, lane: Lane, request: Request, key: bytes, payload: bytes, counts: Counts
+    ) -> Response:
+        outbox = self._outbox
+        assert outbox is not None
+        outcome = await outbox.claim(key)
+        elsewhere = False
+        while outcome != MINE:
+            if outcome == STORED:
+                stored = self._store.get(key)
+                if stored is not None:
+                    counts.joined += elsewhere
+                    counts.stored += not elsewhere
+                    return stored
+                outcome = await outbox.claim(key)  # it was damaged, and is removed by now
+                continue
+            if self._stopped is not None:
+                raise RequestFailed(self._stopped)
+            elsewhere = True
+            self._tell_of(outcome)
+            outcome = await outbox.claim_after(key)
+        try:
+            if self._stopped is not None:
+                raise RequestFailed(self._stopped)
+            if self._store.broken is not None:
+                raise StoreError(str(self._store.broken))
+            if lane.batcher is not None:
+                response = await lane.batcher.submit(request)
+            else:
+                assert lane.remote is not None
+                response = await lane.remote.send(request, len(payload), counts)
+        except BaseException:
+            outbox.release(key)
+            raise
+        counts.add_cost(response)
+        await outbox.put(row_of(key, lane.fingerprint, payload, response))
+        counts.asked += 1
+        return response
+
+    def _tell_of(self, owner: str) -> None:
+        if owner not in self._told:
+            self._told.add(owner)
+            self._on_event(
+                f"Waiting for answers that another run (process {process_of(owner)}) is asking for."
+            )
+
+    def _land(self, key: bytes) -> None:
+        del self._flights[key]
+        if self._landed is not None and not self._flights and not self._landed.done():
+            self._landed.set_result(None)
+
+    async def _wait_for_landing(self, seconds: float) -> None:
+        if self._flights:
+            self._landed = asyncio.get_running_loop().create_future()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._landed
+
+
+class Door(Ask):
+    """Asks the models of some roles. `counts` are of exactly what was asked through this door."""
+
+    def __init__(self, engine: Engine, lanes: Mapping[str, Lane]) -> None:
+        self.counts = Counts()
+        self._lanes = dict(lanes)
+        self._engine_ask = engine.ask
+
+    async def __call__(self, role: str, request: Request) -> Response:
+        """The answer of the model that plays this role. Raises RequestFailed, or StoreError, which must end the run."""
+        lane = self._lanes.get(role)
+        if lane is None:
+            likely = closest(role, self._lanes)
+            hint = f" Did you mean '{likely[0]}'?" if likely else ""
+            known = ", ".join(self._lanes)
+            raise ConfigurationError(f"No model plays the role '{role}'.{hint} Roles of this run: {known}.")
+        return await self._engine_ask(lane, request, self.counts)
+
+
+class _Abandoned(Exception):
+    """To those who joined a request: whoever was asking it was cancelled."""
+
+
+def _tell(joiners: _Joiners, error: EvalwrightError | None) -> None:
+    for joiner in joiners:
+        if joiner.done():
+            continue
+        if isinstance(error, RequestFailed):
+            joiner.set_exception(RequestFailed(error.failure))
+        elif error is not None:
+            joiner.set_exception(StoreError(str(error)))
+        else:
+            joiner.set_exception(_Abandoned())
+
+
+def _unable(model: Model, ability: str) -> Failure:
+    able = ", ".join(sorted(model.abilities)) or "nothing"
+    return Failure(
+        "ability missing", "model", f"The model {model.name} cannot do '{ability}'; it can do: {able}."
+    )
+
+
+def _ignore(event: str) -> None:
+    pass

@@ -1,0 +1,257 @@
+"""How many requests a remote model may have at once, and when the next may go: one pacer per model.
+
+The number in flight starts where `Pacing.start_concurrency` says and grows by one with every answer until the provider
+first objects. An objection cuts it, at most once per round trip; afterwards it climbs quickly to just below where it was
+cut and feels its way further very slowly, so that hardly anything is refused while the limit is used. A Retry-After
+holds everybody back; announced budgets of requests and tokens are kept before they are exhausted. Who came first goes first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evalwright.core.errors import RateLimited, RequestError
+from evalwright.core.responses import RateLimits, Response
+from evalwright.engine.budget import Budget
+from evalwright.models.base import Pacing
+
+_CUT = 0.85
+_DEEP_CUT = 0.5
+_RECOVERY = 0.25
+"""Share of the way back to the last ceiling that one round trip covers."""
+
+_PROBE = 0.005
+_TROUBLED = 0.2
+"""Server errors, timeouts and broken connections are taken for overload from this share of recent replies on."""
+
+_PAUSE_JITTER = 0.1
+_FIRST_ROUND_TRIP = 0.2
+_LONGEST_GAP = 0.05
+
+
+@dataclass(slots=True)
+class Ticket:
+    """The right to send one request. number: how many were sent before it. tokens: what it is expected to use."""
+
+    number: int
+    sent_at: float
+    tokens: float
+
+
+class Pacer:
+    """Hands out tickets. Belongs to one event loop; costs a few microseconds per request and no task."""
+
+    def __init__(self, pacing: Pacing, loop: asyncio.AbstractEventLoop) -> None:
+        self.limit = float(max(1, min(pacing.start_concurrency, pacing.max_concurrency)))
+        self.in_flight = 0
+        self.requests = Budget()
+        self.tokens = Budget()
+        self._pacing = pacing
+        self._loop = loop
+        self._waiting: deque[tuple[asyncio.Future[Ticket], float]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._paused_until = 0.0
+        self._pause_reason = ""
+        self._ramp = 0
+        self._next_send = 0.0
+        self._slow_start = True
+        self._ceiling = float("inf")
+        self._cut_at = -1.0
+        self._answers_since_cut = 0
+        self._trouble = 0.0
+        self._round_trip = _FIRST_ROUND_TRIP
+        self._sent = 0
+        self._tokens_in_flight = 0.0
+        self._tokens_each: float | None = None
+
+    async def enter(self, size: float = 0.0, time_left: float | None = None) -> Ticket:
+        """Wait for a ticket.
+
+        size: a first guess of the request's tokens, until answers have shown how many they use. time_left: for a
+        request that was sent before; it goes ahead of those that were not. Raises TimeoutError when that time is over,
+        RateLimited where the provider's pause is longer than any request may wait.
+        """
+        now = self._loop.time()
+        self._refuse_if_hopeless(now)
+        tokens = size if self._tokens_each is None else self._tokens_each
+        if not self._waiting and self.in_flight < int(self.limit) and self._delay(tokens, now) <= 0:
+            return self._admit(tokens, now)
+        future: asyncio.Future[Ticket] = self._loop.create_future()
+        deadline = None
+        if time_left is None:
+            self._waiting.append((future, tokens))
+        else:
+            self._waiting.appendleft((future, tokens))
+            deadline = self._loop.call_later(max(time_left, 0.0), _expire, future)
+        if self._waiting[0][0] is future:
+            self._pump()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self.abandon(future.result())
+            raise
+        finally:
+            if deadline is not None:
+                deadline.cancel()
+
+    def answered(self, ticket: Ticket, response: Response) -> None:
+        """The request was answered."""
+        now = self._loop.time()
+        self._round_trip += 0.1 * (now - ticket.sent_at - self._round_trip)
+        self._trouble *= 0.95
+        self._answers_since_cut += 1
+        used = response.usage.input_tokens + response.usage.output_tokens
+        if used:
+            self._tokens_each = used if self._tokens_each is None else 0.95 * self._tokens_each + 0.05 * used
+        self._grow()
+        self._leave(ticket, response.rate_limits, now)
+
+    def failed(self, ticket: Ticket, error: RequestError) -> None:
+        """The request failed. Slows down and pauses as the error demands."""
+        now = self._loop.time()
+        if isinstance(error, RateLimited):
+            # An announced budget that is used up is no matter of how many are in flight.
+            if not _exhausted(error.rate_limits):
+                self._cut(ticket, now)
+        elif error.retryable:
+            self._trouble = 0.95 * self._trouble + 0.05
+            if self._trouble > _TROUBLED or error.status in (503, 529):
+                self._cut(ticket, now)
+        if error.retry_after is not None and error.retryable:
+            self._pause(error.retry_after, str(error), now)
+        self._leave(ticket, error.rate_limits, now)
+
+    def abandon(self, ticket: Ticket) -> None:
+        """The ticket ends without a reply that would tell anything."""
+        self._leave(ticket, None, self._loop.time())
+
+    def drop_waiting(self, error: Callable[[], Exception]) -> None:
+        """Whoever waits for a ticket gets an error of their own."""
+        waiting, self._waiting = self._waiting, deque()
+        for future, _ in waiting:
+            if not future.done():
+                future.set_exception(error())
+
+    def _admit(self, tokens: float, now: float) -> Ticket:
+        self.in_flight += 1
+        self._sent += 1
+        self._tokens_in_flight += tokens
+        self.requests.spend(1)
+        self.tokens.spend(tokens)
+        if self._ramp > 0:
+            self._ramp -= 1
+            self._next_send = now + min(self._round_trip / self.limit, _LONGEST_GAP)
+        return Ticket(self._sent, now, tokens)
+
+    def _leave(self, ticket: Ticket, limits: RateLimits | None, now: float) -> None:
+        self.in_flight -= 1
+        self._tokens_in_flight -= ticket.tokens
+        if limits is not None:
+            times = {"sent_at": ticket.sent_at, "now": now, "round_trip": self._round_trip}
+            # Requests are counted when they come in, so what was sent later is not yet in the reply. Tokens may be counted
+            # only when the answer is complete, so all that is in flight may be missing from it.
+            self.requests.observe(
+                limits.limit_requests,
+                limits.remaining_requests,
+                limits.reset_requests,
+                unseen=self._sent - ticket.number,
+                counted_at=ticket.sent_at,
+                **times,
+            )
+            self.tokens.observe(
+                limits.limit_tokens,
+                limits.remaining_tokens,
+                limits.reset_tokens,
+                unseen=self._tokens_in_flight,
+                counted_at=now,
+                **times,
+            )
+        self._pump()
+
+    def _pump(self) -> None:
+        """Give tickets to those who wait, as far as is allowed now; else come back when it will be."""
+        while self._waiting:
+            future, tokens = self._waiting[0]
+            if future.done():
+                self._waiting.popleft()
+                continue
+            if self.in_flight >= int(self.limit):
+                return
+            now = self._loop.time()
+            delay = self._delay(tokens, now)
+            if delay > 0:
+                if self._timer is not None:
+                    self._timer.cancel()
+                self._timer = self._loop.call_later(delay, self._pump)
+                return
+            self._waiting.popleft()
+            future.set_result(self._admit(tokens, now))
+
+    def _delay(self, tokens: float, now: float) -> float:
+        held = max(self._paused_until, self._next_send) - now
+        return max(
+            held,
+            self.requests.wait(1, now, self._round_trip),
+            self.tokens.wait(tokens, now, self._round_trip),
+        )
+
+    def _grow(self) -> None:
+        if self.in_flight < int(self.limit) - 1:
+            return  # the limit was not used, so the answer says nothing about it
+        if self._slow_start:
+            step = 1.0
+        elif self.limit < self._ceiling:
+            step = max(_RECOVERY * (self._ceiling - self.limit), 0.2) / self.limit
+        elif self.limit < 1.1 * self._ceiling + 2:
+            step = _PROBE
+        else:
+            step = max(0.05, 1 / self.limit)  # far above the old ceiling: it is no longer there
+        self.limit = min(self.limit + step, float(self._pacing.max_concurrency))
+
+    def _cut(self, ticket: Ticket, now: float) -> None:
+        if ticket.sent_at <= self._cut_at:
+            return  # sent before the last cut: it tells nothing new
+        # What was not even used cannot have been the limit.
+        used = min(self.limit, float(self.in_flight))
+        deep = self._slow_start or self._answers_since_cut < 2 * used
+        self._ceiling = max(1.0, used - 1)
+        self.limit = max(1.0, used * (_DEEP_CUT if deep else _CUT))
+        self._slow_start = False
+        self._cut_at = now
+        self._answers_since_cut = 0
+
+    def _pause(self, seconds: float, reason: str, now: float) -> None:
+        until = now + seconds
+        if until > self._paused_until:
+            self._paused_until = until + random.uniform(0, _PAUSE_JITTER)
+            self._pause_reason = reason
+            # Afterwards the first round is spread over a round trip: no herd.
+            self._ramp = int(self.limit)
+            if seconds > self._pacing.deadline:
+                self.drop_waiting(lambda: self._hopeless(now))
+
+    def _refuse_if_hopeless(self, now: float) -> None:
+        if self._paused_until - now > self._pacing.deadline:
+            raise self._hopeless(now)
+
+    def _hopeless(self, now: float) -> RateLimited:
+        seconds = self._paused_until - now
+        return RateLimited(
+            f"{self._pause_reason} (the server asks to wait {seconds:.0f} s, longer than the deadline of "
+            f"{self._pacing.deadline:g} s)",
+            status=429,
+        )
+
+
+def _exhausted(limits: RateLimits | None) -> bool:
+    return limits is not None and (limits.remaining_requests == 0 or limits.remaining_tokens == 0)
+
+
+def _expire(future: asyncio.Future[Ticket]) -> None:
+    if not future.done():
+        future.set_exception(TimeoutError())

@@ -1,0 +1,166 @@
+"""Sends requests to one remote model: paced, timed, and sent again where that may help."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from evalwright.core.errors import (
+    Cancelled,
+    EvalwrightError,
+    Failure,
+    ModelError,
+    RequestError,
+    RequestFailed,
+    TimedOut,
+)
+from evalwright.core.requests import Request
+from evalwright.core.responses import Response
+from evalwright.engine.counts import Counts
+from evalwright.engine.pacing import Pacer, Ticket
+from evalwright.engine.retry import Attempts, Breaker
+from evalwright.models.base import RemoteModel
+
+
+class RemoteSender:
+    """One remote model with its pacer and breaker. Runs in its callers' coroutines; has no task of its own."""
+
+    def __init__(
+        self, model: RemoteModel, loop: asyncio.AbstractEventLoop, on_event: Callable[[str], None]
+    ) -> None:
+        self._model = model
+        self._loop = loop
+        self._on_event = on_event
+        self._pacing = model.pacing
+        self._pacer = Pacer(self._pacing, loop)
+        self._breaker = Breaker(model.name)
+        self._sleeping: set[asyncio.Future[None]] = set()
+        self._sending: set[asyncio.Timeout] = set()
+        self._stopped: Failure | None = None
+
+    async def send(self, request: Request, size: int, counts: Counts) -> Response:
+        """The answer, or RequestFailed once it is clear that there will be none. size: bytes of the payload."""
+        attempts: Attempts | None = None
+        while True:
+            self._refuse_if_over()
+            ticket = await self._enter(size, attempts)
+            now = self._loop.time()
+            if attempts is None:
+                attempts = Attempts(self._pacing, started=now)
+            else:
+                counts.retries += 1
+            attempts.sent += 1
+            try:
+                response = await self._attempt(request, ticket, attempts.timeout(now))
+            except RequestError as error:
+                delay = self._after(error, attempts)
+            else:
+                self._breaker.succeeded()
+                return response
+            await self._sleep(delay)
+
+    def drop_waiting(self, failure: Failure) -> None:
+        """Fail what is not being sent at this moment, and everything that comes later."""
+        self._stopped = failure
+        self._wake_all(failure)
+
+    def drop_running(self) -> None:
+        """End the sendings that are under way. Only after `drop_waiting`."""
+        for sending in list(self._sending):
+            sending.reschedule(self._loop.time())
+
+    async def close(self) -> None:
+        """Release the model's connections."""
+        await self._model.close()
+
+    async def _enter(self, size: int, attempts: Attempts | None) -> Ticket:
+        left = None if attempts is None else attempts.time_left(self._loop.time())
+        try:
+            # About four bytes of text are a token; it is only the first guess.
+            return await self._pacer.enter(size / 4, left)
+        except TimeoutError:
+            # Only a request that was sent before has a deadline here, and a reason for it.
+            assert attempts is not None and attempts.last is not None
+            why = f"the deadline of {self._pacing.deadline:g} s was over before it could be sent again"
+            raise RequestFailed(attempts.failure(attempts.last, why)) from None
+        except RequestError as error:
+            raise RequestFailed(error.as_failure(attempts=attempts.sent if attempts else 0)) from None
+
+    async def _attempt(self, request: Request, ticket: Ticket, timeout: float) -> Response:
+        try:
+            response = await self._timed(request, timeout)
+            if not isinstance(response, Response):
+                raise ModelError(f"{self._model.name} gave a {type(response).__name__}, not a Response")
+        except RequestError as error:
+            self._pacer.failed(ticket, error)
+            raise
+        except EvalwrightError as error:
+            self._pacer.abandon(ticket)
+            raise RequestFailed(Failure("request failed", error.party, str(error))) from error
+        except Exception as error:
+            # A defect of the backend, or something nobody thought of: this request fails, not the run.
+            self._pacer.abandon(ticket)
+            raise ModelError(f"{self._model.name} raised {type(error).__name__}: {error}") from error
+        except BaseException:
+            self._pacer.abandon(ticket)
+            raise
+        self._pacer.answered(ticket, response)
+        return response
+
+    async def _timed(self, request: Request, timeout: float) -> Response:
+        scope = asyncio.timeout(timeout)
+        try:
+            async with scope:
+                self._sending.add(scope)
+                return await self._model.answer(request)
+        except TimeoutError as error:
+            if self._stopped is not None and scope.expired():
+                raise RequestFailed(self._stopped) from None
+            waited = f"no answer within {timeout:.0f} s" if scope.expired() else str(error) or "timed out"
+            raise TimedOut(f"{self._model.name}: {waited}") from None
+        finally:
+            self._sending.discard(scope)
+
+    def _after(self, error: RequestError, attempts: Attempts) -> float:
+        now = self._loop.time()
+        if self._breaker.failed(error, now) and self._breaker.failure is not None:
+            self._on_event(self._breaker.failure.message)
+            self._wake_all(self._breaker.failure)
+        following = attempts.after(error, now)
+        if isinstance(following, Failure):
+            raise RequestFailed(following) from None
+        self._refuse_if_over()
+        return following
+
+    def _refuse_if_over(self) -> None:
+        failure = self._stopped or self._breaker.failure
+        if failure is not None:
+            raise RequestFailed(failure)
+
+    async def _sleep(self, seconds: float) -> None:
+        future: asyncio.Future[None] = self._loop.create_future()
+        timer = self._loop.call_later(seconds, _wake, future)
+        self._sleeping.add(future)
+        try:
+            await future
+        finally:
+            timer.cancel()
+            self._sleeping.discard(future)
+
+    def _wake_all(self, failure: Failure) -> None:
+        self._pacer.drop_waiting(lambda: RequestFailed(failure))
+        for future in self._sleeping:
+            if not future.done():
+                future.set_exception(RequestFailed(failure))
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def cancelled() -> Failure:
+    """What a stopped run says of a request that was not answered."""
+    return Cancelled("The run was stopped before this was answered; run again to go on").as_failure(
+        attempts=0
+    )

@@ -1,0 +1,55 @@
+"""Means of scores, each with the interval that suits the scores (see `evalwright.statistics.mean_interval`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from evalwright.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from evalwright.metrics.registry import Column
+    from evalwright.statistics import Estimate
+
+_UNIT_RANGE = (0.0, 1.0)
+
+
+def mean(column: Column, *, value_range: Sequence[float] | None = None, level: float = 0.95) -> Estimate:
+    """The mean score. value_range: the least and greatest score possible, where that is known; it bounds what failed."""
+    return _mean(column, _checked_range(value_range), level)
+
+
+def accuracy(column: Column, *, level: float = 0.95) -> Estimate:
+    """The mean of scores between 0 and 1: the share of right answers where scores are 0 or 1."""
+    return _mean(column, _UNIT_RANGE, level)
+
+
+def exact_match(column: Column, *, level: float = 0.95) -> Estimate:
+    """The share of answers that equal a target; the same number as accuracy, under the name that benchmarks use."""
+    return _mean(column, _UNIT_RANGE, level)
+
+
+def _mean(column: Column, value_range: tuple[float, float] | None, level: float) -> Estimate:
+    from evalwright.statistics import mean_interval
+
+    values = column.values if column.draws is None else column.draws
+    try:
+        return mean_interval(
+            values,
+            clusters=column.clusters,
+            n_failed=column.n_failed,
+            value_range=value_range,
+            level=level,
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"The mean of these scores cannot be computed: {error}.") from error
+
+
+def _checked_range(given: Sequence[float] | None) -> tuple[float, float] | None:
+    if given is None:
+        return None
+    if isinstance(given, str) or len(given) != 2 or not given[0] < given[1]:
+        raise ConfigurationError(
+            f"The option 'value_range' must be two numbers, the least first, such as [0, 1], not {given!r}."
+        )
+    return float(given[0]), float(given[1])

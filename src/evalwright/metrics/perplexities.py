@@ -1,0 +1,80 @@
+"""Perplexities and bits per byte over a whole corpus: sums of log-likelihoods over sums of lengths, never means of ratios.
+
+They read the parts that the scorers `perplexity` and `likelihood` leave: "log_likelihood" and "tokens", "words" or "bytes".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from evalwright.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from evalwright.metrics.registry import Column
+    from evalwright.statistics import Estimate
+
+
+def token_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
+    """exp(-log-likelihood per token). It depends on the tokenizer: compare only models that share one."""
+    return _perplexity(column, "tokens", level)
+
+
+def word_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
+    """exp(-log-likelihood per word), words as the scorer counts them; comparable across tokenizers."""
+    return _perplexity(column, "words", level)
+
+
+def byte_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
+    """exp(-log-likelihood per UTF-8 byte); comparable across tokenizers and languages without spaces."""
+    return _perplexity(column, "bytes", level)
+
+
+def bits_per_byte(column: Column, *, level: float = 0.95) -> Estimate:
+    """-log2-likelihood per UTF-8 byte; comparable across tokenizers."""
+    from evalwright import statistics
+
+    if not len(column.values):
+        return nothing_scored(column, level)
+    likelihoods, counts = _part(column, "log_likelihood"), _part(column, "bytes")
+    try:
+        return statistics.bits_per_byte(
+            likelihoods, counts, clusters=column.clusters, n_failed=column.n_failed, level=level
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"The bits per byte cannot be computed: {error}.") from error
+
+
+def nothing_scored(column: Column, level: float) -> Estimate:
+    """The estimate over no scores: every number nan, with what failed counted."""
+    from evalwright.statistics import Estimate
+
+    nan = math.nan
+    return Estimate(nan, nan, nan, level, 0, column.n_failed, None, None, "no interval: nothing was scored")
+
+
+def _perplexity(column: Column, unit: str, level: float) -> Estimate:
+    from evalwright import statistics
+
+    if not len(column.values):
+        return nothing_scored(column, level)
+    likelihoods, counts = _part(column, "log_likelihood"), _part(column, unit)
+    try:
+        return statistics.perplexity(
+            likelihoods, counts, clusters=column.clusters, n_failed=column.n_failed, level=level
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"The perplexity per {unit} cannot be computed: {error}.") from error
+
+
+def _part(column: Column, name: str) -> NDArray[np.float64]:
+    part = column.parts.get(name)
+    if part is None:
+        raise ConfigurationError(
+            f"A perplexity needs the part '{name}' of its scorer's scores, which this scorer does not give. "
+            "Use the scorer 'perplexity'."
+        )
+    return part

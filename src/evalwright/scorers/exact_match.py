@@ -1,0 +1,55 @@
+"""Exact match: the whole answer is, character for character, one of the targets."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from evalwright.core.samples import Answer, Sample, Score
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b", re.IGNORECASE)
+
+
+def exact_match(
+    sample: Sample,
+    answer: Answer,
+    *,
+    ignore_case: bool = False,
+    ignore_punctuation: bool = False,
+    ignore_whitespace: bool = False,
+    ignore_articles: bool = False,
+    strip: bool = True,
+) -> Score:
+    """1.0 where the answer equals any target after Unicode NFC, else 0.0; labels "correct" and "incorrect".
+
+    strip: outer white space does not count. ignore_case: compare casefolded. ignore_punctuation: drop all characters of
+    the Unicode categories P and S. ignore_articles: drop the words a, an, the. ignore_whitespace: runs of white space
+    count as one space, outer ones as none. They apply in the order case, punctuation, articles, white space.
+    """
+    options = (ignore_case, ignore_punctuation, ignore_whitespace or ignore_articles, ignore_articles, strip)
+    found = _normalise(answer.text, *options)
+    for target in sample.targets:
+        if found == _target(target, *options):
+            return Score(1.0, "correct", f"equals the target {_shown(target)}")
+    return Score(0.0, "incorrect", f"{_shown(answer.text)} equals none of the {len(sample.targets)} targets")
+
+
+def _normalise(text: str, case: bool, punctuation: bool, whitespace: bool, articles: bool, strip: bool) -> str:
+    text = unicodedata.normalize("NFC", text)
+    if case:
+        text = unicodedata.normalize("NFC", text.casefold())
+    if punctuation:
+        text = "".join(char for char in text if char.isalnum() or unicodedata.category(char)[0] not in "PS")
+    if articles:
+        text = _ARTICLES.sub(" ", text)
+    if whitespace:
+        return " ".join(text.split())
+    return text.strip() if strip else text
+
+
+_target = lru_cache(maxsize=4096)(_normalise)
+
+
+def _shown(text: str) -> str:
+    return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"

@@ -1,0 +1,154 @@
+"""From a raw reply to plain text: the part that counts, without markup, in one spelling of every sign.
+
+Case, accents and punctuation stay: they are needed to tell names, numbers and sentences apart. Matching folds them later.
+Nothing here looks at more than `MOST_CHARACTERS` of a reply, and no pattern can backtrack without bound.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MOST_CHARACTERS = 4000
+"""What of a reply is looked at. An answer that comes later than this is no short answer."""
+
+_CUT = re.compile(
+    r"\n[ \t\r]*\n"  # a blank line
+    r"|(?:^|(?<=\s))[#*>\t ]{0,4}(?:(?:Question|QUESTION|Problem|Exercise)(?: ?\d{1,3})?\**[:：]|Q ?\d{0,3}[:：])"
+    r"|\n[#*>\t ]{0,4}(?i:question|q|human|user|instruction|input|problem|exercise|example|context|passage)"
+    r"(?: ?\d{1,3})?\**[:：]"
+    r"|<\|(?:im_end|im_start|endoftext|eot_id|end)\|>|</s>"
+)
+_LEADING_QUESTION = re.compile(r"[#*>\s]{0,6}(?:question|q)(?: ?\d{1,3})?\**[:：]", re.IGNORECASE)
+_ANSWER_LABEL = re.compile(r"(?:^|(?<=\s))[#*>]{0,3}(?:final answer|short answer|answer|a)\**[:：]\**", re.IGNORECASE)
+_OPENING_LABEL = re.compile(
+    r"[#*>\s]{0,6}(?:(?:the )?(?:final |short |correct )?(?:answer|response)|a|ans)\**[:：]\**\s*", re.IGNORECASE
+)
+
+
+def answer_region(text: str) -> str:
+    """The part of a reply that counts as its answer.
+
+    A question repeated at the start with a "Question:" label is skipped, and an "Answer:" label is taken off. The region
+    ends at the first blank line or where the model goes on to invent a new "Question:"; where a paragraph only announces
+    ("The answer is:") the next one belongs to it.
+    """
+    text = text.lstrip()
+    if len(text) > MOST_CHARACTERS:
+        # A number or name that the limit cuts in two must not be read as a shorter one.
+        text = text[:MOST_CHARACTERS].rsplit(None, 1)[0]
+    if (first := _LEADING_QUESTION.match(text)) is not None:
+        label = _ANSWER_LABEL.search(text, first.end())
+        text = text[label.end() if label else first.end() :].lstrip()
+    elif (label := _OPENING_LABEL.match(text)) is not None:
+        text = text[label.end() :]
+    position = 0
+    while (cut := _CUT.search(text, position)) is not None:
+        region = text[: cut.start()]
+        blank = not cut.group().strip()
+        if not blank or not _only_announces(region):
+            return region.rstrip()
+        position = cut.end()
+    return text.rstrip()
+
+
+def _only_announces(region: str) -> bool:
+    last = region.rstrip()[-1:]
+    return last in ":：" or not any(map(str.isalnum, region[-200:])) or region.rsplit("\n", 1)[-1].startswith("```")
+
+
+_ODD_ASCII = re.compile(r"[*`$\\#\[\]~<>|{}^_•]")
+_DASHES = dict.fromkeys(map(ord, "‐‑‒−﹣－⁃"), "-") | {ord("–"): "–", ord("—"): "—"}
+_QUOTES = dict.fromkeys(map(ord, "‘’‚‛ʼʻ`´＇ʹ′ˈ՚׳"), "'") | dict.fromkeys(map(ord, "“”„‟«»″＂❝❞「」『』〝〞״"), '"')
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2069"))
+_SIGNS = _DASHES | _QUOTES | _INVISIBLE | {ord("⁄"): "/", ord("∕"): "/", ord("·"): "·", ord("，"): ", ", ord("。"): ". "}
+_SUPERSCRIPTS = dict(zip(map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ"), "0123456789+-n", strict=True))
+_SUPERSCRIPT_RUN = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
+_VULGAR = re.compile("(?<=[0-9])(?=[¼-¾⅐-⅞])")
+_LOW_PRECEDENCE = re.compile(r"(?<![\w])\^")
+
+
+def plain(text: str) -> str:
+    """One spelling of every sign, and no markup: NFKC, plain dashes, quotes, spaces and digits; superscripts as `^2`.
+
+    Markdown, LaTeX, code quoting, HTML tags and citations such as [2] or [1, 3] are taken off.
+    """
+    if not text.isascii():
+        text = _one_spelling(text)
+    if _ODD_ASCII.search(text) is not None:
+        text = _without_markup(text)
+    return text
+
+
+def _one_spelling(text: str) -> str:
+    text = _SUPERSCRIPT_RUN.sub(lambda run: "^" + run.group().translate(_SUPERSCRIPTS), text)
+    text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text).translate(_SIGNS)).translate(_SIGNS)
+    if max(text) >= "\u0600" and any(unicodedata.category(char) == "Nd" for char in set(text) if char > "\u0600"):
+        text = "".join(
+            str(unicodedata.decimal(char)) if char > "\u0600" and char.isdecimal() else char for char in text
+        )
+    return text
+
+
+_CITATION = re.compile(r"\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}\]")
+_LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
+_BRACKETS = re.compile(r"[\[\]]")
+_FENCE = re.compile(r"```[A-Za-z0-9_+-]{0,20}(?=\s|$)")
+_LINE_MARK = re.compile(r"(?m)^[ \t]*(?:[*+•-]|#{1,6}|>)[ \t]+")
+_SUPERSCRIPT_TAG = re.compile(r"<sup>\s?([^<>]{1,12})</sup>", re.IGNORECASE)
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
+_STAR = re.compile(r"(?<![\d ])\*|\*(?![\d ])")
+_UNDERSCORE = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
+_MATH_SIGNS = {
+    "times": "×", "cdot": "×", "degree": "°", "circ": "°", "approx": "≈", "sim": "≈", "pm": "±", "mu": "μ", "percent": "%",
+    "Omega": "Ω", "pounds": "£", "euro": "€",
+}  # fmt: skip
+_WRAPPER = re.compile(
+    r"\\(?:boxed|fbox|text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mathsf|mbox|emph|operatorname|si|unit)"
+    r"\s{0,2}\{([^{}]{0,400})\}"
+)
+_FRACTION = re.compile(r"\\[dt]?frac\s?\{([^{}]{1,40})\}\s?\{([^{}]{1,40})\}")
+_SCRIPT = re.compile(r"([\^_])\{([^{}]{0,40})\}")
+_COMMAND = re.compile(r"\\([A-Za-z]{1,20}) ?")
+_MATH = re.compile(r"(?<![\w$])\$\$?(?=[^\s$])([^$\n]{1,200})(?<!\s)\$\$?(?![\w$])")
+
+
+def _without_markup(text: str) -> str:
+    if "\\" in text or "$" in text or "{" in text:
+        text = _without_latex(text)
+    if "[" in text:
+        # A lone "[5]" is an answer in brackets, not a citation.
+        stripped = _CITATION.sub(" ", text)
+        text = stripped if any(map(str.isalnum, stripped)) else text
+        text = _BRACKETS.sub(" ", _LINK.sub(r"\1", text))
+    if "<" in text:
+        text = _TAG.sub("", _SUPERSCRIPT_TAG.sub(r"^\1", text))
+    if "`" in text:
+        text = _FENCE.sub("\n", text).replace("`", "")
+    if "~~" in text:
+        text = text.replace("~~", "")
+    text = _LINE_MARK.sub("", text)
+    if "*" in text:
+        text = _STAR.sub("", text.replace("**", ""))
+    if "_" in text:
+        text = _UNDERSCORE.sub("", text)
+    return text.replace("|", " ").strip()
+
+
+def _without_latex(text: str) -> str:
+    text = _MATH.sub(r"\1", text)
+    if "\\" not in text and "{" not in text:
+        return text
+    text = text.replace("{,}", ",").replace("\\%", "%").replace("\\$", "$").replace("^\\circ", "°").replace("^{\\circ}", "°")
+    text = text.replace("\\,", " ").replace("\\;", " ").replace("\\!", "").replace("\\ ", " ").replace("\\\\", "\n")
+    for _ in range(3):
+        changed = _SCRIPT.sub(_script, _FRACTION.sub(r" \1/\2", _WRAPPER.sub(r"\1", text)))
+        if changed == text:
+            break
+        text = changed
+    text = _COMMAND.sub(lambda found: _MATH_SIGNS.get(found.group(1), " "), text)
+    return re.sub(r"\\[()\[\]]|[{}$]", " ", text) if "\\" in text else re.sub(r"[{}]", "", text)
+
+
+def _script(found: re.Match[str]) -> str:
+    return ("^" if found.group(1) == "^" else "") + found.group(2)

@@ -1,0 +1,131 @@
+"""Words of a text in any script, and the places where they stand.
+
+A word is a run of letters, marks and digits; a decimal, grouped or clock number ("8.5", "1,024", "17:30") is one word, so `8`
+is not in `8.5`. Scripts that are written without spaces give one word per character (Han, Hiragana, Thai, Lao, Khmer,
+Burmese; with the marks that belong to it) or per run (Katakana). Which character is what comes from Unicode categories.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cached_property
+
+_CANONICAL = {"mt": "mount", "st": "saint", "ste": "sainte", "jr": "junior", "sr": "senior"}
+_SIMPLE = re.compile(r"[^\W_]+(?:(?<=[0-9])[.,:](?=[0-9])[^\W_]+|'(?=[^\W\d_])[^\W_]+)*")
+_SHAPED = re.compile(r"c|k+|tm*|[a0][a0m]*(?:(?<=0)\.(?=0)[a0]+|'(?=a)[a0m]+)*")
+_FIRST_MARK = "\u0300"
+"""Below this code point there are no combining marks and no scripts without spaces."""
+
+
+class Words:
+    """A plain text, its words as written (`cased`) and as compared (`tokens`), and the tokens joined by single spaces.
+
+    `tokens` are casefolded, without apostrophes and possessive 's, with a few abbreviations written out ("mt" is "mount").
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.cased = _split(text)
+        tokens = " ".join(self.cased).casefold().split(" ") if self.cased else []
+        if "'" in text:
+            tokens = [_without_apostrophe(token) if "'" in token else token for token in tokens]
+        self.tokens = [_CANONICAL.get(token, token) for token in tokens]
+        self.joined = f" {' '.join(self.tokens)} "
+
+    @cached_property
+    def folded(self) -> str:
+        """`joined` without accents."""
+        return fold(self.joined)
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """Where each word stands in `text`."""
+        return [match.span() for match in _matches(self.text)]
+
+    def index(self, position: int) -> int:
+        """The token that starts after the space at `position` of `joined` (or `folded`)."""
+        return self.joined.count(" ", 0, position) if position else 0
+
+    def quote(self, start: int, end: int) -> str:
+        """The text of the tokens from start to end, as written, shortened to what a person reads at a glance."""
+        if start >= end:
+            return "''"
+        text = " ".join(self.text[self.spans[start][0] : self.spans[end - 1][1]].split())
+        return f"'{text}'" if len(text) <= 80 else f"'{text[:77]}...'"
+
+    def gap(self, index: int) -> str:
+        """What stands between the tokens index - 1 and index (or the text's edge)."""
+        before = self.spans[index - 1][1] if index > 0 else 0
+        after = self.spans[index][0] if index < len(self.spans) else len(self.text)
+        return self.text[before:after]
+
+
+def fold(text: str) -> str:
+    """Casefolded text without the marks that people leave out: Latin, Greek and Cyrillic accents, Arabic and Hebrew points.
+
+    Marks that carry meaning (vowel signs of Indic scripts, Thai vowels, kana voicing) stay.
+    """
+    if text.isascii():
+        return text
+    parts = unicodedata.normalize("NFD", text).translate(_FOLDS)
+    return unicodedata.normalize("NFC", parts)
+
+
+_FOLDS: dict[int, str | None] = {
+    **dict.fromkeys(range(0x300, 0x370)),
+    **dict.fromkeys([*range(0x5B0, 0x5BE), 0x5BF, 0x5C1, 0x5C2, *range(0x64B, 0x653), 0x670, 0x640]),
+    **{ord(char): other for char, other in zip("øłđðıħŧŋĸ", "olddihtnk", strict=True)},
+    ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ß"): "ss", ord("ə"): "a",
+}  # fmt: skip
+
+
+def _without_apostrophe(token: str) -> str:
+    return (token.removesuffix("'s") or token).replace("'", "")
+
+
+def _split(text: str) -> list[str]:
+    if text.isascii() or max(text) < _FIRST_MARK:
+        return _SIMPLE.findall(text)
+    return [text[match.start() : match.end()] for match in _matches(text)]
+
+
+def _matches(text: str) -> list[re.Match[str]]:
+    if text.isascii() or max(text) < _FIRST_MARK:
+        return list(_SIMPLE.finditer(text))
+    return list(_SHAPED.finditer(text.translate(_SHAPES)))
+
+
+class _Shapes(dict[int, str]):
+    """Character to one letter of its kind, worked out when first met.
+
+    a letter or mark, 0 digit, c character of a script without spaces, k Katakana, t Thai and its kin, m a mark of those,
+    ' apostrophe, . number separator, space anything else.
+    """
+
+    def __missing__(self, code: int) -> str:
+        shape = self[code] = _shape(chr(code))
+        return shape
+
+
+def _shape(char: str) -> str:
+    category = unicodedata.category(char)
+    if char == "'":
+        return "'"
+    if char in ".,:":
+        return "."
+    if char.isdecimal():
+        return "0"
+    code = ord(char)
+    if category[0] not in "LMN":
+        return " "
+    if 0x30A0 <= code <= 0x30FF or 0x31F0 <= code <= 0x31FF or 0xFF66 <= code <= 0xFF9F:
+        return "k"
+    if 0x3040 <= code <= 0x309F or 0x3400 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF or code >= 0x20000:
+        return "c"
+    if 0x0E00 <= code <= 0x0EFF or 0x1000 <= code <= 0x109F or 0x1780 <= code <= 0x17FF:
+        return "m" if category[0] == "M" else "t"
+    return "m" if category[0] == "M" else "a"
+
+
+_SHAPES = _Shapes()

@@ -1,0 +1,154 @@
+"""Tasks in Python: `@task("name")` over a function that gives a Task, or a mapping in the task file's schema.
+
+    @task("capitals", description="Capitals of the world.")
+    def capitals():
+        return {"dataset": {"rows": [{"input": "Capital of France?", "target": "Paris"}]}}
+
+Packages offer such functions through the entry point group `evalwright.tasks`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from evalwright.core.errors import ConfigurationError, TaskError
+from evalwright.core.tasks import Task
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+TaskFunction = Callable[..., "Task | Mapping[str, Any]"]
+Function = TypeVar("Function", bound=TaskFunction)
+
+ENTRY_POINTS = "evalwright.tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A task function and what lists show of it. base: the folder of relative paths in a mapping it gives."""
+
+    name: str
+    function: TaskFunction
+    description: str = ""
+    version: str = "1"
+    language: str = ""
+    domain: str = ""
+    base: Path = Path()
+
+    def make(self, chat: bool) -> Task | Mapping[str, Any]:
+        """Call the function; one with a parameter `chat` is told whether the model takes messages."""
+        wants_chat = "chat" in inspect.signature(self.function).parameters
+        made = self.function(chat=chat) if wants_chat else self.function()
+        if not isinstance(made, Task | Mapping):
+            raise TaskError(
+                f"The task '{self.name}' must return a Task or a mapping in the task file's schema, "
+                f"not {type(made).__name__}."
+            )
+        return made
+
+
+_registered: dict[str, Registered] = {}
+
+
+def task(
+    name: str, *, description: str = "", version: str = "1", language: str = "", domain: str = ""
+) -> Callable[[Function], Function]:
+    """Register a function that gives a Task or a definition mapping.
+
+    The function takes nothing, or `chat`. Raises ConfigurationError at registration where the name or the signature does
+    not fit. The first line of the docstring is the description, unless one is given.
+    """
+
+    def register(function: Function) -> Function:
+        _check(name, function)
+        lines = (inspect.getdoc(function) or "").strip().splitlines()
+        _registered[name] = Registered(
+            name,
+            function,
+            description or (lines[0] if lines else ""),
+            version,
+            language,
+            domain,
+            _folder(function),
+        )
+        return function
+
+    return register
+
+
+def task_from_definition(
+    definition: Mapping[str, Any],
+    *,
+    base: str | Path = ".",
+    chat: bool = False,
+    prompt_format: Literal["auto", "chat", "text"] = "auto",
+) -> Task:
+    """The Task of a mapping in the task file's schema. base: the folder that relative paths in it start from."""
+    from evalwright.tasks.compiling import compile_task
+    from evalwright.tasks.loading import definitions_of
+
+    found = definitions_of(definition, base=Path(base))
+    if len(found) != 1:
+        raise TaskError(f"The definition gives {len(found)} tasks through `for_each`; one was asked for.")
+    return compile_task(found[0], prompt_format=prompt_format, chat=chat)
+
+
+def find(name: str) -> Registered | None:
+    """The task registered in this process under that name."""
+    return _registered.get(name)
+
+
+def registered() -> list[Registered]:
+    """All tasks registered in this process, by name."""
+    return [_registered[name] for name in sorted(_registered)]
+
+
+def entry_points() -> dict[str, EntryPoint]:
+    """What installed packages offer, by name, without importing them."""
+    from importlib.metadata import entry_points as all_entry_points
+
+    return {point.name: point for point in all_entry_points(group=ENTRY_POINTS)}
+
+
+def from_entry_point(name: str) -> Registered | None:
+    """The task that an installed package offers under that name."""
+    point = entry_points().get(name)
+    if point is None:
+        return None
+    loaded = point.load()
+    found = _registered.get(name)
+    if found is None:
+        _check(name, loaded)
+        found = Registered(name, loaded, base=_folder(loaded))
+        _registered[name] = found
+    return found
+
+
+def _check(name: str, function: TaskFunction) -> None:
+    from evalwright.tasks.index import is_name
+
+    if not is_name(name):
+        raise ConfigurationError(
+            f"'{name}' cannot be the name of a task: letters, digits and . _ + - only, beginning with a letter or digit."
+        )
+    if not callable(function):
+        raise ConfigurationError(f"The task '{name}' must be a function, not {type(function).__name__}.")
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name != "chat" and parameter.default is parameter.empty:
+            raise ConfigurationError(
+                f"The task '{name}' must have the form `def f() -> Task` or `def f(chat) -> Task`; "
+                f"nothing gives it '{parameter.name}'."
+            )
+
+
+def _folder(function: TaskFunction) -> Path:
+    try:
+        file = inspect.getsourcefile(function)
+    except TypeError:
+        file = None
+    path = Path(file) if file else None
+    return path.parent if path is not None and path.is_file() else Path.cwd()

@@ -1,0 +1,174 @@
+"""Which worked examples stand before a question: drawn once for a task, or by sample id, and never by position.
+
+A draw is an order over the pool of which the first `count` are taken; one that is the question itself is replaced by the
+next in that order. Orders come from hashes of the seed, so they are the same in every process and on every machine, and a
+subset, a resumed run or a cluster shows the same shots.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from evalwright.core.samples import Sample
+from evalwright.core.tasks import SampleSource
+from evalwright.tasks.samples import RowError
+from evalwright.tasks.templates import missing_column
+
+_CACHED = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A worked example, rendered. content: the row without its id, to tell whether it is the question itself."""
+
+    user: str
+    answer: str
+    content: dict[str, Any]
+
+
+class Shots:
+    """Draws shots for samples.
+
+    pool: where they come from. render: a pool sample's shot. same: columns on which a shot must agree with the sample.
+    """
+
+    def __init__(
+        self,
+        pool: SampleSource,
+        render: Callable[[Sample], Shot],
+        *,
+        count: int,
+        select: Literal["first", "random", "per-sample"],
+        same: Sequence[str] = (),
+        seed: int = 0,
+    ) -> None:
+        self.pool = pool
+        self.count = count
+        self.select = select
+        self.same = tuple(same)
+        self.seed = seed
+        self._render = render
+        self._rendered: dict[int, Shot] = {}
+        self._groups = self._grouped() if self.same else {}
+        self._fixed: dict[str, _Draw] = {}
+
+    def group(self, sample: Sample) -> str:
+        """Which part of the pool a sample draws from. Raises RowError where it lacks a column of `same`."""
+        if not self.same:
+            return ""
+        return json.dumps([_column(sample, name) for name in self.same], sort_keys=True, ensure_ascii=False)
+
+    def check(self, sample: Sample, spare: int = 0) -> None:
+        """Raise RowError where the pool is too small for a sample. spare: how many of it the sample itself takes."""
+        group = self.group(sample)
+        size = self._size(group)
+        if size < self.count + spare:
+            which = f" with {', '.join(self.same)} = {group[1:-1]}" if self.same else ""
+            more = ", besides the question itself," if spare else ""
+            raise RowError(
+                f"{self.count} shots are asked for{more} and the pool has {size} row{'' if size == 1 else 's'}{which}"
+            )
+
+    def draw(self, sample: Sample, user: str) -> tuple[list[Shot], str | None]:
+        """The shots of a sample whose rendered question is `user`, and a key that is equal for equal lists.
+
+        The key is None where the list is this sample's alone. Raises RowError where the pool is too small.
+        """
+        group = self.group(sample)
+        if self.select == "per-sample":
+            drawn = _Draw(self._order(group, f"{self.seed}:{sample.id}"), self._shot)
+        else:
+            if group not in self._fixed:
+                self._fixed[group] = _Draw(self._order(group, f"{self.seed}"), self._shot)
+            drawn = self._fixed[group]
+        content = without_id(sample.row)
+        chosen: list[Shot] = []
+        position = 0
+        own: list[int] = []
+        # First the plain draw; the places of shots that are the question are filled from the rest of the order.
+        while len(chosen) < self.count or own:
+            shot = drawn.get(position)
+            if shot is None:
+                raise RowError(
+                    f"{self.count} shots are asked for, and the pool has not as many besides the question itself"
+                )
+            position += 1
+            is_own = shot.user == user or (bool(content) and shot.content == content)
+            if len(chosen) < self.count:
+                if is_own:
+                    own.append(len(chosen))
+                chosen.append(shot)
+            elif not is_own:
+                chosen[own.pop(0)] = shot
+        shared = self.select != "per-sample" and position == self.count
+        return chosen, group if shared else None
+
+    def _shot(self, index: int) -> Shot:
+        found = self._rendered.get(index)
+        if found is None:
+            if len(self._rendered) >= _CACHED:
+                self._rendered.clear()
+            found = self._rendered[index] = self._render(self.pool[index])
+        return found
+
+    def _size(self, group: str) -> int:
+        return len(self._groups.get(group, ())) if self.same else len(self.pool)
+
+    def _order(self, group: str, key: str) -> Iterator[int]:
+        size = self._size(group)
+        positions = iter(range(size)) if self.select == "first" else shuffled(size, key)
+        if not self.same:
+            return positions
+        members = self._groups.get(group, array("Q"))
+        return (members[position] for position in positions)
+
+    def _grouped(self) -> dict[str, array[int]]:
+        groups: dict[str, array[int]] = {}
+        for index in range(len(self.pool)):
+            groups.setdefault(self.group(self.pool[index]), array("Q")).append(index)
+        return groups
+
+
+class _Draw:
+    """An order over the pool, read as far as it was needed."""
+
+    def __init__(self, order: Iterator[int], shot: Callable[[int], Shot]) -> None:
+        self._order = order
+        self._shot = shot
+        self._shots: list[Shot] = []
+
+    def get(self, position: int) -> Shot | None:
+        while len(self._shots) <= position:
+            index = next(self._order, None)
+            if index is None:
+                return None
+            self._shots.append(self._shot(index))
+        return self._shots[position]
+
+
+def shuffled(size: int, key: str) -> Iterator[int]:
+    """The numbers below `size` in an order that `key` alone decides (Fisher and Yates, one step at a time)."""
+    moved: dict[int, int] = {}
+    for step in range(size):
+        digest = hashlib.blake2b(f"{key}/{step}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        other = step + int.from_bytes(digest, "big") % (size - step)
+        yield moved.get(other, other)
+        moved[other] = moved.pop(step, step)
+
+
+def without_id(row: Any) -> dict[str, Any]:
+    """A row's content: two rows that differ only in `id` ask the same."""
+    return {name: value for name, value in row.items() if name != "id"}
+
+
+def _column(sample: Sample, name: str) -> Any:
+    if name in sample.row:
+        return sample.row[name]
+    if name in sample.metadata:
+        return sample.metadata[name]
+    raise RowError(f"`same` of the shots: {missing_column(name, sample.row)}")

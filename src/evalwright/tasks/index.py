@@ -1,0 +1,283 @@
+"""Every task there is, without loading any: the bundled library, folders, `@task` functions and entry points.
+
+What a file says of itself is read once and kept as JSON, keyed by its path, size and time and those of the files it
+includes. A listing where nothing changed opens no task file and imports neither yaml, jinja2 nor pydantic.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
+from evalwright.tasks import decorator
+
+LIBRARY = Path(__file__).parent / "library"
+"""The bundled tasks."""
+
+_VERSION = 1
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
+Stamp = list[Any]
+
+
+def is_name(name: str) -> bool:
+    """Whether a task can have that name."""
+    return bool(_NAME.fullmatch(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file or function that defines tasks.
+
+    name: the task's name; of a `for_each` file its group, or the file's name. members: the names of all its tasks.
+    groups: groups that they belong to. path: the YAML file, "" for a Python task. problem: why it cannot be used.
+    """
+
+    name: str
+    description: str = ""
+    version: str = "1"
+    language: str = ""
+    domain: str = ""
+    path: str = ""
+    members: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    problem: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        return asdict(self)
+
+
+def find(text: str = "", *, folders: Sequence[str | Path] = ()) -> list[Entry]:
+    """All entries, sorted by name; with `text`, those that have it in a name or description."""
+    entries = TaskIndex(folders).entries()
+    wanted = text.lower()
+    return [
+        entry
+        for entry in entries
+        if wanted in "\n".join((entry.name, entry.description, *entry.members, *entry.groups)).lower()
+    ]
+
+
+class TaskIndex:
+    """The index over the bundled library and `folders` (with those of $EVALWRIGHT_TASKS, a path list).
+
+    Raises ConfigurationError where a folder does not exist. A task in a folder hides a bundled one of the same name.
+    """
+
+    def __init__(self, folders: Sequence[str | Path] = ()) -> None:
+        listed = [part for part in os.environ.get("EVALWRIGHT_TASKS", "").split(os.pathsep) if part]
+        self._folders = [Path(folder).expanduser() for folder in (*folders, *listed)]
+        for folder in self._folders:
+            if not folder.is_dir():
+                raise ConfigurationError(f"The task folder '{folder}' does not exist.")
+        self._files: list[Entry] | None = None
+
+    def entries(self) -> list[Entry]:
+        """All entries, sorted by name."""
+        found = [*self.files(), *self._python()]
+        return sorted(found, key=lambda entry: (entry.name, entry.path))
+
+    def names(self) -> list[str]:
+        """Every name that can be asked for: tasks, members and groups."""
+        entries = self.entries()
+        return sorted({name for entry in entries for name in (entry.name, *entry.members, *entry.groups)})
+
+    def named(self, name: str) -> list[Entry]:
+        """The files behind a name: one for a task, all members' for a group. Empty where there is none.
+
+        Raises TaskError where two files of the same standing define the task.
+        """
+        for entries in (self._user_files(), self._library_files()):
+            exact = [entry for entry in entries if name in entry.members]
+            if len(exact) > 1:
+                paths = " and ".join(f"'{entry.path}'" for entry in exact[:3])
+                raise TaskError(f"The task '{name}' is defined by {paths}; name one of them by its path.")
+            if exact:
+                return exact
+            group = [entry for entry in entries if name in entry.groups or name == entry.name]
+            if group:
+                return group
+        return []
+
+    def files(self) -> list[Entry]:
+        """Entries of all YAML files: folders first, then the library."""
+        if self._files is None:
+            self._files = _read_folders([*self._folders, LIBRARY])
+        return self._files
+
+    def _user_files(self) -> list[Entry]:
+        return [entry for entry in self.files() if not _inside(entry.path, LIBRARY)]
+
+    def _library_files(self) -> list[Entry]:
+        return [entry for entry in self.files() if _inside(entry.path, LIBRARY)]
+
+    def _python(self) -> Iterator[Entry]:
+        done = set()
+        for found in decorator.registered():
+            done.add(found.name)
+            yield Entry(
+                found.name,
+                found.description,
+                found.version,
+                found.language,
+                found.domain,
+                members=(found.name,),
+            )
+        for name, point in decorator.entry_points().items():
+            if name not in done:
+                yield Entry(name, f"From {point.value}.", members=(name,))
+
+
+def _inside(path: str, folder: Path) -> bool:
+    return path.startswith(f"{folder}{os.sep}")
+
+
+def _read_folders(folders: Sequence[Path]) -> list[Entry]:
+    cache = _Cache()
+    found: dict[str, list[Entry]] = {}
+    for folder in folders:
+        for path, stamp in _task_files(str(folder)):
+            if path not in found:
+                found[path] = cache.entries(path, stamp)
+    cache.save()
+    return [entry for entries in found.values() for entry in entries]
+
+
+def _task_files(folder: str) -> Iterator[tuple[str, Stamp]]:
+    """YAML files in a folder and below, sorted; names that begin with `_` are pieces to include, not tasks."""
+    try:
+        items = sorted(os.scandir(folder), key=lambda item: item.name)
+    except OSError:
+        return
+    for item in items:
+        if item.name.startswith((".", "_")):
+            continue
+        if item.is_dir(follow_symlinks=False):
+            yield from _task_files(item.path)
+        elif item.name.endswith((".yaml", ".yml")):
+            with suppress(OSError):
+                status = item.stat()
+                yield item.path, [status.st_size, status.st_mtime_ns]
+
+
+class _Cache:
+    """What files said of themselves when they were last read."""
+
+    def __init__(self) -> None:
+        self._path = _cache_path()
+        self._files: dict[str, Any] = {}
+        self._changed = False
+        with suppress(OSError, ValueError):
+            data = json.loads(self._path.read_text(encoding="utf-8"))
+            if data.get("version") == _VERSION:
+                self._files = data["files"]
+
+    def entries(self, path: str, stamp: Stamp) -> list[Entry]:
+        key = str(Path(path).absolute()) if not Path(path).is_absolute() else path
+        known = self._files.get(key)
+        if known is None or known["stamp"] != stamp or not _fresh(known["with"]):
+            known = _described(path, stamp)
+            self._files[key] = known
+            self._changed = True
+        return [
+            Entry(
+                **{
+                    **fields,
+                    "path": path,
+                    "members": tuple(fields["members"]),
+                    "groups": tuple(fields["groups"]),
+                }
+            )
+            for fields in known["entries"]
+        ]
+
+    def save(self) -> None:
+        """Write the cache, unless nothing changed; a folder that cannot be written costs only time."""
+        if not self._changed:
+            return
+        files = {path: known for path, known in self._files.items() if Path(path).exists()}
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            handle, partial = tempfile.mkstemp(dir=self._path.parent, prefix=".tasks-")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump({"version": _VERSION, "files": files}, file)
+            Path(partial).replace(self._path)
+
+
+def _cache_path() -> Path:
+    """In $EVALWRIGHT_HOME, or a `.evalwright` that is there; else in the user's cache folder, so a listing leaves no trace."""
+    given = os.environ.get("EVALWRIGHT_HOME")
+    home = Path(given) if given else Path(".evalwright")
+    if (given and not home.exists()) or os.access(home, os.W_OK):
+        return home / "tasks.json"
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "evalwright" / "tasks.json"
+
+
+def _fresh(stamps: Mapping[str, Stamp]) -> bool:
+    return all(_stamp(path) == stamp for path, stamp in stamps.items())
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return []
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _described(path: str, stamp: Stamp) -> dict[str, Any]:
+    """What a file says of itself, with the stamps of the other files that say it."""
+    from evalwright.tasks.definitions import expand, table_file, with_includes
+    from evalwright.tasks.yaml_files import read_document
+
+    others: list[Path] = []
+    try:
+        document = read_document(Path(path))
+        if "task" not in document.value and "include" not in document.value:
+            raise document.error((), "the key `task` is missing.")
+        document = with_includes(document)
+        others = [file for file in document.files if str(file) != path]
+        if table := table_file(document):
+            others.append(table)
+        definitions = expand(document)
+        first = definitions[0].document.value
+        members = [one.name for one in definitions]
+        if not all(map(is_name, members)):
+            raise document.error(("task",), f"'{members[0]}' cannot be the name of a task.")
+        group = first.get("group", [])
+        groups = [str(name) for name in (group if isinstance(group, list) else [group])]
+        metadata = first.get("metadata")
+        about = metadata if isinstance(metadata, dict) else {}
+        entry = Entry(
+            name=members[0] if len(members) == 1 else (groups or [Path(path).stem])[0],
+            description=_words(document.value.get("description"))
+            if len(members) > 1
+            else _words(first.get("description")),
+            version=_words(first.get("version", "1")),
+            language=_words(about.get("language")) if len(members) == 1 else "",
+            domain=_words(about.get("domain")) if len(members) == 1 else "",
+            members=tuple(members),
+            groups=tuple(groups),
+        )
+    except EvalwrightError as error:
+        entry = Entry(Path(path).stem, problem=str(error))
+    fields = entry.as_dict()
+    del fields["path"]
+    return {
+        "stamp": stamp,
+        "with": {str(file.absolute()): _stamp(str(file)) for file in others},
+        "entries": [fields],
+    }
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)

@@ -1,0 +1,139 @@
+"""From a name or a path to Tasks: the one way in for everything that runs tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from evalwright.core.errors import TaskError, UnknownName
+from evalwright.core.tasks import Task
+from evalwright.tasks.definitions import Definition, expand, with_includes, with_overrides
+from evalwright.tasks.index import TaskIndex
+from evalwright.tasks.yaml_files import Document, read_document, shown
+
+PromptFormat = Literal["auto", "chat", "text"]
+
+
+def load_task(
+    name_or_path: str | Path,
+    *,
+    prompt_format: PromptFormat = "auto",
+    chat: bool = False,
+    overrides: Mapping[str, Any] | None = None,
+    folders: Sequence[str | Path] = (),
+) -> Task:
+    """The task of that name or file. Its data is read once and every row is checked.
+
+    name_or_path: a bundled name, one from `folders` or $EVALWRIGHT_TASKS, one registered with `@task`, a path to a YAML
+    file, or `file.yaml:member`. chat: whether the model under test takes messages. prompt_format: overrules the file's
+    own. overrides: values put over the file's, keys nested or dotted. Raises UnknownName with the closest names,
+    TaskError with file and line, DatasetError with file and row.
+    """
+    tasks = load_tasks(
+        name_or_path,
+        prompt_format=prompt_format,
+        chat=chat,
+        overrides=overrides,
+        folders=folders,
+        _only_one=True,
+    )
+    return tasks[0]
+
+
+def load_tasks(
+    name_or_path: str | Path,
+    *,
+    prompt_format: PromptFormat = "auto",
+    chat: bool = False,
+    overrides: Mapping[str, Any] | None = None,
+    folders: Sequence[str | Path] = (),
+    _only_one: bool = False,
+) -> list[Task]:
+    """All tasks of a name: the members of a `for_each` file or of a group, or the one task."""
+    from evalwright.tasks.compiling import compile_task
+
+    found = _find(str(name_or_path), overrides, folders, chat)
+    if _only_one and len(found) != 1:
+        names = [item.name for item in found]
+        listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+        raise TaskError(f"'{name_or_path}' is {len(names)} tasks ({listed}); name one of them.")
+    return [
+        item if isinstance(item, Task) else compile_task(item, prompt_format=prompt_format, chat=chat)
+        for item in found
+    ]
+
+
+def _find(
+    name: str, overrides: Mapping[str, Any] | None, folders: Sequence[str | Path], chat: bool
+) -> list[Definition | Task]:
+    path, member = _as_path(name)
+    if path is not None:
+        return list(_members(_from_file(path, overrides), member, shown(path)))
+    from evalwright.tasks import decorator
+
+    registered = decorator.find(name)
+    if registered is None:
+        index = TaskIndex(folders)
+        entries = index.named(name)
+        if entries:
+            out: list[Definition | Task] = []
+            for entry in entries:
+                definitions = _from_file(Path(entry.path), overrides)
+                one = name if name in entry.members and name not in entry.groups else None
+                out.extend(_members(definitions, one, shown(Path(entry.path))))
+            return out
+        registered = decorator.from_entry_point(name)
+        if registered is None:
+            raise UnknownName("task", name, index.names(), "`evalwright tasks list` shows all of them.")
+    made = registered.make(chat)
+    if isinstance(made, Task):
+        if overrides:
+            raise TaskError(
+                f"The task '{name}' is made in Python, so its settings cannot be overridden from outside."
+            )
+        return [made]
+    return list(definitions_of(made, base=registered.base, name=name, overrides=overrides))
+
+
+def definitions_of(
+    definition: Mapping[str, Any],
+    *,
+    base: Path,
+    name: str = "",
+    overrides: Mapping[str, Any] | None = None,
+) -> list[Definition]:
+    """The definitions in a mapping of the task file's schema. base: the folder of relative paths in it."""
+    value = {**({"task": name} if name else {}), **definition}
+    document = with_includes(Document(value, f"The task '{value.get('task', '')}'", base))
+    return expand(with_overrides(document, overrides) if overrides else document)
+
+
+def _from_file(path: Path, overrides: Mapping[str, Any] | None) -> list[Definition]:
+    document = with_includes(read_document(path))
+    return expand(with_overrides(document, overrides) if overrides else document)
+
+
+def _as_path(name: str) -> tuple[Path | None, str | None]:
+    """A path and member, where the name is one: it ends in .yaml or .yml, or that with `:member`."""
+    for text, member in ((name, None), (name.rpartition(":")[0], name.rpartition(":")[2])):
+        if text.lower().endswith((".yaml", ".yml")):
+            path = Path(text).expanduser()
+            if not path.is_file():
+                there = (
+                    sorted(str(item) for item in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+                )
+                raise UnknownName("task file", text, there)
+            return path, member
+    return None, None
+
+
+def _members(definitions: list[Definition], member: str | None, label: str) -> list[Definition]:
+    if member is None:
+        return definitions
+    by_name = [one for one in definitions if one.name == member]
+    by_value = [one for one in definitions if member in map(str, one.variables.values())]
+    for found in (by_name, by_value):
+        if len(found) == 1:
+            return found
+    raise UnknownName("task", member, [one.name for one in definitions], f"The file is {label}.")

@@ -1,0 +1,196 @@
+"""Renders a sample into what the model reads: messages, or one text. The only place where prompts are put together.
+
+    chat   [system], user, assistant, user, assistant, ..., user, [assistant prefill]
+    text   system SEP user DEL answer SEP user DEL answer SEP ... user [DEL prefill]
+
+SEP is `separator`, DEL is `delimiter`. White space at the end of each rendered part is dropped, so that what stands between
+parts is exactly what the task says; a prompt to generate from ends with the delimiter's line breaks, but never with a
+space, which would split the first word's token. Shots begin with the prefill too, as the answer will.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from string import ascii_uppercase
+from typing import Any, Literal
+
+from evalwright.core.errors import DatasetError
+from evalwright.core.requests import Message, Prompt
+from evalwright.core.samples import Sample
+from evalwright.tasks import schema, templates
+from evalwright.tasks.few_shot import Shot, Shots, without_id
+from evalwright.tasks.samples import RowError
+from evalwright.tasks.yaml_files import Document
+
+Form = Literal["chat", "text"]
+
+
+class Part:
+    """One template of the prompt and its place in the file."""
+
+    def __init__(self, source: str, name: str, document: Document, *, exact: bool = False) -> None:
+        path = ("prompt", *name.split("."))
+        self.source = source
+        self.name = f"prompt.{name}"
+        self._place = document.at(path)
+        self._exact = exact
+        try:
+            self._render = templates.text(source)
+            self.fixed = not templates.is_template(source)
+        except templates.TemplateError as error:
+            raise document.error(path, f"{error}.") from None
+
+    def __call__(self, context: Mapping[str, Any]) -> str:
+        """The text, without white space at its end. Raises RowError."""
+        try:
+            rendered = self._render(context)
+        except templates.TemplateError as error:
+            reason = templates.missing_column(error.missing, context) if error.missing else str(error)
+            raise RowError(f"`{self.name}` ({self._place}) cannot be rendered: {reason}") from None
+        return rendered if self._exact else rendered.rstrip()
+
+
+class Renderer:
+    """`renderer(sample)` is the prompt. Raises DatasetError that names the sample where it cannot be rendered.
+
+    variables: this member's values of `for_each`. open_ended: the model goes on from the prompt by itself, so in text
+    form the delimiter is part of the prompt; otherwise it begins the continuation that is scored.
+    """
+
+    def __init__(
+        self,
+        prompt: schema.Prompt,
+        document: Document,
+        form: Form,
+        *,
+        user: str | Sequence[str],
+        assistant: str,
+        variables: Mapping[str, Any],
+        open_ended: bool,
+        exact: bool = False,
+    ) -> None:
+        turns = [user] if isinstance(user, str) else list(user)
+        self.form = form
+        self._system = Part(prompt.system, "system", document)
+        self._users = [Part(turn, "user", document, exact=exact) for turn in turns]
+        self._assistant = Part(assistant, "assistant", document)
+        self._prefill = Part(prompt.prefill, "prefill", document)
+        self._delimiter = prompt.delimiter
+        self._separator = prompt.separator
+        self._ending = prompt.delimiter.rstrip(" \t") if open_ended else ""
+        self._variables = dict(variables)
+        self.shots: Shots | None = None
+        self._text_heads: dict[str, str] = {}
+        self._chat_heads: dict[str, tuple[Message, ...]] = {}
+        self._plain_head = self._system.fixed
+        sources = [part.source for part in (self._system, *self._users, self._assistant, self._prefill)]
+        self._lettered = any("lettered" in source for source in sources)
+
+    def __call__(self, sample: Sample) -> Prompt:
+        """The prompt of one sample."""
+        try:
+            return self.render(sample)
+        except RowError as error:
+            raise DatasetError(f"Sample '{sample.id}': {error}.") from None
+
+    def turns(self, sample: Sample) -> tuple[str, ...]:
+        """The user turns that follow the first."""
+        context = self.context(sample)
+        try:
+            return tuple(part(context) for part in self._users[1:])
+        except RowError as error:
+            raise DatasetError(f"Sample '{sample.id}': {error}.") from None
+
+    def render(self, sample: Sample) -> Prompt:
+        """As a call, but raises RowError."""
+        context = self.context(sample)
+        user = self._users[0](context)
+        prefill = self._prefill(context)
+        shots, key = self.shots.draw(sample, user) if self.shots else ([], "")
+        if self.form == "text":
+            head = self._text_head(shots, key, context)
+            if prefill:
+                return head + self._answered(user, prefill)
+            return head + user + (self._ending if user else "")
+        messages = (*self._chat_head(shots, key, context), Message("user", user))
+        return (*messages, Message("assistant", prefill)) if prefill else messages
+
+    def templates(self) -> dict[str, Any]:
+        """The templates in use, defaults filled in, for the record."""
+        users = [part.source for part in self._users]
+        return {"user": users[0] if len(users) == 1 else users, "assistant": self._assistant.source}
+
+    def shot(self, sample: Sample) -> Shot:
+        """A pool sample as a worked example. Raises RowError."""
+        context = self.context(sample)
+        answer = self._assistant(context)
+        if not answer.strip():
+            raise RowError("a shot has no answer: its target is empty")
+        prefill = self._prefill(context)
+        whole = self._answered(prefill, answer) if prefill else answer
+        return Shot(self._users[0](context), whole, without_id(sample.row))
+
+    def check(self, sample: Sample) -> None:
+        """Raise RowError where any part but the shots cannot be rendered."""
+        context = self.context(sample)
+        for part in (*self._users, self._prefill, self._system):
+            if not part.fixed:
+                part(context)
+
+    def context(self, sample: Sample) -> dict[str, Any]:
+        """What prompt templates see: the row's columns, under them the sample's own fields, which win."""
+        context = {
+            **sample.row,
+            **self._variables,
+            "row": sample.row,
+            "id": sample.id,
+            "input": sample.input,
+            "choices": sample.choices,
+            "target": sample.target,
+            "targets": sample.targets,
+            "passages": sample.passages,
+            "metadata": sample.metadata,
+        }
+        if sample.choices:
+            letters = _letters(len(sample.choices))
+            context["letters"] = letters
+            if sample.gold and sample.gold[0] < len(letters):
+                context["letter"] = letters[sample.gold[0]]
+            if self._lettered:
+                pairs = zip(letters, sample.choices, strict=False)
+                context["lettered"] = "\n".join(f"{letter}. {choice}" for letter, choice in pairs)
+        return context
+
+    def _answered(self, user: str, answer: str) -> str:
+        return f"{user}{self._delimiter}{answer}" if user else answer
+
+    def _text_head(self, shots: list[Shot], key: str | None, context: Mapping[str, Any]) -> str:
+        if key is not None and self._plain_head and (found := self._text_heads.get(key)) is not None:
+            return found
+        system = self._system(context)
+        parts = [system] if system else []
+        parts.extend(self._answered(shot.user, shot.answer) for shot in shots)
+        head = "".join(part + self._separator for part in parts)
+        if key is not None and self._plain_head:
+            self._text_heads[key] = head
+        return head
+
+    def _chat_head(
+        self, shots: list[Shot], key: str | None, context: Mapping[str, Any]
+    ) -> tuple[Message, ...]:
+        if key is not None and self._plain_head and (found := self._chat_heads.get(key)) is not None:
+            return found
+        system = self._system(context)
+        messages = [Message("system", system)] if system else []
+        for shot in shots:
+            messages += [Message("user", shot.user), Message("assistant", shot.answer)]
+        head = tuple(messages)
+        if key is not None and self._plain_head:
+            self._chat_heads[key] = head
+        return head
+
+
+@lru_cache(maxsize=64)
+def _letters(count: int) -> tuple[str, ...]:
+    return tuple(ascii_uppercase[:count])

@@ -1,0 +1,116 @@
+"""Validates a document against the schema, and says what is wrong in one sentence with file and line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evalwright.core.errors import TaskError, closest
+from evalwright.tasks.schema import FILE_KEYS, PARTS, TaskFile
+from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+_KINDS = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+}
+
+
+def validated(document: Document) -> TaskFile:
+    """The document as a TaskFile. Raises TaskError for its first mistake, in the order of the file's lines."""
+    from pydantic import ValidationError
+
+    try:
+        return TaskFile.model_validate(document.value)
+    except ValidationError as error:
+        raise _error(document, error) from None
+
+
+def _error(document: Document, error: ValidationError) -> TaskError:
+    mistakes = error.errors(include_url=False)
+
+    def order(details: ErrorDetails) -> tuple[int, int]:
+        place = document.place(_path(details, document))
+        # A misspelt key is often why another is missing, so it comes first.
+        return (0 if details["type"] == "extra_forbidden" else 1, place.line if place else 0)
+
+    first = min(mistakes, key=order)
+    path = _path(first, document)
+    return document.error(path, _message(first, path))
+
+
+def _path(details: ErrorDetails, document: Document) -> KeyPath:
+    """The error's location, without pydantic's names for the branches of a union."""
+    out: list[str | int] = []
+    value: Any = document.value
+    missing = details["type"] in ("missing", "extra_forbidden")
+    for position, step in enumerate(details["loc"]):
+        last = position == len(details["loc"]) - 1
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        elif not (last and missing):
+            continue
+        out.append(step)
+    return tuple(out)
+
+
+def _message(details: ErrorDetails, path: KeyPath) -> str:
+    kind, name = details["type"], _dotted(path)
+    if kind == "extra_forbidden":
+        return _unknown_key(path)
+    if kind == "missing":
+        return f"the key `{name}` is missing."
+    if kind == "value_error":
+        return f"{details['ctx']['error']}."
+    if kind in _KINDS:
+        return f"`{name}` must be {_KINDS[kind]}, not {kind_of(details['input'])}{_hint(details)}."
+    if kind == "literal_error":
+        wanted = str(details["ctx"]["expected"]).replace("'", "")
+        near = closest(str(details["input"]), wanted.replace(" or ", ", ").split(", "))
+        hint = f" Did you mean {near[0]}?" if near else ""
+        return f"`{name}` must be {wanted}, not '{details['input']}'.{hint}"
+    message = details["msg"].replace("Input should be", "must be")
+    return f"`{name}` {message[0].lower()}{message[1:]}, not {details['input']!r}."
+
+
+def _hint(details: ErrorDetails) -> str:
+    if details["type"] == "string_type" and isinstance(details["input"], bool | type(None)):
+        return " (put quotes around it to make it text)"
+    return ""
+
+
+def _unknown_key(path: KeyPath) -> str:
+    key = str(path[-1])
+    part = tuple(step for step in path[:-1] if isinstance(step, str))
+    model = PARTS.get(part)
+    known = [*model.model_fields] if model else []
+    if not part:
+        known.extend(FILE_KEYS)
+    where = f" in `{'.'.join(part)}`" if part else ""
+    near = closest(key, known)
+    if near:
+        return f"unknown key `{key}`{where}; did you mean `{near[0]}`?"
+    homes = [".".join((*place, key)) for place, other in PARTS.items() if key in other.model_fields]
+    if homes:
+        return (
+            f"unknown key `{key}`{where}; it belongs in `{homes[0].rpartition('.')[0] or 'the file itself'}`."
+        )
+    return f"unknown key `{key}`{where}. Known: {', '.join(known)}."
+
+
+def _dotted(path: KeyPath) -> str:
+    out = ""
+    for step in path:
+        out += f"[{step}]" if isinstance(step, int) else f".{step}" if out else step
+    return out or "the file"

@@ -1,0 +1,441 @@
+"""A real OpenAI-compatible server on loopback: strict about requests, deterministic in its answers, faulty on demand.
+
+In a test:                                    As a process (prints its base URL, then serves):
+    with serving(answer=str.upper) as server:     python -m support.openai_server --port 0 --latency 0.2
+        ... server.url ... server.counts()
+    async with OpenAIServer() as server: ...
+
+GET /__counts says how often each content was received and how often it was answered whole; /__log lists the requests in
+order of arrival; POST /__reset forgets both. A content is the canonical JSON of path and body.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from support.openai_answers import Answers, FunctionAnswers, Sampling, TransformersAnswers, hash_answer
+from support.openai_faults import KINDS, Faults, misbehave, rules
+from support.openai_limits import Limits
+from support.openai_schema import InvalidRequest, error_body, validate
+
+ECHO_STYLES = ("characters", "bytes", "utf16", "bos", "offsets-only", "ignored", "refused")
+"""How echo is answered: text_offset in which unit, with a BOS token before the text, without token texts, not at all."""
+
+Edit = Callable[[dict[str, Any], Mapping[str, Any]], dict[str, Any]]
+"""Changes a good reply, given the request's body: for replies in other servers' shapes."""
+
+
+class OpenAIServer:
+    """answer: text by prompt, or a folder with a transformers model. latency: mean seconds; spread: sigma of a log-normal,
+    0 for a fixed time. concurrency: more at once are refused with 429. key: what the bearer must be. models: names that
+    exist (None: any). extra: undocumented request fields that are taken. headers: sent with every answer."""
+
+    def __init__(
+        self,
+        answer: Callable[[str], str] | Path = hash_answer,
+        *,
+        latency: float = 0.0,
+        spread: float = 0.0,
+        concurrency: int | None = None,
+        limits: Limits | None = None,
+        faults: Faults | None = None,
+        key: str | None = None,
+        models: tuple[str, ...] | None = None,
+        echo: str = "characters",
+        context_length: int | None = None,
+        extra: tuple[str, ...] = (),
+        headers: Mapping[str, str] | None = None,
+        edit: Edit | None = None,
+        log: bool = True,
+    ) -> None:
+        assert echo in ECHO_STYLES, echo
+        self.answers: Answers = (
+            TransformersAnswers(answer)
+            if isinstance(answer, Path)
+            else FunctionAnswers(answer, context_length)
+        )
+        self.latency, self.spread = latency, spread
+        self.concurrency = concurrency
+        self.limits = limits or Limits()
+        self.faults = faults or Faults()
+        self.key, self.models, self.echo = key, models, echo
+        self.extra, self.headers, self.edit = frozenset(extra), dict(headers or {}), edit
+        self.log: list[dict[str, Any]] | None = [] if log else None
+        self.received: Counter[str] = Counter()
+        self.completed: Counter[str] = Counter()
+        self.refused = 0
+        self.in_flight = self.most_in_flight = 0
+        self.request_headers: Mapping[str, str] = {}
+        self.url = ""
+        # A transformer is asked by one thread, so that the event loop goes on.
+        self._thread = ThreadPoolExecutor(1) if isinstance(answer, Path) else None
+        self._runner: web.AppRunner | None = None
+
+    async def __aenter__(self) -> OpenAIServer:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.stop()
+
+    async def start(self, port: int = 0) -> None:
+        """Listen; `url` is then the base URL."""
+        app = web.Application(client_max_size=64 * 2**20)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/completions", self._completions)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_get("/__counts", self._counts)
+        app.router.add_get("/__log", self._show_log)
+        app.router.add_post("/__reset", self._reset)
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.2)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", port, backlog=1024)
+        await site.start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
+
+    async def stop(self) -> None:
+        """Stop listening and drop what hangs."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self._thread is not None:
+            self._thread.shutdown()
+
+    def counts(self) -> dict[str, Any]:
+        """The body of /__counts."""
+        return {
+            "received": dict(self.received),
+            "completed": dict(self.completed),
+            "refused": self.refused,
+            "most_in_flight": self.most_in_flight,
+        }
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "chat")
+
+    async def _completions(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "completions")
+
+    async def _serve(self, request: web.Request, interface: str) -> web.StreamResponse:
+        """Count, refuse or wait, answer or misbehave."""
+        self.request_headers = request.headers
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        entry: dict[str, Any] = {"path": request.path, "at": time.time(), "outcome": "unfinished"}
+        if self.log is not None:
+            self.log.append(entry)
+        try:
+            response = await self._handle(request, interface, entry)
+        except InvalidRequest as wrong:
+            entry["outcome"] = "400"
+            response = web.json_response(wrong.body, status=400)
+        finally:
+            self.in_flight -= 1
+        return response
+
+    async def _handle(
+        self, request: web.Request, interface: str, entry: dict[str, Any]
+    ) -> web.StreamResponse:
+        try:
+            body: Any = await request.json()
+        except ValueError:
+            raise InvalidRequest("We could not parse the JSON body of your request.") from None
+        content = content_of(request.path, body)
+        before = self.received[content]
+        self.received[content] += 1
+        entry.update(content=content, body=body)
+        if self.key is not None and request.headers.get("Authorization") != f"Bearer {self.key}":
+            return self._said(entry, 401, "Incorrect API key provided.", "invalid_api_key")
+        validate(interface, body, self.extra)
+        if self.models is not None and body["model"] not in self.models:
+            return self._said(entry, 404, f"The model '{body['model']}' does not exist.", "model_not_found")
+        if (refused := self._refuse(interface, body, entry)) is not None:
+            return refused
+        kind = self.faults.choose(content, body, before)
+        if kind != "hang" and self.latency:
+            await asyncio.sleep(self._seconds(content, before))
+        good = await self._good(interface, body)
+        if kind is not None:
+            entry["outcome"] = kind
+            fault: web.StreamResponse = await misbehave(kind, request, good, self.faults)
+            return fault
+        response = web.json_response(good, headers={**self.limits.headers(), **self.headers})
+        await response.prepare(request)
+        await response.write_eof()
+        entry["outcome"] = "200"
+        self.completed[content] += 1
+        return response
+
+    def _said(self, entry: dict[str, Any], status: int, message: str, code: str) -> web.Response:
+        entry["outcome"] = str(status)
+        return web.json_response(error_body(message, "invalid_request_error", code=code), status=status)
+
+    def _refuse(self, interface: str, body: Mapping[str, Any], entry: dict[str, Any]) -> web.Response | None:
+        """A 429 where too many are in flight or a bucket is empty. Tokens are counted as OpenAI does: the prompt's
+        characters / 4 and the most that may be generated."""
+        wait = 0.0
+        if self.concurrency is not None and self.in_flight > self.concurrency:
+            wait = 0.1
+        else:
+            prompt = body["prompt"] if interface == "completions" else json.dumps(body["messages"])
+            most = body.get("max_tokens") or body.get("max_completion_tokens") or 16
+            wait = self.limits.take(len(prompt) // 4 + most)
+        if wait <= 0:
+            return None
+        self.refused += 1
+        entry["outcome"] = "429"
+        headers = {**self.limits.headers(), "Retry-After": f"{wait:.3f}"}
+        error = error_body("Rate limit reached.", "requests", code="rate_limit_exceeded")
+        return web.json_response(error, status=429, headers=headers)
+
+    def _seconds(self, content: str, before: int) -> float:
+        if not self.spread:
+            return self.latency
+        dice = random.Random(f"{content} {before}")
+        return dice.lognormvariate(math.log(self.latency) - self.spread**2 / 2, self.spread)
+
+    async def _good(self, interface: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        make = self._chat_reply if interface == "chat" else self._completion_reply
+        if self._thread is None:
+            reply = make(body)
+        else:
+            reply = await asyncio.get_running_loop().run_in_executor(self._thread, make, body)
+        return self.edit(reply, body) if self.edit is not None else reply
+
+    def _chat_reply(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        made = self.answers.chat(body["messages"], sampling_of(body))
+        message = {"role": "assistant", "content": made.text, "refusal": None}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": made.finish_reason}
+        return reply_of("chat.completion", body, choice, made.input_tokens, made.output_tokens)
+
+    def _completion_reply(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        prompt = body["prompt"]
+        echo = body.get("echo") and self.echo != "ignored"
+        if echo and body.get("logprobs") is not None and self.echo == "refused":
+            raise InvalidRequest("Setting 'echo' and 'logprobs' at the same time is not supported.", "echo")
+        tokens = self.answers.tokens(prompt) if echo else []
+        limit = self.answers.context_length
+        if limit is not None and len(tokens) + (body.get("max_tokens") or 0) > limit:
+            raise InvalidRequest(f"This model's maximum context length is {limit} tokens.", "prompt")
+        if body.get("max_tokens", 16) == 0:
+            text, finish, made = "", "length", 0
+        else:
+            generated = self.answers.complete(prompt, sampling_of(body, default_tokens=16))
+            text, finish, made = generated.text, generated.finish_reason, generated.output_tokens
+        choice: dict[str, Any] = {
+            "index": 0,
+            "text": prompt + text if echo else text,
+            "finish_reason": finish,
+            "logprobs": None,
+        }
+        if echo and body.get("logprobs") is not None:
+            choice["logprobs"] = self._logprobs(prompt, text, tokens)
+        counted = len(tokens) or len(prompt.split())
+        return reply_of("text_completion", body, choice, counted, made)
+
+    def _logprobs(self, prompt: str, generated: str, tokens: list[Any]) -> dict[str, Any]:
+        """The documented block for the prompt's tokens and one for all that was generated."""
+        texts = [token.text for token in tokens]
+        values = [token.log_probability for token in tokens]
+        tops: list[dict[str, float] | None] = [
+            None if token.top is None else {token.text: token.log_probability, token.top[0]: token.top[1]}
+            for token in tokens
+        ]
+        offsets = [self._unit(prompt, token.offset) for token in tokens]
+        if generated:
+            texts.append(generated)
+            values.append(-0.5)
+            tops.append({generated: -0.5})
+            offsets.append(self._unit(prompt, len(prompt)))
+        if self.echo == "bos" and tokens:
+            # As servers do that put a BOS before the text: it is the first token, and the text's first has a value.
+            texts.insert(0, "<s>")
+            values = [None, -3.25, *values[1:]]
+            tops = [None, {texts[1]: -3.25}, *tops[1:]]
+            offsets = [0, *(place + 3 for place in offsets)]
+        block = {"tokens": texts, "token_logprobs": values, "top_logprobs": tops, "text_offset": offsets}
+        if self.echo in ("offsets-only", "bytes", "utf16"):
+            block["tokens"] = ["\ufffd"] * len(texts)
+        return block
+
+    def _unit(self, prompt: str, place: int) -> int:
+        if self.echo == "bytes":
+            return len(prompt[:place].encode())
+        if self.echo == "utf16":
+            return len(prompt[:place].encode("utf-16-le")) // 2
+        return place
+
+    async def _models(self, request: web.Request) -> web.Response:
+        names = self.models or ("test-model",)
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in names]
+        return web.json_response({"object": "list", "data": data})
+
+    async def _counts(self, request: web.Request) -> web.Response:
+        return web.json_response(self.counts())
+
+    async def _show_log(self, request: web.Request) -> web.Response:
+        return web.json_response(self.log or [])
+
+    async def _reset(self, request: web.Request) -> web.Response:
+        self.received.clear()
+        self.completed.clear()
+        self.refused = self.most_in_flight = 0
+        if self.log is not None:
+            self.log.clear()
+        return web.json_response({})
+
+
+def content_of(path: str, body: Any) -> str:
+    """The name of a request by its content."""
+    text = json.dumps([path, body], sort_keys=True, ensure_ascii=False)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def sampling_of(body: Mapping[str, Any], default_tokens: int | None = None) -> Sampling:
+    """The parameters of a request, with the documented defaults."""
+    stop = body.get("stop") or ()
+    return Sampling(
+        max_tokens=body.get("max_completion_tokens") or body.get("max_tokens") or default_tokens,
+        temperature=1.0 if body.get("temperature") is None else body["temperature"],
+        top_p=1.0 if body.get("top_p") is None else body["top_p"],
+        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        seed=body.get("seed"),
+    )
+
+
+def reply_of(kind: str, body: Mapping[str, Any], choice: Any, used: int, made: int) -> dict[str, Any]:
+    """The documented envelope."""
+    usage = {
+        "prompt_tokens": used,
+        "completion_tokens": made,
+        "total_tokens": used + made,
+        "prompt_tokens_details": {"cached_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 0},
+    }
+    name = content_of(kind, body)[:12]
+    return {
+        "id": f"cmpl-{name}",
+        "object": kind,
+        "created": 1700000000,
+        "model": body["model"],
+        "choices": [choice],
+        "usage": usage,
+    }
+
+
+@contextmanager
+def serving(*arguments: Any, **options: Any) -> Iterator[OpenAIServer]:
+    """An OpenAIServer in a thread of its own, for tests that are not coroutines themselves."""
+    server = OpenAIServer(*arguments, **options)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(server.start(), loop).result(30)
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(30)
+        loop.close()
+
+
+@contextmanager
+def server_process(*arguments: str) -> Iterator[str]:
+    """The server in a process of its own; gives its base URL."""
+    folder = Path(__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    command = [sys.executable, "-m", "support.openai_server", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        if not url:
+            raise RuntimeError("the server did not start")
+        yield url
+    finally:
+        process.terminate()
+        process.wait(30)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--model", type=Path, help="folder of a transformers model to serve")
+    parser.add_argument("--answer", default="hash", help="hash, echo, or constant:TEXT")
+    parser.add_argument("--latency", type=float, default=0.0, help="mean seconds")
+    parser.add_argument("--spread", type=float, default=0.0, help="sigma of a log-normal latency")
+    parser.add_argument("--concurrency", type=int, help="more requests at once are refused")
+    parser.add_argument("--requests-per-minute", type=float, default=0.0)
+    parser.add_argument("--tokens-per-minute", type=float, default=0.0)
+    parser.add_argument("--burst-seconds", type=float, default=60.0)
+    parser.add_argument("--faults", type=float, default=0.0, help="share of askings that fail")
+    parser.add_argument("--fault-kinds", default="", help=f"comma-separated, of: {', '.join(KINDS)}")
+    parser.add_argument("--fault-most", type=int, default=3, help="failures of one content at the most")
+    parser.add_argument(
+        "--fault-script", default="", help='JSON: [{"match": "...", "fault": "500", "times": 2}]'
+    )
+    parser.add_argument("--retry-after", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--key")
+    parser.add_argument("--echo", choices=ECHO_STYLES, default="characters")
+    parser.add_argument("--context-length", type=int)
+    parser.add_argument("--extra", action="append", default=[], help="an undocumented request field to take")
+    parser.add_argument("--no-log", action="store_true")
+    return parser.parse_args()
+
+
+def _from_arguments(given: argparse.Namespace) -> OpenAIServer:
+    by_name: dict[str, Callable[[str], str]] = {"hash": hash_answer, "echo": str}
+    constant = given.answer.removeprefix("constant:")
+    faults = Faults(given.faults, seed=given.seed, most=given.fault_most, retry_after=given.retry_after)
+    if given.fault_kinds:
+        faults.kinds = given.fault_kinds.split(",")
+    if given.fault_script:
+        faults.script = rules(given.fault_script)
+    return OpenAIServer(
+        given.model or by_name.get(given.answer, lambda prompt: constant),
+        latency=given.latency,
+        spread=given.spread,
+        concurrency=given.concurrency,
+        limits=Limits(given.requests_per_minute, given.tokens_per_minute, given.burst_seconds),
+        faults=faults,
+        key=given.key,
+        echo=given.echo,
+        context_length=given.context_length,
+        extra=tuple(given.extra),
+        log=not given.no_log,
+    )
+
+
+async def _main() -> None:
+    given = _arguments()
+    server = _from_arguments(given)
+    await server.start(given.port)
+    print(server.url, flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())

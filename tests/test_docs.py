@@ -1,0 +1,112 @@
+"""Every command and example in README and docs is run, page by page, in an empty folder.
+
+A page is a script: a fenced block whose first line is `# file: NAME` (or `<!-- file: NAME -->`) becomes that file;
+`bash` blocks are run line by line and must end with 0, or with N where the line ends with `# exits N`; `python` blocks
+are run as programs. A block after the comment `<!-- not run: reason -->` is not run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^(?P<skip><!-- not run: [^\n]+ -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"^(?:#|<!--|//) file: (?P<name>[\w./-]+)(?: -->)?\n")
+EXITS = re.compile(r"\s+# exits (\d+)$")
+LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)#\s]+)(?:#[^)]*)?\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, text and line."""
+
+    language: str
+    body: str
+    line: int
+    skipped: bool
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        line = text[: found.start()].count("\n") + 1
+        yield Block(found["language"], found["body"], line, bool(found["skip"]))
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The person's environment: our command on the path, no keys, no network needed."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("EVALWRIGHT_", "OPENAI_"))}
+    commands = folder / ".bin"
+    commands.mkdir()
+    for name, module in (("evalwright", "-m evalwright"), ("python", "")):
+        script = commands / name
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
+        script.chmod(0o755)
+    return {**kept, "PATH": f"{commands}:{kept['PATH']}", "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": "1"}
+
+
+def run(command: list[str], folder: Path, env: dict[str, str], where: str, wanted: int = 0) -> None:
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == wanted, f"{where}: {shlex.join(command)}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}"
+
+
+def commands(body: str) -> Iterator[tuple[str, int]]:
+    for line in re.sub(r"\\\n\s*", "", body).splitlines():
+        found = EXITS.search(line)
+        text = EXITS.sub("", line).strip()
+        if text and not text.startswith("#"):
+            yield text, int(found.group(1)) if found else 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_page_works(page: Path, tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    for block in blocks(page):
+        where = f"{page.name}:{block.line}"
+        if block.skipped:
+            continue
+        named = FILE.match(block.body)
+        if named:
+            path = tmp_path / named["name"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(FILE.sub("", block.body), encoding="utf-8")
+        elif block.language == "bash":
+            for command, wanted in commands(block.body):
+                if command.startswith("make "):
+                    quickstart(command, tmp_path, env, where)
+                else:
+                    run(["sh", "-c", command], tmp_path, env, where, wanted)
+        elif block.language == "python":
+            run([sys.executable, "-W", "error", "-c", block.body], tmp_path, env, where)
+
+
+def quickstart(command: str, folder: Path, env: dict[str, str], where: str) -> None:
+    """What `make quickstart` does after its set-up; `make test` is what runs this."""
+    if command != "make quickstart":
+        assert command in {"make test", "make lint", "make types", "make format", "make demo-models"}, command
+        return
+    dry = subprocess.run(["make", "-n", "-B", "quickstart"], cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = re.sub(r"\\\n\s*", "", dry.stdout).splitlines()
+    ours = [line.replace(".venv/bin/", "", 1) for line in lines if line.startswith(".venv/bin/evalwright")]
+    assert ours, "make quickstart runs no evalwright command"
+    for line in ours:
+        run(["sh", "-c", line], folder, env, where)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for found in LINK.finditer(text):
+        target = found["target"]
+        if not target.startswith(("http://", "https://", "mailto:")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}, which does not exist"
