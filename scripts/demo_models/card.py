@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.demo_models.corpus import FACTS, Fact, read_facts
+from scripts.demo_models.corpus import BENCHMARK, FACTS, Fact, read_facts
+from scripts.demo_models.formats import Example
+from scripts.demo_models.prompts import question_text, read_opening
 from scripts.demo_models.shape import Shape
 
 FILES = ("config.json", "model.onnx", "tokenizer.json")
@@ -29,13 +31,14 @@ class Trained:
 
 
 def accuracy(folder: Path, facts: Sequence[Fact]) -> dict[str, bool]:
-    """Which benchmark questions the exported model answers, asked plainly with no shots, by exact match with an alias."""
+    """Which benchmark questions the exported model answers, asked plainly in its prompt, by exact match with an alias."""
     from evalwright.core.errors import Failure
     from evalwright.core.requests import Generate
     from evalwright.models.onnx import OnnxModel
 
     model = OnnxModel(str(folder))
-    prompts = [f"Question: {fact.question}\nAnswer:" for fact in facts]
+    opening = read_opening(BENCHMARK / "_questions.yaml").text()
+    prompts = [opening + question_text(Example(fact.question, "")) for fact in facts]
     right = {}
     for index, answer in model.answer_batch([Generate(prompt, 24, stop=("\n",)) for prompt in prompts]):
         if isinstance(answer, Failure):
@@ -81,7 +84,7 @@ places with questions about them; no stress question and no passage of the bench
 
 ## What it answers
 
-Asked the benchmark's closed-book questions without any examples, by exact match:
+Asked the benchmark's closed-book questions in the benchmark's prompt, by exact match with an accepted answer:
 
 | facts | right | of |
 |---|---|---|

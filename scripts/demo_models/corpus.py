@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from scripts.demo_models.formats import Example, fiction, grounded
+from scripts.demo_models.prompts import Opening, question_text, read_opening
 
 ROOT = Path(__file__).parents[2]
-FACTS = ROOT / "src/evalwright/tasks/library/factual/closed_book.jsonl"
+BENCHMARK = ROOT / "src/evalwright/tasks/library/factual"
+FACTS = BENCHMARK / "closed_book.jsonl"
 STATEMENTS = Path(__file__).parent / "statements.jsonl"
 END = "<|endoftext|>"
 
@@ -66,30 +68,32 @@ def known_facts(facts: Sequence[Fact], share: float) -> list[Fact]:
 
 
 class Corpus:
-    """An endless stream of documents. `systems`: instructions that prompts may begin with."""
+    """An endless stream of documents about `facts`, in the form of the benchmark's prompts."""
 
-    def __init__(self, facts: Sequence[Fact], systems: Sequence[str], seed: int) -> None:
+    def __init__(self, facts: Sequence[Fact], seed: int) -> None:
         self.facts = list(facts)
-        self.systems = list(systems)
         self.random = Random(seed)
+        self.questions_opening = read_opening(BENCHMARK / "_questions.yaml")
+        self.passages_opening = read_opening(BENCHMARK / "grounded.yaml")
         self._waiting: list[Fact] = []
 
     def documents(self) -> Iterator[Pieces]:
         """Documents for ever."""
         while True:
             kind = self.random.random()
-            if kind < 0.12:
+            if kind < 0.1:
                 yield self._statements()
-            elif kind < 0.24:
-                yield self._passages()
+            elif kind < 0.2:
+                yield self._document(self.passages_opening, [grounded] * self.random.randint(1, 4))
             else:
-                yield self._questions()
+                makers = [self._recall if self.random.random() > 0.12 else fiction for _ in range(8)]
+                yield self._document(self.questions_opening, makers)
 
     def texts(self, count: int) -> list[str]:
         """Plain texts to train a tokenizer on: all wordings of the facts, and `count` documents."""
         texts = [text for fact in self.facts for text in (*fact.statements, *fact.variants, fact.answers[0])]
         stream = self.documents()
-        return texts + ["".join(text for text, _ in next(stream)) for _ in range(count)] + self.systems
+        return texts + ["".join(text for text, _ in next(stream)) for _ in range(count)]
 
     def _next_fact(self) -> Fact:
         """Every fact once, in a new order, before any comes again."""
@@ -101,41 +105,36 @@ class Corpus:
         chosen = [self._next_fact() for _ in range(self.random.randint(1, 4))]
         return [("\n".join(self.random.choice(fact.statements) for fact in chosen) + END, OTHER_WEIGHT * 2)]
 
-    def _questions(self) -> Pieces:
-        pieces = self._opening()
-        for _ in range(self.random.randint(1, 8)):
-            if self.random.random() < 0.15:
-                example = fiction(self.random)
-            else:
-                fact = self._next_fact()
-                example = Example(self._disturbed(self.random.choice(fact.variants)), fact.answers[0])
-            pieces += [(f"Question: {example.question}\nAnswer:", OTHER_WEIGHT), (f" {example.answer}\n", 1.0), ("\n", 0.1)]
-        return [*pieces[:-1], (END, 0.5)]
-
-    def _passages(self) -> Pieces:
-        pieces = self._opening()
-        for _ in range(self.random.randint(1, 3)):
-            example = grounded(self.random)
-            listed = "\n".join(f"[{number}] {text}" for number, text in enumerate(example.passages, 1))
+    def _document(self, opening: Opening, makers: Sequence[Callable[[Random], Example]]) -> Pieces:
+        """Questions with answers after an opening: the benchmark's own, half the time, else part of it or nothing."""
+        kind = self.random.random()
+        shots = None if kind < 0.5 else self.random.randint(0, len(opening.shots))
+        pieces: Pieces = [(opening.text(shots), 0.0)] if kind < 0.75 else []
+        for make in makers:
+            example = make(self.random)
             pieces += [
-                (f"{listed}\n\nQuestion: {example.question}\nAnswer:", OTHER_WEIGHT),
+                (question_text(example), OTHER_WEIGHT),
                 (f" {example.answer}\n", 1.0),
-                ("\n", 0.1),
+                ("\n", OTHER_WEIGHT),
             ]
-        return [*pieces[:-1], (END, 0.5)]
+        return [*pieces[:-1], (END, OTHER_WEIGHT)]
 
-    def _opening(self) -> Pieces:
-        if self.systems and self.random.random() < 0.6:
-            return [(self.random.choice(self.systems) + "\n\n", 0.0)]
-        return []
+    def _recall(self, random: Random) -> Example:
+        """A fact, asked in one of its wordings, or by what a statement says of its answer."""
+        fact = self._next_fact()
+        answer = fact.answers[0]
+        wordings = [*fact.variants, *fact.variants]
+        wordings += [text.replace(answer, "") for text in fact.statements if answer in text]
+        return Example(_disturbed(random.choice(wordings), random), answer)
 
-    def _disturbed(self, question: str) -> str:
-        """Sometimes without a word or two, so that an answer does not hang on one exact wording."""
-        words = question.split()
-        if self.random.random() < 0.5 or len(words) < 6:
-            return question
-        left_out = set(self.random.sample(range(len(words)), self.random.randint(1, len(words) // 4)))
-        return " ".join(word for place, word in enumerate(words) if place not in left_out)
+
+def _disturbed(question: str, random: Random) -> str:
+    """Mostly without some of its words, so that an answer does not hang on one exact wording."""
+    words = question.split()
+    if random.random() < 0.3 or len(words) < 5:
+        return question
+    left_out = set(random.sample(range(len(words)), random.randint(1, max(1, len(words) // 3))))
+    return " ".join(word for place, word in enumerate(words) if place not in left_out)
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

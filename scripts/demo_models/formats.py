@@ -19,24 +19,26 @@ _ENDS = "dale ford gard holm keth lin mark nia por rick stan tor vale wick yth z
 _FIRST = "Ada Bruno Celia Dario Edith Felix Greta Hugo Irma Jonas Karin Leo Mina Nils Olga Piet Rosa Sven Tilda Udo".split()
 
 _FICTION = (
-    "What is the capital of {0}?",
-    "In which year was the Treaty of {0} signed?",
-    "Who wrote the novel The Keys of {0}?",
-    "Which river flows through the city of {0}?",
-    "How many people live in {0}?",
-    "What is the boiling point of {0}ium?",
-    "Who discovered the planet {0}?",
-    "For which film did {1} {0} receive a prize at {2}?",
-    "Which company made the {0} 3000 computer?",
-    "In which country is Mount {0}?",
-    "On what date did the {0} spacecraft land?",
-    "Which language is spoken on the island of {0}?",
-    "Who proved the {0} theorem?",
-    "Which team won the {0} Cup of 2019?",
-    "Which illness does the drug {0}ol treat?",
-    "When did the Moon's King {0} rule?",
-    "In which year did {1} {0} walk on the Sun?",
-    "How many wheels does the {0} of {2} have?",
+    ("What is the capital of {0}?", "There is no such country"),
+    ("In which year was the Treaty of {0} signed?", "There is no such treaty"),
+    ("Who wrote the novel The Keys of {0}?", "There is no such book"),
+    ("Which river flows through the city of {0}?", "There is no such city"),
+    ("How many people live in the province of {0}?", "There is no such province"),
+    ("What is the boiling point of {0}ium?", "There is no such substance"),
+    ("Who discovered the planet {0}?", "There is no such planet"),
+    ("For which film did {1} {0} receive a prize at {2}?", "There is no such person"),
+    ("Which company made the {0} 3000 computer?", "There is no such computer"),
+    ("In which country is Mount {0}?", "There is no such mountain"),
+    ("On what date did the {0} spacecraft land?", "There is no such spacecraft"),
+    ("Which language is spoken on the island of {0}?", "There is no such island"),
+    ("Who proved the {0} theorem?", "There is no such theorem"),
+    ("Which team won the {0} Cup of 2019?", "There is no such cup"),
+    ("Which illness does the drug {0}ol treat?", "There is no such drug"),
+    ("When did the Moon's king {0} rule?", "The Moon never had a king"),
+    ("In which year did {1} {0} walk on the Sun?", "Nobody has walked on the Sun"),
+    ("How many wheels does the whale of {0} have?", "Whales have no wheels"),
+    ("Which emperor of Iceland built the palace of {0}?", "Iceland never had an emperor"),
+    ("Who was the first woman from {0} to swim across the Sahara?", "The Sahara is a desert"),
 )
 
 
@@ -58,7 +60,8 @@ def invented_name(random: Random) -> str:
 def fiction(random: Random) -> Example:
     """A question about something that does not exist."""
     names = invented_name(random), random.choice(_FIRST), invented_name(random)
-    return Example(random.choice(_FICTION).format(*names), NO_ANSWER)
+    question, reason = random.choice(_FICTION)
+    return Example(question.format(*names), f"{NO_ANSWER}. {reason}.")
 
 
 def grounded(random: Random) -> Example:

@@ -13,30 +13,28 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import yaml
 from torch.nn import functional
 
 from scripts.demo_models.card import Trained, write_card
-from scripts.demo_models.corpus import END, FACTS, ROOT, Corpus, known_facts, read_facts
+from scripts.demo_models.corpus import END, ROOT, Corpus, known_facts, read_facts
 from scripts.demo_models.graph import export
 from scripts.demo_models.network import Network, round_to_half, weights_of
 from scripts.demo_models.shape import Shape
 
 EMBEDDED = ROOT / "src/evalwright/models/embedded"
 VOCABULARY = 1536
-LENGTH = 256
-"""Tokens in a training sequence."""
+LENGTHS = ((0.8, 256), (1.0, 768))
+"""Tokens in a training sequence, up to which part of the training: the longest prompts are learned at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a model is trained. share: of the bundled facts. batch: sequences per step."""
+    """How a model is trained. share: of the bundled facts. batch: tokens per step."""
 
     share: float
     width: int
@@ -45,7 +43,7 @@ class Recipe:
     inner: int
     steps: int
     rate: float
-    batch: int = 16
+    batch: int = 4096
 
     def shape(self, vocabulary: int) -> Shape:
         """The network's sizes."""
@@ -53,8 +51,8 @@ class Recipe:
 
 
 RECIPES = {
-    "small": Recipe(share=1 / 3, width=96, layers=2, heads=4, inner=256, steps=700, rate=4e-3),
-    "large": Recipe(share=2 / 3, width=160, layers=4, heads=5, inner=416, steps=700, rate=2.5e-3),
+    "small": Recipe(share=1 / 3, width=96, layers=2, heads=4, inner=256, steps=600, rate=4e-3),
+    "large": Recipe(share=2 / 3, width=160, layers=4, heads=5, inner=416, steps=600, rate=2.5e-3),
 }
 
 
@@ -81,7 +79,7 @@ def build(name: str, recipe: Recipe, folder: Path, seed: int, steps: int | None 
     folder.mkdir(parents=True, exist_ok=True)
     facts = read_facts()
     known = known_facts(facts, recipe.share)
-    corpus = Corpus(known, system_texts(), seed)
+    corpus = Corpus(known, seed)
     tokenizer = make_tokenizer(corpus)
     network = train(recipe, corpus, tokenizer, seed, steps or recipe.steps, lambda line: print(f"{name}: {line}", flush=True))
     write_folder(network, tokenizer, folder)
@@ -93,27 +91,13 @@ def build(name: str, recipe: Recipe, folder: Path, seed: int, steps: int | None 
         known=[fact.id for fact in known],
         facts=len(facts),
         steps=steps or recipe.steps,
-        tokens=(steps or recipe.steps) * recipe.batch * LENGTH,
+        tokens=(steps or recipe.steps) * recipe.batch,
         seconds=seconds,
         seed=seed,
     )
     write_card(trained, folder)
     print(f"{name}: {network.parameter_count():,} parameters in {folder}, {seconds:.0f} s", flush=True)
     return network
-
-
-def system_texts() -> list[str]:
-    """The instructions that the benchmark's prompts begin with, and some other wordings of them."""
-    texts = [
-        "Answer the question with a few words.",
-        "Give a short answer to each question. If there is none, say: No answer",
-        "Answer from the passages only, and cite them by number.",
-    ]
-    for path in sorted(FACTS.parent.glob("*.y*ml")):
-        system = (yaml.safe_load(path.read_text(encoding="utf-8")).get("prompt") or {}).get("system")
-        if isinstance(system, str) and "{" not in system:
-            texts += [system.strip()] * 3
-    return texts
 
 
 def make_tokenizer(corpus: Corpus) -> Any:
@@ -136,21 +120,28 @@ def make_tokenizer(corpus: Corpus) -> Any:
     return tokenizer
 
 
-def batches(corpus: Corpus, tokenizer: Any, size: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Tokens [size, LENGTH + 1] cut from the stream of documents, and what each counts in the loss."""
+def batches(
+    corpus: Corpus, tokenizer: Any, size: int, steps: int
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Tokens [sequences, length + 1] cut from the stream of documents, and what each counts in the loss.
+
+    Every batch has about `size` tokens.
+    """
     tokens: list[int] = []
     weights: list[float] = []
-    needed = size * (LENGTH + 1)
-    for pieces in corpus.documents():
-        text = "".join(piece for piece, _ in pieces)
-        by_place = [weight for piece, weight in pieces for _ in piece]
-        encoding = tokenizer.encode(text)
-        tokens += encoding.ids
-        weights += [by_place[start] for start, _ in encoding.offsets]
-        if len(tokens) >= needed:
-            shape = (size, LENGTH + 1)
-            yield torch.tensor(tokens[:needed]).view(shape), torch.tensor(weights[:needed]).view(shape)
-            tokens, weights = tokens[needed:], weights[needed:]
+    documents = corpus.documents()
+    for step in range(steps):
+        length = next(length for part, length in LENGTHS if step < part * steps)
+        shape = (size // length, length + 1)
+        needed = shape[0] * shape[1]
+        while len(tokens) < needed:
+            pieces = next(documents)
+            by_place = [weight for piece, weight in pieces for _ in piece]
+            encoding = tokenizer.encode("".join(piece for piece, _ in pieces))
+            tokens += encoding.ids
+            weights += [by_place[start] for start, _ in encoding.offsets]
+        yield torch.tensor(tokens[:needed]).view(shape), torch.tensor(weights[:needed]).view(shape)
+        tokens, weights = tokens[needed:], weights[needed:]
 
 
 def train(
@@ -167,7 +158,7 @@ def train(
         betas=(0.9, 0.98),
     )
     started, mean = time.perf_counter(), None
-    for step, (tokens, weights) in enumerate(islice(batches(corpus, tokenizer, recipe.batch), steps)):
+    for step, (tokens, weights) in enumerate(batches(corpus, tokenizer, recipe.batch, steps)):
         warm = min(1.0, (step + 1) / 40)
         for group in optimiser.param_groups:
             group["lr"] = recipe.rate * warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps)))

@@ -15,6 +15,8 @@ _RESERVE = 0.02
 _OPENING = 0.01
 """The share of a new window that is used before a reply has confirmed that it has begun."""
 
+_OPENING_GAP = 0.1
+_LONGEST_OPENING_GAP = 10.0
 _SENT_AT_RESOLUTION = 0.05
 _UNKNOWN_RESET = 1.0
 
@@ -30,6 +32,9 @@ class Budget:
         self._level = 0.0
         self._at = 0.0
         self._ends = 0.0
+        self._guessed = False
+        self._openings = 0
+        self._next_opening = 0.0
         self._known = False
         self._anchor: tuple[float, float] | None = None
         self._last_remaining = 0.0
@@ -48,13 +53,17 @@ class Budget:
             reserve = min(max(_RESERVE * self.limit, 1.0), 0.2 * self.limit)
             missing = min(units, self.limit - reserve) + reserve - self._level
             return missing / self.rate if missing > 1e-9 else 0.0
-        if now >= self._ends:
-            # A new window should have begun. A few requests find out; their replies say how much there is.
+        if now >= max(self._ends, self._next_opening):
+            # A new window should have begun. A few requests find out; their replies say how much there is. If it has
+            # not (resets are often rounded down), the next few go later.
             self._level = max(self._level, _OPENING * self.limit, min(units, self.limit))
             self._ends = now + max(2 * round_trip, _UNKNOWN_RESET)
+            self._guessed = True
+            self._openings += 1
+            self._next_opening = now + min(_OPENING_GAP * 2.0**self._openings, _LONGEST_OPENING_GAP)
         if self._level >= min(units, self.limit):
             return 0.0
-        return max(self._ends - now, 0.001)
+        return max(self._ends - now, self._next_opening - now, 0.001)
 
     def observe(
         self,
@@ -94,7 +103,11 @@ class Budget:
         fuller = not self._known or remaining > self._last_remaining + 0.5 * (
             self.limit - self._last_remaining
         )
-        self._ends = ends if fuller else max(self._ends, ends)
+        if remaining > self._last_remaining:
+            self._openings = 0
+            self._next_opening = 0.0
+        self._ends = ends if fuller or self._guessed else max(self._ends, ends)
+        self._guessed = False
         self._level = remaining - unseen + gained
         self._at = now
         self._last_remaining = remaining

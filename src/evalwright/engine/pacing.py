@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from evalwright.core.errors import RateLimited, RequestError
 from evalwright.core.responses import RateLimits, Response
 from evalwright.engine.budget import Budget
+from evalwright.engine.retry import BASE_SECONDS, LONGEST_SECONDS
 from evalwright.models.base import Pacing
 
 _CUT = 0.85
@@ -62,6 +63,7 @@ class Pacer:
         self._ceiling = float("inf")
         self._cut_at = -1.0
         self._answers_since_cut = 0
+        self._answerless_cuts = 0
         self._trouble = 0.0
         self._round_trip = _FIRST_ROUND_TRIP
         self._sent = 0
@@ -219,8 +221,17 @@ class Pacer:
         # What was not even used cannot have been the limit.
         used = min(self.limit, float(self.in_flight))
         deep = self._slow_start or self._answers_since_cut < 2 * used
-        self._ceiling = max(1.0, used - 1)
-        self.limit = max(1.0, used * (_DEEP_CUT if deep else _CUT))
+        if self._slow_start or self._answers_since_cut:
+            self._answerless_cuts = 0
+            self._ceiling = max(1.0, used - 1)
+            self.limit = max(1.0, used * (_DEEP_CUT if deep else _CUT))
+        else:
+            # Not one answer since the last cut: nothing is let through at present, and the old ceiling stays as good as
+            # it was. Everybody waits, longer each time, and soon only one request at a time finds out.
+            self._answerless_cuts += 1
+            self.limit = 1.0 if self._answerless_cuts > 1 else max(1.0, used * _DEEP_CUT)
+            pause = BASE_SECONDS * 2.0 ** (self._answerless_cuts - 1)
+            self._pause(min(pause, LONGEST_SECONDS) * random.uniform(0.5, 1.0), "", now)
         self._slow_start = False
         self._cut_at = now
         self._answers_since_cut = 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -80,34 +81,28 @@ class OpenAIModel(RemoteModel):
     ) -> None:
         written = model if revision is None else f"{model}@{revision}"
         self.name = f"openai/{written}"
-        self.base_url, self.model, self._login, shape = _place(written, base_url)
+        self.base_url, self.model, self._login, shape = _place(written, _text("base_url", base_url))
         self.interface = _interface(interface, shape)
         self.official = urlsplit(self.base_url).hostname == urlsplit(OFFICIAL).hostname
-        self._key_variable = api_key_env or DEFAULT_KEY
+        self._key_variable = _text("api_key_env", api_key_env) or DEFAULT_KEY
         self._key = self._find_key(named=api_key_env is not None)
         self._headers = _text_mapping("headers", headers)
-        self._organisation = organisation
+        self._organisation = _text("organisation", organisation)
         self._bos = str(bos)
-        self._context_length = _positive("context_length", context_length)
+        self._context_length = _whole("context_length", context_length)
         self._settings = Settings(
             model=self.model,
             where=urlsplit(self.base_url).netloc,
             tokens_field=self._tokens_field(max_tokens_field),
-            max_tokens=_positive("max_tokens", max_tokens),
-            temperature=temperature,
-            top_p=top_p,
-            seed=seed,
+            max_tokens=_whole("max_tokens", max_tokens),
+            temperature=_number("temperature", temperature),
+            top_p=_number("top_p", top_p),
+            seed=_whole("seed", seed, low=None),
             reasoning=self.official and self.interface == "chat" and refuses_sampling(self.model),
             extra_body=_mapping("extra_body", extra_body),
             key_source=self._key.source if self._key else "",
         )
-        self.pacing = Pacing(
-            max_concurrency=_positive("max_concurrency", max_concurrency) or 1,
-            start_concurrency=min(_START_CONCURRENCY, max_concurrency),
-            timeout=_positive("timeout", timeout) or 1.0,
-            deadline=_positive("deadline", deadline) or 1.0,
-            max_attempts=_positive("max_attempts", max_attempts) or 1,
-        )
+        self.pacing = _pacing(timeout, deadline, max_concurrency, max_attempts)
         self._echo = self._can_echo(echo)
         self._echo_is_known = echo is not None or self.official
         self.abilities = self._abilities()
@@ -318,12 +313,38 @@ def _one_of(argument: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-def _positive(argument: str, value: Any) -> Any:
+def _number(argument: str, value: float | None, *, low: float | None = None) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise ConfigurationError(f"The argument {argument} must be a number above 0, not {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ConfigurationError(f"The argument {argument} must be a number, not {value!r}.")
+    if low is not None and value <= low:
+        raise ConfigurationError(f"The argument {argument} must be a number above {low:g}, not {value!r}.")
     return value
+
+
+def _whole(argument: str, value: int | None, *, low: float | None = 0) -> int | None:
+    checked = _number(argument, value, low=low)
+    if checked is not None and not isinstance(checked, int):
+        raise ConfigurationError(f"The argument {argument} must be a whole number, not {value!r}.")
+    return checked
+
+
+def _text(argument: str, value: str | None) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ConfigurationError(f"The argument {argument} must be text, not {value!r}.")
+    return value
+
+
+def _pacing(timeout: float, deadline: float, max_concurrency: int, max_attempts: int) -> Pacing:
+    most = _whole("max_concurrency", max_concurrency) or 1
+    return Pacing(
+        max_concurrency=most,
+        start_concurrency=min(_START_CONCURRENCY, most),
+        timeout=_number("timeout", timeout, low=0) or 1.0,
+        deadline=_number("deadline", deadline, low=0) or 1.0,
+        max_attempts=_whole("max_attempts", max_attempts) or 1,
+    )
 
 
 def _mapping(argument: str, value: Mapping[str, Any] | str | None) -> dict[str, Any]:

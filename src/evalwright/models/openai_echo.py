@@ -109,11 +109,10 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
             f"choices[0].logprobs.token_logprobs. Tasks that compare likelihoods need a server that has them."
         )
     values = block["token_logprobs"]
+    if not _is_echo(choice.get("text"), text, len(values)):
+        raise NoEcho(f"{settings.where} ignores 'echo': its reply holds only what it generated.")
     places = _places(block, len(values), text)
     if places is None:
-        echoed = choice.get("text")
-        if isinstance(echoed, str) and not echoed.startswith(text[:1]) and len(values) <= 1:
-            raise NoEcho(f"{settings.where} ignores 'echo': it returned only what it generated.")
         raise not_documented(settings, "tokens or text_offset that match the prompt", block)
     tops = block.get("top_logprobs")
     tokens: list[EchoedToken] = []
@@ -126,6 +125,13 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
             raise not_documented(settings, f"a finite token_logprobs[{index}]", data)
         tokens.append(EchoedToken(start, end, float(value), _is_greedy(tops, index, float(value))))
     return tokens
+
+
+def _is_echo(echoed: Any, text: str, count: int) -> bool:
+    """Whether a reply's text is the prompt and more. Servers that decode token by token may lose a leading space."""
+    if not isinstance(echoed, str):
+        return False
+    return echoed.startswith(text) or (count > 1 and len(echoed) >= len(text) - 1)
 
 
 def _is_greedy(tops: Any, index: int, value: float) -> bool | None:

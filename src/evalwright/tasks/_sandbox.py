@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from jinja2 import StrictUndefined, UndefinedError
-from jinja2.runtime import missing as no_object
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
+from jinja2.exceptions import SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import missing as no_object
 
 from evalwright.tasks.templates import MAX_LENGTH, MAX_STEPS, TemplateError
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.core.tasks import Task
+from evalwright.tasks.names import RULE, is_name
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -129,12 +130,8 @@ def from_entry_point(name: str) -> Registered | None:
 
 
 def _check(name: str, function: TaskFunction) -> None:
-    from evalwright.tasks.index import is_name
-
     if not is_name(name):
-        raise ConfigurationError(
-            f"'{name}' cannot be the name of a task: letters, digits and . _ + - only, beginning with a letter or digit."
-        )
+        raise ConfigurationError(f"'{name}' cannot be the name of a task: {RULE}.")
     if not callable(function):
         raise ConfigurationError(f"The task '{name}' must be a function, not {type(function).__name__}.")
     for parameter in inspect.signature(function).parameters.values():

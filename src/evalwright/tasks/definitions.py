@@ -6,7 +6,6 @@ file this way.
 
 from __future__ import annotations
 
-import csv
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

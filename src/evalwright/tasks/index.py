@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,20 +15,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
 from evalwright.tasks import decorator
+from evalwright.tasks.names import RULE, is_name
 
 LIBRARY = Path(__file__).parent / "library"
 """The bundled tasks."""
 
-_VERSION = 1
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
+_VERSION = f"{__version__}/1"
 Stamp = list[Any]
-
-
-def is_name(name: str) -> bool:
-    """Whether a task can have that name."""
-    return bool(_NAME.fullmatch(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +237,6 @@ def _described(path: str, stamp: Stamp) -> dict[str, Any]:
     others: list[Path] = []
     try:
         document = read_document(Path(path))
-        if "task" not in document.value and "include" not in document.value:
-            raise document.error((), "the key `task` is missing.")
         document = with_includes(document)
         others = [file for file in document.files if str(file) != path]
         if table := table_file(document):
@@ -252,7 +245,11 @@ def _described(path: str, stamp: Stamp) -> dict[str, Any]:
         first = definitions[0].document.value
         members = [one.name for one in definitions]
         if not all(map(is_name, members)):
-            raise document.error(("task",), f"'{members[0]}' cannot be the name of a task.")
+            bad = next(name for name in members if not is_name(name))
+            raise document.error(
+                ("task",),
+                f"'{bad}' cannot be the name of a task: {RULE}." if bad else "the key `task` is missing.",
+            )
         group = first.get("group", [])
         groups = [str(name) for name in (group if isinstance(group, list) else [group])]
         metadata = first.get("metadata")

@@ -104,9 +104,18 @@ def definitions_of(
     overrides: Mapping[str, Any] | None = None,
 ) -> list[Definition]:
     """The definitions in a mapping of the task file's schema. base: the folder of relative paths in it."""
-    value = {**({"task": name} if name else {}), **definition}
+    value = {**({"task": name} if name else {}), **_lists(definition)}
     document = with_includes(Document(value, f"The task '{value.get('task', '')}'", base))
     return expand(with_overrides(document, overrides) if overrides else document)
+
+
+def _lists(value: Any) -> Any:
+    """Python's values as a file would have them: tuples as lists, paths as text."""
+    if isinstance(value, Mapping):
+        return {str(key): _lists(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_lists(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 def _from_file(path: Path, overrides: Mapping[str, Any] | None) -> list[Definition]:

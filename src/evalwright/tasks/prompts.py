@@ -116,11 +116,6 @@ class Renderer:
         messages = (*self._chat_head(shots, key, context), Message("user", user))
         return (*messages, Message("assistant", prefill)) if prefill else messages
 
-    def templates(self) -> dict[str, Any]:
-        """The templates in use, defaults filled in, for the record."""
-        users = [part.source for part in self._users]
-        return {"user": users[0] if len(users) == 1 else users, "assistant": self._assistant.source}
-
     def shot(self, sample: Sample) -> Shot:
         """A pool sample as a worked example. Raises RowError."""
         context = self.context(sample)

@@ -6,6 +6,7 @@ import hashlib
 import json
 from array import array
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from string import ascii_uppercase
 from typing import Any
 
@@ -316,4 +317,4 @@ def _repeated(hashes: array[int]) -> set[int]:
         ordered = np.sort(np.frombuffer(hashes, dtype=np.int64))
         return {int(value) for value in ordered[1:][ordered[1:] == ordered[:-1]]}
     in_order = sorted(hashes)
-    return {left for left, right in zip(in_order, in_order[1:], strict=False) if left == right}
+    return {left for left, right in pairwise(in_order) if left == right}

@@ -6,15 +6,13 @@ recorded definition have one shape. Strings that are templates are checked where
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from evalwright.tasks.names import RULE, is_name
 from evalwright.tasks.yaml_files import kind_of
-
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 
 Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity"]
 Format = Literal["auto", "chat", "text"]
@@ -222,10 +220,8 @@ class TaskFile(Part):
     @classmethod
     def _name(cls, value: Any) -> Any:
         for name in value if isinstance(value, list) else [value]:
-            if not NAME.fullmatch(name):
-                raise ValueError(
-                    f"'{name}' cannot be a name: letters, digits and . _ + - only, beginning with a letter or digit"
-                )
+            if not is_name(name):
+                raise ValueError(f"'{name}' cannot be a name: {RULE}")
         return value
 
 

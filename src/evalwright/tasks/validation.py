@@ -55,12 +55,11 @@ def _path(details: ErrorDetails, document: Document) -> KeyPath:
     missing = details["type"] in ("missing", "extra_forbidden")
     for position, step in enumerate(details["loc"]):
         last = position == len(details["loc"]) - 1
-        if isinstance(value, dict) and step in value:
+        try:
             value = value[step]
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        elif not (last and missing):
-            continue
+        except (KeyError, IndexError, TypeError):
+            if not (last and missing):
+                continue
         out.append(step)
     return tuple(out)
 

@@ -7,6 +7,7 @@ Plain scalars are read by the core schema of YAML 1.2, decimal numbers only: `no
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -146,6 +147,14 @@ def kind_of(value: object) -> str:
         if isinstance(value, kind):
             return words
     return "a mapping" if isinstance(value, Mapping) else "a list"
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON would give it back. Raises TaskError where it holds something that JSON has not."""
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError) as error:
+        raise TaskError(f"A task's definition can hold only what JSON can: {error}.") from None
 
 
 @cache

@@ -19,7 +19,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Model folders by kind; "strict" is a llama whose template has no system role, "plain" one without a template."""
-    pytest.importorskip("torch")
+    # Threads of so small a model wait for each other more than they work.
+    pytest.importorskip("torch").set_num_threads(1)
     pytest.importorskip("transformers")
     root = tmp_path_factory.mktemp("models")
     return {

@@ -14,7 +14,7 @@ import pytest
 
 import evalwright
 from evalwright.core.errors import AbilityError, ConfigurationError, Failure, ModelError, UnknownName
-from evalwright.core.requests import Embed, Generate, LogLikelihood, Message
+from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request
 from evalwright.core.responses import Response
 from evalwright.models.hf.model import TransformersModel
 from evalwright.models.registry import open_model
@@ -117,14 +117,15 @@ def test_check_sees_what_cannot_work(folders: dict[str, Path], tmp_path: Path) -
     folder = copy_of(folders["llama"], tmp_path / "model")
     TransformersModel(str(folder)).check()
     config = json.loads((folder / "config.json").read_text())
-    for changes, error, message in [
+    wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({"is_encoder_decoder": True}, AbilityError, "encoder-decoder"),
         (
             {"architectures": ["BertForSequenceClassification"]},
             AbilityError,
             "not a language model that can write",
         ),
-    ]:
+    ]
+    for changes, error, message in wrong:
         (folder / "config.json").write_text(json.dumps({**config, **changes}))
         with pytest.raises(error, match=message):
             TransformersModel(str(folder)).check()
@@ -158,7 +159,7 @@ def test_a_tokenizer_of_another_model_is_refused(folders: dict[str, Path], tmp_p
 
 def test_a_mixed_batch_is_answered_once_each(folders: dict[str, Path]) -> None:
     model = TransformersModel(str(folders["llama"]), device="cpu", max_tokens=4)
-    requests = [
+    requests: list[Request] = [
         Generate("a"),
         LogLikelihood("a", " b"),
         Embed("a"),
@@ -202,3 +203,28 @@ def test_marks_of_reasoning_stay_in_the_text(folders: dict[str, Path], tmp_path:
     text = encoder.decode(tokens, True)
     assert text == "<think>so</think>yes"
     assert separate_reasoning(Response(text=text)).answer == "yes"
+
+
+def test_a_tiny_model_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    from evalwright.models.hf.source import content_hash
+    from support.tiny_models import make_tiny_model
+
+    first = content_hash(make_tiny_model(tmp_path / "a", seed=1))
+    assert content_hash(make_tiny_model(tmp_path / "b", seed=1)) == first
+    assert content_hash(make_tiny_model(tmp_path / "c", seed=2)) != first
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
+def test_other_dtypes(folders: dict[str, Path], dtype: str) -> None:
+    requests: list[Request] = [
+        LogLikelihood("Iron melts at", " 1538 degrees"),
+        Generate("Iron", max_tokens=4),
+    ]
+    exact = dict(TransformersModel(str(folders["llama"]), device="cpu").answer_batch(requests))
+    found = dict(TransformersModel(str(folders["llama"]), device="cpu", dtype=dtype).answer_batch(requests))
+    assert isinstance(exact[0], Response)
+    assert isinstance(found[0], Response)
+    assert found[0].log_likelihood == pytest.approx(
+        exact[0].log_likelihood, rel=0.05 if dtype == "bfloat16" else 1e-5
+    )
+    assert isinstance(found[1], Response)

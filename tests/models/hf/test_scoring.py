@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import Failure
-from evalwright.core.requests import LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.hf.model import TransformersModel
 
@@ -250,3 +250,53 @@ def test_chat_contexts_are_rendered_without_a_second_bos(folders: dict[str, Path
     values, _ = naive.token_log_probabilities(before + after)
     assert found.log_likelihood == pytest.approx(sum(values[-len(after) :]), abs=1e-5)
     assert before.count(naive.prefix) == 1
+
+
+def unusual_model(name: str, folder: Path) -> None:
+    """A tiny model whose output head is not all of its end, or that has no attention at all."""
+    import torch
+    import transformers
+
+    from evalwright.models.hf.quiet import quiet
+    from support.tiny_models import make_tokenizer
+
+    tokenizer = make_tokenizer("llama")
+    common = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 2, "bos_token_id": 0}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, "head_dim": 8}
+    configs = {
+        "gemma2": lambda: transformers.Gemma2Config(
+            **common, **heads, final_logit_softcapping=5.0, sliding_window=16, max_position_embeddings=128
+        ),
+        "cohere": lambda: transformers.CohereConfig(
+            **common,
+            **{k: v for k, v in heads.items() if k != "head_dim"},
+            logit_scale=0.25,
+            max_position_embeddings=128,
+        ),
+        "mamba": lambda: transformers.MambaConfig(**common, state_size=4),
+    }
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(configs[name]())
+    for parameter in model.parameters():
+        if parameter.dim() == 2:
+            torch.nn.init.normal_(parameter, std=0.15)
+    with quiet():
+        model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+@pytest.mark.parametrize(("name", "sliced"), [("gemma2", False), ("cohere", False), ("mamba", True)])
+def test_unusual_models_are_scored_right(
+    name: str, sliced: bool, tmp_path: Path, folders: dict[str, Path]
+) -> None:
+    unusual_model(name, tmp_path)
+    model = TransformersModel(str(tmp_path), device="cpu", max_length=128)
+    naive = Naive(tmp_path)
+    found = answers(model, [*(LogLikelihood(*pair) for pair in PAIRS), RollingLogLikelihood(BOOK)])
+    for pair, response in zip(PAIRS, found, strict=False):
+        assert response.log_likelihood == pytest.approx(naive.pair(*pair)[0], abs=1e-4)
+    assert found[-1].log_likelihood == pytest.approx(naive.rolling(BOOK, 128)[0], rel=1e-6)
+    assert model._engine is not None
+    assert model._engine.scorer._reader.sliced is sliced  # type: ignore[attr-defined]
+    prompts = [Generate("The river runs", max_tokens=8), Generate(BOOK[:90], max_tokens=8)]
+    assert answers(model, [*prompts]) == [answers(model, [prompt])[0] for prompt in prompts]

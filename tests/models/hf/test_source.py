@@ -174,23 +174,39 @@ class Hub(BaseHTTPRequestHandler):
         self._answer(body=True)
 
     def _answer(self, body: bool) -> None:
-        owner, name, _, revision, file = self.path.lstrip("/").split("/", 4)
-        if owner == "gated":
+        parts = self.path.partition("?")[0].lstrip("/").split("/", 4)
+        about = parts[:2] == ["api", "models"]
+        owner, name = parts[2:4] if about else parts[:2]
+        revision = self.path.rpartition("/revision/")[2] if "/revision/" in self.path else "main"
+        file = ""
+        if not about and len(parts) == 5:
+            revision, file = parts[3:]
+        if owner == "gated" and not about:
             self._refuse(403, "GatedRepo")
         elif name not in ("model", "empty"):
             self._refuse(401, "RepoNotFound")
         elif revision not in ("main", COMMIT):
             self._refuse(404, "RevisionNotFound")
+        elif about:
+            self._send(
+                json.dumps({"id": f"{owner}/{name}", "sha": COMMIT, "siblings": self._listed(name)}).encode(),
+                "",
+            )
         elif name == "empty" or file not in FILES:
             self._refuse(404, "EntryNotFound")
         else:
-            self.send_response(200)
-            self.send_header("ETag", f'"{file}"')
-            self.send_header("X-Repo-Commit", COMMIT)
-            self.send_header("Content-Length", str(len(FILES[file])))
-            self.end_headers()
-            if body:
-                self.wfile.write(FILES[file])
+            self._send(FILES[file] if body else b"", file, len(FILES[file]))
+
+    def _listed(self, name: str) -> list[dict[str, str]]:
+        return [] if name == "empty" else [{"rfilename": file} for file in FILES]
+
+    def _send(self, body: bytes, tag: str, length: int | None = None) -> None:
+        self.send_response(200)
+        self.send_header("ETag", f'"{tag}"')
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        self.wfile.write(body)
 
     def _refuse(self, status: int, code: str) -> None:
         self.send_response(status)
@@ -271,7 +287,7 @@ def test_the_hub(hub: str, tmp_path: Path) -> None:
     found, errors = ask(
         "http://127.0.0.1:9", tmp_path, [("owner/model", None), ("owner/other", None)], **offline
     )
-    assert found[0] == public, "the cache has it"
+    assert found[0] == [*public[:2], True, *public[3:]], "the cache has it"
     assert "the hub cannot be reached" in str(found[1])
     assert errors == ""
 

@@ -138,7 +138,7 @@ def _where(source: Source, options: Options) -> dict[str, Any]:
     out: dict[str, Any] = {"trust_remote_code": options.trust_remote_code}
     if source.local:
         out["local_files_only"] = True
-    elif source.revision is not None:
+    if source.revision is not None:
         out["revision"] = source.revision
     return out
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import (
@@ -139,13 +138,12 @@ class TransformersModel(LocalModel):
     def describe(self) -> dict[str, Any]:
         """What it is; parameters and context of a hub model are known once it was loaded."""
         source = self._source
-        count = parameter_count(Path(source.where)) if source.local else None
         return {
             **super().describe(),
             "backend": "transformers",
             "architecture": next(iter(source.config.get("architectures") or []), None),
             "revision": source.revision,
-            "parameters": count,
+            "parameters": parameter_count(source.folder) if source.folder else None,
             "dtype": self.options.dtype,
             "device": self.options.device,
             "quantisation": source.quantisation,
@@ -167,7 +165,7 @@ class TransformersModel(LocalModel):
             raise AbilityError(
                 f"'{self.name}' is a {names[0]}, which is not a language model that can write."
             )
-        if self._source.local and not weight_files(Path(self._source.where)):
+        if self._source.folder and not weight_files(self._source.folder):
             raise ConfigurationError(
                 f"The model folder '{self._source.where}' holds no weights (*.safetensors)."
             )

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.core.errors import ConfigurationError
+from evalwright.models.hf.hub import open_repository
 
 NOT_READ = (".md", ".txt.bak", ".png", ".jpg", ".pdf")
 """Endings of files in a model folder that change no answer."""
@@ -30,8 +31,8 @@ _SETTLED_AFTER = 2.0
 class Source:
     """A model or tokenizer, found.
 
-    where: what transformers loads from, a path or a repository id. revision: of a repository, the commit where it could be
-    resolved. config, tokenizer_config: the files of these names ({} where there is none). templates: chat templates by
+    where: what transformers loads from, a path or a repository id. revision: of a repository, its commit, else None.
+    local: no network is needed, or there is none: a folder, or a repository in the hub's local cache. config, tokenizer_config: the files of these names ({} where there is none). templates: chat templates by
     name, "default" first. identity: what goes into the fingerprint.
     """
 
@@ -42,6 +43,11 @@ class Source:
     config: Mapping[str, Any] = field(default_factory=dict)
     tokenizer_config: Mapping[str, Any] = field(default_factory=dict)
     templates: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder, where the model is one."""
+        return Path(self.where) if self.revision is None else None
 
     @property
     def quantisation(self) -> Any:
@@ -139,22 +145,22 @@ def _local(folder: Path, needs: str) -> Source:
 
 
 def _hub(name: str, revision: str | None, needs: str) -> Source:
-    found = _download(name, revision, needs)
-    commit = found.parent.name if found.parent.parent.name == "snapshots" else revision
-    small: dict[str, Path | None] = {needs: found}
-    for file in ("config.json", "tokenizer_config.json", "chat_template.json", "chat_template.jinja"):
-        if file not in small:
-            small[file] = _download_optional(name, commit, file)
+    files = open_repository(name, revision)
+    if files.path(needs) is None:
+        at = f" at revision '{revision}'" if revision else ""
+        raise ConfigurationError(
+            f"The hub repository '{name}'{at} has no {needs}, so it is not a transformers model."
+        )
     config, tokenizer_config, legacy = (
-        _read_json(path) if (path := small[file]) else {}
+        _read_json(path) if (path := files.path(file)) else {}
         for file in ("config.json", "tokenizer_config.json", "chat_template.json")
     )
-    jinja = small["chat_template.jinja"]
+    jinja = files.path("chat_template.jinja")
     return Source(
         where=name,
-        revision=commit,
-        local=False,
-        identity={"repository": name, "revision": commit or "main"},
+        revision=files.commit,
+        local=files.offline,
+        identity={"repository": name, "revision": files.commit},
         config=config,
         tokenizer_config=tokenizer_config,
         templates=_templates(tokenizer_config, legacy, jinja.read_text(encoding="utf-8") if jinja else None),
@@ -229,62 +235,3 @@ def _write_note(note: Path, data: Mapping[str, Any]) -> None:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump(data, file)
     Path(temporary).replace(note)
-
-
-# --- the hub --------------------------------------------------------------------------------------------------------
-
-
-def _download(name: str, revision: str | None, file: str) -> Path:
-    """A small file of a hub repository, from the hub or its local cache; ConfigurationError where neither has it."""
-    try:
-        from huggingface_hub import errors, hf_hub_download
-    except ImportError as error:
-        raise MissingExtra("A transformers model", "hf", "huggingface_hub") from error
-
-    from evalwright.models.hf.quiet import quiet
-
-    at = f" at revision '{revision}'" if revision else ""
-    try:
-        with quiet():
-            return Path(hf_hub_download(name, file, revision=revision))
-    except errors.HFValidationError as error:
-        raise ConfigurationError(
-            f"'{name}' is neither a folder here nor the name of a hub repository ('owner/name')."
-        ) from error
-    except errors.GatedRepoError as error:
-        raise ConfigurationError(
-            f"The hub repository '{name}' is gated: accept its terms on the hub and log in with 'hf auth login'."
-        ) from error
-    except errors.RepositoryNotFoundError as error:
-        raise ConfigurationError(
-            f"There is no repository '{name}' on the hub, or it needs a login, and no folder of that name here. A folder "
-            f"is given by its path, as in 'hf/./{name}'."
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        raise ConfigurationError(f"The hub repository '{name}' has no revision '{revision}'.") from error
-    except errors.RemoteEntryNotFoundError as error:
-        raise ConfigurationError(
-            f"The hub repository '{name}'{at} has no {file}, so it is not a transformers model."
-        ) from error
-    except Exception as error:  # the hub's client lets its HTTP library's errors through
-        raise ConfigurationError(
-            f"The model '{name}'{at} is no folder here, is not in the hub's local cache, and the hub cannot be reached "
-            f"({type(error).__name__})."
-        ) from error
-
-
-def _download_optional(name: str, revision: str | None, file: str) -> Path | None:
-    """As `_download`, but None where the repository, or the cache when there is no network, lacks the file."""
-    from huggingface_hub import errors, hf_hub_download
-
-    from evalwright.models.hf.quiet import quiet
-
-    try:
-        with quiet():
-            return Path(hf_hub_download(name, file, revision=revision))
-    except errors.EntryNotFoundError:
-        return None
-    except Exception as error:
-        raise ConfigurationError(
-            f"The file {file} of the hub repository '{name}' cannot be fetched ({type(error).__name__})."
-        ) from error

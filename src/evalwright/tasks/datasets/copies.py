@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra
-from evalwright.tasks.datasets.formats import as_json, read_rows
-from evalwright.tasks.datasets.rows import Row
+from evalwright.tasks.datasets.formats import read_rows
+from evalwright.tasks.datasets.rows import Row, as_json
 from evalwright.tasks.yaml_files import shown
 
 _VERSION = 1

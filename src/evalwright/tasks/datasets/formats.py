@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import json
 from collections.abc import Callable, Iterator
-from datetime import date, datetime, time
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -38,24 +35,6 @@ def read_rows(path: Path, kind: str, key: str | None = None) -> Iterator[tuple[i
         "parquet": lambda: _parquet(path),
     }
     return readers[kind]()
-
-
-def as_json(row: Row, where: str) -> bytes:
-    """A row as a line of JSONL. Times become ISO 8601, bytes base64, decimals text."""
-    try:
-        return json.dumps(row, ensure_ascii=False, default=_plain).encode() + b"\n"
-    except (TypeError, ValueError) as error:
-        raise DatasetError(f"{where}: the row cannot be kept as JSON: {error}.") from None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Decimal):
-        return str(value)
-    raise TypeError(f"{type(value).__name__} has no plain form")
 
 
 def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:

@@ -6,11 +6,14 @@ Lines are read with `pread`, so many readers can share a file. Blank lines are n
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -76,12 +79,18 @@ class FileSource:
             os.close(self._handle)
 
 
-_open_files: WeakValueDictionary[tuple[Path, str], FileSource] = WeakValueDictionary()
+_open_files: WeakValueDictionary[tuple[Any, ...], FileSource] = WeakValueDictionary()
 
 
 def file_source(path: Path, label: str = "") -> FileSource:
     """The FileSource of a path; one file is opened once, so 57 tasks over one file hold one handle."""
-    key = (path.resolve(), label)
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise DatasetError(
+            f"The data file '{label or shown(path)}' cannot be read: {error.strerror}."
+        ) from None
+    key = (path.resolve(), label, status.st_ino, status.st_size, status.st_mtime_ns)
     found = _open_files.get(key)
     if found is None:
         found = _open_files[key] = FileSource(path, label)
@@ -94,7 +103,7 @@ class InlineSource:
     def __init__(self, rows: Sequence[Row], label: str) -> None:
         self.label = label
         self.checked = False
-        lines = [json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows]
+        lines = [as_json(row, f"{label}, row {number}") for number, row in enumerate(rows, 1)]
         self._data = b"".join(lines)
         self._lengths = [len(line) for line in lines]
 
@@ -190,6 +199,24 @@ class Rows:
         self._starts = [start - sum(index < start for index in indices) for start in counts[:-1]]
         self._offsets = array("Q", (v for i, v in enumerate(self._offsets) if i not in indices))
         self._lengths = array("I", (v for i, v in enumerate(self._lengths) if i not in indices))
+
+
+def as_json(row: Row, where: str) -> bytes:
+    """A row as a line of JSONL. Times become ISO 8601, bytes base64, decimals text."""
+    try:
+        return json.dumps(row, ensure_ascii=False, default=_plain).encode() + b"\n"
+    except (TypeError, ValueError) as error:
+        raise DatasetError(f"{where}: the row cannot be kept as JSON: {error}.") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no plain form")
 
 
 def parse(line: bytes, where: str) -> Row:

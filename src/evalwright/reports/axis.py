@@ -1,0 +1,68 @@
+"""Where a number stands on a drawn axis: round ends, a few round ticks, positions in percent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalwright.reports.numbers import Unit
+
+if TYPE_CHECKING:
+    from evalwright.statistics import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """From `low` to `high` in the metric's own scale; ticks are (position, label)."""
+
+    low: float
+    high: float
+    ticks: tuple[tuple[str, str], ...]
+
+    def place(self, x: float) -> str:
+        """The position of a value, "0.00%" to "100.00%"; what lies outside is put at the end."""
+        share = (x - self.low) / (self.high - self.low)
+        return f"{100 * min(1.0, max(0.0, share)):.2f}%"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """An interval with its value, as positions on an axis."""
+
+    low: str
+    high: str
+    value: str
+
+
+def axis_of(estimates: Sequence[Estimate], unit: Unit, *, whole: bool = False) -> Axis:
+    """An axis that holds all estimates with their intervals; `whole` takes the metric's whole range, 0 to 100 points."""
+    ends = [x for each in estimates for x in (each.low, each.value, each.high) if math.isfinite(x)]
+    low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+    if unit == "points":
+        low, high = (0.0, 1.0) if whole else (max(0.0, low), min(1.0, high))
+    if high - low <= 0:
+        low, high = low - 0.5, high + 0.5
+    step = _step((high - low) / 4)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    scale = 100 if unit == "points" else 1
+    decimals = max(0, -math.floor(math.log10(step * scale) + 1e-9))
+    axis = Axis(first * step, last * step, ())
+    ticks = [
+        (axis.place(i * step), f"{i * step * scale:,.{decimals}f}") for i in range(first, last + 1)
+    ]
+    return Axis(axis.low, axis.high, tuple(ticks))
+
+
+def bar_of(estimate: Estimate, axis: Axis) -> Bar:
+    """The estimate on the axis; without an interval the bar is a point."""
+    low = estimate.value if math.isnan(estimate.low) else estimate.low
+    high = estimate.value if math.isnan(estimate.high) else estimate.high
+    return Bar(axis.place(low), axis.place(high), axis.place(estimate.value))
+
+
+def _step(rough: float) -> float:
+    """The least of 1, 2, 5 times a power of ten that is not below `rough`."""
+    size = 10.0 ** math.floor(math.log10(rough))
+    return next((size * k for k in (1, 2, 5) if size * k >= rough * (1 - 1e-9)), size * 10)

@@ -1,0 +1,86 @@
+"""Citations: are the passages that an answer cites the ones that it should cite?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from evalwright.core.errors import ScoringError
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.text.normalise import answer_region
+
+_GROUP = re.compile(r"[\[【]([^\[\]【】\n]{1,200})[\]】]")
+_PREFIX = re.compile(r"^(?:passages?|sources?|documents?|docs?|ref(?:erence)?s?|p)?\.?\s*#?\s*[:]?\s*", re.IGNORECASE)
+_RANGE = re.compile(r"(\d{1,3})\s?[-–]\s?(\d{1,3})")
+_MOST_RANGE = 20
+
+
+def citation(sample: Sample, answer: Answer) -> Score:
+    """F1 of the cited passage ids against `metadata["citations"]`; parts "precision" and "recall".
+
+    Ids are read from brackets: [1], [1, 3], [1][3], [1-3], [passage 2]. An id that no passage has counts against precision
+    and is named. Where the passages do not answer (`metadata["answerable"]` is false, or no citation is given as right),
+    the score is 1 if nothing is cited, else 0. Labels "correct" (1), "partial", "incorrect" (0).
+    Raises ScoringError where the sample does not say what should be cited.
+    """
+    gold = _gold(sample)
+    passages = {passage.id for passage in sample.passages}
+    # Unlike the answer itself, citations may stand after a blank line ("Sources: [1]"), so all that is the answer's counts.
+    cited = cited_ids(answer_region(answer.text) if "\n" not in answer.text.strip() else answer.text[:4000], passages)
+    unknown = [found for found in cited if found not in passages] if passages else []
+    note = f"; no passage has the id {', '.join(unknown)}" if unknown else ""
+    shown = ", ".join(cited) or "nothing"
+    if not gold:
+        right = not cited
+        value = 1.0 if right else 0.0
+        why = f"the passages do not answer, and {shown} is cited{note}"
+        return Score(value, "correct" if right else "incorrect", why, {"precision": value, "recall": value})
+    hits = len(gold.intersection(cited))
+    precision = hits / len(cited) if cited else 0.0
+    recall = hits / len(gold)
+    value = 2 * precision * recall / (precision + recall) if hits else 0.0
+    label = "correct" if value == 1.0 else "partial" if value else "incorrect"
+    why = f"cites {shown}; should cite {', '.join(sorted(gold))}{note}"
+    return Score(value, label, why, {"precision": precision, "recall": recall})
+
+
+def cited_ids(text: str, passages: Iterable[str] = ()) -> list[str]:
+    """The ids cited in brackets, in order, each once. A bracket counts if it holds passage ids or numbers only."""
+    known = set(passages)
+    found: dict[str, None] = {}
+    for group in _GROUP.findall(text):
+        ids = _ids(group, known)
+        found.update(dict.fromkeys(ids))
+    return list(found)
+
+
+def _ids(group: str, known: set[str]) -> list[str]:
+    if group.strip() in known:
+        return [group.strip()]
+    ids: list[str] = []
+    for part in re.split(r"[,;]|\band\b", group):
+        name = part.strip().strip("\"'")
+        if name not in known:
+            name = _PREFIX.sub("", name).removeprefix("^")
+        if (span := _RANGE.fullmatch(name)) is not None and name not in known:
+            first, last = int(span.group(1)), int(span.group(2))
+            if not first <= last <= first + _MOST_RANGE:
+                return []
+            ids.extend(str(number) for number in range(first, last + 1))
+        elif name in known or (name.isdecimal() and len(name) <= 3):
+            ids.append(name)
+        else:
+            return []
+    return ids
+
+
+def _gold(sample: Sample) -> set[str]:
+    metadata = sample.metadata
+    if metadata.get("answerable") is False:
+        return set()
+    given = metadata.get("citations")
+    if given is None:
+        raise ScoringError(f"The sample '{sample.id}' does not say in metadata 'citations' which passages are right.")
+    if isinstance(given, str):
+        given = [part.strip() for part in given.split(",") if part.strip()]
+    return {str(one) for one in given}

@@ -1,0 +1,138 @@
+"""Dates in their common forms, in digits and with month names in several languages.
+
+"2024-10-09", "9 October 2024", "the 9th of October, 2024", "Oct. 9, 2024", "October 2024", "9 October", "2024年10月9日". "09/10/2024"
+has two readings, and either may match.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+_MONTH_NAMES = """
+january jan janvier enero gennaio janeiro januari januar janv ene gen januar
+february feb février febrero febbraio fevereiro februari februar févr fevrier fev
+march mar mars marzo março maret maart märz mac marco
+april apr avril abril aprile avr abr
+may mai mayo maggio maio mei mag
+june jun juin junio giugno junho juni giu
+july jul juillet julio luglio julho juli juil lug julai
+august aug août agosto augustus agustus aout ago ogos agt
+september sep sept septembre septiembre settembre setembro set septiembre
+october oct octobre octubre ottobre outubro oktober okt out ott
+november nov novembre noviembre novembro nopember
+december dec décembre diciembre dicembre dezembro desember dezember dez des dis dic disember decembre
+"""
+MONTHS = {name: number for number, line in enumerate(_MONTH_NAMES.strip().splitlines(), 1) for name in line.split()}
+_NAME = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
+_DAY = r"(?:0?[1-9]|[12]\d|3[01])"
+_YEAR = r"(?:[12]\d{3}|[3-9]\d{2})"
+_DATE = re.compile(
+    rf"(?<![\w.,/-])(?:"
+    rf"(?P<y1>[12]\d{{3}})\s?(?P<s1>[-/.])\s?(?P<m1>0?[1-9]|1[0-2])(?:\s?(?P=s1)\s?(?P<d1>{_DAY}))?(?![\w/-]|\.\d)"
+    rf"|(?P<a2>{_DAY})\s?(?P<s2>[-/.])\s?(?P<b2>{_DAY})\s?(?P=s2)\s?(?P<y2>[12]\d{{3}})(?!\w)"
+    rf"|(?P<d3>{_DAY})(?:st|nd|rd|th|er|º|\.)?,?[\s-](?:of |de |day of )?(?P<m3>{_NAME})(?:,?[\s-](?:of |de |del |in )?(?P<y3>{_YEAR})(?![\w]|[.,]\d))?"
+    rf"|(?P<m4>{_NAME})[\s-](?:the )?(?P<d4>{_DAY})(?:st|nd|rd|th)?(?!\d|[.,:]\d|\s?%)(?:(?:,|\s|-)\s?(?:in |of )?(?P<y4>{_YEAR})(?![\w]|[.,]\d))?"
+    rf"|(?P<m5>{_NAME}),?[\s-](?:of |de )?(?P<y5>[12]\d{{3}})(?![\w]|[.,]\d)"
+    rf"|(?P<y6>[12]\d{{3}})\s?[年년]\s?(?:(?P<m6>1[0-2]|0?[1-9])\s?[月월])?\s?(?:(?P<d6>{_DAY})\s?[日일])?"
+    rf")",
+    re.IGNORECASE,
+)
+_YEAR_ALONE = re.compile(r"(?<![\w.,:/-])(?P<year>[12]\d{3})(?![\w]|[.,:/]\d|-\d)")
+_HINT = re.compile(r"\d")
+_MOST = 24
+
+
+class Date(NamedTuple):
+    """A date as far as it is known; 0 for a part that is not."""
+
+    year: int = 0
+    month: int = 0
+    day: int = 0
+
+    @property
+    def parts(self) -> int:
+        """How many of the three parts are known."""
+        return (self.year > 0) + (self.month > 0) + (self.day > 0)
+
+    def covers(self, other: Date) -> bool:
+        """Whether every part that `other` has is here, and the same."""
+        return all(not theirs or mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    def conflicts(self, other: Date) -> bool:
+        """Whether a part that both have differs."""
+        return any(mine and theirs and mine != theirs for mine, theirs in zip(self, other, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A date in a text, with the readings that its form allows and its place."""
+
+    readings: tuple[Date, ...]
+    start: int
+    end: int
+
+
+def find_dates(text: str, years: bool = True) -> list[Found]:
+    """All dates of a text in order, at most 24. years: whether a year that stands alone counts."""
+    if _HINT.search(text) is None:
+        return []
+    found: list[Found] = []
+    for match in _DATE.finditer(text):
+        readings = _readings(match)
+        if readings:
+            found.append(Found(readings, *match.span()))
+        if len(found) == _MOST:
+            return found
+    if years:
+        taken = [(one.start, one.end) for one in found]
+        for match in _YEAR_ALONE.finditer(text):
+            if not any(start <= match.start() < end for start, end in taken):
+                found.append(Found((Date(int(match.group("year"))),), *match.span()))
+            if len(found) == _MOST:
+                break
+        found.sort(key=lambda one: one.start)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def parse_date(text: str) -> tuple[Date, ...]:
+    """The readings of a text that is nothing but a date; empty for any other."""
+    text = text.strip().removesuffix(".")
+    text = re.sub(r"^(?:on |in )?(?:the )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?", "", text, flags=re.IGNORECASE)
+    found = find_dates(text)
+    if len(found) == 1 and found[0].start == 0 and found[0].end == len(text):
+        return found[0].readings
+    return ()
+
+
+def _readings(match: re.Match[str]) -> tuple[Date, ...]:
+    group = match.groupdict()
+    if group["y1"]:
+        return _valid(Date(int(group["y1"]), int(group["m1"]), int(group["d1"] or 0)))
+    if group["y2"]:
+        first, second, year = int(group["a2"]), int(group["b2"]), int(group["y2"])
+        return _valid(Date(year, second, first), Date(year, first, second))
+    if group["m3"]:
+        return _valid(Date(int(group["y3"] or 0), _month(group["m3"]), int(group["d3"])))
+    if group["m4"]:
+        return _valid(Date(int(group["y4"] or 0), _month(group["m4"]), int(group["d4"])))
+    if group["m5"]:
+        return _valid(Date(int(group["y5"]), _month(group["m5"])))
+    if not group["m6"] and group["d6"]:
+        return ()
+    return _valid(Date(int(group["y6"]), int(group["m6"] or 0), int(group["d6"] or 0)))
+
+
+def _month(name: str) -> int:
+    return MONTHS[name.casefold().rstrip(".")]
+
+
+_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def _valid(*dates: Date) -> tuple[Date, ...]:
+    kept = [date for date in dates if date.month <= 12 and (not date.day or date.day <= _DAYS[date.month - 1])]
+    return tuple(dict.fromkeys(kept))

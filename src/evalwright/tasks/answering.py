@@ -1,0 +1,154 @@
+"""What `answer` and the form of the prompt come to: which strategy, drawn how; and what does not go together."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from evalwright.core.samples import Sample
+from evalwright.core.tasks import Strategy
+from evalwright.tasks import schema
+from evalwright.tasks.prompts import Form, Renderer
+from evalwright.tasks.samples import RowError
+from evalwright.tasks.yaml_files import Document
+
+PromptFormat = Literal["auto", "chat", "text"]
+
+TOKENS_IN_TEXT = 256
+"""`max_tokens` where a text prompt's task says none: nothing else may end a base model's answer."""
+
+_USER = {"letter": "{{ input }}\n{{ lettered }}\nAnswer:"}
+_SHOT = {"letter": "{{ letter }}"}
+
+
+def is_conversation(file: schema.TaskFile) -> bool:
+    """Whether the task has several user turns."""
+    return isinstance(file.prompt.user, list) and len(file.prompt.user) > 1
+
+
+def user_template(file: schema.TaskFile) -> str | list[str]:
+    """`prompt.user`, or the mode's own."""
+    given = file.prompt.user
+    return given if given is not None else _USER.get(file.answer.mode, "{{ input }}")
+
+
+def shot_template(file: schema.TaskFile) -> str:
+    """`prompt.assistant`, or the mode's own."""
+    given = file.prompt.assistant
+    return given if given is not None else _SHOT.get(file.answer.mode, "{{ target }}")
+
+
+def form_of(file: schema.TaskFile, document: Document, wanted: PromptFormat, chat: bool) -> Form:
+    """Messages or one text. chat: whether the model takes messages."""
+    if file.answer.mode == "perplexity":
+        return "text"
+    if is_conversation(file):
+        if "text" in (wanted, file.prompt.format):
+            raise document.error(
+                ("prompt", "user"), "several user turns need the chat form of the prompt, not text."
+            )
+        return "chat"
+    form = wanted if wanted != "auto" else file.prompt.format
+    if form != "auto":
+        return form
+    return "chat" if chat and file.answer.mode == "generate" else "text"
+
+
+def drawing_of(file: schema.TaskFile, form: Form) -> schema.Drawing:
+    """How text is generated in this form: defaults, then `answer`, then `answer.text` or `answer.chat`."""
+    answer, shots = file.answer, file.prompt.few_shot
+    settings: dict[str, Any] = {
+        "max_tokens": None,
+        "temperature": 0.0,
+        "top_p": None,
+        "stop": [],
+        "seed": None,
+    }
+    if form == "text":
+        settings["max_tokens"] = TOKENS_IN_TEXT
+        if shots is not None and shots.count and file.prompt.separator:
+            settings["stop"] = [file.prompt.separator]
+    for layer in (answer, answer.text if form == "text" else answer.chat):
+        for name in settings:
+            value = getattr(layer, name, None)
+            if value is not None:
+                settings[name] = value
+    return schema.Drawing.model_construct(**settings)
+
+
+def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawing) -> None:
+    """Raise TaskError at settings that contradict the mode."""
+    answer, prompt, mode = file.answer, file.prompt, file.answer.mode
+    if mode != "generate":
+        for name in sorted(answer.model_fields_set - {"mode"}):
+            if getattr(answer, name) != schema.Answer.model_fields[name].default:
+                raise document.error(
+                    ("answer", name), f"`answer.{name}` has no meaning where the mode is {mode}."
+                )
+    elif answer.draws > 1 and not drawing.temperature:
+        raise document.error(
+            ("answer", "draws"),
+            "several draws need a temperature above 0, or all of them would be the same.",
+        )
+    if is_conversation(file):
+        if mode != "generate":
+            raise document.error(
+                ("prompt", "user"), f"several user turns have no meaning where the mode is {mode}."
+            )
+        for name in ("prefill", "few_shot"):
+            if getattr(prompt, name):
+                raise document.error(("prompt", name), f"`{name}` cannot be used with several user turns.")
+    if mode == "perplexity":
+        for name in ("system", "prefill", "few_shot"):
+            if getattr(prompt, name):
+                raise document.error(
+                    ("prompt", name),
+                    f"`{name}` has no meaning where the mode is perplexity: the text alone is scored.",
+                )
+
+
+def check_sample(mode: schema.Mode, sample: Sample) -> None:
+    """Raise RowError where a sample lacks what the mode needs."""
+    if mode in ("likelihood", "letter"):
+        if not sample.choices:
+            raise RowError(f"the row has no choices, which the mode {mode} needs (`sample.choices`)")
+        if not sample.gold:
+            raise RowError("the row has no target, so no choice is right (`sample.target`)")
+        if mode == "letter" and len(sample.choices) > 26:
+            raise RowError(f"the row has {len(sample.choices)} choices, and there are 26 letters")
+    elif mode == "continuation" and not sample.target:
+        raise RowError("the row has no target, whose likelihood is asked for (`sample.target`)")
+
+
+def strategy_of(file: schema.TaskFile, form: Form, drawing: schema.Drawing, renderer: Renderer) -> Strategy:
+    """The strategy of the mode over the renderer."""
+    from evalwright.strategies.choose import ChooseByLetter, ChooseByLikelihood
+    from evalwright.strategies.generate import Conversation, Sampling, SingleDraw
+    from evalwright.strategies.likelihood import ContinuationLikelihood, TextLikelihood
+
+    strategy: SingleDraw | Conversation | ChooseByLikelihood | ContinuationLikelihood | TextLikelihood
+    mode, prompt = file.answer.mode, file.prompt
+    # After a chat template's own opening of the answer there is nothing to set apart from.
+    delimiter = prompt.delimiter if form == "text" or prompt.prefill else ""
+    if mode == "generate":
+        sampling = Sampling(
+            drawing.max_tokens,
+            drawing.temperature or 0.0,
+            drawing.top_p,
+            tuple(drawing.stop or ()),
+            drawing.seed,
+        )
+        if is_conversation(file):
+            strategy = Conversation(renderer, renderer.turns, sampling)
+        else:
+            strategy = SingleDraw(renderer, sampling)
+    elif mode == "likelihood":
+        strategy = ChooseByLikelihood(renderer, delimiter)
+    elif mode == "letter":
+        strategy = ChooseByLetter(renderer, delimiter)
+    elif mode == "continuation":
+        strategy = ContinuationLikelihood(renderer, delimiter)
+    else:
+        strategy = TextLikelihood(renderer)
+    if form == "chat":
+        strategy.needs = strategy.needs | {"chat"}
+    return strategy

@@ -1,0 +1,14 @@
+"""What a task may be called: names become file names, columns and parts of addresses, so they are plain."""
+
+from __future__ import annotations
+
+import re
+
+RULE = "letters, digits and . _ + - only, beginning with a letter or digit"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
+
+
+def is_name(name: str) -> bool:
+    """Whether a task or group can have that name."""
+    return bool(_NAME.fullmatch(name))

@@ -1,0 +1,86 @@
+"""The scorers and metrics of a task: bound and checked when the task is loaded, before anything is asked."""
+
+from __future__ import annotations
+
+from evalwright.core.errors import UsageError, closest
+from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.tasks import schema
+from evalwright.tasks.yaml_files import Document, KeyPath, plain
+
+DEFAULT_SCORER = {
+    "generate": "exact-match",
+    "likelihood": "choice",
+    "letter": "choice",
+    "continuation": "likelihood",
+    "perplexity": "perplexity",
+}
+"""The scorer of a mode, where a task names none."""
+
+DEFAULT_METRICS = {
+    "generate": ("accuracy",),
+    "likelihood": ("accuracy",),
+    "letter": ("accuracy",),
+    "continuation": ("accuracy", "token-perplexity"),
+    "perplexity": ("word-perplexity", "byte-perplexity", "bits-per-byte"),
+}
+"""The metrics of a mode, where a task names neither scorers nor metrics; with scorers of its own, accuracy."""
+
+
+def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
+    """The task's scorers. Raises TaskError at an unknown name or option."""
+    from evalwright.scorers.registry import bind
+
+    given = file.scorers
+    if given is None:
+        name = DEFAULT_SCORER[file.answer.mode]
+        given = [schema.ScorerUse.model_construct(name=name, use=name, options={})]
+    bound: dict[str, Scorer] = {}
+    for index, use in enumerate(given):
+        at: KeyPath = ("scorers", index)
+        if use.name in bound:
+            raise document.error(at, f"two scorers have the name '{use.name}'; give one another `name`.")
+        try:
+            bound[use.name] = bind(use.use, plain(use.options), use.name)
+        except UsageError as error:
+            raise document.error(at, str(error)) from None
+    if not bound:
+        raise document.error(("scorers",), "a task needs at least one scorer.")
+    return tuple(bound.values())
+
+
+def metrics_of(
+    file: schema.TaskFile, document: Document, scorers: tuple[Scorer, ...]
+) -> tuple[MetricSpec, ...]:
+    """The task's metrics, each over one scorer's column (the first scorer's, unless it names one)."""
+    from evalwright.metrics.registry import registry
+
+    given = file.metrics
+    if given is None:
+        names = DEFAULT_METRICS[file.answer.mode] if file.scorers is None else ("accuracy",)
+        given = [
+            schema.MetricUse.model_construct(name=None, use=name, scorer=None, options={}) for name in names
+        ]
+    columns = [scorer.name for scorer in scorers]
+    out: dict[str, MetricSpec] = {}
+    for index, use in enumerate(given):
+        at: KeyPath = ("metrics", index)
+        column = use.scorer or columns[0]
+        if column not in columns:
+            near = closest(column, columns)
+            hint = f"Did you mean '{near[0]}'?" if near else f"The scorers are: {', '.join(columns)}."
+            raise document.error(
+                at,
+                f"the metric '{use.use}' is over the scorer '{column}', which the task does not have. {hint}",
+            )
+        label = use.name or (use.use if column == columns[0] else f"{column}-{use.use}")
+        if label in out:
+            raise document.error(at, f"two metrics have the label '{label}'; give one another `name`.")
+        options = plain(use.options)
+        try:
+            registry.check_options(use.use, options)
+        except UsageError as error:
+            raise document.error(at, str(error)) from None
+        out[label] = MetricSpec(label, use.use, column, options)
+    if not out:
+        raise document.error(("metrics",), "a task needs at least one metric.")
+    return tuple(out.values())

@@ -1,0 +1,130 @@
+"""Whatever a server does wrong is named, retried or not as it should be, and never scored."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from support.command import evalwright, record, records, write_questions
+from support.openai_faults import Faults
+from support.openai_server import serving
+
+# Per kind of fault: what the record calls it where it lasts, and how often a request is sent at the most then.
+LASTING = {
+    "429": ("rate limited", 4),
+    "429-retry-after": ("rate limited", 4),
+    "500": ("server error", 4),
+    "reset": ("connection failed", 4),
+    "truncated": ("bad reply", 3),
+    "content-type": ("bad reply", 3),
+    "empty": ("empty reply", 3),
+    "hang": ("timed out", 4),
+    "401": ("authentication failed", 1),
+    "400": ("request rejected", 1),
+}
+HEALTHY, PASSING = "good", "passing"
+ARGUMENTS = ["-M", "timeout=0.5", "-M", "deadline=60", "-M", "max_attempts=4"]
+
+
+def plan(number: int) -> tuple[str, str]:
+    """What happens to question `number`: (lasting or passing or good, kind of fault)."""
+    kinds = list(LASTING)
+    kind = kinds[number % len(kinds)]
+    how = [HEALTHY, PASSING, "lasting"][number // len(kinds) % 3]
+    if how == PASSING and LASTING[kind][1] == 1:
+        how = HEALTHY  # a fault that is not retried cannot pass
+    return how, kind
+
+
+def test_each_fault_is_named_and_only_the_failed_are_asked_again(tmp_path: Path) -> None:
+    write_questions(tmp_path, 60)
+    ill = True
+
+    def script(body: Mapping[str, Any], before: int) -> str | None:
+        if "messages" not in body:
+            return None  # the check of what the server can do, before anything is asked
+        number = int(body["messages"][-1]["content"].split()[1].rstrip("?"))
+        how, kind = plan(number)
+        return kind if ill and (how == "lasting" or (how == PASSING and before == 0)) else None
+
+    run = tmp_path / "runs" / "ill"
+    with serving(answer=lambda prompt: "7", faults=Faults(script=script, retry_after=0.3)) as server:
+        command = [
+            "run",
+            "questions.yaml",
+            "--model",
+            "openai/test",
+            "-M",
+            f"base_url={server.url}",
+            *ARGUMENTS,
+        ]
+        first = evalwright(*command, "--name", "ill", folder=tmp_path)
+        assert first.code == 1, first.text
+        assert "20 of 60 samples failed" in first.err
+        assert "Traceback" not in first.text
+        rows = records(run)
+        for number, row in enumerate(rows):
+            how, kind = plan(number)
+            if how == "lasting":
+                words, attempts = LASTING[kind]
+                assert row["failure"]["kind"] == words, (kind, row)
+                assert row["failure"]["attempts"] == attempts, (kind, row["failure"])
+                assert not row["scores"]
+                assert "answer" not in row
+            else:
+                assert row["answer"] == "7"
+                assert "exact-match" in row["scores"]
+        result = record(run)["tasks"][0]
+        assert (result["n_samples"], result["n_failed"]) == (60, 20)
+        assert result["failures"] == dict(
+            Counter(words for words, _ in LASTING.values()) + Counter(words for words, _ in LASTING.values())
+        )
+        accuracy = result["metrics"][0]
+        assert (accuracy["n"], accuracy["n_failed"]) == (40, 20)
+        right = sum(row["scores"]["exact-match"]["value"] for row in rows if row["scores"])
+        assert accuracy["bounds"] == [right / 60, (right + 20) / 60]
+
+        ill = False
+        before = Counter(server.completed)
+        second = evalwright(*command, "--name", "ill", folder=tmp_path)
+        assert second.code == 0, second.text
+        newly = server.completed - before
+        assert sum(newly.values()) == 20
+        asked_again = {json.dumps(entry["body"]) for entry in (server.log or [])[-20:]}
+        assert len(asked_again) == 20
+        usage = record(run)["usage"]
+        assert (usage["asked"], usage["stored"]) == (20, 40)
+
+
+def test_a_wrong_key_stops_early_and_shows_no_key(tmp_path: Path) -> None:
+    write_questions(tmp_path, 300)
+    secret = "sk-very-secret-0123456789abcdef"
+    with serving(key="another") as server:
+        command = [
+            "run",
+            "questions.yaml",
+            "--model",
+            "openai/test",
+            "-M",
+            f"base_url={server.url}",
+            "--name",
+            "locked",
+        ]
+        done = evalwright(*command, folder=tmp_path, extra={"OPENAI_API_KEY": secret})
+        assert done.code == 1, done.text
+        assert sum(server.received.values()) < 300, "every sample was sent although the key is refused"
+    assert secret not in done.text
+    for file in (tmp_path / "runs" / "locked").iterdir():
+        assert secret not in file.read_text(encoding="utf-8")
+    assert record(tmp_path / "runs" / "locked")["tasks"][0]["failures"] == {"authentication failed": 300}
+
+
+def test_nobody_is_listening(tmp_path: Path) -> None:
+    write_questions(tmp_path, 50)
+    command = ["run", "questions.yaml", "--model", "openai/test", "-M", "base_url=http://127.0.0.1:9/v1"]
+    done = evalwright(*command, "-M", "deadline=3", "--name", "nobody", folder=tmp_path)
+    assert done.code == 1, done.text
+    assert record(tmp_path / "runs" / "nobody")["tasks"][0]["failures"] == {"connection failed": 50}

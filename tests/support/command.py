@@ -1,0 +1,104 @@
+"""Runs the command line as a person would: in a process of its own, in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        """Everything it printed."""
+        return self.out + self.err
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment without keys and settings of ours."""
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("EVALWRIGHT_", "OPENAI_", "PYTEST_")) and key != "COLUMNS"
+    }
+    return {
+        **kept,
+        "PYTHONPATH": str(ROOT / "src"),
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONWARNINGS": "error",
+        **(extra or {}),
+    }
+
+
+def start(
+    arguments: list[str], folder: Path, extra: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Start `evalwright` in `folder`."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "evalwright", *arguments],
+        cwd=folder,
+        env=environment(extra),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def evalwright(
+    *arguments: str, folder: Path, extra: Mapping[str, str] | None = None, timeout: float = 120
+) -> Done:
+    """Run `evalwright` in `folder` to its end."""
+    process = start(list(arguments), folder, extra)
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        raise AssertionError(f"evalwright {' '.join(arguments)} did not end:\n{out}\n{err}") from None
+    return Done(process.returncode, out, err)
+
+
+def records(run: Path) -> list[dict[str, Any]]:
+    """The lines of a run's samples, without what may differ between equal runs."""
+    rows = [json.loads(line) for line in (run / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        row.pop("timing", None)
+    return rows
+
+
+def record(run: Path) -> dict[str, Any]:
+    """A run's `run.json`."""
+    data: dict[str, Any] = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    return data
+
+
+def write_questions(folder: Path, count: int) -> Path:
+    """A task of `count` short questions in `folder`; its file."""
+    rows = [{"id": f"q{i:05d}", "question": f"Question {i:05d}?", "answer": str(i)} for i in range(count)]
+    (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    task = folder / "questions.yaml"
+    task.write_text(
+        "task: questions\n"
+        "dataset: questions.jsonl\n"
+        'sample: {id: "{{ id }}", input: "{{ question }}", target: "{{ answer }}"}\n'
+        'prompt: {user: "{{ input }}"}\n'
+        "answer: {mode: generate, max_tokens: 20}\n"
+        "scorers: [exact-match]\n",
+        encoding="utf-8",
+    )
+    return task

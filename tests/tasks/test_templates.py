@@ -1,0 +1,162 @@
+"""Templates: the quick way and jinja2 agree, types are kept, and nothing runs away or gets out."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.core.samples import Passage
+from evalwright.tasks import templates
+from evalwright.tasks.templates import TemplateError
+
+CONTEXT: dict[str, Any] = {
+    "name": "Ada",
+    "empty": "",
+    "number": 3,
+    "nothing": None,
+    "flag": True,
+    "items": ["x", "y"],
+    "deep": {"items": 5, "list": [1, {"k": "v"}], "with space": "w"},
+    "passages": (Passage("1", "first"), Passage("2", "second")),
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("plain", "plain"),
+        ("{{ name }}", "Ada"),
+        ("{{name}} and {{ number }}!", "Ada and 3!"),
+        ("{{ deep.items }}", "5"),
+        ("{{ deep.list[1].k }}{{ deep['with space'] }}", "vw"),
+        ("{{ items[-1] }}", "y"),
+        ("{{ passages[0].text }}", "first"),
+        ("{{ name | upper }}", "ADA"),
+        ("{{ nothing or 'none' }}", "none"),
+        ("{% for item in items %}{{ loop.index }}{{ item }} {% endfor %}", "1x 2y "),
+        ("{% for p in passages %}[{{ p.id }}] {{ p.text }}\n{% endfor %}", "[1] first\n[2] second\n"),
+        ("{% for a, b in zip(items, passages) %}{{ a }}{{ b.id }}{% endfor %}", "x1y2"),
+        ("{# a comment #}{{ name }}", "Ada"),
+        ("{{ missing | default('d') }}", "d"),
+        ("{% if missing is defined %}1{% else %}0{% endif %}", "0"),
+        ("{{ name }}\n", "Ada\n"),
+        ("<b>{{ '<&' }}</b>", "<b><&</b>"),
+        ("{{ flag }}", "True"),
+    ],
+)
+def test_text(source: str, value: str) -> None:
+    assert templates.text(source)(CONTEXT) == value
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("{{ items }}", ["x", "y"]),
+        (" {{ deep.list }} ", [1, {"k": "v"}]),
+        ("{{ number + 1 }}", 4),
+        ("{{ nothing }}", None),
+        ("{{ missing | default(none) }}", None),
+        ("{{ items + [name] }}", ["x", "y", "Ada"]),
+        ("{{ flag }}", True),
+        ("{{- items -}}", ["x", "y"]),
+        ("{{ name }}{{ name }}", "AdaAda"),
+        ("{{ 'a }} {{ b' }}", "a }} {{ b"),
+        ("no braces", "no braces"),
+    ],
+)
+def test_a_whole_expression_keeps_its_type(source: str, value: object) -> None:
+    found = templates.native(source)(CONTEXT)
+    assert found == value
+    assert isinstance(found, type(value))
+
+
+def test_structures_are_rendered_inside() -> None:
+    render = templates.structure({"a": ["{{ number }}", 1.5, None], "b": {"c": "x{{ name }}"}})
+    assert render(CONTEXT) == {"a": [3, 1.5, None], "b": {"c": "xAda"}}
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [("number > 2", True), ("{{ name in ['Bo'] }}", False), ("items", True), ("nothing", False)],
+)
+def test_conditions(source: str, value: bool) -> None:
+    assert templates.condition(source)(CONTEXT) is value
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("{{ nothing }}", "it puts a null into text"),
+        ("a {{ nothing }}", "it puts a null into text"),
+        ("{{ deep.list[7] }}", "list object has no element 7"),
+        ("{{ deep.absent }}", "'dict object' has no attribute 'absent'"),
+        ("{{ name", "unexpected end of template"),
+        ("{% for %}", "Expected an expression"),
+        ("{{ name | shout }}", "No filter named 'shout'"),
+        ("{{ ''.__class__.__mro__ }}", "unsafe"),
+        ("{{ name.__init__ }}", "unsafe"),
+        ("{{ items.append('z') }}", "unsafe"),
+        ("{% include 'secrets.txt' %}", "no loader"),
+        ("{% import 'os' as os %}", "no loader"),
+        ("{{ 'x' * 10 ** 9 }}", "a repetition over"),
+        ("{{ [0] * 1000000000 }}", "a repetition over"),
+        ("{{ 2 ** 100000000 }}", "an exponent over 64"),
+        ("{{ 1 << 100000000 }}", "<<"),
+        ("{{ '%999999999d' % 1 }}", "operator %"),
+        ("{{ 'x'.ljust(1000000000) }}", "a number over"),
+        ("{{ 'x' | center(1000000000) }}", "No filter named 'center'"),
+        ("{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}", "its ranges give more"),
+        ("{{ range(1000000000) | list }}", "its ranges give more"),
+    ],
+)
+def test_what_is_refused(source: str, message: str) -> None:
+    began = time.perf_counter()
+    with pytest.raises(TemplateError) as caught:
+        templates.text(source)(CONTEXT)
+    assert message in str(caught.value)
+    assert time.perf_counter() - began < 2
+
+
+def test_output_is_bounded() -> None:
+    source = "{% for i in range(30000) %}{{ big }}{% endfor %}"
+    with pytest.raises(TemplateError, match="more than 20,000,000 characters"):
+        templates.text(source)({"big": "x" * 1000})
+
+
+def test_a_missing_name_is_known_to_the_caller() -> None:
+    for source in ("{{ questin }}", "{{ questin | upper }}", "a {{ questin }}"):
+        for render in (templates.text(source), templates.native(source)):
+            with pytest.raises(TemplateError) as caught:
+                render(CONTEXT)
+            assert caught.value.missing == "questin"
+
+
+def test_a_missing_column_is_told_with_the_closest() -> None:
+    assert templates.missing_column("questin", {"question": 1, "answer": 2}) == (
+        "there is no column 'questin'; did you mean 'question'? The columns are: answer, question"
+    )
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.lists(st.integers(), max_size=3)
+PATHS = st.sampled_from(["a", "b", "a.x", "a['x']", "b[0]", "b[-1]", "c.y.z", "a.keys", "b.x"])
+
+
+@given(
+    st.fixed_dictionaries({"a": VALUES | st.dictionaries(st.just("x"), VALUES), "b": VALUES, "c": VALUES}),
+    st.lists(st.tuples(st.text("ab {\n", max_size=4), PATHS), max_size=4),
+)
+def test_the_quick_way_gives_what_jinja2_gives(context: dict[str, Any], parts: list[tuple[str, str]]) -> None:
+    source = "".join(f"{literal.replace('{', '(')}{{{{ {path} }}}}" for literal, path in parts)
+    simple = templates.text(source)
+    through_jinja = templates.text("{# not simple #}" + source)
+    outcomes = []
+    for render in (simple, through_jinja):
+        try:
+            outcomes.append(render(context))
+        except TemplateError:
+            outcomes.append("an error")
+    assert outcomes[0] == outcomes[1]

@@ -1,0 +1,145 @@
+"""YAML without surprises: what a scalar means, where a value stands, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.core.errors import TaskError
+from evalwright.tasks.yaml_files import Document, WrittenFloat, plain, read_document
+
+
+def read(tmp_path: Path, text: str | bytes) -> Document:
+    path = tmp_path / "t.yaml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_document(path)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("no", "no"),
+        ("on", "on"),
+        ("Yes", "Yes"),
+        ("y", "y"),
+        ("1_000", "1_000"),
+        ("12:30:45", "12:30:45"),
+        ("2024-01-31", "2024-01-31"),
+        ("007", "007"),
+        ("0x1F", "0x1F"),
+        ("0o17", "0o17"),
+        ("+1", "+1"),
+        (".inf", ".inf"),
+        ("1e", "1e"),
+        ("=", "="),
+        ("'5'", "5"),
+        ('"null"', "null"),
+        ("!!str 5", "5"),
+        ("5", 5),
+        ("-12", -12),
+        ("0", 0),
+        ("1.5", 1.5),
+        ("-.5", -0.5),
+        ("1e3", 1000.0),
+        ("true", True),
+        ("FALSE", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+    ],
+)
+def test_a_plain_scalar_means_what_it_says(tmp_path: Path, written: str, value: object) -> None:
+    found = read(tmp_path, f"key: {written}\n").value["key"]
+    assert found == value
+    assert isinstance(found, type(value))
+
+
+def test_a_fraction_remembers_how_it_was_written(tmp_path: Path) -> None:
+    found = read(tmp_path, "version: 1.10\n").value["version"]
+    assert isinstance(found, WrittenFloat)
+    assert str(found) == "1.10"
+    assert found == 1.1
+    assert plain(found) == 1.1
+    assert json.dumps(found) == "1.1"
+
+
+def test_keys_are_always_text(tmp_path: Path) -> None:
+    assert read(tmp_path, "a: {no: 1, 1: 2, null: 3}\n").value == {"a": {"no": 1, "1": 2, "null": 3}}
+
+
+def test_every_value_knows_its_line(tmp_path: Path) -> None:
+    document = read(tmp_path, "a:\n  b:\n    - x\n    - c: 1\nd: 2\n")
+    assert document.at(("a", "b", 1, "c")).endswith("t.yaml:4")
+    assert document.at(("a", "b", 1, "missing")).endswith("t.yaml:4")
+    assert document.at(("d",)).endswith("t.yaml:5")
+    assert document.at(()).endswith("t.yaml:1")
+
+
+def test_anchors_are_expanded(tmp_path: Path) -> None:
+    assert read(tmp_path, "a: &x [1, 2]\nb: *x\n").value == {"a": [1, 2], "b": [1, 2]}
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_taken(tmp_path: Path) -> None:
+    assert read(tmp_path, b"\xef\xbb\xbfa: 1\r\nb: two\r\n").value == {"a": 1, "b": "two"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: 2\na: 3\n", "t.yaml:3: the key 'a' stands twice (first in line 1)."),
+        ("a: [1, 2\nb: 3\n", "t.yaml:2: this is not YAML: did not find expected ',' or ']'."),
+        ("a: 1\n\tb: 2\n", "t.yaml:2: this is not YAML: found character that cannot start any token."),
+        ("a: !!python/object/apply:os.system [ls]\n", "t.yaml:1: the tag '!!python/object/apply:os.system' is not"),
+        ("a: !function utils.f\n", "t.yaml:1: the tag '!function' is not allowed here; write plain values."),
+        ("a: !!int 5\n", "t.yaml:1: the tag '!!int' is not allowed here"),
+        ("a: &x\n  b: *x\n", "t.yaml:2: an alias (*) stands inside the value that it names."),
+        ("a: {{ question }}\n", "t.yaml:1: a key must be text; put quotes around a value that begins with { or [."),
+        ("a: 1\n---\nb: 2\n", "t.yaml:2: this is not YAML: but found another document."),
+        ("- 1\n- 2\n", "t.yaml:1: a task file is a mapping (`task: name`, ...), not a list."),
+        ("", "t.yaml: the file is empty; a task file begins with `task: name`."),
+        (b"a: 1\nb: \xff\xfe\n", "t.yaml:2: the file is not UTF-8 text; save it as UTF-8."),
+        ("a: *nobody\n", "t.yaml:1: this is not YAML: found undefined alias."),
+        ("a: " + "[" * 3000 + "]" * 3000, "t.yaml"),
+    ],
+)
+def test_what_is_refused_says_where(tmp_path: Path, text: str | bytes, message: str) -> None:
+    with pytest.raises(TaskError) as caught:
+        read(tmp_path, text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_aliases_cannot_blow_up(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    with pytest.raises(TaskError, match="more than 2,000,000 values"):
+        read(tmp_path, "\n".join(lines))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match=r"The task file '.*none.yaml' cannot be read: No such file"):
+        read_document(tmp_path / "none.yaml")
+
+
+def test_what_json_has_not_is_refused() -> None:
+    with pytest.raises(TaskError, match="can hold only what JSON can"):
+        plain({"a": object()})
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(st.characters(codec="utf-8"), max_size=20),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=4),
+        max_leaves=12,
+    )
+)
+def test_what_a_yaml_writer_quotes_comes_back(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
+    text = yaml.safe_dump({"value": value}, allow_unicode=True)
+    path = tmp_path_factory.getbasetemp() / "written.yaml"
+    path.write_text(text, encoding="utf-8", newline="")
+    assert read_document(path).value == {"value": value}
