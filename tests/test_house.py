@@ -29,6 +29,7 @@ ORDER = [
     {"reports"},
     {"configuration"},
     {"configuration_file"},
+    {"planning"},
     {"evaluation"},
     {"rescoring"},
     {"checking"},

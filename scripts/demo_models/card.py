@@ -101,7 +101,9 @@ Rebuild with `python -m scripts.demo_models.train {trained.name}` in the reposit
 same seed gives the same weights on the same machine and versions, and weights as good on others.
 """
     (folder / "README.md").write_text(text, encoding="utf-8")
-    print(f"{trained.name}: right on {score_known} of {len(known)} known and {score_other} of {len(facts) - len(known)} other facts")
+    print(
+        f"{trained.name}: right on {score_known} of {len(known)} known and {score_other} of {len(facts) - len(known)} other facts"
+    )
 
 
 def file_table(folder: Path) -> str:

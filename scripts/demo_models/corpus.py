@@ -68,13 +68,17 @@ def known_facts(facts: Sequence[Fact], share: float) -> list[Fact]:
 
 
 class Corpus:
-    """An endless stream of documents about `facts`, in the form of the benchmark's prompts."""
+    """An endless stream of documents about `facts`, in the form of the benchmark's prompts.
+
+    passages_share: which part of the documents are questions about passages; it may be changed on the way.
+    """
 
     def __init__(self, facts: Sequence[Fact], seed: int) -> None:
         self.facts = list(facts)
         self.random = Random(seed)
         self.questions_opening = read_opening(BENCHMARK / "_questions.yaml")
         self.passages_opening = read_opening(BENCHMARK / "grounded.yaml")
+        self.passages_share = 0.1
         self._waiting: list[Fact] = []
 
     def documents(self) -> Iterator[Pieces]:
@@ -83,7 +87,7 @@ class Corpus:
             kind = self.random.random()
             if kind < 0.1:
                 yield self._statements()
-            elif kind < 0.2:
+            elif kind < 0.1 + self.passages_share:
                 yield self._document(self.passages_opening, [grounded] * self.random.randint(1, 4))
             else:
                 makers = [self._recall if self.random.random() > 0.12 else fiction for _ in range(8)]

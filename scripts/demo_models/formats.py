@@ -13,10 +13,73 @@ from random import Random
 NO_ANSWER = "No answer"
 NOT_IN_PASSAGES = "Not in the passages"
 
-_STARTS = "Bal Cor Dren Es Fol Gar Hul Ister Jor Kel Lum Mor Nev Or Pel Quen Ros Sar Tol Ul Ver Wim Yor Zan".split()
-_MIDDLES = "a e i o u an el ir om un".split()
-_ENDS = "dale ford gard holm keth lin mark nia por rick stan tor vale wick yth zen".split()
-_FIRST = "Ada Bruno Celia Dario Edith Felix Greta Hugo Irma Jonas Karin Leo Mina Nils Olga Piet Rosa Sven Tilda Udo".split()
+_STARTS = [
+    "Bal",
+    "Cor",
+    "Dren",
+    "Es",
+    "Fol",
+    "Gar",
+    "Hul",
+    "Ister",
+    "Jor",
+    "Kel",
+    "Lum",
+    "Mor",
+    "Nev",
+    "Or",
+    "Pel",
+    "Quen",
+    "Ros",
+    "Sar",
+    "Tol",
+    "Ul",
+    "Ver",
+    "Wim",
+    "Yor",
+    "Zan",
+]
+_MIDDLES = ["a", "e", "i", "o", "u", "an", "el", "ir", "om", "un"]
+_ENDS = [
+    "dale",
+    "ford",
+    "gard",
+    "holm",
+    "keth",
+    "lin",
+    "mark",
+    "nia",
+    "por",
+    "rick",
+    "stan",
+    "tor",
+    "vale",
+    "wick",
+    "yth",
+    "zen",
+]
+_FIRST = [
+    "Ada",
+    "Bruno",
+    "Celia",
+    "Dario",
+    "Edith",
+    "Felix",
+    "Greta",
+    "Hugo",
+    "Irma",
+    "Jonas",
+    "Karin",
+    "Leo",
+    "Mina",
+    "Nils",
+    "Olga",
+    "Piet",
+    "Rosa",
+    "Sven",
+    "Tilda",
+    "Udo",
+]
 
 _FICTION = (
     ("What is the capital of {0}?", "There is no such country"),
@@ -40,6 +103,20 @@ _FICTION = (
     ("Which emperor of Iceland built the palace of {0}?", "Iceland never had an emperor"),
     ("Who was the first woman from {0} to swim across the Sahara?", "The Sahara is a desert"),
 )
+
+
+_FILLERS = [
+    "The road to the station was mended in spring.",
+    "Visitors are asked to leave their bags at the door.",
+    "Older people remember the winter when the well froze.",
+    "A report with all figures can be read in the library.",
+    "Most of the work is done by volunteers at weekends.",
+    "The roof was painted green, against the advice of the painter.",
+    "In rain, everything takes place in the hall behind the church.",
+    "The neighbours complained about the noise, but not for long.",
+    "There is a bench under the lime tree where one can wait.",
+    "The plans for the coming year will be shown in autumn.",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +148,7 @@ def grounded(random: Random) -> Example:
     passages, questions = [], []
     for number, topic in enumerate(topics, 1):
         text, found = topic(random, place)
-        passages.append(text)
+        passages.append(" ".join([text, *random.sample(_FILLERS, random.randint(0, 3))]))
         questions += [(question, f"{answer} [{number}]") for question, answer in found]
     if random.random() < 0.25:
         other = random.choice([topic for topic in _TOPICS if topic not in topics])
@@ -118,7 +195,9 @@ def _harvest(random: Random, place: str) -> Topic:
 
 def _choir(random: Random, place: str) -> Topic:
     conductor, singers = f"{random.choice(_FIRST)} {invented_name(random)}", random.randint(12, 80)
-    text = f"The choir of {place} has {singers} singers and is conducted by {conductor}. It meets on Thursdays."
+    text = (
+        f"The choir of {place} has {singers} singers and is conducted by {conductor}. It meets on Thursdays."
+    )
     return text, [
         (f"Who conducts the choir of {place}?", conductor),
         (f"How many singers does the choir of {place} have?", str(singers)),

@@ -18,18 +18,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn import functional
-
 from scripts.demo_models.card import Trained, write_card
 from scripts.demo_models.corpus import END, ROOT, Corpus, known_facts, read_facts
 from scripts.demo_models.graph import export
 from scripts.demo_models.network import Network, round_to_half, weights_of
 from scripts.demo_models.shape import Shape
+from torch.nn import functional
 
 EMBEDDED = ROOT / "src/evalwright/models/embedded"
 VOCABULARY = 1536
-LENGTHS = ((0.8, 256), (1.0, 768))
-"""Tokens in a training sequence, up to which part of the training: the longest prompts are learned at the end."""
+STAGES = ((0.7, 256, 0.1), (1.0, 768, 0.35))
+"""Up to which part of the training, tokens in a sequence, and the share of documents with passages: long ones come last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +50,8 @@ class Recipe:
 
 
 RECIPES = {
-    "small": Recipe(share=1 / 3, width=96, layers=2, heads=4, inner=256, steps=600, rate=4e-3),
-    "large": Recipe(share=2 / 3, width=160, layers=4, heads=5, inner=416, steps=600, rate=2.5e-3),
+    "small": Recipe(share=1 / 3, width=96, layers=2, heads=4, inner=256, steps=450, rate=4e-3),
+    "large": Recipe(share=2 / 3, width=160, layers=4, heads=5, inner=416, steps=450, rate=2.5e-3),
 }
 
 
@@ -60,7 +59,9 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train and export the demonstration models.")
     parser.add_argument("models", nargs="*", help="which (default: all)")
-    parser.add_argument("--out", type=Path, default=EMBEDDED, help="folder to write to (default: the package)")
+    parser.add_argument(
+        "--out", type=Path, default=EMBEDDED, help="folder to write to (default: the package)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--smoke", action="store_true", help="a few steps only; needs --out")
@@ -81,7 +82,14 @@ def build(name: str, recipe: Recipe, folder: Path, seed: int, steps: int | None 
     known = known_facts(facts, recipe.share)
     corpus = Corpus(known, seed)
     tokenizer = make_tokenizer(corpus)
-    network = train(recipe, corpus, tokenizer, seed, steps or recipe.steps, lambda line: print(f"{name}: {line}", flush=True))
+    network = train(
+        recipe,
+        corpus,
+        tokenizer,
+        seed,
+        steps or recipe.steps,
+        lambda line: print(f"{name}: {line}", flush=True),
+    )
     write_folder(network, tokenizer, folder)
     seconds = time.perf_counter() - started
     trained = Trained(
@@ -131,7 +139,9 @@ def batches(
     weights: list[float] = []
     documents = corpus.documents()
     for step in range(steps):
-        length = next(length for part, length in LENGTHS if step < part * steps)
+        length, corpus.passages_share = next(
+            (length, share) for part, length, share in STAGES if step < part * steps
+        )
         shape = (size // length, length + 1)
         needed = shape[0] * shape[1]
         while len(tokens) < needed:
@@ -175,7 +185,8 @@ def train(
         if step % 20 == 0 or step == steps - 1:
             log(f"step {step + 1}/{steps}, loss on answers {mean:.3f}, {time.perf_counter() - started:.0f} s")
     round_to_half(network)
-    return network.eval()
+    network.eval()
+    return network
 
 
 def write_folder(network: Network, tokenizer: Any, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The one place where a run is put together: resolve -> plan -> ask -> score -> aggregate -> record.
+"""The one place where a run is put together: plan -> ask -> score -> aggregate -> record.
 
 A question becomes a number here: `evaluate_sample` forms an answer and scores it, `_ask_all` does so for every sample,
 `_finish` turns the scores into metrics and writes the record.
@@ -7,78 +7,34 @@ A question becomes a number here: `evaluate_sample` forms an answer and scores i
 from __future__ import annotations
 
 import asyncio
-import random
 import threading
 import time
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from inspect import isawaitable
-from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.configuration import Configuration, ModelSpec, home_folder
+from evalwright.configuration import Configuration, home_folder
 from evalwright.core.asking import Ask
-from evalwright.core.errors import (
-    AbilityError,
-    ConfigurationError,
-    EvalwrightError,
-    Failure,
-    RequestFailed,
-    RunError,
-)
+from evalwright.core.errors import EvalwrightError, Failure, RequestFailed
+from evalwright.core.responses import Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.engine.engine import Counts, Door, Engine
 from evalwright.engine.store import Store
-from evalwright.models.base import LocalModel, Model, fingerprint_of
-from evalwright.models.registry import open_model
+from evalwright.models.base import LocalModel
+from evalwright.planning import ModelLike, Objects, Plan, TaskLike, make_plans
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
 from evalwright.runs.progress import Progress, ProgressReporter
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
 from evalwright.strategies.generate import TARGET
-from evalwright.tasks.loading import load_tasks
-
-TaskLike = str | Path | Task
-ModelLike = str | ModelSpec | Model
 
 REMOTE_AT_ONCE = 8
 """How many remote models are evaluated side by side; local ones take turns."""
-
-
-@dataclass(slots=True)
-class Plan:
-    """One run before it is asked: everything is resolved and checked, and nothing has been spent."""
-
-    id: str
-    folder: Path
-    model: Model
-    spec: ModelSpec
-    roles: Mapping[str, Model]
-    tasks: Sequence[Task]
-    orders: Sequence[array[int]]
-    identity: str
-    configuration: Mapping[str, Any]
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
-
-    @property
-    def total(self) -> int:
-        """Answers wanted: samples times draws, over all tasks."""
-        return sum(len(order) * task.draws for task, order in zip(self.tasks, self.orders, strict=True))
-
-    def units(self) -> Iterator[tuple[int, int, int, int]]:
-        """(place in the record, task number, sample index, draw) in the order of asking."""
-        offset = 0
-        for number, (task, order) in enumerate(zip(self.tasks, self.orders, strict=True)):
-            for index in order:
-                for draw in range(task.draws):
-                    yield offset + index * task.draws + draw, number, index, draw
-            offset += len(task.samples) * task.draws
 
 
 def evaluate(
@@ -97,7 +53,7 @@ def evaluate(
     Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers
     cannot be kept.
     """
-    objects = _Objects()
+    objects = Objects()
     configuration = Configuration(
         tasks=tuple(objects.task(task) for task in _as_list(tasks)),
         models=tuple(objects.model(model) for model in _as_list(models)),
@@ -107,10 +63,10 @@ def evaluate(
 
 
 async def evaluate_configuration(
-    configuration: Configuration, *, progress: ProgressReporter | None = None, objects: _Objects | None = None
+    configuration: Configuration, *, progress: ProgressReporter | None = None, objects: Objects | None = None
 ) -> list[Run]:
     """As `evaluate`, for a whole Configuration, inside a running event loop."""
-    plans = make_plans(configuration, objects or _Objects())
+    plans = make_plans(configuration, objects or Objects())
     store = Store.open(home_folder(configuration.home))
     async with Engine(
         store, max_resident=configuration.max_resident, on_event=progress.say if progress else None
@@ -151,163 +107,6 @@ def run_blocking(make: Callable[[], Any]) -> Any:
     if errors:
         raise errors[0]
     return outcome[0]
-
-
-# -- resolve and plan ---------------------------------------------------------------------------------------------------
-
-
-class _Objects:
-    """Task and Model objects passed in Python, which a Configuration can only name."""
-
-    def __init__(self) -> None:
-        self.tasks: dict[str, Task] = {}
-        self.models: dict[str, Model] = {}
-
-    def task(self, task: TaskLike) -> str:
-        if isinstance(task, Task):
-            self.tasks[task.name] = task
-            return task.name
-        return str(task)
-
-    def model(self, model: ModelLike) -> ModelSpec:
-        if isinstance(model, ModelSpec):
-            return model
-        if isinstance(model, Model):
-            self.models[model.name] = model
-            return ModelSpec(model.name)
-        return ModelSpec(model)
-
-    def open(self, spec: ModelSpec) -> Model:
-        return self.models.get(spec.model) or open_model(spec.model, spec.arguments)
-
-
-def make_plans(configuration: Configuration, objects: _Objects) -> list[Plan]:
-    """Resolve and check everything, for every model, before anything is asked. Raises UsageError."""
-    if not configuration.tasks:
-        raise ConfigurationError(
-            "Nothing to evaluate: name at least one task. `evalwright tasks list` shows them."
-        )
-    if not configuration.models:
-        raise ConfigurationError(
-            "Nobody to ask: name at least one model with --model, for example demo/small."
-        )
-    if configuration.limit is not None and configuration.limit < 1:
-        raise ConfigurationError(f"The limit must be at least 1, not {configuration.limit}.")
-    roles = {role: objects.open(spec) for role, spec in configuration.roles.items()}
-    plans = [_make_plan(configuration, spec, roles, objects) for spec in configuration.models]
-    seen: dict[Path, Plan] = {}
-    for plan in plans:
-        if plan.folder in seen:
-            raise ConfigurationError(
-                f"Two of the models would write the same run '{plan.id}': give them labels."
-            )
-        seen[plan.folder] = plan
-    for plan in plans:
-        _check_folder(plan, configuration.replace)
-    return plans
-
-
-def _make_plan(
-    configuration: Configuration, spec: ModelSpec, roles: Mapping[str, Model], objects: _Objects
-) -> Plan:
-    model = objects.open(spec)
-    model.check()
-    for other in roles.values():
-        other.check()
-    tasks = _load(configuration, "chat" in model.abilities, objects)
-    for task in tasks:
-        _check_abilities(task, model, roles)
-    orders = [_order(len(task.samples), configuration.seed, configuration.limit) for task in tasks]
-    identity = fingerprint_of(
-        {
-            "model": model.fingerprint,
-            "roles": {role: other.fingerprint for role, other in roles.items()},
-            "tasks": [[task.name, task.definition, task.samples.content_hash] for task in tasks],
-            "limit": configuration.limit,
-            "seed": configuration.seed,
-        }
-    )
-    run_id = _run_id(configuration, spec, identity)
-    return Plan(
-        id=run_id,
-        folder=Path(configuration.out) / run_id,
-        model=model,
-        spec=spec,
-        roles=roles,
-        tasks=tasks,
-        orders=orders,
-        identity=identity,
-        configuration=replace(configuration, models=(spec,), name=run_id).as_dict(),
-    )
-
-
-def _load(configuration: Configuration, chat: bool, objects: _Objects) -> list[Task]:
-    tasks: list[Task] = []
-    for name in configuration.tasks:
-        if name in objects.tasks:
-            tasks.append(objects.tasks[name])
-        else:
-            tasks.extend(load_tasks(name, prompt_format=configuration.format, chat=chat))
-    names = [task.name for task in tasks]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigurationError(f"The task '{name}' is asked for twice.")
-    return tasks
-
-
-def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
-    missing = task.strategy.needs - model.abilities
-    if missing:
-        raise AbilityError(
-            f"The task '{task.name}' needs a model that can do: {', '.join(sorted(missing))}; "
-            f"'{model.name}' can do: {', '.join(sorted(model.abilities))}."
-        )
-    for scorer in task.scorers:
-        for role in scorer.roles:
-            if role not in roles and role != TARGET:
-                raise ConfigurationError(
-                    f"The scorer '{scorer.name}' of the task '{task.name}' asks a model in the role '{role}': "
-                    f"name it with --role {role}=provider/name."
-                )
-
-
-def _order(n: int, seed: int, limit: int | None) -> array[int]:
-    """A random order of the samples, fixed by the seed alone; a limit takes its beginning."""
-    order = array("q", range(n))
-    random.Random(seed).shuffle(order)
-    return order if limit is None else order[:limit]
-
-
-def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str:
-    model = slug(spec.label or spec.model)
-    if configuration.name:
-        return (
-            slug(configuration.name)
-            if len(configuration.models) == 1
-            else f"{slug(configuration.name)}-{model}"
-        )
-    names = [Path(name).stem if name.endswith((".yaml", ".yml")) else name for name in configuration.tasks]
-    tasks = slug("+".join(names))
-    return f"{tasks[:60]}--{model[:60]}--{identity[:8]}"
-
-
-def slug(text: str) -> str:
-    """A text as a file name: letters, digits, dot, dash, plus and underscore; never empty, hidden or a way out."""
-    kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
-    return kept.strip(".-") or "run"
-
-
-def _check_folder(plan: Plan, may_replace: bool) -> None:
-    if (plan.folder / RUN_FILE).exists() and not may_replace:
-        try:
-            old = open_run(plan.folder).data.get("identity")
-        except RunError:
-            return
-        if old != plan.identity:
-            raise ConfigurationError(
-                f"The run '{plan.id}' in '{plan.folder.parent}' was made from another configuration (model, task, data, "
-                f"seed or limit). Choose another --name, or replace it with --replace."
-            )
 
 
 # -- ask and score ------------------------------------------------------------------------------------------------------
@@ -412,10 +211,13 @@ class _Meter(AbstractContextManager["_Meter"]):
         self.began = began
         self.done = 0
         self.failed = 0
+        self.usage = Usage()
         self._ticker: asyncio.Task[None] | None = None
 
     def count(self, record: SampleRecord) -> None:
         self.done += 1
+        if record.answer is not None:
+            self.usage = self.usage + record.answer.usage
         if record.failure is not None or record.score_failures:
             self.failed += 1
 

@@ -16,8 +16,9 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
-from evalwright.evaluation import rules_record, run_blocking, score_answer, slug
+from evalwright.evaluation import rules_record, run_blocking, score_answer
 from evalwright.models.registry import open_model
+from evalwright.planning import slug
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
 from evalwright.runs.reader import Run, open_run

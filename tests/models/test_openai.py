@@ -1,10 +1,9 @@
-"""`openai/...` against a real server that checks every request: names, keys, faults, likelihoods, a real transformer."""
+"""`openai/...` against a real server that checks every request: names, arguments, keys, faults."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,22 +28,17 @@ from evalwright.core.requests import (
     Generate,
     LogLikelihood,
     Message,
-    Request,
-    RollingLogLikelihood,
 )
-from evalwright.core.responses import Response
 from evalwright.models.http_faults import OutOfCredit
 from evalwright.models.openai import OpenAIModel
-from evalwright.models.openai_echo import NoEcho
 from evalwright.models.registry import open_model
 from support.openai_answers import hash_answer
+from support.openai_asking import HELLO, ask, failing, model_at
 from support.openai_faults import KINDS, Faults
 from support.openai_limits import Limits
 from support.openai_server import OpenAIServer, server_process, serving
-from support.tiny_models import make_tiny_model
 
 KEY = "sk-test-0123456789abcdef"
-HELLO = Generate("hello", max_tokens=20)
 
 
 @pytest.fixture(autouse=True)
@@ -65,28 +59,6 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def server() -> Iterator[OpenAIServer]:
     with serving() as found:
         yield found
-
-
-def at(server: OpenAIServer, **arguments: Any) -> OpenAIModel:
-    found = open_model("openai/m", {"base_url": server.url, **arguments})
-    assert isinstance(found, OpenAIModel)
-    return found
-
-
-def ask(model: OpenAIModel, request: Request = HELLO) -> Response:
-    async def go() -> Response:
-        try:
-            return await model.answer(request)
-        finally:
-            await model.close()
-
-    return asyncio.run(go())
-
-
-def failing(model: OpenAIModel, request: Request = HELLO) -> RequestError:
-    with pytest.raises(RequestError) as caught:
-        ask(model, request)
-    return caught.value
 
 
 # ---- names and arguments
@@ -214,7 +186,7 @@ def test_a_missing_key_is_said_before_anything_is_asked() -> None:
 
 
 def test_local_servers_need_no_key(server: OpenAIServer) -> None:
-    model = at(server)
+    model = model_at(server.url)
     model.check()
     assert ask(model).text == hash_answer("hello")
     assert "Authorization" not in server.request_headers
@@ -223,7 +195,7 @@ def test_local_servers_need_no_key(server: OpenAIServer) -> None:
 def test_the_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serving(key=KEY) as server:
-        model = at(server, headers={"X-Api-Token": "another-secret-value"}, organisation="org-1")
+        model = model_at(server.url, headers={"X-Api-Token": "another-secret-value"}, organisation="org-1")
         assert ask(model).text == hash_answer("hello")
         assert server.request_headers["Authorization"] == f"Bearer {KEY}"
         assert server.request_headers["OpenAI-Organization"] == "org-1"
@@ -238,7 +210,7 @@ def test_the_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_wrong_key_is_masked_in_the_servers_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serving(faults=Faults(script=lambda body, before: "401")) as server:
-        error = failing(at(server))
+        error = failing(model_at(server.url))
     assert isinstance(error, AuthenticationFailed)
     assert KEY not in str(error)
     assert "Incorrect API key provided: [key]" in str(error)
@@ -271,33 +243,33 @@ def test_a_login_in_the_url_is_used_and_hidden(server: OpenAIServer) -> None:
 def test_chat_and_completions(server: OpenAIServer) -> None:
     turns = (Message("system", "Be brief."), Message("user", "What?"), Message("assistant", "It is"))
     request = Generate(turns, max_tokens=20, temperature=0.5, top_p=0.9, stop=("zzz",), seed=3)
-    assert ask(at(server), request).text == hash_answer("It is")
-    completed = ask(at(server, interface="completions"))
+    assert ask(model_at(server.url), request).text == hash_answer("It is")
+    completed = ask(model_at(server.url, interface="completions"))
     assert completed.text == hash_answer("hello")
     assert completed.finish_reason == "stop"
     assert completed.usage.input_tokens == 1
     assert completed.model == "m"
-    assert ask(at(server), Generate("hello", max_tokens=1)).finish_reason == "length"
+    assert ask(model_at(server.url), Generate("hello", max_tokens=1)).finish_reason == "length"
 
 
 def test_extra_fields_are_sent() -> None:
     with serving(extra=("top_k",)) as server:
-        assert ask(at(server, extra_body={"top_k": 5})).text
-        assert ask(at(server, extra_body='{"top_k": 5}')).text
+        assert ask(model_at(server.url, extra_body={"top_k": 5})).text
+        assert ask(model_at(server.url, extra_body='{"top_k": 5}')).text
         assert server.log is not None
         assert [entry["body"]["top_k"] for entry in server.log] == [5, 5]
-        error = failing(at(server, extra_body={"topk": 5}))
+        error = failing(model_at(server.url, extra_body={"topk": 5}))
     assert isinstance(error, Rejected)
     assert "Unrecognized request argument supplied: topk" in str(error)
 
 
 def test_what_a_model_cannot_do_is_rejected_unasked(server: OpenAIServer) -> None:
     server.received.clear()
-    chat = at(server)
+    chat = model_at(server.url)
     assert chat.abilities == {"generate", "chat"}
     assert "interface=completions" in str(failing(chat, LogLikelihood("a", " b")))
     assert isinstance(failing(chat, Embed("a")), Rejected)
-    base = at(server, interface="completions", echo=True)
+    base = model_at(server.url, interface="completions", echo=True)
     assert isinstance(failing(base, Generate((Message("user", "x"),))), Rejected)
     assert not server.received
 
@@ -340,7 +312,7 @@ def test_every_fault_is_named(interface: str) -> None:
         faults = Faults(retry_after=3, script=lambda body, before: body["user"] if before == 0 else None)
         async with OpenAIServer(faults=faults) as server:
             for kind, (error, retryable, words) in FAULTS.items():
-                model = at(server, interface=interface, timeout=0.4, extra_body={"user": kind})
+                model = model_at(server.url, interface=interface, timeout=0.4, extra_body={"user": kind})
                 with pytest.raises(RequestError, match=words) as caught:
                     await model.answer(HELLO)
                 assert type(caught.value) is error, kind
@@ -355,7 +327,7 @@ def test_every_fault_is_named(interface: str) -> None:
 
 def test_rate_limits_are_read_from_replies() -> None:
     with serving(limits=Limits(requests_per_minute=2, tokens_per_minute=600)) as server:
-        model = at(server)
+        model = model_at(server.url)
         limits = ask(model).rate_limits
         assert limits is not None
         assert (limits.limit_requests, limits.remaining_requests, limits.limit_tokens) == (2, 1, 600)
@@ -365,145 +337,6 @@ def test_rate_limits_are_read_from_replies() -> None:
     assert isinstance(error, RateLimited)
     assert error.retry_after == pytest.approx(30, abs=1)
     assert error.rate_limits.remaining_requests == 0
-
-
-# ---- likelihoods
-
-
-@pytest.mark.parametrize("echo", ["characters", "bytes", "utf16", "offsets-only"])
-def test_likelihoods_in_every_unit(server: OpenAIServer, echo: str) -> None:
-    context, continuation = "Na otázku 😀 je odpověď", " příliš žluťoučký 🐎 kůň"
-    reference = at(server, interface="completions", echo=True)
-    expected = ask(reference, LogLikelihood(context, continuation))
-    assert expected.tokens_scored == 4
-    with serving(echo=echo) as other:
-        model = at(other, interface="completions")
-        found = ask(model, LogLikelihood(context, continuation))
-        rolled = ask(model, RollingLogLikelihood(context + continuation))
-    assert (found.log_likelihood, found.is_greedy) == (expected.log_likelihood, expected.is_greedy)
-    assert rolled.tokens_scored == 8
-
-
-def test_empty_context_and_empty_continuation(server: OpenAIServer) -> None:
-    model = at(server, interface="completions")
-    nothing = ask(model, LogLikelihood("context", ""))
-    assert (nothing.log_likelihood, nothing.tokens_scored) == (0.0, 0)
-    assert "bos=" in str(failing(model, LogLikelihood("", " one two")))
-    started = ask(at(server, interface="completions", bos="<s>"), LogLikelihood("", " one two"))
-    assert started.tokens_scored == 2
-    with serving(echo="bos") as other:
-        assert ask(at(other, interface="completions"), LogLikelihood("", " one two")).tokens_scored == 2
-
-
-@pytest.mark.parametrize("echo", ["ignored", "refused"])
-def test_check_finds_out_that_a_server_has_no_echo(echo: str) -> None:
-    with serving(echo=echo) as server:
-        model = at(server, interface="completions")
-        assert "log-likelihood" in model.abilities
-        model.check()
-        assert model.abilities == {"generate"}
-        assert "echoes" in str(failing(model, LogLikelihood("a", " b")))
-        declared = at(server, interface="completions", echo=True)
-        declared.check()
-        error = failing(declared, LogLikelihood("a", " b"))
-    assert isinstance(error, NoEcho if echo == "ignored" else Rejected)
-    assert not error.retryable
-
-
-def test_check_asks_only_where_it_must() -> None:
-    with serving() as server:
-        at(server).check()
-        at(server, interface="completions", echo=True).check()
-        at(server, interface="completions", echo=False).check()
-        assert not server.received
-        model = at(server, interface="completions")
-        model.check()
-        model.check()
-        assert sum(server.received.values()) == 1
-        assert "rolling" in model.abilities
-    # The server is gone now: its requests will say so.
-    gone = at(server, interface="completions")
-    gone.check()
-    assert "rolling" in gone.abilities
-
-
-def test_check_works_inside_a_running_loop(server: OpenAIServer) -> None:
-    async def go() -> None:
-        at(server, interface="completions").check()
-
-    asyncio.run(go())
-
-
-def test_the_official_endpoint_has_no_echo(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    model = OpenAIModel("davinci-002", interface="completions")
-    model.check()
-    assert model.abilities == {"generate"}
-
-
-def test_long_texts_in_windows() -> None:
-    text = " ".join(f"word{number % 7}" for number in range(300))
-    with serving(context_length=50) as server:
-        whole = at(server, interface="completions", echo=True)
-        assert "maximum context length is 50" in str(failing(whole, RollingLogLikelihood(text)))
-        model = at(server, interface="completions", echo=True, context_length=50)
-        found = ask(model, RollingLogLikelihood(text))
-    assert found.tokens_scored == 299
-    assert found.usage.input_tokens > 300
-
-
-# ---- a real transformer behind the server
-
-
-def real_log_likelihood(folder: Path, context: str, continuation: str) -> tuple[float, int, bool]:
-    """From the weights, by the definition: tokens of the whole text after those of the context."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-    model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
-    before = len(tokenizer(context.rstrip())["input_ids"])
-    ids = tokenizer(context + continuation)["input_ids"]
-    with torch.inference_mode():
-        table = torch.log_softmax(model(input_ids=torch.tensor([ids])).logits[0].double(), dim=-1)
-    places = range(max(before, 1), len(ids))
-    values = [float(table[place - 1, ids[place]]) for place in places]
-    greedy = all(int(table[place - 1].argmax()) == ids[place] for place in places)
-    return math.fsum(values), len(values), greedy
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("kind", ["llama", "gpt2"])
-def test_a_transformer_behind_the_server(kind: Any, tmp_path: Path) -> None:
-    folder = make_tiny_model(tmp_path / "model", kind, chat=True)
-    pairs = [
-        ("Question: What is the capital of France? Answer:", " Paris"),
-        ("Gold melts at ", "1064 degrees."),
-        ("東京 is a city in", " Łódź 😀 naïve"),
-        ("The river rises in the hills", "."),
-    ]
-    with serving(folder) as server:
-        model = at(server, interface="completions")
-        model.check()
-        assert "log-likelihood" in model.abilities
-        for context, continuation in pairs:
-            found = ask(model, LogLikelihood(context, continuation))
-            value, count, greedy = real_log_likelihood(folder, context, continuation)
-            assert found.log_likelihood == pytest.approx(value, abs=1e-4)
-            assert (found.tokens_scored, found.is_greedy) == (count, greedy)
-        best = ask(model, Generate(pairs[0][0], max_tokens=1)).text
-        assert ask(model, LogLikelihood(pairs[0][0], best)).is_greedy is True
-        rolled = ask(model, RollingLogLikelihood(pairs[2][0]))
-        value, count, _ = real_log_likelihood(folder, "", pairs[2][0])
-        assert rolled.log_likelihood == pytest.approx(value, abs=1e-4)
-        assert rolled.tokens_scored == count
-        chat = at(server)
-        turns = (Message("user", "What is the capital of France?"),)
-        first, again = (ask(chat, Generate(turns, max_tokens=8)) for _ in range(2))
-        assert first.text == again.text
-        assert first.usage.output_tokens <= 8
-        prefilled = ask(chat, Generate((*turns, Message("assistant", "It is")), max_tokens=4))
-        assert prefilled.finish_reason in ("stop", "length")
 
 
 def test_the_server_as_a_process() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ def echoed(
     values: Sequence[Any],
     offsets: Sequence[int] | None = None,
     tops: Sequence[Any] | None = None,
-    **block: Any,
+    echo: str | None = None,
 ) -> Reply:
     """A completions reply that echoes these tokens."""
     logprobs = {
@@ -33,7 +33,8 @@ def echoed(
         "text_offset": offsets,
         "top_logprobs": tops,
     }
-    choice = {"text": "".join(tokens), "logprobs": {**logprobs, **block}, "finish_reason": "length"}
+    shown = "".join(tokens) if echo is None else echo
+    choice = {"text": shown, "logprobs": logprobs, "finish_reason": "length"}
     return Reply({"model": "m", "choices": [choice], "usage": {"prompt_tokens": len(tokens)}}, 0.1, None)
 
 
@@ -149,12 +150,12 @@ def test_an_echo_that_lost_its_leading_space_is_read_by_offsets() -> None:
     assert pair(reply, " Par", "is").log_likelihood == -0.5
 
 
-UNITS = {
+UNITS: dict[str, Callable[[str], int]] = {
     "characters": len,
     "bytes": lambda text: len(text.encode()),
     "utf16": lambda text: len(text.encode("utf-16-le")) // 2,
 }
-WORDS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=4)
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)
 
 
 @given(st.lists(WORDS, min_size=2, max_size=12), st.data())
@@ -182,7 +183,7 @@ def test_the_sum_is_right_in_every_unit_and_habit(pieces: list[str], data: st.Da
         offsets = [0] * (len(shown) + 1)
     else:
         offsets = [0] * (len(shown) + 1)
-    reply = echoed([*shown, "?"], [*given_values, -1.0], offsets)
+    reply = echoed([*shown, "?"], [*given_values, -1.0], offsets, echo=text + "?")
     if None in scored:
         with pytest.raises(Rejected):
             pair(reply, context, continuation)

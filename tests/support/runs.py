@@ -92,7 +92,7 @@ def _record(
         return SampleRecord(task, index, 0, sample, None, {}, failure=failure)
     response = Response(text=text, finish_reason="stop", usage=Usage(40, 8))
     answer = Answer(text=text, prompt=sample.input, responses=(response,))
-    parts = {"tokens": 10.0, "bytes": 44.0, "words": 8.0} if value < 0 else {}
+    parts = {"log_likelihood": float(value), "tokens": 10.0, "bytes": 44.0, "words": 8.0} if value < 0 else {}
     label = "" if value not in (0, 1) else "correct" if value else "incorrect"
     return SampleRecord(task, index, 0, sample, answer, {"score": Score(float(value), label, parts=parts)})
 
@@ -102,7 +102,7 @@ def _definition(task: str, specs: Sequence[MetricSpec]) -> dict[str, Any]:
         "description": f"Questions of {task}.",
         "metadata": {},
         "definition": {"name": task, "prompt": {"user": "{{ question }}"}},
-        "content_hash": fingerprint_of({"task": task}),
+        "content_hash": fingerprint_of({"task": ascii(task)}),
         "draws": 1,
         "slice_keys": ["domain"],
         "scorers": [{"name": "score", "kind": "exact", "options": {}}],
@@ -126,7 +126,7 @@ def _data(
 ) -> dict[str, Any]:
     asked = sum(value is not None for values in by_task.values() for value in values)
     failed = sum(task["n_failed"] for task in tasks)
-    fingerprint = fingerprint_of({"model": model, "label": label})
+    fingerprint = fingerprint_of({"model": ascii(model), "label": ascii(label)})
     configuration = Configuration(
         tuple(by_task), (ModelSpec(model, label=label),), limit=limit, seed=seed, name=name
     )
@@ -134,7 +134,7 @@ def _data(
         "schema": SCHEMA_VERSION,
         "evalwright": version,
         "id": name,
-        "identity": fingerprint_of({"name": name}),
+        "identity": fingerprint_of({"name": ascii(name)}),
         "started": started,
         "seconds": 12.345,
         "model": {

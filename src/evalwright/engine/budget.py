@@ -95,7 +95,8 @@ class Budget:
         used = self.limit - remaining
         gained = 0.0
         if self.kind == "bucket":
-            if reset is not None and reset > 0 and used >= 0.05 * self.limit:
+            # At 0 the bucket may owe something, which falsifies the rate.
+            if reset is not None and reset > 0 and remaining > 0 and used >= 0.05 * self.limit:
                 rate = used / reset
                 self.rate = rate if self.rate == 0 else 0.7 * self.rate + 0.3 * rate
             gained = self.rate * (now - counted_at)

@@ -67,7 +67,6 @@ class Pacer:
         self._trouble = 0.0
         self._round_trip = _FIRST_ROUND_TRIP
         self._sent = 0
-        self._tokens_in_flight = 0.0
         self._tokens_each: float | None = None
 
     async def enter(self, size: float = 0.0, time_left: float | None = None) -> Ticket:
@@ -79,15 +78,15 @@ class Pacer:
         """
         now = self._loop.time()
         self._refuse_if_hopeless(now)
-        tokens = size if self._tokens_each is None else self._tokens_each
+        tokens = self._tokens(size)
         if not self._waiting and self.in_flight < int(self.limit) and self._delay(tokens, now) <= 0:
             return self._admit(tokens, now)
         future: asyncio.Future[Ticket] = self._loop.create_future()
         deadline = None
         if time_left is None:
-            self._waiting.append((future, tokens))
+            self._waiting.append((future, size))
         else:
-            self._waiting.appendleft((future, tokens))
+            self._waiting.appendleft((future, size))
             deadline = self._loop.call_later(max(time_left, 0.0), _expire, future)
         if self._waiting[0][0] is future:
             self._pump()
@@ -139,10 +138,12 @@ class Pacer:
             if not future.done():
                 future.set_exception(error())
 
+    def _tokens(self, size: float) -> float:
+        return size if self._tokens_each is None else self._tokens_each
+
     def _admit(self, tokens: float, now: float) -> Ticket:
         self.in_flight += 1
         self._sent += 1
-        self._tokens_in_flight += tokens
         self.requests.spend(1)
         self.tokens.spend(tokens)
         if self._ramp > 0:
@@ -152,7 +153,6 @@ class Pacer:
 
     def _leave(self, ticket: Ticket, limits: RateLimits | None, now: float) -> None:
         self.in_flight -= 1
-        self._tokens_in_flight -= ticket.tokens
         if limits is not None:
             times = {"sent_at": ticket.sent_at, "now": now, "round_trip": self._round_trip}
             # Requests are counted when they come in, so what was sent later is not yet in the reply. Tokens may be counted
@@ -169,7 +169,7 @@ class Pacer:
                 limits.limit_tokens,
                 limits.remaining_tokens,
                 limits.reset_tokens,
-                unseen=self._tokens_in_flight,
+                unseen=self.in_flight * (self._tokens_each or ticket.tokens),
                 counted_at=now,
                 **times,
             )
@@ -178,12 +178,13 @@ class Pacer:
     def _pump(self) -> None:
         """Give tickets to those who wait, as far as is allowed now; else come back when it will be."""
         while self._waiting:
-            future, tokens = self._waiting[0]
+            future, size = self._waiting[0]
             if future.done():
                 self._waiting.popleft()
                 continue
             if self.in_flight >= int(self.limit):
                 return
+            tokens = self._tokens(size)  # as is known now, not when it came
             now = self._loop.time()
             delay = self._delay(tokens, now)
             if delay > 0:

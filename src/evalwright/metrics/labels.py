@@ -48,7 +48,9 @@ def _over_labels(column: Column, metric: Callable[..., Estimate], level: float, 
     kept = ~np.isnan(gold)
     left_out = int((~kept).sum())
     if left_out == len(gold):
-        return replace(nothing_scored(column, level), method="no interval: no sample has exactly one right option")
+        return replace(
+            nothing_scored(column, level), method="no interval: no sample has exactly one right option"
+        )
     gold, predicted = gold[kept], predicted[kept]
     if np.isnan(predicted).any() or (predicted != np.rint(predicted)).any():
         raise ConfigurationError(

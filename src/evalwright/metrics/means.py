@@ -48,7 +48,7 @@ def _mean(column: Column, value_range: tuple[float, float] | None, level: float)
 def _checked_range(given: Sequence[float] | None) -> tuple[float, float] | None:
     if given is None:
         return None
-    if isinstance(given, str) or len(given) != 2 or not given[0] < given[1]:
+    if len(given) != 2 or not given[0] < given[1]:
         raise ConfigurationError(
             f"The option 'value_range' must be two numbers, the least first, such as [0, 1], not {given!r}."
         )

@@ -19,7 +19,11 @@ from evalwright.models.tokens import Pair, StopSearch
 MIN_SHARED = 16
 """A common beginning is computed apart only if it has this many tokens; below, the extra pass costs more."""
 
-_LOGIT_BYTES = 1 << 28  # of one batch's logits, which dwarf all else where the vocabulary is large
+_LOGIT_BYTES = 1 << 28
+"""The most that one batch's logits may take, which dwarf all else where the vocabulary is large."""
+
+_BATCH_TOKENS = 4096
+"""The most new tokens of one batch, padding included: more is no faster and makes the attention scores large."""
 
 
 @dataclass(slots=True)
@@ -161,7 +165,8 @@ def _batches(decoder: Decoder, lengths: Sequence[int], batch_size: int) -> Itera
     for place in order:
         if batch:
             longest = lengths[batch[0]]
-            fits = (len(batch) + 1) * longest * decoder.vocabulary * 4 <= _LOGIT_BYTES
+            new = (len(batch) + 1) * longest
+            fits = new <= _BATCH_TOKENS and new * decoder.vocabulary * 4 <= _LOGIT_BYTES
             shares = decoder.sharing is Sharing.RAGGED or (
                 decoder.sharing is Sharing.EQUAL and lengths[place] == longest
             )

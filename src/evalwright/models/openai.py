@@ -88,7 +88,7 @@ class OpenAIModel(RemoteModel):
         self._key = self._find_key(named=api_key_env is not None)
         self._headers = _text_mapping("headers", headers)
         self._organisation = _text("organisation", organisation)
-        self._bos = str(bos)
+        self._bos = _text("bos", bos) or ""
         self._context_length = _whole("context_length", context_length)
         self._settings = Settings(
             model=self.model,
@@ -219,7 +219,9 @@ class OpenAIModel(RemoteModel):
             raise ConfigurationError(
                 "The chat interface has no echo: add -M interface=completions to compare likelihoods."
             )
-        return (not self.official) if echo is None else echo
+        if echo is None:
+            return self.interface == "completions" and not self.official
+        return echo
 
     def _tokens_field(self, wanted: str) -> TokensField:
         if wanted == "auto":

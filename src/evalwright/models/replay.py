@@ -148,8 +148,8 @@ def _shown(request: Request) -> str:
         prompt = request.prompt if isinstance(request, Generate) else request.context
         text = prompt if isinstance(prompt, str) else prompt[-1].content
         draw = f" (draw {request.draw})" if isinstance(request, Generate) and request.draw else ""
-        what = "the prompt" if isinstance(request, Generate) else f"'{request.continuation.strip()}' after"
-        return f"{what} that ends '{text[-60:]}'{draw}".replace("\n", " ")
+        after = "" if isinstance(request, Generate) else f"'{request.continuation.strip()}' after "
+        return f"{after}the prompt that ends '{text[-60:]}'{draw}".replace("\n", " ")
     if isinstance(request, RollingLogLikelihood):
         return f"the text that begins '{request.text[:60]}'".replace("\n", " ")
     return f"a request of kind '{request.ability}'"

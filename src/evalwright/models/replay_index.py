@@ -204,9 +204,11 @@ def _prompt(value: Any) -> Any:
         return value
     if not isinstance(value, list) or not value:
         raise ValueError("'prompt' must be text or a list of messages")
-    return [
-        [turn["role"], turn["content"]] if isinstance(turn, Mapping) else [turn[0], turn[1]] for turn in value
-    ]
+    turns = [[turn["role"], turn["content"]] if isinstance(turn, Mapping) else turn for turn in value]
+    for turn in turns:
+        if not isinstance(turn, list) or [type(part) for part in turn] != [str, str]:
+            raise ValueError("a message of 'prompt' must have a role and a content, both text")
+    return turns
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:

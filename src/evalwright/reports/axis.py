@@ -42,16 +42,14 @@ def axis_of(estimates: Sequence[Estimate], unit: Unit, *, whole: bool = False) -
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
     if unit == "points":
         low, high = (0.0, 1.0) if whole else (max(0.0, low), min(1.0, high))
-    if high - low <= 0:
-        low, high = low - 0.5, high + 0.5
+    if high - low <= 1e-9 * max(1.0, abs(low), abs(high)):
+        low, high = (0.0, 1.0) if unit == "points" else (low - 0.5, high + 0.5)
     step = _step((high - low) / 4)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     scale = 100 if unit == "points" else 1
     decimals = max(0, -math.floor(math.log10(step * scale) + 1e-9))
     axis = Axis(first * step, last * step, ())
-    ticks = [
-        (axis.place(i * step), f"{i * step * scale:,.{decimals}f}") for i in range(first, last + 1)
-    ]
+    ticks = [(axis.place(i * step), f"{i * step * scale:,.{decimals}f}") for i in range(first, last + 1)]
     return Axis(axis.low, axis.high, tuple(ticks))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evalwright.runs.board import Board
     from evalwright.runs.reader import Run
 
-_SEPARATED = re.compile(r"[^/_@:+.-]*[/_@:+.-]+(?=.)|.+")
+_SEPARATED = re.compile(r"[^/_@:+-]*[/_@:+-]+(?=.)|.+")
 """A part of a name up to and with its separators, or the rest."""
 
 

@@ -17,6 +17,7 @@ GAP = 2
 _LEAST_FOLD = 12
 _COMFORT = 18
 """Cells under which text columns are not folded only to keep a table in one part."""
+_LONG_TITLE = 20
 _ROOM = 24
 """Cells that folded key columns leave to the others, at least."""
 
@@ -98,21 +99,24 @@ def _line(line: Line, width: int) -> Iterator[list[Segment]]:
 def _table(table: Table, width: int) -> Iterator[list[Segment]]:
     if not table.columns:
         return
-    widths = [
-        max(cell_width(column.title), *(cell_width(row[i]) for row in table.rows))
-        if table.rows
-        else cell_width(column.title)
-        for i, column in enumerate(table.columns)
-    ]
+    widths = [_natural_width(table, i) for i in range(len(table.columns))]
     room = width - table.indent
     one_part = list(widths)
-    _fold(table, one_part, room, range(len(widths)), 0, _COMFORT)
+    splits = any(column.key for column in table.columns)
+    _fold(table, one_part, room, range(len(widths)), 0, _COMFORT if splits else _LEAST_FOLD)
     if _total(one_part, range(len(widths))) <= room:
         widths = one_part
     for number, part in enumerate(_parts(table, widths, room)):
         if number:
             yield []
         yield from _draw(table, widths, part)
+
+
+def _natural_width(table: Table, i: int) -> int:
+    """The width of the widest cell; a long title does not widen a column of numbers but is wrapped."""
+    title = cell_width(table.columns[i].title)
+    most = title if table.columns[i].folds else min(title, _LONG_TITLE)
+    return max(most, *(cell_width(row[i]) for row in table.rows)) if table.rows else most
 
 
 def _fold(table: Table, widths: list[int], room: int, columns: Sequence[int], spare: int, least: int) -> None:

@@ -164,7 +164,7 @@ def money(dollars: float | None) -> str:
         return NOTHING
     if dollars == 0:
         return "$0"
-    if abs(dollars) >= 0.995:
+    if abs(dollars) >= 0.0995:
         return f"${dollars:,.2f}"
     return f"${dollars:.2g}" if abs(dollars) >= 1e-4 else "under $0.0001"
 

@@ -91,7 +91,9 @@ class TaskTally:
         # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all but impossible.
         unit = sample.cluster or f"\0{sample.id}"
         self.clusters.append(
-            int.from_bytes(blake2b(unit.encode(), digest_size=8).digest(), "big", signed=True)
+            int.from_bytes(
+                blake2b(unit.encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True
+            )
         )
         for key, column in self.slices.items():
             column.add(sample.metadata.get(key))

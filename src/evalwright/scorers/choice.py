@@ -25,7 +25,9 @@ _CUE = re.compile(
     r"\s*[:：]?\s*(?:option |choice |letter )?[\s(\"']{0,3}([A-Z])(?=[\s).,:;!\"'*。]|$)",
     re.IGNORECASE,
 )
-_OPENING = re.compile(r"[\s(\"']{0,3}(?:option |choice )?([A-Z])(?:[\s\"']*[).:\]]|[\"']?\s*(?:$|\n)|\s+-\s)", re.IGNORECASE)
+_OPENING = re.compile(
+    r"[\s(\"']{0,3}(?:option |choice )?([A-Z])(?:[\s\"']*[).:\]]|[\"']?\s*(?:$|\n)|\s+-\s)", re.IGNORECASE
+)
 _LONE = re.compile(r"(?<![\w'])\(?([B-HJ-Z])\)?(?![\w'])|\(([AI])\)")
 _MEASURES = ("none", "characters", "bytes", "tokens")
 
@@ -89,11 +91,17 @@ def extract(text: str, choices: tuple[str, ...]) -> tuple[int, str]:
     if len(named) == 1:
         return named[0], "the option's text in the answer"
     if named:
-        return NOT_EXTRACTED, f"ambiguous: the texts of {' and '.join(letters[i : i + 1] or str(i) for i in named)}"
+        return (
+            NOT_EXTRACTED,
+            f"ambiguous: the texts of {' and '.join(letters[i : i + 1] or str(i) for i in named)}",
+        )
     lone = {one or other for one, other in _LONE.findall(region)} & set(letters)
     if len(lone) == 1:
         return letters.index(lone.pop()), "the only letter that stands alone"
-    return NOT_EXTRACTED, "no option's letter or text in the answer" if not lone else "ambiguous: several letters"
+    return (
+        NOT_EXTRACTED,
+        "no option's letter or text in the answer" if not lone else "ambiguous: several letters",
+    )
 
 
 def _named(words: Words, options: tuple[str, ...]) -> list[int]:
@@ -133,8 +141,12 @@ def _by_length(sample: Sample, answer: Answer, measure: str) -> int:
     else:
         counted = [response.tokens_scored for response in answer.responses]
         if len(counted) != len(values) or None in counted:
-            raise ScoringError("To normalise by tokens, the model must say how many tokens it scored; this one does not.")
+            raise ScoringError(
+                "To normalise by tokens, the model must say how many tokens it scored; this one does not."
+            )
         lengths = [count or 0 for count in counted]
     if not all(lengths):
-        raise ScoringError(f"An option of the sample '{sample.id}' has no {measure}, so nothing can be divided by them.")
+        raise ScoringError(
+            f"An option of the sample '{sample.id}' has no {measure}, so nothing can be divided by them."
+        )
     return max(range(len(values)), key=lambda index: values[index] / lengths[index])

@@ -10,7 +10,9 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.text.normalise import answer_region
 
 _GROUP = re.compile(r"[\[【]([^\[\]【】\n]{1,200})[\]】]")
-_PREFIX = re.compile(r"^(?:passages?|sources?|documents?|docs?|ref(?:erence)?s?|p)?\.?\s*#?\s*[:]?\s*", re.IGNORECASE)
+_PREFIX = re.compile(
+    r"^(?:passages?|sources?|documents?|docs?|ref(?:erence)?s?|p)?\.?\s*#?\s*[:]?\s*", re.IGNORECASE
+)
 _RANGE = re.compile(r"(\d{1,3})\s?[-–]\s?(\d{1,3})")
 _MOST_RANGE = 20
 
@@ -26,7 +28,9 @@ def citation(sample: Sample, answer: Answer) -> Score:
     gold = _gold(sample)
     passages = {passage.id for passage in sample.passages}
     # Unlike the answer itself, citations may stand after a blank line ("Sources: [1]"), so all that is the answer's counts.
-    cited = cited_ids(answer_region(answer.text) if "\n" not in answer.text.strip() else answer.text[:4000], passages)
+    cited = cited_ids(
+        answer_region(answer.text) if "\n" not in answer.text.strip() else answer.text[:4000], passages
+    )
     unknown = [found for found in cited if found not in passages] if passages else []
     note = f"; no passage has the id {', '.join(unknown)}" if unknown else ""
     shown = ", ".join(cited) or "nothing"
@@ -80,7 +84,9 @@ def _gold(sample: Sample) -> set[str]:
         return set()
     given = metadata.get("citations")
     if given is None:
-        raise ScoringError(f"The sample '{sample.id}' does not say in metadata 'citations' which passages are right.")
+        raise ScoringError(
+            f"The sample '{sample.id}' does not say in metadata 'citations' which passages are right."
+        )
     if isinstance(given, str):
         given = [part.strip() for part in given.split(",") if part.strip()]
     return {str(one) for one in given}

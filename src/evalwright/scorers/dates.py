@@ -25,7 +25,9 @@ october oct octobre octubre ottobre outubro oktober okt out ott
 november nov novembre noviembre novembro nopember
 december dec décembre diciembre dicembre dezembro desember dezember dez des dis dic disember decembre
 """
-MONTHS = {name: number for number, line in enumerate(_MONTH_NAMES.strip().splitlines(), 1) for name in line.split()}
+MONTHS = {
+    name: number for number, line in enumerate(_MONTH_NAMES.strip().splitlines(), 1) for name in line.split()
+}
 _NAME = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _YEAR = r"(?:[12]\d{3}|[3-9]\d{2})"
@@ -101,7 +103,12 @@ def find_dates(text: str, years: bool = True) -> list[Found]:
 def parse_date(text: str) -> tuple[Date, ...]:
     """The readings of a text that is nothing but a date; empty for any other."""
     text = text.strip().removesuffix(".")
-    text = re.sub(r"^(?:on |in )?(?:the )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?", "", text, flags=re.IGNORECASE)
+    text = re.sub(
+        r"^(?:on |in )?(?:the )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?",
+        "",
+        text,
+        flags=re.IGNORECASE,
+    )
     found = find_dates(text)
     if len(found) == 1 and found[0].start == 0 and found[0].end == len(text):
         return found[0].readings
@@ -134,5 +141,7 @@ _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def _valid(*dates: Date) -> tuple[Date, ...]:
-    kept = [date for date in dates if date.month <= 12 and (not date.day or date.day <= _DAYS[date.month - 1])]
+    kept = [
+        date for date in dates if date.month <= 12 and (not date.day or date.day <= _DAYS[date.month - 1])
+    ]
     return tuple(dict.fromkeys(kept))

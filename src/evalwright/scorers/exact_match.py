@@ -35,7 +35,9 @@ def exact_match(
     return Score(0.0, "incorrect", f"{_shown(answer.text)} equals none of the {len(sample.targets)} targets")
 
 
-def _normalise(text: str, case: bool, punctuation: bool, whitespace: bool, articles: bool, strip: bool) -> str:
+def _normalise(
+    text: str, case: bool, punctuation: bool, whitespace: bool, articles: bool, strip: bool
+) -> str:
     text = unicodedata.normalize("NFC", text)
     if case:
         text = unicodedata.normalize("NFC", text.casefold())

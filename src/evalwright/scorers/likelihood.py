@@ -20,7 +20,9 @@ def likelihood(sample: Sample, answer: Answer) -> Score:
     """
     response = _first(answer)
     if response.is_greedy is None:
-        raise ScoringError("The model's reply does not say whether the continuation is its most probable one.")
+        raise ScoringError(
+            "The model's reply does not say whether the continuation is its most probable one."
+        )
     parts: dict[str, float] = {
         "log_likelihood": _log_likelihood(answer, response),
         "characters": float(len(answer.text)),

@@ -43,7 +43,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     accident. `steps` counts what `range` gave in this rendering.
     """
 
-    intercepted_binops = frozenset(("*", "**", "%", "<<"))
+    intercepted_binops = frozenset(("*", "**", "%"))
 
     def __init__(self) -> None:
         super().__init__(
@@ -75,11 +75,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super().call(context, obj, *args, **kwargs)
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """`*`, `**`, `%` and `<<`, as long as the outcome stays small."""
+        """`*`, `**` and `%`, as long as the outcome stays small."""
         if operator == "**" and isinstance(right, int) and abs(right) > 64:
             raise TemplateError("an exponent over 64")
-        if operator == "<<":
-            raise TemplateError("the operator << is not allowed")
         if operator == "*":
             for value, count in ((left, right), (right, left)):
                 if (

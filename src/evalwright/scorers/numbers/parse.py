@@ -15,6 +15,7 @@ from decimal import Decimal
 from evalwright.scorers.numbers.units import CURRENCY_SIGNS, Unit, parse_unit, symbol_scale
 from evalwright.scorers.numbers.words import SCALES, STARTS, spelled_numbers
 from evalwright.scorers.text.tokens import Words
+from evalwright.scorers.text.wordlists import word_set
 
 _DIGITS = re.compile(
     r"(?<![A-Za-z0-9_À-\u0dff\u1100-\u16ff])(?<!\d[.,:])"
@@ -29,19 +30,34 @@ _MIXED = re.compile(r" (\d{1,3})\s?/\s?([1-9]\d{0,3})(?![\d/])")
 _AND_PART = re.compile(r" (?:and|&) (?:a |an |one |)(half|quarter|third)\b", re.IGNORECASE)
 _THREE_QUARTERS = re.compile(r" and three[ -]quarters\b", re.IGNORECASE)
 _SCALE_WORD = re.compile(
-    r"[ -]?(hundred|thousand|million|billion|trillion|quadrillion|lakh|crore|dozen)s?\b(?: of(?= [a-zA-Z$€£]))?", re.IGNORECASE
+    r"[ -]?(hundred|thousand|million|billion|trillion|quadrillion|lakh|crore|dozen)s?\b(?: of(?= [a-zA-Z$€£]))?",
+    re.IGNORECASE,
 )
-_CJK_SCALES = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8, "兆": 12, "조": 12}
+_CJK_SCALES = {
+    "百": 2,
+    "千": 3,
+    "천": 3,
+    "万": 4,
+    "萬": 4,
+    "만": 4,
+    "億": 8,
+    "亿": 8,
+    "억": 8,
+    "兆": 12,
+    "조": 12,
+}
 _LETTERS = re.compile(r"[^\W\d_]{1,12}")
 _ORDINAL = frozenset(("st", "nd", "rd", "th"))
 _SIGN = re.compile(r"(?:^|[\s(=:≈~,\"'])[-−]\s?$")
 _SIGN_WORD = re.compile(r"\b(?:minus|negative)\s$", re.IGNORECASE)
 _BELOW_ZERO = re.compile(r"[^.,;!?\n]{0,24}?\bbelow (?:zero|freezing)\b", re.IGNORECASE)
-_TAIL = re.compile(r"[ -]?([^\s\d,;:!?()\[\]\"=][^\s,;:!?()\[\]\"=]{0,24}(?: [^\s\d,;:!?()\[\]\"=][^\s,;:!?()\[\]\"=]{0,24}){0,4})")
+_TAIL = re.compile(
+    r"[ -]?([^\s\d,;:!?()\[\]\"=][^\s,;:!?()\[\]\"=]{0,24}(?: [^\s\d,;:!?()\[\]\"=][^\s,;:!?()\[\]\"=]{0,24}){0,4})"
+)
 _CODE_BEFORE = re.compile(r"(?:^|\s)([A-Z]{2,3}\$?)\s?$")
 _ZERO_POINT = re.compile(r"\b(?:below|above) (?:absolute )?$", re.IGNORECASE)
 _JOINS = re.compile(r",? and |,? ?")
-_DECIMAL_COMMA = frozenset("de es fr it pt nl id vi tr pl ru uk sv da no nb fi cs sk el ro hu bg sr hr sl ca".split())
+_DECIMAL_COMMA = word_set("de es fr it pt nl id vi tr pl ru uk sv da no nb fi cs sk el ro hu bg sr hr sl ca")
 _MOST = 60
 _MOST_EXPONENT = 400
 
@@ -102,7 +118,9 @@ def _number_at(text: str, match: re.Match[str], language: str) -> Number | None:
     values = _readings(written, language)
     if not values:
         return None
-    number = Number(values, start, end, decimals=_decimals(written), digits=len(re.sub(r"\D", "", written).lstrip("0")))
+    number = Number(
+        values, start, end, decimals=_decimals(written), digits=len(re.sub(r"\D", "", written).lstrip("0"))
+    )
     if not _extend(text, number):
         return None
     _sign(text, number)
@@ -163,18 +181,24 @@ def _extend(text: str, number: Number) -> bool:
     if (mixed := _MIXED.match(text, number.end)) is not None and int(mixed.group(1)) < int(mixed.group(2)):
         number.values = (number.value + Decimal(mixed.group(1)) / Decimal(mixed.group(2)),)
         number.end = mixed.end()
-    elif (fraction := _FRACTION.match(text, number.end)) is not None and number.value == number.value.to_integral_value():
+    elif (
+        fraction := _FRACTION.match(text, number.end)
+    ) is not None and number.value == number.value.to_integral_value():
         number.values = (number.value / Decimal(fraction.group(1)),)
         number.end = fraction.end()
     elif (part := _AND_PART.match(text, number.end)) is not None:
-        number.values = (number.value + Decimal(1) / {"half": 2, "quarter": 4, "third": 3}[part.group(1).lower()],)
+        number.values = (
+            number.value + Decimal(1) / {"half": 2, "quarter": 4, "third": 3}[part.group(1).lower()],
+        )
         number.end = part.end()
     elif (part := _THREE_QUARTERS.match(text, number.end)) is not None:
         number.values = (number.value + Decimal("0.75"),)
         number.end = part.end()
     if (word := _SCALE_WORD.match(text, number.end)) is not None:
         name = word.group(1).lower()
-        return _scale(number, word.end(), {"hundred": Decimal(100), "dozen": Decimal(12)}.get(name) or SCALES[name])
+        return _scale(
+            number, word.end(), {"hundred": Decimal(100), "dozen": Decimal(12)}.get(name) or SCALES[name]
+        )
     return _letters(text, number)
 
 
@@ -223,8 +247,9 @@ def _sign(text: str, number: Number) -> None:
     if stripped[-1:] in CURRENCY_SIGNS and stripped[-1:]:
         number.unit = parse_unit(stripped[-1])
         before = stripped[:-1].removesuffix("US")
-    elif (code := _CODE_BEFORE.search(before)) is not None and (unit := parse_unit(code.group(1))) is not None:
-        if len(unit.dimensions) == 1 and unit.dimensions[0][0] == code.group(1).lower().rstrip("$"):
+    elif (code := _CODE_BEFORE.search(before)) is not None:
+        unit = parse_unit(code.group(1))
+        if unit is not None and unit.dimensions == ((code.group(1).lower().rstrip("$"), 1),):
             number.unit = unit
             before = before[: code.start(1)]
     if before[-1:] in "-−" or before[-2:] in ("- ", "− "):
@@ -266,7 +291,12 @@ def _unit_in(tail: str) -> tuple[Unit, int] | None:
             if unit is not None:
                 return unit, len(candidate)
     head = re.match(r"[^\W\d_]+", pieces[0])
-    if head is not None and head.group() != pieces[0] and pieces[0][head.end()] in "-'/" and len(head.group()) > 2:
+    if (
+        head is not None
+        and head.group() != pieces[0]
+        and pieces[0][head.end()] in "-'/"
+        and len(head.group()) > 2
+    ):
         unit = parse_unit(head.group())  # "100-metre-long"
         return None if unit is None else (unit, head.end())
     return None
@@ -282,11 +312,16 @@ def _in_words(words: Words, digits: list[Number], skipped: tuple[tuple[int, int]
     found: list[Number] = []
     for spelled in spelled_numbers(words.tokens, ends_clause)[:_MOST]:
         start, end = words.spans[spelled.start][0], words.spans[spelled.end - 1][1]
-        number = Number((spelled.value,), start, end, ordinal=spelled.ordinal, digits=len(spelled.value.as_tuple().digits))
+        number = Number(
+            (spelled.value,), start, end, ordinal=spelled.ordinal, digits=len(spelled.value.as_tuple().digits)
+        )
         if spelled.value == 0 and _ZERO_POINT.search(text[max(0, start - 16) : start]) is not None:
             continue
         # "1.5 million" and "3rd" were read with their digits.
-        if _inside(number, skipped) or any(other.start <= start < other.unit_end or other.end >= end > other.start for other in digits):
+        taken = any(
+            other.start <= start < other.unit_end or other.start < end <= other.end for other in (*digits, *found)
+        )
+        if taken or _inside(number, skipped):
             continue
         if _SIGN_WORD.search(text[max(0, start - 10) : start]) is not None:
             number.values = (-spelled.value,)
@@ -309,13 +344,23 @@ def _joined(text: str, numbers: list[Number]) -> list[Number]:
         if last is not None and last.unit is not None and number.unit is not None:
             gap = text[last.unit_end : number.start]
             same = last.unit.dimensions == number.unit.dimensions and not last.unit.offset
-            if same and number.unit.factor < last.unit.factor and number.value >= 0 and _JOINS.fullmatch(gap) is not None:
+            if (
+                same
+                and number.unit.factor < last.unit.factor
+                and number.value >= 0
+                and _JOINS.fullmatch(gap) is not None
+            ):
                 rest = number.value * number.unit.factor / last.unit.factor
                 if rest < 1 and last.unit.dimensions[0][0] not in ("usd", "percent"):
                     last.values = (last.value + rest,)
                     last.unit_end, last.end, last.compound = number.unit_end, number.end, True
                     continue
-        elif last is not None and last.unit is None and last.end == number.start and text[last.end - 1] in _CJK_SCALES:
+        elif (
+            last is not None
+            and last.unit is None
+            and last.end == number.start
+            and text[last.end - 1] in _CJK_SCALES
+        ):
             last.values = (last.value + number.value,)
             last.end, last.unit, last.unit_end = number.end, number.unit, number.unit_end
             continue

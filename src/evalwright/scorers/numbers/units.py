@@ -142,20 +142,37 @@ _PREFIX_NAMES = {
     "exa": 18, "peta": 15, "tera": 12, "giga": 9, "mega": 6, "kilo": 3, "hecto": 2, "deca": 1, "deci": -1, "centi": -2,
     "milli": -3, "micro": -6, "nano": -9, "pico": -12, "femto": -15,
 }  # fmt: skip
-_SYMBOL_SCALES = {"k": 3, "K": 3, "M": 6, "mn": 6, "mln": 6, "mio": 6, "Mio": 6, "bn": 9, "B": 9, "Mrd": 9, "tn": 12, "trn": 12}
+_SYMBOL_SCALES = {
+    "k": 3,
+    "K": 3,
+    "M": 6,
+    "mn": 6,
+    "mln": 6,
+    "mio": 6,
+    "Mio": 6,
+    "bn": 9,
+    "B": 9,
+    "Mrd": 9,
+    "tn": 12,
+    "trn": 12,
+}
 CURRENCY_SIGNS = frozenset("$€£¥₩₹₿฿₫₱₽¢")
 
 
 def _rows() -> tuple[dict[str, Unit], dict[str, Unit], frozenset[str], frozenset[str]]:
     symbols: dict[str, Unit] = {}
     names: dict[str, Unit] = {}
-    prefixable_symbols, prefixable_names = set(), set()
+    prefixable_symbols: set[str] = set()
+    prefixable_names: set[str] = set()
     for line in _TABLE.strip().splitlines():
         cells = [cell.strip() for cell in line.split("|")]
         powers = cells[2].split()
         dimensions = tuple(sorted((powers[i], int(powers[i + 1])) for i in range(0, len(powers), 2)))
         unit = Unit(Decimal(cells[3]), dimensions, Decimal(cells[4]) if len(cells) > 4 else Decimal(0))
-        for table, cell, prefixable in ((symbols, cells[0], prefixable_symbols), (names, cells[1], prefixable_names)):
+        for table, cell, prefixable in (
+            (symbols, cells[0], prefixable_symbols),
+            (names, cells[1], prefixable_names),
+        ):
             for name in cell.split():
                 bare = name.removeprefix("~").replace("_", " ")
                 table[bare] = unit
@@ -242,14 +259,20 @@ def _simple(text: str) -> Unit | None:
         scale = SCALES.get(lowered) or _symbol_scale(first)
         if scale is not None:
             inner = _simple(rest.removeprefix("of "))
-            return None if inner is None else inner._replace(factor=inner.factor * scale, scale=inner.scale * scale)
+            return (
+                None
+                if inner is None
+                else inner._replace(factor=inner.factor * scale, scale=inner.scale * scale)
+            )
         if rest in ("squared", "cubed"):
             inner = _named(first)
             return None if inner is None else _power(inner, 2 if rest == "squared" else 3)
     found = _POWER.search(text)
     if found is not None and found.start():
         inner = _named(text[: found.start()].strip())
-        return None if inner is None or inner.dimensions[0][0] == "month" else _power(inner, int(found.group(1)))
+        return (
+            None if inner is None or inner.dimensions[0][0] == "month" else _power(inner, int(found.group(1)))
+        )
     return None
 
 
@@ -282,7 +305,11 @@ def _named(text: str) -> Unit | None:
                 return _prefixed(_NAMES[name[len(prefix) :].lstrip("-")], exponent)
     if len(lowered) > 1 and lowered != text:
         # "KM", "Kg" and "kwh" are how people write; only where the case cannot change the meaning ("MW" is not "mW").
-        return _symbol(lowered) if not lowered.startswith(("m", "p")) or lowered in ("min", "mi", "mph") else None
+        return (
+            _symbol(lowered)
+            if not lowered.startswith(("m", "p")) or lowered in ("min", "mi", "mph")
+            else None
+        )
     return None
 
 

@@ -6,42 +6,62 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
+from evalwright.scorers.text.wordlists import word_list, word_set
+
 _SMALL = {
     word: number
     for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen".split()
+        word_list(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+            "eighteen nineteen"
+        )
     )
 }
 _TENS = {
     word: 10 * number
-    for number, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
+    for number, word in enumerate(word_list("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)
 } | {"fourty": 40}
 SCALES = {
     "thousand": Decimal(1000), "million": Decimal(10) ** 6, "billion": Decimal(10) ** 9, "trillion": Decimal(10) ** 12,
     "quadrillion": Decimal(10) ** 15, "lakh": Decimal(10) ** 5, "crore": Decimal(10) ** 7,
 }  # fmt: skip
+_BARE_SCALES = frozenset(SCALES)
+"""Scale words that may begin a number; "thousands" by itself is no number."""
 SCALES |= {f"{word}s": value for word, value in SCALES.items()}
-_GROUPS = {"hundred": Decimal(100), "hundreds": Decimal(100), "dozen": Decimal(12), "score": Decimal(20)}
+_GROUPS = {"hundred": Decimal(100), "hundreds": Decimal(100), "dozen": Decimal(12)}
 _ORDINALS = {
     word: number
     for number, word in enumerate(
-        "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-        "fifteenth sixteenth seventeenth eighteenth nineteenth".split()
+        word_list(
+            "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+            "fifteenth sixteenth seventeenth eighteenth nineteenth"
+        )
     )
 } | {
     word: 10 * number
     for number, word in enumerate(
-        "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth".split(), start=2
+        word_list("twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth"), start=2
     )
 }
-_ORDINAL_SCALES = {"hundredth": Decimal(100), "thousandth": Decimal(1000), "millionth": Decimal(10) ** 6, "billionth": Decimal(10) ** 9}
+_ORDINAL_SCALES = {
+    "hundredth": Decimal(100),
+    "thousandth": Decimal(1000),
+    "millionth": Decimal(10) ** 6,
+    "billionth": Decimal(10) ** 9,
+}
 _PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4} | {
     f"{word}{ending}": number for word, number in _ORDINALS.items() if number > 2 for ending in ("", "s")
 } | {"hundredth": 100, "hundredths": 100, "thousandth": 1000, "thousandths": 1000, "tenths": 10}  # fmt: skip
-_NOT_A_COUNT_BEFORE = frozenset("no any every some each this that which the another no-one".split())
+_NOT_A_COUNT_BEFORE = word_set("no any every some each this that which the another no-one")
 
-WORDS = frozenset(_SMALL) | frozenset(_TENS) | frozenset(_ORDINALS) | frozenset(_GROUPS) | frozenset(SCALES) | frozenset(_PARTS)
+WORDS = (
+    frozenset(_SMALL)
+    | frozenset(_TENS)
+    | frozenset(_ORDINALS)
+    | frozenset(_GROUPS)
+    | frozenset(SCALES)
+    | frozenset(_PARTS)
+)
 """Every word that can begin or stand in a number (apart from "a", "and", "point")."""
 
 STARTS = WORDS | {"a", "an"}
@@ -94,7 +114,10 @@ def _is_pronoun(tokens: Sequence[str], index: int) -> bool:
     """Whether "one" stands for a thing or person: "no one", "the one", "one of them"."""
     before = tokens[index - 1] if index else ""
     after = tokens[index + 1] if index + 1 < len(tokens) else ""
-    return (before in _NOT_A_COUNT_BEFORE and after not in _GROUPS and after not in SCALES) or after in ("of", "another")
+    return (before in _NOT_A_COUNT_BEFORE and after not in _GROUPS and after not in SCALES) or after in (
+        "of",
+        "another",
+    )
 
 
 class _Reader:
@@ -149,7 +172,7 @@ class _Reader:
                 while (again := SCALES.get(self.peek())) is not None:  # "hundred thousand million"
                     self.at += 1
                     group *= again
-            elif not self.ordinal and (part := _ORDINAL_SCALES.get(self.peek())) is not None and group > 1 and not read:
+            elif not self.ordinal and self.peek() in _ORDINAL_SCALES and group > 1 and not read:
                 return self.fraction(group)
             elif read and group >= limit:
                 self.at = mark
@@ -211,7 +234,8 @@ class _Reader:
         return self._scaled(upper / part)
 
     def _scaled(self, value: Decimal) -> Spelled | None:
-        ahead = 2 if self.peek() == "of" and self.peek(1) in ("a", "an") else 1 if self.peek() in ("a", "an") else 0
+        ahead = 1 if self.peek() == "of" else 0
+        ahead = ahead + 1 if self.peek(ahead) in ("a", "an") else 0
         scale = SCALES.get(self.peek(ahead))
         if scale is not None:
             self.at += ahead + 1
@@ -227,8 +251,8 @@ class _Reader:
                 self.at += 1
                 return self._after_hundred(value) if value == 100 else value
             return Decimal(1)
-        if allow_article and (word in SCALES or word in ("hundred", "dozen")):
-            if word in SCALES:
+        if allow_article and (word in _BARE_SCALES or word in ("hundred", "dozen")):
+            if word in _BARE_SCALES:
                 return Decimal(1)
             self.at += 1
             return self._after_hundred(_GROUPS[word]) if word == "hundred" else _GROUPS[word]
@@ -259,8 +283,7 @@ class _Reader:
         # "a hundred and a half" and "a hundred and one half" are left to the fraction.
         if (word in _SMALL and self.peek(ahead + 1) not in _PARTS) or word in _TENS:
             self.at += ahead
-            rest = self._under_hundred()
-            return value + (rest or 0)
+            return value + (self._under_hundred() or Decimal(0))
         return value
 
     def _under_hundred(self) -> Decimal | None:
@@ -295,7 +318,7 @@ class _Reader:
                 self.at += 2
                 return value
             word = self.peek()
-            if (word in _TENS or 10 <= _SMALL.get(word, 0)) and self.peek(1) != "hundred":
+            if (word in _TENS or _SMALL.get(word, 0) >= 10) and self.peek(1) != "hundred":
                 second = self._under_hundred()
                 if second is not None and not self.ordinal and self.peek() not in SCALES:
                     return first * 100 + second

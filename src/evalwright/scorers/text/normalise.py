@@ -20,9 +20,12 @@ _CUT = re.compile(
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end)\|>|</s>"
 )
 _LEADING_QUESTION = re.compile(r"[#*>\s]{0,6}(?:question|q)(?: ?\d{1,3})?\**[:：]", re.IGNORECASE)
-_ANSWER_LABEL = re.compile(r"(?:^|(?<=\s))[#*>]{0,3}(?:final answer|short answer|answer|a)\**[:：]\**", re.IGNORECASE)
+_ANSWER_LABEL = re.compile(
+    r"(?:^|(?<=\s))[#*>]{0,3}(?:final answer|short answer|answer|a)\**[:：]\**", re.IGNORECASE
+)
 _OPENING_LABEL = re.compile(
-    r"[#*>\s]{0,6}(?:(?:the )?(?:final |short |correct )?(?:answer|response)|a|ans)\**[:：]\**\s*", re.IGNORECASE
+    r"[#*>\s]{0,6}(?:(?:the )?(?:final |short |correct )?(?:answer|response)|a|ans)\**[:：]\**\s*",
+    re.IGNORECASE,
 )
 
 
@@ -54,14 +57,27 @@ def answer_region(text: str) -> str:
 
 def _only_announces(region: str) -> bool:
     last = region.rstrip()[-1:]
-    return last in ":：" or not any(map(str.isalnum, region[-200:])) or region.rsplit("\n", 1)[-1].startswith("```")
+    return (
+        last in ":："
+        or not any(map(str.isalnum, region[-200:]))
+        or region.rsplit("\n", 1)[-1].startswith("```")
+    )
 
 
 _ODD_ASCII = re.compile(r"[*`$\\#\[\]~<>|{}^_•]")
 _DASHES = dict.fromkeys(map(ord, "‐‑‒−﹣－⁃"), "-") | {ord("–"): "–", ord("—"): "—"}
-_QUOTES = dict.fromkeys(map(ord, "‘’‚‛ʼʻ`´＇ʹ′ˈ՚׳"), "'") | dict.fromkeys(map(ord, "“”„‟«»″＂❝❞「」『』〝〞״"), '"')
-_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2069"))
-_SIGNS = _DASHES | _QUOTES | _INVISIBLE | {ord("⁄"): "/", ord("∕"): "/", ord("·"): "·", ord("，"): ", ", ord("。"): ". "}
+_QUOTES = dict.fromkeys(map(ord, "‘’‚‛ʼʻ`´＇ʹ′ˈ՚׳"), "'") | dict.fromkeys(
+    map(ord, "“”„‟«»″＂❝❞「」『』〝〞״"), '"'
+)
+_INVISIBLE = dict.fromkeys(
+    map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2069")
+)
+_SIGNS = (
+    _DASHES
+    | _QUOTES
+    | _INVISIBLE
+    | {ord("⁄"): "/", ord("∕"): "/", ord("·"): "·", ord("，"): ", ", ord("。"): ". "}
+)
 _SUPERSCRIPTS = dict(zip(map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ"), "0123456789+-n", strict=True))
 _SUPERSCRIPT_RUN = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 _VULGAR = re.compile("(?<=[0-9])(?=[¼-¾⅐-⅞])")
@@ -83,7 +99,9 @@ def plain(text: str) -> str:
 def _one_spelling(text: str) -> str:
     text = _SUPERSCRIPT_RUN.sub(lambda run: "^" + run.group().translate(_SUPERSCRIPTS), text)
     text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text).translate(_SIGNS)).translate(_SIGNS)
-    if max(text) >= "\u0600" and any(unicodedata.category(char) == "Nd" for char in set(text) if char > "\u0600"):
+    if not text.isascii() and any(
+        unicodedata.category(char) == "Nd" for char in set(text) if char > "\u0600"
+    ):
         text = "".join(
             str(unicodedata.decimal(char)) if char > "\u0600" and char.isdecimal() else char for char in text
         )
@@ -139,8 +157,20 @@ def _without_latex(text: str) -> str:
     text = _MATH.sub(r"\1", text)
     if "\\" not in text and "{" not in text:
         return text
-    text = text.replace("{,}", ",").replace("\\%", "%").replace("\\$", "$").replace("^\\circ", "°").replace("^{\\circ}", "°")
-    text = text.replace("\\,", " ").replace("\\;", " ").replace("\\!", "").replace("\\ ", " ").replace("\\\\", "\n")
+    text = (
+        text.replace("{,}", ",")
+        .replace("\\%", "%")
+        .replace("\\$", "$")
+        .replace("^\\circ", "°")
+        .replace("^{\\circ}", "°")
+    )
+    text = (
+        text.replace("\\,", " ")
+        .replace("\\;", " ")
+        .replace("\\!", "")
+        .replace("\\ ", " ")
+        .replace("\\\\", "\n")
+    )
     for _ in range(3):
         changed = _SCRIPT.sub(_script, _FRACTION.sub(r" \1/\2", _WRAPPER.sub(r"\1", text)))
         if changed == text:

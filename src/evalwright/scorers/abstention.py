@@ -1,0 +1,76 @@
+"""Whether an answer gives none: "I don't know", "cannot be determined", "N/A", and the like in several languages."""
+
+from __future__ import annotations
+
+import re
+
+from evalwright.scorers.polarity import Occurrence
+from evalwright.scorers.text.tokens import Words
+
+_ABSTAINS = re.compile(
+    r" (?:(?:i|we) (?:do not|dont|did not|didnt|cannot|cant|could not|couldnt|am unable|m unable|are unable)"
+    r" (?:\w+ ){0,2}?(?:know|recall|remember|have|answer|say|tell|determine|find|verify|confirm|provide|identify|recognise|recognize)"
+    r"|no answer|no idea|no information|not known|is unknown|unknown to me|not sure|not certain|unsure|not aware|im unable|unable to"
+    r"|(?:cannot|can not|cant|could not) be (?:determined|answered|known|verified|found|established)"
+    r"|not enough information|insufficient information|as an ai|im sorry|i apologise|i apologize|unanswerable|not answerable"
+    r"|(?:is|are|was) not (?:stated|mentioned|given|provided|specified)|(?:does|do) not (?:say|state|mention|specify)"
+    r"|no se|je ne sais pas|ich weiß (?:es )?nicht|não sei|tidak tahu|không biết|hindi ko alam|di ko alam) "
+)
+_ABSTAINS_ANYWHERE = (
+    "不知道",
+    "不清楚",
+    "不确定",
+    "分かりません",
+    "わかりません",
+    "知りません",
+    "모르",
+    "알 수 없",
+    "ไม่ทราบ",
+    "ไม่รู้",
+    "தெரியாது",
+    "தெரியவில்லை",
+)
+_ABSTAINS_WHOLE = frozenset(
+    (
+        "unknown", "n a", "na", "no answer", "none given", "not available", "not known", "unsure", "not sure", "no idea", "idk",
+        "dunno", "pass", "tbd", "undefined", "null",
+    )
+)  # fmt: skip
+
+
+def abstains(words: Words) -> str:
+    """The words by which the text gives no answer, "" where it gives one."""
+    whole = words.joined.strip()
+    if not whole:
+        return "no words"
+    if whole in _ABSTAINS_WHOLE:
+        return words.quote(0, len(words.tokens))
+    found = _ABSTAINS.search(words.joined[:600])
+    if found is not None:
+        start = words.index(found.start())
+        return words.quote(start, start + len(found.group().split()))
+    if not words.text.isascii():
+        for phrase in _ABSTAINS_ANYWHERE:
+            if phrase in words.text:
+                return f"'{phrase}'"
+    return ""
+
+
+_REFUSES_FIRST = re.compile(
+    r" (?:know|answer|determined|unknown|idea|information|unable|verify|confirm|tahu|sais|se|biết) "
+)
+_STILL = re.compile(
+    r" (?:but|maybe|perhaps|possibly|probably|guess|think|believe|however|although|would say|likely|could be|might be) "
+)
+
+
+def abstains_before(words: Words, occurrence: Occurrence) -> str:
+    """The words of an abstention before the occurrence that no "but" or "I think" turns into a guess."""
+    start = occurrence[0]
+    if not start:
+        return ""
+    before = f" {' '.join(words.tokens[:start])} "
+    found = _ABSTAINS.search(before)
+    if found is None or _REFUSES_FIRST.search(f"{found.group()} ") is None:
+        return ""
+    return "" if _STILL.search(before) is not None else found.group().strip()

@@ -1,0 +1,134 @@
+"""Whether an answer offers several candidates: "Paris or Lyon", "Paris/Lyon", or nothing but a list.
+
+Alternatives that are all targets ("tungsten or wolfram") are no choice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from evalwright.scorers.polarity import SENTENCE_END, Occurrence
+from evalwright.scorers.text.tokens import Words
+from evalwright.scorers.text.wordlists import word_set
+
+_NOT_ALTERNATIVES = word_set("so more less thereabouts later earlier even also simply just")
+_SYNONYM_CUES = word_set("known called aka ie formerly meaning officially named synonym")
+_ITEM = re.compile(r",|;|/|\n|\band\b|\bor\b|&", re.IGNORECASE)
+_NOT_IN_ITEMS = word_set(
+    "is was are were be has have had did does do the a an in on of who which that also by for as with to"
+)
+_COUNTRIES = word_set(
+    "argentina australia austria bangladesh belgium bolivia brazil britain bulgaria canada chile china colombia croatia cuba "
+    "czechia denmark ecuador egypt england estonia ethiopia europe finland france germany ghana greece hungary iceland india "
+    "indonesia iran iraq ireland israel italy japan kazakhstan kenya korea latvia lithuania malaysia mexico morocco nepal "
+    "netherlands nigeria norway pakistan peru philippines poland portugal romania russia scotland serbia singapore slovakia "
+    "slovenia spain sweden switzerland syria taiwan tanzania thailand turkey uganda uk ukraine uruguay us usa venezuela vietnam "
+    "wales zambia zimbabwe africa asia america scotland kingdom states"
+)
+
+
+def among_alternatives(words: Words, occurrence: Occurrence, is_target: Callable[[int, int], bool]) -> str:
+    """The other candidate that is offered beside the occurrence ("Paris or Lyon"), "" where there is none.
+
+    is_target: whether the tokens from start to end contain a target, so that "tungsten or wolfram" is no choice.
+    """
+    tokens = words.tokens
+    start, end = occurrence
+    if "or" in tokens:
+        left, right = _sentence(words, start, end)
+        if (found := _after_or(words, end, right, is_target)) or (
+            found := _before_or(words, start, left, is_target)
+        ):
+            return found
+    if "/" in words.text:
+        if (
+            end < len(tokens)
+            and words.gap(end).strip() == "/"
+            and not is_target(start, min(end + 3, len(tokens)))
+        ):
+            return words.quote(start, end + 1)
+        if start and words.gap(start).strip() == "/" and not is_target(max(0, start - 3), end):
+            return words.quote(start - 1, end)
+    return _lone_list(words, is_target)
+
+
+def _sentence(words: Words, start: int, end: int) -> tuple[int, int]:
+    """The tokens of the sentence around a range, at most 40 on either side."""
+    left = start
+    while left > 0 and start - left < 40 and SENTENCE_END.search(words.gap(left)) is None:
+        left -= 1
+    right = end
+    while right < len(words.tokens) and right - end < 40 and SENTENCE_END.search(words.gap(right)) is None:
+        right += 1
+    return left, right
+
+
+def _after_or(words: Words, end: int, right: int, is_target: Callable[[int, int], bool]) -> str:
+    """A candidate after the occurrence: "X or Y", or "X, Y or Z" with short items."""
+    tokens = words.tokens
+    index, item, listed = end, 0, False
+    while index < right:
+        if tokens[index] == "or":
+            if index > end and not listed:
+                return ""
+            if index + 1 >= right or tokens[index + 1] in _NOT_ALTERNATIVES:
+                return ""
+            return (
+                ""
+                if is_target(index + 1, min(index + 7, right))
+                else words.quote(end - 1, min(index + 4, right))
+            )
+        if "," in words.gap(index):
+            listed, item = True, 0
+        item += 1
+        if item > 3 or tokens[index] in _SYNONYM_CUES or (index == end and not listed):
+            return ""
+        index += 1
+    return ""
+
+
+def _before_or(words: Words, start: int, left: int, is_target: Callable[[int, int], bool]) -> str:
+    """A candidate before the occurrence: "Y or X", "Y or maybe the X"."""
+    tokens = words.tokens
+    for index in range(start - 1, max(left, start - 4), -1):
+        if tokens[index] == "or":
+            other = max(left, index - 4)
+            return "" if is_target(other, index) else words.quote(other, start)
+        if tokens[index] not in ("the", "a", "an", "maybe", "perhaps", "possibly", "even"):
+            return ""
+    return ""
+
+
+def _lone_list(words: Words, is_target: Callable[[int, int], bool]) -> str:
+    """The whole answer where it is nothing but a list of short items, some of which are no target."""
+    text = words.text.strip().rstrip(".!")
+    if len(text) > 300 or _ITEM.search(text) is None or not _NOT_IN_ITEMS.isdisjoint(words.tokens):
+        return ""
+    items = _items(words, text)
+    joined = "and" in words.tokens
+    if len(items) < (2 if joined else 3):
+        return ""
+    others = [item for item in items if not is_target(*item) and not words.tokens[item[0]].isdigit()]
+    if not others:
+        return ""
+    apposition = not joined and "\n" not in text and len(items) == 3 and is_target(*items[0])
+    if apposition and words.tokens[items[-1][1] - 1] in _COUNTRIES:
+        return ""  # "Austin, Texas, USA" names one place
+    return f"the list {words.quote(0, len(words.tokens))}"
+
+
+def _items(words: Words, text: str) -> list[Occurrence]:
+    """The token ranges between commas and conjunctions; none at all where one is longer than a name."""
+    items: list[Occurrence] = []
+    first = 0
+    for part in _ITEM.split(text):
+        count = len(Words(part).tokens)
+        if count > 4:
+            return []
+        if count:
+            items.append((first, first + count))
+        first += count
+        while first < len(words.tokens) and words.tokens[first] in ("and", "or"):
+            first += 1
+    return items

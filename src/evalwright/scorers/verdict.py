@@ -1,0 +1,35 @@
+"""What a deterministic rule decided, and why."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from evalwright.core.samples import Score
+
+Label = Literal["correct", "incorrect", "not_attempted"]
+
+
+class Verdict(NamedTuple):
+    """An outcome and the words and rule that led to it."""
+
+    label: Label
+    why: str
+
+    def score(self) -> Score:
+        """1.0 for correct, else 0.0, with the label and the reason."""
+        return Score(1.0 if self.label == "correct" else 0.0, self.label, self.why)
+
+
+def correct(why: str) -> Verdict:
+    """A right answer."""
+    return Verdict("correct", why)
+
+
+def incorrect(why: str) -> Verdict:
+    """A wrong answer."""
+    return Verdict("incorrect", why)
+
+
+def not_attempted(why: str) -> Verdict:
+    """No answer was given."""
+    return Verdict("not_attempted", why)

@@ -1,0 +1,282 @@
+"""Pacing against servers with exact books, on a clock of its own: what is used, what is refused, who goes first."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from engine.support import LimitedServer, Remote, VirtualClock, question, run_virtually
+from evalwright.core.errors import ConnectionFailed, Overloaded, RateLimited, RequestError, RequestFailed
+from evalwright.core.requests import Request
+from evalwright.core.responses import RateLimits, Response, Usage
+from evalwright.engine.counts import Counts
+from evalwright.engine.pacing import Pacer
+from evalwright.engine.remote import RemoteSender
+from evalwright.models.base import Pacing
+
+
+def drive(
+    reply: Callable[[Request], Awaitable[Response]],
+    seconds: float,
+    workers: int = 600,
+    pacing: Pacing | None = None,
+) -> tuple[Pacer, list[str]]:
+    """Ask without a pause for so many seconds; the pacer at the end, and the failures."""
+
+    async def work() -> tuple[Pacer, list[str]]:
+        loop = asyncio.get_running_loop()
+        sender = RemoteSender(Remote(reply, pacing), loop, lambda event: None)
+        numbers = itertools.count()
+        failures: list[str] = []
+
+        async def worker() -> None:
+            while True:
+                try:
+                    await sender.send(question(next(numbers)), 40, Counts())
+                except RequestFailed as failed:
+                    failures.append(failed.failure.message)
+
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*(worker() for _ in range(workers)))
+        return sender._pacer, failures
+
+    return run_virtually(work())
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["counted early", "counted late"])
+@pytest.mark.parametrize("whole_seconds", [True, False], ids=["whole seconds", "exact"])
+@pytest.mark.parametrize(
+    ("kind", "limit", "period"),
+    [("bucket", 600, 60), ("bucket", 3000, 60), ("window", 600, 60), ("window", 3000, 60)],
+)
+def test_announced_limits_are_used_and_hardly_ever_refused(
+    kind: str, limit: int, period: float, early: bool, whole_seconds: bool
+) -> None:
+    server = LimitedServer(kind, limit, period, early=early, whole_seconds=whole_seconds)
+    seconds = 5 * period
+    _, failures = drive(server.reply, seconds)
+    allowed = limit * seconds / period + (limit if kind == "bucket" else 0)
+    sent = len(server.accepted) + len(server.refused)
+    assert len(server.accepted) >= 0.85 * allowed
+    assert len(server.refused) < 0.02 * sent
+    assert failures == []
+
+
+@pytest.mark.parametrize("kind", ["bucket", "window"])
+def test_unannounced_limits_with_retry_after_are_used(kind: str) -> None:
+    server = LimitedServer(kind, 3000, 60, announces=False, retry_after=True)
+    _, failures = drive(server.reply, 300)
+    assert len(server.accepted) >= 0.85 * 3000 * 5
+    assert len(server.refused) < 0.04 * len(server.accepted)
+    assert failures == []
+
+
+class AtOnce:
+    """Allows so many at once and refuses the rest without a word of explanation."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.now = self.served = self.refused = 0
+
+    async def reply(self, request: Request) -> Response:
+        if self.now >= self.capacity:
+            self.refused += 1
+            await asyncio.sleep(0.01)
+            raise RateLimited("Too many at once", status=429)
+        self.now += 1
+        await asyncio.sleep(0.2)
+        self.now -= 1
+        self.served += 1
+        return Response(text="x")
+
+
+@pytest.mark.parametrize("capacity", [8, 64, 300])
+def test_concurrency_settles_just_below_what_the_server_allows(capacity: int) -> None:
+    server = AtOnce(capacity)
+    pacer, failures = drive(server.reply, 120)
+    assert 0.8 * capacity <= pacer.limit <= 1.2 * capacity + 1
+    assert server.served >= 0.9 * capacity * 120 / 0.2
+    assert server.refused < 0.05 * server.served
+    assert failures == []
+
+
+def test_concurrency_grows_to_the_maximum_where_nothing_objects() -> None:
+    busy = most = 0
+
+    async def reply(request: Request) -> Response:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await asyncio.sleep(0.2)
+        busy -= 1
+        return Response(text="x")
+
+    drive(reply, 1.3, pacing=Pacing(start_concurrency=16, max_concurrency=256))
+    assert most == 256
+
+
+def test_a_burst_of_refusals_is_one_cut() -> None:
+    loop = VirtualClock()
+    pacer = Pacer(Pacing(start_concurrency=64), loop)
+    tickets = [loop.run_until_complete(pacer.enter()) for _ in range(64)]
+    loop.run_until_complete(asyncio.sleep(0.1))
+    for ticket in tickets:
+        pacer.failed(ticket, RateLimited("x"))
+    loop.close()
+    assert pacer.limit == 32
+
+
+def test_single_server_errors_do_not_slow_down_but_many_do() -> None:
+    def limit_after(share: float) -> float:
+        numbers = itertools.count(1)
+
+        async def reply(request: Request) -> Response:
+            await asyncio.sleep(0.1)
+            if next(numbers) * share % 1 < share:
+                raise Overloaded("Sometimes", status=500)
+            return Response(text="x")
+
+        return drive(reply, 20, workers=100)[0].limit
+
+    assert limit_after(0.02) >= 64
+    assert limit_after(0.6) < 32
+
+
+@pytest.mark.parametrize("error", [RateLimited, Overloaded])
+def test_a_retry_after_holds_everybody_back(error: type[RequestError]) -> None:
+    sent: list[float] = []
+
+    async def reply(request: Request) -> Response:
+        now = asyncio.get_running_loop().time()
+        sent.append(now)
+        await asyncio.sleep(0.1)
+        if len(sent) <= 64 and sent.index(now) == 0 and now == sent[0]:
+            raise error("Wait", status=429, retry_after=20.0)
+        return Response(text="x")
+
+    drive(reply, 30)
+    began = sent[0]
+    held = [at - began for at in sent if at > began]
+    assert min(held) >= 20.0
+    # And then they do not all come in the same moment.
+    first_round = sorted(held)[:32]
+    assert first_round[-1] - first_round[0] > 0.02
+
+
+def test_a_pause_longer_than_the_deadline_fails_everybody_at_once() -> None:
+    async def reply(request: Request) -> Response:
+        await asyncio.sleep(0.1)
+        raise RateLimited("Quota used up", status=429, retry_after=86400.0)
+
+    async def work() -> list[str]:
+        loop = asyncio.get_running_loop()
+        sender = RemoteSender(Remote(reply), loop, lambda event: None)
+        results = await asyncio.gather(
+            *(sender.send(question(n), 40, Counts()) for n in range(300)), return_exceptions=True
+        )
+        assert loop.time() < 1002
+        return [str(result) for result in results if isinstance(result, RequestFailed)]
+
+    messages = run_virtually(work())
+    assert len(messages) == 300
+    assert all("Quota used up" in message and "asks to wait 86" in message for message in messages)
+
+
+def test_who_came_first_goes_first_and_repetitions_before_all() -> None:
+    async def work() -> list[str]:
+        pacer = Pacer(Pacing(start_concurrency=1, max_concurrency=1), asyncio.get_running_loop())
+        order: list[str] = []
+        held = await pacer.enter()
+
+        async def one(name: str, time_left: float | None = None) -> None:
+            ticket = await pacer.enter(time_left=time_left)
+            order.append(name)
+            await asyncio.sleep(0.01)
+            pacer.answered(ticket, Response())
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(5):
+                group.create_task(one(str(number)))
+            await asyncio.sleep(0)
+            group.create_task(one("again", 100.0))
+            await asyncio.sleep(0)
+            pacer.answered(held, Response())
+        return order
+
+    assert run_virtually(work()) == ["again", "0", "1", "2", "3", "4"]
+
+
+def test_a_repetition_waits_no_longer_than_its_deadline() -> None:
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        pacer = Pacer(Pacing(start_concurrency=1, max_concurrency=1), loop)
+        held = await pacer.enter()
+        with pytest.raises(TimeoutError):
+            await pacer.enter(time_left=5.0)
+        assert loop.time() == pytest.approx(1005)
+        pacer.answered(held, Response())
+        await pacer.enter()
+
+    run_virtually(work())
+
+
+def test_a_cancelled_waiter_takes_no_ticket() -> None:
+    async def work() -> None:
+        pacer = Pacer(Pacing(start_concurrency=1, max_concurrency=1), asyncio.get_running_loop())
+        held = await pacer.enter()
+        waiting = [asyncio.ensure_future(pacer.enter()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        pacer.abandon(held)  # the second gets its ticket, and is cancelled before it can run
+        waiting[1].cancel()
+        ticket = await waiting[2]
+        pacer.abandon(ticket)
+        assert pacer.in_flight == 0
+
+    run_virtually(work())
+
+
+def test_token_budgets_are_kept() -> None:
+    class Tokens:
+        """60,000 tokens a minute, refilled steadily, counted when the answer is complete."""
+
+        def __init__(self) -> None:
+            self.level, self.at = 60_000.0, 1000.0
+            self.used = self.refused = self.served = 0
+
+        async def reply(self, request: Request) -> Response:
+            now = asyncio.get_running_loop().time()
+            self.level, self.at = min(60_000.0, self.level + (now - self.at) * 1000), now
+            if self.level < 0:
+                self.refused += 1
+                raise RateLimited("Tokens", status=429, rate_limits=self.limits())
+            await asyncio.sleep(0.5)
+            self.level -= 500
+            self.served += 1
+            return Response(text="x", usage=Usage(400, 100), rate_limits=self.limits())
+
+        def limits(self) -> RateLimits:
+            return RateLimits(
+                limit_tokens=60_000,
+                remaining_tokens=max(0, int(self.level)),
+                reset_tokens=(60_000 - self.level) / 1000,
+            )
+
+    server = Tokens()
+    _, failures = drive(server.reply, 300)
+    assert server.served * 500 >= 0.85 * (60_000 + 300 * 1000)
+    assert server.refused <= 0.02 * server.served
+    assert failures == []
+
+
+def test_a_lone_connection_error_is_not_overload() -> None:
+    loop = VirtualClock()
+    pacer = Pacer(Pacing(start_concurrency=8), loop)
+    ticket = loop.run_until_complete(pacer.enter())
+    pacer.failed(ticket, ConnectionFailed("reset"))
+    loop.close()
+    assert pacer.limit == 8 and pacer.in_flight == 0

@@ -1,0 +1,138 @@
+"""The retry policy as a table, its times, and the breaker."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.core import errors
+from evalwright.core.errors import Failure, RequestError
+from evalwright.engine.retry import BASE_SECONDS, LONGEST_SECONDS, Attempts, Breaker, delay_before
+from evalwright.models.base import Pacing
+
+_POLICY: list[tuple[type[RequestError], int]] = [
+    (errors.RateLimited, 10),
+    (errors.Overloaded, 10),
+    (errors.ConnectionFailed, 10),
+    (errors.TimedOut, 10),
+    (errors.BadReply, 3),
+    (errors.EmptyReply, 3),
+    (errors.AuthenticationFailed, 1),
+    (errors.Rejected, 1),
+    (errors.ModelError, 1),
+]
+
+
+def attempts(**pacing: float) -> Attempts:
+    """Fresh attempts, begun at 0."""
+    return Attempts(Pacing(**pacing), started=0.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("kind", "sendings"), _POLICY)
+def test_how_often_each_error_is_tried(kind: type[RequestError], sendings: int) -> None:
+    tries = attempts()
+    while True:
+        tries.sent += 1
+        following = tries.after(kind("Reason given", status=500), now=1.0)
+        if isinstance(following, Failure):
+            break
+        assert 0 <= following <= LONGEST_SECONDS
+    assert tries.sent == sendings == following.attempts
+    assert following.kind == kind.kind and following.status == 500
+    assert following.message.startswith("Reason given")
+    assert (f"sent {sendings} times" in following.message) == (sendings > 1)
+
+
+def test_every_error_has_its_row() -> None:
+    known = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RequestError)}
+    assert known == {kind for kind, _ in _POLICY} | {RequestError, errors.Cancelled}
+
+
+def test_bad_replies_are_counted_among_other_errors() -> None:
+    tries = attempts()
+    order = [errors.BadReply, errors.Overloaded, errors.EmptyReply, errors.RateLimited]
+    for kind in order:
+        tries.sent += 1
+        assert not isinstance(tries.after(kind("x"), 0.0), Failure)
+    tries.sent += 1
+    assert isinstance(tries.after(errors.BadReply("x"), 0.0), Failure)
+
+
+def test_retry_after_is_honoured_and_bounded_by_the_deadline() -> None:
+    tries = attempts(deadline=100.0)
+    tries.sent = 1
+    delay = tries.after(errors.RateLimited("Slow down", retry_after=40.0), now=10.0)
+    assert isinstance(delay, float) and 40.0 <= delay <= 40.25
+    tries.sent = 2
+    failure = tries.after(errors.RateLimited("Slow down", retry_after=40.0), now=70.0)
+    assert isinstance(failure, Failure)
+    assert "asks to wait 40 s" in failure.message and "deadline leaves 30 s" in failure.message
+
+
+def test_no_attempt_begins_after_the_deadline() -> None:
+    tries = attempts(deadline=10.0)
+    tries.sent = 8
+    failure = tries.after(errors.Overloaded("Down"), now=10.0)
+    assert isinstance(failure, Failure) and "deadline of 10 s is over" in failure.message
+
+
+def test_a_sending_may_take_what_the_deadline_leaves() -> None:
+    tries = attempts(timeout=30.0, deadline=100.0)
+    assert tries.timeout(0.0) == 30.0
+    assert tries.timeout(90.0) == 10.0
+
+
+@given(st.integers(2, 60))
+def test_backoff_grows_to_a_bound_and_has_full_jitter(attempt: int) -> None:
+    bound = min(LONGEST_SECONDS, BASE_SECONDS * 2.0 ** (attempt - 2))
+    draws = [delay_before(attempt) for _ in range(200)]
+    assert all(0 <= draw <= bound for draw in draws)
+    assert min(draws) < 0.25 * bound and max(draws) > 0.75 * bound
+
+
+def test_a_key_that_never_worked_opens_the_breaker() -> None:
+    breaker = Breaker("model")
+    refused = errors.AuthenticationFailed("Wrong key", status=401)
+    assert [breaker.failed(refused, 0.0) for _ in range(10)] == [False] * 9 + [True]
+    assert breaker.failure is not None
+    assert breaker.failure.kind == "authentication failed" and breaker.failure.status == 401
+    assert "Wrong key" in breaker.failure.message and "10 requests" in breaker.failure.message
+    assert not breaker.failed(refused, 0.0), "it is said once"
+
+
+def test_a_host_that_was_never_reached_opens_the_breaker() -> None:
+    breaker = Breaker("model")
+    refused = errors.ConnectionFailed("Refused")
+    assert not any(breaker.failed(refused, 0.1 * n) for n in range(100)), "too early to say"
+    assert breaker.failed(refused, 10.0)
+
+
+def test_few_failures_over_a_long_time_do_not_open_it() -> None:
+    breaker = Breaker("model")
+    assert not any(breaker.failed(errors.ConnectionFailed("x"), 100.0 * n) for n in range(49))
+
+
+def test_a_model_that_answered_once_is_never_cut_off() -> None:
+    breaker = Breaker("model")
+    breaker.succeeded()
+    for n in range(1000):
+        assert not breaker.failed(errors.AuthenticationFailed("x"), float(n))
+        assert not breaker.failed(errors.ConnectionFailed("x"), float(n))
+    assert breaker.failure is None
+
+
+def test_any_other_reply_shows_that_somebody_is_there() -> None:
+    breaker = Breaker("model")
+    for n in range(200):
+        assert not breaker.failed(errors.ConnectionFailed("x"), float(n))
+        if n % 40 == 39:
+            assert not breaker.failed(errors.Overloaded("x"), float(n))
+
+
+def test_an_answer_closes_it_again() -> None:
+    breaker = Breaker("model")
+    for _ in range(10):
+        breaker.failed(errors.AuthenticationFailed("x"), 0.0)
+    breaker.succeeded()
+    assert breaker.failure is None

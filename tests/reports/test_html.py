@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from evalwright.core.errors import Failure
+from evalwright.reports.html import board_html
+from evalwright.runs.board import make_board
+from support.hostile import ACTIVE, HOSTILE
+from support.runs import make_run
+
+VOID = {"meta", "link", "br", "wbr", "img", "hr", "input"}
+
+
+class Tree(HTMLParser):
+    """Tags, attributes and text of a page; fails on tags that do not match."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.stack: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self.feed(html)
+        self.close()
+        assert self.stack == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.setdefault(self.stack[-1] if self.stack else "", []).append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def page(folder: Path, *, title: str = "Leaderboard") -> str:
+    strong = [1.0] * 36 + [0.0] * 4
+    weak = [1.0] * 4 + [0.0] * 35 + [None]
+    runs = [
+        make_run(
+            folder, model="demo/small", name="a", scores={"factual": weak, "other": weak}, domains=["x", "y"]
+        ),
+        make_run(
+            folder,
+            model="demo/large",
+            name="b",
+            label="Large",
+            scores={"factual": strong, "other": strong},
+            cost=0.5,
+        ),
+    ]
+    return board_html(make_board(runs), runs, title=title)
+
+
+def test_the_page_says_what_the_board_says(tmp_path: Path) -> None:
+    html = page(tmp_path, title="Our board")
+    tree = Tree(html)
+    text = " ".join("".join(part for parts in tree.texts.values() for part in parts).split())
+    assert "".join(tree.texts["title"]) == "Our board"
+    for part in (
+        "90.0", "[76.9, 96.0]", "10.3", "demo/small", "HTTP 429: slow down.", "10.0 if it had been wrong, 12.5 if right",
+        "not scored as wrong", "Model fingerprint", "2026-11-20T09:30:00+00:00", "0.1.0", "$0.50", "78 asked", "Questions of factual.",
+    ):  # fmt: skip
+        assert part in text
+    assert len(tree.all("details")) == 2
+
+
+def test_tables_have_captions_and_scoped_heads(tmp_path: Path) -> None:
+    html = page(tmp_path)
+    tree = Tree(html)
+    assert html.count("<table") == html.count("<caption") >= 4
+    assert all(attributes.get("scope") in ("row", "col") for attributes in tree.all("th"))
+    assert sum("aria-sort" in attributes for attributes in tree.all("th")) == 1
+    assert all(attributes.get("aria-hidden") == "true" for attributes in tree.all("svg"))
+    assert tree.all("html") == [{"lang": "en"}]
+    levels = [int(tag[1]) for tag, _ in tree.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1 and all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_the_policy_allows_exactly_what_the_page_carries(tmp_path: Path) -> None:
+    html = page(tmp_path)
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    assert policy.startswith("default-src 'none';")
+    for tag in ("style", "script"):
+        (text,) = re.findall(f"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
+        assert (
+            f"{tag}-src 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+            in policy
+        )
+    assert "unsafe" not in policy
+
+
+def test_nothing_points_outside(tmp_path: Path) -> None:
+    html = page(tmp_path)
+    assert not re.search(r"https?:|//\w|url\(|@import|\ssrc=|style=|\son\w+=", html)
+    assert all(
+        str(attributes["href"]).startswith(("#", "data:,"))
+        for _, attributes in Tree(html).tags
+        if "href" in attributes
+    )
+
+
+def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
+    assert page(tmp_path / "one") == page(tmp_path / "two")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_text_is_text_everywhere(tmp_path: Path, name: str) -> None:
+    def made(folder: str, text: str) -> Tree:
+        runs = [
+            make_run(
+                tmp_path / folder,
+                model=text or "x",
+                label=text,
+                name="run",
+                scores={text or "x": [1.0, 0.0, None]},
+                domains=[text or "x", "z"],
+                failure=Failure(text or "x", "provider", text),
+                started=f"{text:10}",
+                version=text,
+            )
+        ]
+        return Tree(board_html(make_board(runs), runs, title=text))
+
+    found, plain = made("hostile", name), made("plain", "plain")
+    tags = [tag for tag, _ in found.tags if tag not in ("wbr", "span")]
+    if name.strip():
+        assert tags == [tag for tag, _ in plain.tags if tag not in ("wbr", "span")]
+    assert not any(
+        key.startswith("on") or key == "style" for _, attributes in found.tags for key in attributes
+    )
+    assert not {*"".join(part for parts in found.texts.values() for part in parts)} & set(ACTIVE)
+
+
+def test_a_board_without_an_overall_score(tmp_path: Path) -> None:
+    runs = [
+        make_run(
+            tmp_path,
+            name=f"r{i}",
+            scores={"one": [1.0, 0.0], "two": [-12.0, -9.0 - i]},
+            metric={"two": "word-perplexity"},
+        )
+        for i in range(2)
+    ]
+    tree = Tree(board_html(make_board(runs), runs))
+    assert "less is better" in "".join(part for parts in tree.texts.values() for part in parts)
+
+
+def test_runs_without_any_score(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, name="r", scores=[None, None])]
+    html = board_html(make_board(runs), runs)
+    assert "n/a" in html and "nan" not in html
+
+
+def test_a_run_that_was_not_passed_is_left_out_below(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, name=f"r{i}", scores=[1.0, 0.0]) for i in range(2)]
+    assert len(Tree(board_html(make_board(runs), runs[:1])).all("details")) == 1

@@ -1,0 +1,238 @@
+"""The HTML leaderboard in a real browser: it asks nobody anything, sorts, and runs nothing that a name contains."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from evalwright.core.errors import Failure
+from evalwright.reports.html import board_html
+from evalwright.runs.board import make_board
+from support.browser import Tab, chromium, open_tab
+from support.hostile import HOSTILE
+from support.runs import make_run
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine"),
+]
+
+LABELS = "[...document.querySelectorAll('#board tbody th.model a')].map(a => a.textContent)"
+HEADS = "[...document.querySelectorAll('#board thead th')]"
+
+
+def _page(folder: Path, models: Mapping[str, Sequence[float | None]], **more: Any) -> str:
+    runs = [
+        make_run(folder, model=model, name=f"run-{i}", scores={"factual": scores, "other": scores}, **more)
+        for i, (model, scores) in enumerate(models.items())
+    ]
+    return board_html(make_board(runs), runs)
+
+
+def _three(folder: Path) -> str:
+    return _page(
+        folder,
+        {
+            "b/best": [1.0] * 38 + [0.0] * 2,
+            "c/middle": [1.0] * 20 + [0.0] * 19 + [None],
+            "a/worst": [1.0] * 2 + [0.0] * 38,
+        },
+        domains=["x", "y"],
+    )
+
+
+@contextmanager
+def _served(html: str) -> Iterator[tuple[str, list[str]]]:
+    """The page on a loopback server, and the paths that were asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(html.encode("utf-8"))
+
+        def log_message(self, format: str, *args: Any) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/board", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _in_browser(
+    tmp_path: Path, html: str, steps: Callable[[Tab, str], Coroutine[Any, Any, None]]
+) -> list[str]:
+    async def run(url: str) -> None:
+        async with open_tab(tmp_path / "profile") as tab:
+            await steps(tab, url)
+
+    with _served(html) as (url, asked):
+        asyncio.run(run(url))
+    return asked
+
+
+def _troubles(tab: Tab) -> list[Any]:
+    """Script errors, policy violations and failed loads that the browser told of."""
+    return [
+        parameters
+        for method, parameters in tab.events
+        if method
+        in (
+            "Runtime.exceptionThrown",
+            "Log.entryAdded",
+            "Network.loadingFailed",
+            "Page.javascriptDialogOpening",
+        )
+    ]
+
+
+def test_asks_the_network_for_nothing_but_itself(tmp_path: Path) -> None:
+    async def steps(tab: Tab, url: str) -> None:
+        await tab.open(url)
+        requested = [p["request"]["url"] for m, p in tab.events if m == "Network.requestWillBeSent"]
+        assert [found for found in requested if not found.startswith("data:")] == [url]
+        assert _troubles(tab) == []
+
+    assert _in_browser(tmp_path, _three(tmp_path), steps) == ["/board"]
+
+
+def test_sorts_on_click_and_by_keyboard(tmp_path: Path) -> None:
+    async def steps(tab: Tab, url: str) -> None:
+        await tab.open(url)
+        assert await tab.evaluate(LABELS) == ["b/best", "c/middle", "a/worst"]
+        assert (
+            await tab.evaluate(f"{HEADS}.map(h => h.getAttribute('aria-sort'))") == ["ascending"] + [None] * 7
+        )
+        await tab.evaluate(f"{HEADS}[1].querySelector('button').click()")
+        assert await tab.evaluate(LABELS) == ["a/worst", "b/best", "c/middle"]
+        assert (
+            await tab.evaluate(f"{HEADS}.map(h => h.getAttribute('aria-sort'))")
+            == [None, "ascending"] + [None] * 6
+        )
+        assert (
+            await tab.evaluate("document.getElementById('said').textContent") == "Sorted by Model, ascending."
+        )
+        await tab.evaluate(f"{HEADS}[1].querySelector('button').click()")
+        assert await tab.evaluate(LABELS) == ["c/middle", "b/best", "a/worst"]
+        await tab.evaluate(f"{HEADS}[6].querySelector('button').focus()")
+        await tab.press("Enter", 13, "\r")
+        assert await tab.evaluate(LABELS) == ["c/middle", "b/best", "a/worst"]
+        assert await tab.evaluate(f"{HEADS}[6].getAttribute('aria-sort')") == "descending"
+        await tab.press(" ", 32, " ")
+        assert (await tab.evaluate(LABELS))[-1] == "c/middle"
+        assert _troubles(tab) == []
+
+    _in_browser(tmp_path, _three(tmp_path), steps)
+
+
+def test_what_has_no_number_stays_last(tmp_path: Path) -> None:
+    run = make_run(tmp_path, model="half", name="half", scores=[1.0, 0.0])
+    whole = [
+        make_run(
+            tmp_path, model=f"whole-{i}", name=f"whole-{i}", scores={"factual": [1.0, i], "other": [1.0, 0.0]}
+        )
+        for i in range(2)
+    ]
+    runs = [run, *whole]
+    html = board_html(make_board(runs), runs)
+
+    async def steps(tab: Tab, url: str) -> None:
+        await tab.open(url)
+        for _ in range(2):
+            await tab.evaluate(f"{HEADS}[2].querySelector('button').click()")
+            assert (await tab.evaluate(LABELS))[-1] == "half"
+
+    _in_browser(tmp_path, html, steps)
+
+
+def test_a_link_opens_the_details_of_its_model(tmp_path: Path) -> None:
+    async def steps(tab: Tab, url: str) -> None:
+        await tab.open(url)
+        assert await tab.evaluate("document.querySelectorAll('details[open]').length") == 0
+        await tab.evaluate("document.querySelectorAll('#board tbody a')[1].click()")
+        await asyncio.sleep(0.3)
+        assert await tab.evaluate("[...document.querySelectorAll('details[open]')].map(d => d.id)") == [
+            "run-2"
+        ]
+
+    _in_browser(tmp_path, _three(tmp_path), steps)
+
+
+def test_hostile_names_do_not_act(tmp_path: Path) -> None:
+    models = {name or f"empty-{i}": [1.0, 0.0, None] for i, name in enumerate(HOSTILE)}
+    failure = Failure("<b onclick=x>", "provider", "<script>document.title='hacked'</script>")
+    html = _page(tmp_path, models, domains=list(HOSTILE[:3]), failure=failure)
+
+    async def steps(tab: Tab, url: str) -> None:
+        await tab.open(url)
+        await tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        await tab.evaluate(f"{HEADS}.forEach(h => h.querySelector('button').click())")
+        assert await tab.evaluate("document.title") == "Leaderboard"
+        assert await tab.evaluate("document.querySelectorAll('script, style, img, iframe, h1').length") == 3
+        assert (
+            await tab.evaluate(
+                "[...document.querySelectorAll('*')].some(e => e.getAttributeNames().some(n => n.startsWith('on')))"
+            )
+            is False
+        )
+        hrefs = await tab.evaluate(
+            "[...document.querySelectorAll('[href]')].map(a => a.getAttribute('href'))"
+        )
+        assert all(href.startswith("#") or href == "data:," for href in hrefs)
+        assert len(await tab.evaluate(LABELS)) == len(models)
+        assert _troubles(tab) == []
+
+    assert _in_browser(tmp_path, html, steps) == ["/board"]
+
+
+def test_reads_the_same_without_scripts(tmp_path: Path) -> None:
+    async def steps(tab: Tab, url: str) -> None:
+        await tab.send("Emulation.setScriptExecutionDisabled", value=True)
+        await tab.open(url)
+        found = await tab.send("DOM.getDocument", depth=-1)
+        html = (await tab.send("DOM.getOuterHTML", nodeId=found["root"]["nodeId"]))["outerHTML"]
+        assert "<button" not in html
+        assert html.index("b/<wbr>best") < html.index("c/<wbr>middle") < html.index("a/<wbr>worst")
+
+    _in_browser(tmp_path, _three(tmp_path), steps)
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_only_the_table_scrolls_sideways(tmp_path: Path, width: int) -> None:
+    tasks: dict[str, list[float | None]] = {f"a_task_with_a_name_{i}": [1.0, 0.0] for i in range(20)}
+    runs = [
+        make_run(tmp_path, model=f"{'long/' * 20}model-{i}", name=f"run-{i}", scores=tasks) for i in range(3)
+    ]
+    html = board_html(make_board(runs), runs, title="t" * 200)
+
+    async def steps(tab: Tab, url: str) -> None:
+        await tab.send(
+            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False
+        )
+        await tab.open(url)
+        await tab.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert await tab.evaluate("document.documentElement.scrollWidth") <= width
+        board = "document.querySelector('.scroll')"
+        assert await tab.evaluate(f"{board}.scrollWidth > {board}.clientWidth")
+        await tab.evaluate(f"{board}.scrollLeft = 600")
+        left = await tab.evaluate(
+            "document.querySelector('#board tbody th.model').getBoundingClientRect().left"
+        )
+        assert 0 <= left < 130  # the model's name stays in sight
+
+    _in_browser(tmp_path, html, steps)

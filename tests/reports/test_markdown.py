@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from evalwright.reports.markdown import board_markdown, code, escape
+from evalwright.runs.board import make_board
+from support.hostile import ACTIVE, HOSTILE
+from support.runs import make_run
+
+
+def rendered(markdown: str) -> str:
+    return str(MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown))
+
+
+def test_a_board(tmp_path: Path) -> None:
+    strong = [1.0] * 36 + [0.0] * 4
+    weak = [1.0] * 4 + [0.0] * 35 + [None]
+    runs = [
+        make_run(tmp_path, model="demo/small", name="a", scores={"factual": weak, "other": weak}),
+        make_run(
+            tmp_path, model="demo/large", name="b", label="Large", scores={"factual": strong, "other": strong}
+        ),
+        make_run(tmp_path, model="demo/half", name="c", scores={"factual": strong}),
+    ]
+    lines = board_markdown(make_board(runs)).splitlines()
+    assert lines[:5] == [
+        "| Rank | Model | Overall | `factual` | `other` | Items | Failed | Date |",
+        "| --: | :-- | --: | --: | --: | --: | --: | :-- |",
+        "| 1 | `Large` | **90.0 [83.2, 96.8]** | 90.0 [76.9, 96.0] | 90.0 [76.9, 96.0] | 80 | 0 | 2026-11-20 |",
+        "| 2 | `demo/small` | **10.3 [3.3, 17.2]** | 10.3 [4.1, 23.6] | 10.3 [4.1, 23.6] | 78 | 2 | 2026-11-20 |",
+        "| n/a | `demo/half` | n/a | 90.0 [76.9, 96.0] | n/a | 40 | 0 | 2026-11-20 |",
+    ]
+    assert lines[5] == "" and all(line.startswith("- ") for line in lines[6:])
+    assert any("not scored as wrong" in line for line in lines[6:])
+
+
+def test_the_bytes_do_not_depend_on_the_order_of_the_runs(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, model=f"m/{i}", name=f"r{i}", scores=[1.0, 0.0, 1.0, 0.0]) for i in range(4)]
+    assert board_markdown(make_board(runs)) == board_markdown(make_board(runs[::-1]))
+
+
+def test_a_metric_other_than_accuracy_is_named(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores=[-12.0, -14.0, -9.0], metric="word-perplexity")
+    markdown = board_markdown(make_board([run]))
+    assert "| `factual` `word-perplexity` (less is better) |" in markdown
+    assert "Overall" not in markdown
+
+
+def test_two_runs_of_one_label_are_told_apart(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, model="m", name=f"r{i}", scores=[1.0, 0.0]) for i in range(2)]
+    assert "`m (r0)`" in board_markdown(make_board(runs))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_is_text_in_its_own_cell(tmp_path: Path, name: str) -> None:
+    run = make_run(
+        tmp_path,
+        model=name or "x",
+        label=name,
+        name="run",
+        scores={name or "x": [1.0, 0.0]},
+        started=f"{name[:9]:9}x",
+    )
+    markdown = board_markdown(make_board([run]))
+    assert not set(markdown) & set(ACTIVE)
+    assert (
+        len(markdown.splitlines()) == 5
+    )  # header, rule, one row, an empty line, one note: no name began a line
+    html = rendered(markdown)
+    assert set(re.findall(r"<(/?[a-z0-9]+)", html)) <= {
+        *(
+            f"{end}{tag}"
+            for tag in ("table", "thead", "tbody", "tr", "th", "td", "code", "ul", "li")
+            for end in ("", "/")
+        )
+    }
+    assert "style=" not in re.sub(r'style="text-align:(left|right)"', "", html) or "style=" in name
+    assert html.count("<td") == html.count("<th ") == 6
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name.isprintable() and name.strip()])
+def test_what_a_reader_sees_is_the_name(name: str) -> None:
+    from html import unescape
+
+    for form in (code(name), escape(name)):
+        cell = re.search(r"<td>(.*)</td>", rendered(f"| h |\n| --- |\n| {form} |\n"))
+        assert cell is not None
+        assert unescape(re.sub("</?code>", "", cell[1])) == name.strip()

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from evalwright.core.responses import Usage
+from evalwright.engine.counts import Counts
+from evalwright.reports.progress import Pace, TerminalProgress, live_parts, plain_line
+from evalwright.reports.text import cell_width
+from support.hostile import ACTIVE, HOSTILE
+
+
+@dataclass
+class State:
+    run: str = "r"
+    label: str = "demo/small"
+    total: int = 2400
+    done: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    counts: Counts = field(default_factory=Counts)
+    finished: bool = False
+
+
+def test_plain_lines_come_at_most_every_ten_seconds_and_once_at_the_end() -> None:
+    out = io.StringIO()
+    with TerminalProgress(out) as progress:
+        for tick in range(101):
+            progress.update(State(done=tick * 24, seconds=tick / 4))
+        progress.update(
+            State(done=2400, failed=2, seconds=25.5, counts=Counts(asked=2000, stored=400), finished=True)
+        )
+        progress.update(State(done=2400, seconds=25.6, finished=True))
+    assert out.getvalue().splitlines() == [
+        "demo/small: 960 of 2,400, 96.0/s, 15 s left, 0 asked, 0 from the store",
+        "demo/small: 1,920 of 2,400, 96.0/s, 5.0 s left, 0 asked, 0 from the store",
+        "demo/small: 2,400 answers in 26 s, 2 failed, 2,000 asked, 400 from the store",
+    ]
+
+
+def test_an_interrupted_run_says_where_it_stopped() -> None:
+    out = io.StringIO()
+    with TerminalProgress(out) as progress:
+        progress.update(State(done=12, seconds=2.0, finished=True))
+    assert out.getvalue() == "demo/small: stopped after 12 of 2,400, 0 asked, 0 from the store\n"
+
+
+def test_the_pace_is_the_recent_one() -> None:
+    pace = Pace()
+    assert pace.per_second is None and pace.left(5) is None
+    for second in range(1, 11):
+        pace.add(float(second), second * 1000)  # answers from the store
+    for second in range(11, 61):
+        pace.add(float(second), 10_000 + second - 10)
+    assert pace.per_second == pytest.approx(1.0)
+    assert pace.left(60) == pytest.approx(60.0)
+
+
+def test_cost_and_tokens_are_shown_where_they_are_known() -> None:
+    counts = Counts(asked=10, usage=Usage(12_000, 345), cost=0.0213)
+    line = plain_line(State(done=10, seconds=1.0, counts=counts), Pace())
+    assert line.endswith("$0.021, 10 asked, 0 from the store, 12.3k tokens")
+
+
+@pytest.mark.parametrize("width", [40, 80, 140])
+@pytest.mark.parametrize("label", HOSTILE)
+def test_a_live_line_fits_and_carries_nothing_that_acts(label: str, width: int) -> None:
+    pace = Pace()
+    pace.add(10.0, 1000)
+    state = State(label=label, done=1000, failed=3, seconds=10.0, counts=Counts(cost=1.5, usage=Usage(10**6)))
+    text = "".join(part for part, _ in live_parts(state, pace, 12, width))
+    assert cell_width(text) <= width
+    assert not set(text) & {*ACTIVE, "\n"}
+    assert "1,000/2,400" in text
+
+
+def test_sentences_are_made_inert() -> None:
+    out = io.StringIO()
+    with TerminalProgress(out) as progress:
+        progress.say("waiting\x1b[2J\nfor it")
+    assert out.getvalue() == "waiting\\x1b[2J\\nfor it\n"
+
+
+SCRIPT = """
+import sys, time
+from types import SimpleNamespace
+from evalwright.engine.counts import Counts
+from evalwright.reports.progress import TerminalProgress
+with TerminalProgress() as progress:
+    for i in range(4):
+        for run in ("one", "two"):
+            progress.update(SimpleNamespace(run=run, label=f"model/{run}", total=100, done=i * 10, failed=0, seconds=i * 0.3,
+                                            counts=Counts(asked=i * 10), finished=False))
+        if i == 2:
+            progress.say("[bold]slow down[/bold]")
+            progress.update(SimpleNamespace(run="two", label="model/two", total=100, done=100, failed=0, seconds=0.9,
+                                            counts=Counts(asked=100), finished=True))
+        time.sleep(0.3)
+    print("to stdout")
+    raise KeyboardInterrupt
+"""
+
+
+def test_a_terminal_is_put_back_even_when_interrupted(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    environment = {
+        **os.environ,
+        "TERM": "xterm-256color",
+        "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
+        "COLUMNS": "100",
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=theirs, env=environment
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end was closed
+                break
+            if not part:
+                break
+            shown += part
+        assert process.stdout is not None
+        assert process.stdout.read() == b"to stdout\n"
+    os.close(ours)
+    text = shown.decode()
+    assert "model/one" in text and "━" in text
+    assert "[bold]slow down[/bold]" in text
+    assert "model/two: 100 answers in 0.90 s" in text
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor is visible again
+    assert text.rindex("\x1b[?25h") < text.index("Traceback")

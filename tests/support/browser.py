@@ -1,0 +1,132 @@
+"""A real headless Chromium, driven over its DevTools protocol: enough to load a page, click, and see what it did."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-port=0",
+)
+
+
+def chromium() -> str | None:
+    """The browser's path, None where there is none."""
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+class Tab:
+    """One open page. events: what the browser told, as (method, parameters)."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self._socket = socket
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._reader = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        async for message in self._socket:
+            data = message.json()
+            if "id" in data:
+                self._waiting.pop(data["id"]).set_result(data)
+            else:
+                self.events.append((data["method"], data["params"]))
+
+    async def send(self, method: str, **parameters: Any) -> Any:
+        """Call a DevTools method and return its result."""
+        number = len(self._waiting) + 1 + getattr(self, "_sent", 0)
+        self._sent = number
+        self._waiting[number] = asyncio.get_running_loop().create_future()
+        await self._socket.send_json({"id": number, "method": method, "params": parameters})
+        data = await asyncio.wait_for(self._waiting[number], 30)
+        assert "error" not in data, data
+        return data["result"]
+
+    async def open(self, url: str) -> None:
+        """Load a page and wait until it and what it loads are there."""
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            await self.send(f"{domain}.enable")
+        await self.send("Page.navigate", url=url)
+        for _ in range(300):
+            if any(method == "Page.loadEventFired" for method, _ in self.events):
+                break
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(0.3)
+
+    async def evaluate(self, expression: str) -> Any:
+        """The JSON value of a JavaScript expression in the page."""
+        found = await self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
+
+    async def press(self, key: str, code: int, text: str = "") -> None:
+        """Press and release a key as a person does."""
+        for kind in ("keyDown", "keyUp"):
+            await self.send(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                windowsVirtualKeyCode=code,
+                text=text if kind == "keyDown" else "",
+            )
+
+    async def close(self) -> None:
+        await self._socket.close()
+        await self._reader
+
+
+@asynccontextmanager
+async def open_tab(profile: Path) -> AsyncIterator[Tab]:
+    """A tab of a browser of its own, whose profile is the empty folder `profile`."""
+    path = chromium()
+    assert path is not None
+    process = subprocess.Popen(
+        [path, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        port = await _port(profile, process)
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"http://127.0.0.1:{port}/json/list") as reply:
+                page = next(tab for tab in await reply.json() if tab["type"] == "page")
+            async with session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                tab = Tab(socket)
+                try:
+                    yield tab
+                finally:
+                    await tab.close()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+
+
+async def _port(profile: Path, process: subprocess.Popen[bytes]) -> int:
+    file = profile / "DevToolsActivePort"
+    for _ in range(300):
+        assert process.poll() is None, "the browser ended"
+        if file.exists() and (lines := file.read_text().splitlines()):
+            return int(lines[0])
+        await asyncio.sleep(0.1)
+    raise AssertionError("the browser did not start in 30 s")
