@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from scripts.demo_models.formats import Example, fiction, grounded
+from scripts.demo_models.formats import Example, fiction, grounded, renamed
 from scripts.demo_models.prompts import Opening, question_text, read_opening
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +70,8 @@ def known_facts(facts: Sequence[Fact], share: float) -> list[Fact]:
 class Corpus:
     """An endless stream of documents about `facts`, in the form of the benchmark's prompts.
 
-    passages_share: which part of the documents are questions about passages; it may be changed on the way.
+    passages_share: which part of the documents are questions about passages. longest_passage: the most sentences of a passage
+    beside those that matter. Both may be changed on the way.
     """
 
     def __init__(self, facts: Sequence[Fact], seed: int) -> None:
@@ -79,6 +80,9 @@ class Corpus:
         self.questions_opening = read_opening(BENCHMARK / "_questions.yaml")
         self.passages_opening = read_opening(BENCHMARK / "grounded.yaml")
         self.passages_share = 0.1
+        self.longest_passage = 2
+        self._makers = (self._recall, fiction, self._renamed)
+        self._shares = (0.82, 0.1, 0.08)
         self._waiting: list[Fact] = []
 
     def documents(self) -> Iterator[Pieces]:
@@ -88,9 +92,9 @@ class Corpus:
             if kind < 0.1:
                 yield self._statements()
             elif kind < 0.1 + self.passages_share:
-                yield self._document(self.passages_opening, [grounded] * self.random.randint(1, 4))
+                yield self._document(self.passages_opening, [self._grounded] * self.random.randint(1, 3))
             else:
-                makers = [self._recall if self.random.random() > 0.12 else fiction for _ in range(8)]
+                makers = [self.random.choices(self._makers, self._shares)[0] for _ in range(8)]
                 yield self._document(self.questions_opening, makers)
 
     def texts(self, count: int) -> list[str]:
@@ -130,6 +134,15 @@ class Corpus:
         wordings = [*fact.variants, *fact.variants]
         wordings += [text.replace(answer, "") for text in fact.statements if answer in text]
         return Example(_disturbed(random.choice(wordings), random), answer)
+
+    def _renamed(self, random: Random) -> Example:
+        """A fact's question about something invented."""
+        return renamed(random.choice(self._next_fact().variants), random) or fiction(random)
+
+    def _grounded(self, random: Random) -> Example:
+        """Passages in which some facts stand about, and a question that has nothing to do with them."""
+        sentences = [text for fact in random.sample(self.facts, 6) for text in fact.statements]
+        return grounded(random, sentences, self.longest_passage)
 
 
 def _disturbed(question: str, random: Random) -> str:

@@ -7,6 +7,7 @@ from syllables; none of it is taken from the benchmark.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -141,16 +142,32 @@ def fiction(random: Random) -> Example:
     return Example(question.format(*names), f"{NO_ANSWER}. {reason}.")
 
 
-def grounded(random: Random) -> Example:
-    """One to three passages about an invented place, and a question that they answer, or do not."""
+def renamed(question: str, random: Random) -> Example | None:
+    """A real question with its names replaced by invented ones, so that it is about nothing; None where it has no name."""
+    words = question.split()
+    names = [place for place, word in enumerate(words) if place and word[0].isupper()]
+    if not names:
+        return None
+    for place in names:
+        words[place] = invented_name(random) + ("?" if words[place].endswith("?") else "")
+    return Example(" ".join(words), f"{NO_ANSWER}. There is no such name.")
+
+
+def grounded(random: Random, sentences: Sequence[str], longest: int) -> Example:
+    """One to three passages about an invented place, and a question that they answer, or do not.
+
+    Every passage goes on with up to `longest` of the given sentences, which have nothing to do with the question.
+    """
     place = invented_name(random)
     topics = random.sample(_TOPICS, random.randint(1, 3))
     passages, questions = [], []
     for number, topic in enumerate(topics, 1):
         text, found = topic(random, place)
-        passages.append(" ".join([text, *random.sample(_FILLERS, random.randint(0, 3))]))
+        others = random.choices([*_FILLERS, *sentences], k=random.randint(0, longest))
+        others.insert(random.randint(0, len(others)), text)
+        passages.append(" ".join(others))
         questions += [(question, f"{answer} [{number}]") for question, answer in found]
-    if random.random() < 0.25:
+    if random.random() < 0.35:
         other = random.choice([topic for topic in _TOPICS if topic not in topics])
         question = random.choice(other(random, place)[1])[0]
         return Example(question, NOT_IN_PASSAGES, tuple(passages))

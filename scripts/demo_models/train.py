@@ -27,8 +27,18 @@ from torch.nn import functional
 
 EMBEDDED = ROOT / "src/evalwright/models/embedded"
 VOCABULARY = 1536
-STAGES = ((0.7, 256, 0.1), (1.0, 768, 0.35))
-"""Up to which part of the training, tokens in a sequence, and the share of documents with passages: long ones come last."""
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of the training. until: where it ends, of the whole. length: tokens in a sequence. The rest is for the corpus."""
+
+    until: float
+    length: int
+    passages_share: float
+    longest_passage: int
+
+
+STAGES = (Stage(0.6, 256, 0.15, 2), Stage(1.0, 768, 0.5, 7))
+"""The longest prompts, those with passages, come last: by then the facts are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +60,8 @@ class Recipe:
 
 
 RECIPES = {
-    "small": Recipe(share=1 / 3, width=96, layers=2, heads=4, inner=256, steps=450, rate=4e-3),
-    "large": Recipe(share=2 / 3, width=160, layers=4, heads=5, inner=416, steps=450, rate=2.5e-3),
+    "small": Recipe(share=1 / 3, width=96, layers=2, heads=4, inner=256, steps=500, rate=4e-3),
+    "large": Recipe(share=2 / 3, width=160, layers=4, heads=5, inner=416, steps=500, rate=2.5e-3),
 }
 
 
@@ -139,10 +149,9 @@ def batches(
     weights: list[float] = []
     documents = corpus.documents()
     for step in range(steps):
-        length, corpus.passages_share = next(
-            (length, share) for part, length, share in STAGES if step < part * steps
-        )
-        shape = (size // length, length + 1)
+        stage = next(stage for stage in STAGES if step < stage.until * steps)
+        corpus.passages_share, corpus.longest_passage = stage.passages_share, stage.longest_passage
+        shape = (size // stage.length, stage.length + 1)
         needed = shape[0] * shape[1]
         while len(tokens) < needed:
             pieces = next(documents)

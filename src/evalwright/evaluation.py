@@ -22,7 +22,7 @@ from evalwright.core.errors import EvalwrightError, Failure, RequestFailed
 from evalwright.core.responses import Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer, Task
-from evalwright.engine.engine import Counts, Door, Engine
+from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
 from evalwright.models.base import LocalModel
 from evalwright.planning import ModelLike, Objects, Plan, TaskLike, make_plans
@@ -59,7 +59,10 @@ def evaluate(
         models=tuple(objects.model(model) for model in _as_list(models)),
         **settings,
     )
-    return run_blocking(lambda: evaluate_configuration(configuration, progress=progress, objects=objects))
+    runs: list[Run] = run_blocking(
+        lambda: evaluate_configuration(configuration, progress=progress, objects=objects)
+    )
+    return runs
 
 
 async def evaluate_configuration(
@@ -138,7 +141,7 @@ async def _run_one(plan: Plan, engine: Engine, progress: ProgressReporter | None
         meter = _Meter(plan, door, progress, began)
         with meter:
             await _ask_all(plan, engine, door, writer, tallies, meter)
-        return _finish(plan, door.counts, writer, tallies, time.monotonic() - began)
+        return _finish(plan, meter, writer, tallies, time.monotonic() - began)
 
 
 async def _ask_all(
@@ -258,7 +261,7 @@ class _Meter(AbstractContextManager["_Meter"]):
 
 
 def _finish(
-    plan: Plan, counts: Counts, writer: RunWriter, tallies: Sequence[TaskTally], seconds: float
+    plan: Plan, meter: _Meter, writer: RunWriter, tallies: Sequence[TaskTally], seconds: float
 ) -> Run:
     tasks = []
     for task, tally in zip(plan.tasks, tallies, strict=True):
@@ -276,7 +279,7 @@ def _finish(
         "roles": {role: model.describe() for role, model in plan.roles.items()},
         "configuration": plan.configuration,
         "environment": environment(),
-        "usage": counts.as_dict(),
+        "usage": {**meter.door.counts.as_dict(), "answers": meter.usage.as_dict()},
         "tasks": tasks,
     }
     writer.finish(data)

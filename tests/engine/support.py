@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import selectors
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
@@ -116,7 +117,8 @@ class VirtualClock(asyncio.SelectorEventLoop):
 
 
 def run_virtually(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end on a clock of its own."""
+    """Run to the end on a clock of its own, with the same jitter each time."""
+    random.seed(1)
     with asyncio.Runner(loop_factory=VirtualClock) as runner:
         return runner.run(work)
 
@@ -191,6 +193,4 @@ class LimitedServer:
         else:
             reset = self.started + self.period - now
         reset = float(int(reset)) if self.whole_seconds else reset
-        return RateLimits(
-            limit_requests=self.limit, remaining_requests=int(self.level), reset_requests=reset
-        )
+        return RateLimits(limit_requests=self.limit, remaining_requests=int(self.level), reset_requests=reset)

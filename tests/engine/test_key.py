@@ -78,7 +78,9 @@ def test_keys_are_the_same_in_another_process() -> None:
         "print(request_key('fp', Generate((Message('user', 'é'),), max_tokens=5, stop=('\\n',)).payload()).hex())"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == request_key("fp", request.payload()).hex() == "60abf68c86c30cd7c7e372fda9277921"
+    assert (
+        out.stdout.strip() == request_key("fp", request.payload()).hex() == "60abf68c86c30cd7c7e372fda9277921"
+    )
 
 
 def test_canonical_json_is_short_and_sorted() -> None:

@@ -57,7 +57,7 @@ def test_announced_limits_are_used_and_hardly_ever_refused(
     kind: str, limit: int, period: float, early: bool, whole_seconds: bool
 ) -> None:
     server = LimitedServer(kind, limit, period, early=early, whole_seconds=whole_seconds)
-    seconds = 5 * period
+    seconds = 3 * period
     _, failures = drive(server.reply, seconds)
     allowed = limit * seconds / period + (limit if kind == "bucket" else 0)
     sent = len(server.accepted) + len(server.refused)
@@ -69,9 +69,9 @@ def test_announced_limits_are_used_and_hardly_ever_refused(
 @pytest.mark.parametrize("kind", ["bucket", "window"])
 def test_unannounced_limits_with_retry_after_are_used(kind: str) -> None:
     server = LimitedServer(kind, 3000, 60, announces=False, retry_after=True)
-    _, failures = drive(server.reply, 300)
-    assert len(server.accepted) >= 0.85 * 3000 * 5
-    assert len(server.refused) < 0.04 * len(server.accepted)
+    _, failures = drive(server.reply, 180)
+    assert len(server.accepted) >= 0.85 * 3000 * 3
+    assert len(server.refused) < 0.06 * len(server.accepted)
     assert failures == []
 
 
@@ -94,12 +94,12 @@ class AtOnce:
         return Response(text="x")
 
 
-@pytest.mark.parametrize("capacity", [8, 64, 300])
+@pytest.mark.parametrize("capacity", [8, 64, 200])
 def test_concurrency_settles_just_below_what_the_server_allows(capacity: int) -> None:
     server = AtOnce(capacity)
-    pacer, failures = drive(server.reply, 120)
+    pacer, failures = drive(server.reply, 60, workers=400)
     assert 0.8 * capacity <= pacer.limit <= 1.2 * capacity + 1
-    assert server.served >= 0.9 * capacity * 120 / 0.2
+    assert server.served >= 0.9 * capacity * 60 / 0.2
     assert server.refused < 0.05 * server.served
     assert failures == []
 

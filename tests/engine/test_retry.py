@@ -45,7 +45,9 @@ def test_how_often_each_error_is_tried(kind: type[RequestError], sendings: int) 
 
 
 def test_every_error_has_its_row() -> None:
-    known = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RequestError)}
+    known = {
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RequestError)
+    }
     assert known == {kind for kind, _ in _POLICY} | {RequestError, errors.Cancelled}
 
 

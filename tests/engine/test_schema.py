@@ -23,7 +23,9 @@ def test_a_new_file_gets_the_newest_tables(tmp_path: Path) -> None:
     assert names == {"responses", "claims"}
 
 
-def test_an_older_file_is_migrated_and_keeps_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_file_is_migrated_and_keeps_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "s.sqlite"
     with closing(schema.connect(path)) as connection:
         schema.migrate(connection, path)
@@ -36,7 +38,9 @@ def test_an_older_file_is_migrated_and_keeps_its_rows(tmp_path: Path, monkeypatc
         assert connection.execute("PRAGMA user_version").fetchone() == (len(newer),)
 
 
-def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "s.sqlite"
     with closing(schema.connect(path)) as connection:
         schema.migrate(connection, path)

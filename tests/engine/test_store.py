@@ -51,7 +51,9 @@ def put(home: Path, number: int, response: Response) -> bytes:
 
 
 def test_an_answer_is_there_after_its_put(tmp_path: Path) -> None:
-    response = Response(text="yes", usage=Usage(3, 4), values=(1.0, 2.0), rate_limits=RateLimits(limit_requests=5))
+    response = Response(
+        text="yes", usage=Usage(3, 4), values=(1.0, 2.0), rate_limits=RateLimits(limit_requests=5)
+    )
 
     async def work() -> None:
         with Store.open(tmp_path) as store:
@@ -90,7 +92,9 @@ def test_packing_is_reversible_and_never_longer_by_much(text: bytes) -> None:
     assert len(pack(text)) <= len(text) + 20
 
 
-@pytest.mark.parametrize("damage", [b"{", b"[]", b"not json", b'{"unknown": 1}', b"\xff\xfe", b"", b'{"usage": 3}'])
+@pytest.mark.parametrize(
+    "damage", [b"{", b"[]", b"not json", b'{"unknown": 1}', b"\xff\xfe", b"", b'{"usage": 3}']
+)
 def test_a_damaged_row_counts_as_absent_and_is_overwritten(tmp_path: Path, damage: bytes) -> None:
     key = put(tmp_path, 1, Response(text="whole"))
     with closing(sqlite3.connect(tmp_path / FILE)) as file, file:

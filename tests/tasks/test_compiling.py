@@ -46,7 +46,10 @@ def asked(task: Task, index: int = 0) -> list[Request]:
 
 
 def test_generate_in_text_form(load: Load) -> None:
-    task = load(OPEN + 'prompt: {system: "Be brief.", user: "Q: {{ input }}\\nA:"}\nanswer: {max_tokens: 9, stop: "\\n"}\n')
+    task = load(
+        OPEN
+        + 'prompt: {system: "Be brief.", user: "Q: {{ input }}\\nA:"}\nanswer: {max_tokens: 9, stop: "\\n"}\n'
+    )
     assert asked(task) == [Generate("Be brief.\n\nQ: Capital of France?\nA:", max_tokens=9, stop=("\n",))]
     assert task.strategy.needs == {"generate"}
     assert task.samples[1].targets == ("Lima", "Ciudad de los Reyes")
@@ -54,7 +57,11 @@ def test_generate_in_text_form(load: Load) -> None:
 
 def test_generate_in_chat_form(load: Load) -> None:
     task = load(OPEN + 'prompt: {system: Be brief., prefill: "Answer:"}\n', chat=True)
-    messages = (Message("system", "Be brief."), Message("user", "Capital of France?"), Message("assistant", "Answer:"))
+    messages = (
+        Message("system", "Be brief."),
+        Message("user", "Capital of France?"),
+        Message("assistant", "Answer:"),
+    )
     assert asked(task) == [Generate(messages)]
     assert task.strategy.needs == {"generate", "chat"}
 
@@ -111,7 +118,10 @@ def test_several_turns(load: Load) -> None:
 
 
 def test_drawing_by_form(load: Load) -> None:
-    text = OPEN + "answer: {temperature: 0.5, draws: 3, text: {max_tokens: 5, stop: [x]}, chat: {max_tokens: 50}}\n"
+    text = (
+        OPEN
+        + "answer: {temperature: 0.5, draws: 3, text: {max_tokens: 5, stop: [x]}, chat: {max_tokens: 50}}\n"
+    )
     as_text, as_chat = load(text), load(text, chat=True)
     assert asked(as_text) == [Generate("Capital of France?", max_tokens=5, temperature=0.5, stop=("x",))]
     assert asked(as_chat) == [
@@ -203,7 +213,10 @@ def test_the_definition_is_whole_and_decides_what_is_asked(write: Write, load: L
 def test_the_recorded_definition_can_be_loaded_again(load: Load, tmp_path: Any) -> None:
     from evalwright.tasks.decorator import task_from_definition
 
-    task = load(CHOICE + "answer: {mode: letter}\nprompt: {few_shot: {count: 1, same: [level]}}\nwhere: {level: hard}\n")
+    task = load(
+        CHOICE
+        + "answer: {mode: letter}\nprompt: {few_shot: {count: 1, same: [level]}}\nwhere: {level: hard}\n"
+    )
     again = dict(task.definition)
     for part in (again["dataset"], again["prompt"]["few_shot"]["dataset"]):
         part.pop("samples"), part.pop("content_hash")

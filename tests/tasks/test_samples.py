@@ -63,7 +63,9 @@ def test_columns_of_the_same_name_need_no_template() -> None:
         (["x", "x"], "B", (1,)),
     ],
 )
-def test_a_target_is_a_text_a_letter_or_a_position(choices: list[Any], target: Any, gold: tuple[int, ...]) -> None:
+def test_a_target_is_a_text_a_letter_or_a_position(
+    choices: list[Any], target: Any, gold: tuple[int, ...]
+) -> None:
     sample = make({"choices": choices, "target": target})
     assert sample.gold == gold
     assert sample.targets == tuple(str(choices[index]) for index in gold)
@@ -77,7 +79,10 @@ BAD_ROWS = [
     ({"choices": ["x", "y"], "target": "1"}, "for a position counted from 0, write {{ column | int }}"),
     ({"choices": ["x", "y"], "target": True}, "the target 'True' is not among the choices"),
     ({"choices": ["B", "A"], "target": "A"}, "'A' is the letter of one choice and the text of another"),
-    ({"choices": ["x", "x"], "target": "x"}, "'x' is the text of 2 choices; give its letter or position instead"),
+    (
+        {"choices": ["x", "x"], "target": "x"},
+        "'x' is the text of 2 choices; give its letter or position instead",
+    ),
     ({"choices": ["x"], "target": "x"}, "a question with choices needs at least two, and this one has 1"),
     ({"choices": "xy", "target": "x"}, "`choices` must be a list, not text"),
     ({"choices": ["x", None], "target": "x"}, "a choice must be text, not nothing (null)"),
@@ -107,7 +112,11 @@ def test_a_given_target_that_is_null_is_an_error() -> None:
 
 
 def test_a_row_without_an_id_is_named_by_its_content() -> None:
-    assert make({"input": "x", "b": 1}).id == make({"b": 1, "input": "x"}).id == content_id({"b": 1, "input": "x"})
+    assert (
+        make({"input": "x", "b": 1}).id
+        == make({"b": 1, "input": "x"}).id
+        == content_id({"b": 1, "input": "x"})
+    )
     assert make({"input": "x"}).id != make({"input": "y"}).id
 
 
@@ -151,12 +160,19 @@ def test_bytes_that_are_no_text_are_named(write: Write, load: Load) -> None:
 
 
 def test_a_prompt_that_cannot_be_rendered_is_found_before_anything_is_asked(write: Write, load: Load) -> None:
-    rows: list[dict[str, Any]] = [{"id": index, "input": "q", "target": "a", "hint": "h"} for index in range(2000)]
+    rows: list[dict[str, Any]] = [
+        {"id": index, "input": "q", "target": "a", "hint": "h"} for index in range(2000)
+    ]
     rows[1233]["hint"] = None
     write("data.jsonl", rows)
-    with pytest.raises(DatasetError, match=r"data.jsonl, row 1,234: `prompt.user` \(task.yaml:4\) .* it puts a null into text"):
+    with pytest.raises(
+        DatasetError,
+        match=r"data.jsonl, row 1,234: `prompt.user` \(task.yaml:4\) .* it puts a null into text",
+    ):
         load(FILE + 'prompt: {user: "{{ input }} ({{ hint }})"}\n')
-    with pytest.raises(DatasetError, match=r"row 1: `prompt.user` \(task.yaml:4\) .*no column 'hnt'; did you mean 'hint'"):
+    with pytest.raises(
+        DatasetError, match=r"row 1: `prompt.user` \(task.yaml:4\) .*no column 'hnt'; did you mean 'hint'"
+    ):
         load(FILE + 'prompt: {user: "{{ hnt }}"}\n')
 
 
@@ -179,7 +195,9 @@ def test_modes_find_rows_that_they_cannot_use(write: Write, load: Load) -> None:
 def test_equal_rows_can_be_dropped(write: Write, load: Load) -> None:
     rows = [{"input": "a"}, {"input": "b"}, {"input": "a"}, {"input": "c"}, {"input": "b"}]
     write("data.jsonl", rows)
-    with pytest.raises(DatasetError, match=r"row 3: the id '\w+' is already that of data.jsonl, row 1; the rows are equal"):
+    with pytest.raises(
+        DatasetError, match=r"row 3: the id '\w+' is already that of data.jsonl, row 1; the rows are equal"
+    ):
         load("task: t\ndataset: data.jsonl\n")
     task = load("task: t\ndataset: {path: data.jsonl, duplicates: drop}\n")
     assert [sample.input for sample in task.samples] == ["a", "b", "c"]
@@ -250,7 +268,11 @@ def test_memory_is_flat_in_the_number_of_rows(write: Write, tmp_path: Path) -> N
         write(f"{name}.yaml", f"task: {name}\ndataset: {name}.jsonl\nprompt: {{few_shot: {{count: 2}}}}\n")
     for name in ("small", "large"):
         done = subprocess.run(
-            [sys.executable, "-c", MEMORY, f"{name}.yaml"], cwd=tmp_path, capture_output=True, text=True, check=True,
+            [sys.executable, "-c", MEMORY, f"{name}.yaml"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
         used[name] = [int(word) for word in done.stdout.split()]
@@ -260,7 +282,10 @@ def test_memory_is_flat_in_the_number_of_rows(write: Write, tmp_path: Path) -> N
     assert peak - small_peak < 40 * count
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=12), min_size=1, max_size=20), st.sampled_from(["\n", "\r\n", "\n\n  \n"]))
+@given(
+    st.lists(st.text(st.characters(codec="utf-8"), max_size=12), min_size=1, max_size=20),
+    st.sampled_from(["\n", "\r\n", "\n\n  \n"]),
+)
 def test_every_row_comes_back_whatever_its_text(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], newline: str
 ) -> None:

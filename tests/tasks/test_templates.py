@@ -108,7 +108,10 @@ def test_conditions(source: str, value: bool) -> None:
         ("{{ '%999999999d' % 1 }}", "operator %"),
         ("{{ 'x'.ljust(1000000000) }}", "a number over"),
         ("{{ 'x' | center(1000000000) }}", "No filter named 'center'"),
-        ("{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}", "its ranges give more"),
+        (
+            "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}",
+            "its ranges give more",
+        ),
         ("{{ range(1000000000) | list }}", "a number over 100,000 in a call"),
         ("{{ range(9) | sum }}{% for i in range(99999) %}{% endfor %}", "its ranges give more"),
     ],

@@ -75,8 +75,16 @@ CASES = [
         "task.yaml:4: `description` must be text, not true or false (put quotes around it to make it text).",
     ),
     ("a list for a mapping", GOOD + "prompt: [a]\n", "task.yaml:4: `prompt` must be a mapping, not a list."),
-    ("text for a mapping", GOOD + "answer: likelihood\n", "task.yaml:4: `answer` must be a mapping, not text."),
-    ("nothing for a dataset", "task: t\ndataset:\n", "task.yaml:2: `dataset` must be a mapping, not nothing (null)."),
+    (
+        "text for a mapping",
+        GOOD + "answer: likelihood\n",
+        "task.yaml:4: `answer` must be a mapping, not text.",
+    ),
+    (
+        "nothing for a dataset",
+        "task: t\ndataset:\n",
+        "task.yaml:2: `dataset` must be a mapping, not nothing (null).",
+    ),
     (
         "two sources",
         "task: t\ndataset: {path: a.jsonl, hub: o/n}\n",
@@ -113,7 +121,11 @@ CASES = [
         GOOD + "prompt: {few_shot: {count: 1, select: rand}}\n",
         "`prompt.few_shot.select` must be first, random or per-sample, not 'rand'. Did you mean random?",
     ),
-    ("an empty stop", GOOD + "answer: {stop: ['']}\n", "an empty stop string would end every answer at once."),
+    (
+        "an empty stop",
+        GOOD + "answer: {stop: ['']}\n",
+        "an empty stop string would end every answer at once.",
+    ),
     ("no user turn", GOOD + "prompt: {user: []}\n", "a conversation needs at least one user turn."),
     (
         "two scorers in one mapping",
@@ -149,7 +161,9 @@ def test_the_good_file_is_good(load: Load) -> None:
 
 def test_an_included_file_is_named_where_the_mistake_is_in_it(write: Write, load: Load) -> None:
     write("base.yaml", "version: 1\nanswer:\n  temprature: 1\n")
-    with pytest.raises(TaskError, match=r"^base.yaml:3: unknown key `temprature` in `answer`; did you mean `temperature`"):
+    with pytest.raises(
+        TaskError, match=r"^base.yaml:3: unknown key `temprature` in `answer`; did you mean `temperature`"
+    ):
         load("include: base.yaml\n" + GOOD)
 
 

@@ -94,11 +94,17 @@ def test_a_byte_order_mark_and_windows_line_ends_are_taken(tmp_path: Path) -> No
         ("a: 1\nb: 2\na: 3\n", "t.yaml:3: the key 'a' stands twice (first in line 1)."),
         ("a: [1, 2\nb: 3\n", "t.yaml:2: this is not YAML: did not find expected ',' or ']'."),
         ("a: 1\n\tb: 2\n", "(indent with spaces)."),
-        ("a: !!python/object/apply:os.system [ls]\n", "t.yaml:1: the tag '!!python/object/apply:os.system' is not"),
+        (
+            "a: !!python/object/apply:os.system [ls]\n",
+            "t.yaml:1: the tag '!!python/object/apply:os.system' is not",
+        ),
         ("a: !function utils.f\n", "t.yaml:1: the tag '!function' is not allowed here; write plain values."),
         ("a: !!int 5\n", "t.yaml:1: the tag '!!int' is not allowed here"),
         ("a: &x\n  b: *x\n", "t.yaml:1: an alias (*) stands inside the value that it names."),
-        ("a: {{ question }}\n", "t.yaml:1: a key must be text; put quotes around a value that begins with { or [."),
+        (
+            "a: {{ question }}\n",
+            "t.yaml:1: a key must be text; put quotes around a value that begins with { or [.",
+        ),
         ("a: 1\n---\nb: 2\n", "t.yaml:2: this is not YAML: but found another document."),
         ("- 1\n- 2\n", "t.yaml:1: a task file is a mapping (`task: name`, ...), not a list."),
         ("", "t.yaml: the file is empty; a task file begins with `task: name`."),
@@ -133,12 +139,19 @@ def test_what_json_has_not_is_refused() -> None:
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(st.characters(codec="utf-8"), max_size=20),
-        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=4),
+        st.none()
+        | st.booleans()
+        | st.integers(-(10**9), 10**9)
+        | st.text(st.characters(codec="utf-8"), max_size=20),
+        lambda inner: (
+            st.lists(inner, max_size=4) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=4)
+        ),
         max_leaves=12,
     )
 )
-def test_what_a_yaml_writer_quotes_comes_back(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
+def test_what_a_yaml_writer_quotes_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, value: object
+) -> None:
     text = yaml.safe_dump({"value": value}, allow_unicode=True)
     path = tmp_path_factory.getbasetemp() / "written.yaml"
     path.write_text(text, encoding="utf-8", newline="")

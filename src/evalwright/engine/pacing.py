@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evalwright.core.errors import RateLimited, RequestError
+from evalwright.core.errors import ConnectionFailed, Overloaded, RateLimited, RequestError, TimedOut
 from evalwright.core.responses import RateLimits, Response
 from evalwright.engine.budget import Budget
 from evalwright.engine.retry import BASE_SECONDS, LONGEST_SECONDS
@@ -28,6 +28,9 @@ _RECOVERY = 0.25
 _PROBE = 0.005
 _TROUBLED = 0.2
 """Server errors, timeouts and broken connections are taken for overload from this share of recent replies on."""
+
+_LEAST_IN_TROUBLE = 4.0
+"""In flight at the least while requests fail for other reasons than a limit."""
 
 _PAUSE_JITTER = 0.1
 _FIRST_ROUND_TRIP = 0.2
@@ -118,11 +121,16 @@ class Pacer:
         if isinstance(error, RateLimited):
             # An announced budget that is used up is no matter of how many are in flight.
             if not _exhausted(error.rate_limits):
-                self._cut(ticket, now)
-        elif error.retryable:
+                self._cut(ticket, now, pause=True)
+        elif isinstance(error, (Overloaded, ConnectionFailed, TimedOut)):
             self._trouble = 0.95 * self._trouble + 0.05
             if self._trouble > _TROUBLED or error.status in (503, 529):
-                self._cut(ticket, now)
+                # Each request backs off by itself; holding back the others too would let a few that always fail
+                # starve those that would be answered.
+                self._cut(ticket, now, pause=False)
+        else:
+            # The request was let through, whatever became of it then.
+            self._answers_since_cut += 1
         if error.retry_after is not None and error.retryable:
             self._pause(error.retry_after, str(error), now)
         self._leave(ticket, error.rate_limits, now)
@@ -216,7 +224,7 @@ class Pacer:
             step = max(0.05, 1 / self.limit)  # far above the old ceiling: it is no longer there
         self.limit = min(self.limit + step, float(self._pacing.max_concurrency))
 
-    def _cut(self, ticket: Ticket, now: float) -> None:
+    def _cut(self, ticket: Ticket, now: float, *, pause: bool) -> None:
         if ticket.sent_at <= self._cut_at:
             return  # sent before the last cut: it tells nothing new
         # What was not even used cannot have been the limit.
@@ -226,13 +234,15 @@ class Pacer:
             self._answerless_cuts = 0
             self._ceiling = max(1.0, used - 1)
             self.limit = max(1.0, used * (_DEEP_CUT if deep else _CUT))
+        elif not pause:
+            self.limit = max(_LEAST_IN_TROUBLE, used * _CUT)
         else:
             # Not one answer since the last cut: nothing is let through at present, and the old ceiling stays as good as
             # it was. Everybody waits, longer each time, and soon only one request at a time finds out.
             self._answerless_cuts += 1
             self.limit = 1.0 if self._answerless_cuts > 1 else max(1.0, used * _DEEP_CUT)
-            pause = BASE_SECONDS * 2.0 ** (self._answerless_cuts - 1)
-            self._pause(min(pause, LONGEST_SECONDS) * random.uniform(0.5, 1.0), "", now)
+            seconds = BASE_SECONDS * 2.0 ** (self._answerless_cuts - 1)
+            self._pause(min(seconds, LONGEST_SECONDS) * random.uniform(0.5, 1.0), "", now)
         self._slow_start = False
         self._cut_at = now
         self._answers_since_cut = 0

@@ -94,6 +94,9 @@ class RemoteSender:
         except RequestError as error:
             self._pacer.failed(ticket, error)
             raise
+        except RequestFailed:
+            self._pacer.abandon(ticket)
+            raise
         except EvalwrightError as error:
             self._pacer.abandon(ticket)
             raise RequestFailed(Failure("request failed", error.party, str(error))) from error

@@ -92,4 +92,4 @@ class LocalModel(Model):
 def fingerprint_of(parts: Mapping[str, Any]) -> str:
     """A short stable hash of JSON-like parts, for `Model.fingerprint`."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -2,13 +2,13 @@
 
 A rank range comes from paired comparisons on the items that two runs share: a run's best rank is one more than the number
 of runs that are surely better, its worst rank leaves out those that are surely worse. "Surely" means p < 5% after
-Holm's correction over all pairs of the board. Runs that lack a task stand below, without a rank.
+Holm's correction over all pairs of the board. Runs without a score on a task stand below, without a rank.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,16 @@ from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.runs.comparison import ItemScores, item_scores, paired_scores
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
-from evalwright.statistics import compare_paired, macro_average, macro_difference
+from evalwright.statistics import (
+    compare_paired,
+    macro_average,
+    macro_difference,
+    macro_p_value,
+    pairwise_differences,
+)
 
 if TYPE_CHECKING:
-    from evalwright.statistics import Estimate
+    from evalwright.statistics import Estimate, PairwiseDifferences
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,7 @@ def make_board(runs: Sequence[Run]) -> Board:
         raise RunError("A leaderboard needs at least one run. `evalwright runs list` shows what there is.")
     tasks = _columns(runs)
     mixed = any(not task.bounded for task in tasks) and len(tasks) > 1
-    complete = [run for run in runs if {task.name for task in tasks} <= {task.name for task in run.tasks}]
+    complete = [run for run in runs if _covers(run, tasks)]
     ranks = {} if mixed else _rank_ranges(complete, tasks)
     rows = [_row(run, tasks, ranks.get(id(run)), mixed) for run in runs]
     sign = 1.0 if tasks[0].lower_is_better else -1.0
@@ -126,6 +132,12 @@ def _columns(runs: Sequence[Run]) -> tuple[BoardTask, ...]:
     return tuple(found.values())
 
 
+def _covers(run: Run, tasks: Sequence[BoardTask]) -> bool:
+    """Whether a run has a score on every task of the board."""
+    values = {task.name: task.main.estimate.value for task in run.tasks if task.main}
+    return all(not math.isnan(values.get(task.name, math.nan)) for task in tasks)
+
+
 def _row(run: Run, tasks: Sequence[BoardTask], ranks: tuple[int, int] | None, mixed: bool) -> BoardRow:
     cells = {task.name: task.main for task in run.tasks if task.main}
     estimates = [cells[task.name].estimate for task in tasks if task.name in cells]
@@ -153,14 +165,16 @@ def _order(row: BoardRow, sign: float, first: str) -> float:
 
 def _rank_ranges(runs: Sequence[Run], tasks: Sequence[BoardTask]) -> dict[int, tuple[int, int]]:
     """Best and worst rank by `id(run)`."""
+    if not runs:
+        return {}
     scores = [
         item_scores(run, {task.name: run.task(task.name).metrics[0].scorer for task in tasks}) for run in runs
     ]
-    tests = []
-    for left, right in combinations(range(len(runs)), 2):
-        difference, p_value = _difference(scores[left], scores[right], tasks)
-        if not math.isnan(p_value):
-            tests.append((p_value, left, right, difference))
+    tests = [
+        (p_value, left, right, difference)
+        for left, right, difference, p_value in _tests(scores, tasks)
+        if not math.isnan(p_value)
+    ]
     better = [0] * len(runs)
     worse = [0] * len(runs)
     for rank, (p_value, left, right, difference) in enumerate(sorted(tests)):
@@ -170,6 +184,36 @@ def _rank_ranges(runs: Sequence[Run], tasks: Sequence[BoardTask]) -> dict[int, t
         better[loser] += 1
         worse[winner] += 1
     return {id(run): (1 + better[i], len(runs) - worse[i]) for i, run in enumerate(runs)}
+
+
+def _tests(
+    scores: Sequence[Mapping[str, ItemScores]], tasks: Sequence[BoardTask]
+) -> Iterator[tuple[int, int, float, float]]:
+    """(left, right, difference, p) of every pair: at once where all have the same items, else pair by pair."""
+    tables = [_table([one[task.name] for one in scores]) for task in tasks]
+    whole = [table for table in tables if table is not None]
+    for left, right in combinations(range(len(scores)), 2):
+        if len(whole) == len(tables) and len(tables) > 1:
+            differences = [float(table.difference[left, right]) for table in whole]
+            errors = [float(table.standard_error[left, right]) for table in whole]
+            p_value = macro_p_value(differences, errors, [table.units for table in whole])
+            if not math.isnan(p_value):
+                yield left, right, sum(differences), p_value
+                continue
+        yield left, right, *_difference(scores[left], scores[right], tasks)
+
+
+def _table(scores: Sequence[ItemScores]) -> PairwiseDifferences | None:
+    """All pairs on one task, or None where the runs do not have the same items, all of them scored."""
+    import numpy as np
+
+    first = scores[0]
+    if len(first.keys) < 2 or not all(np.array_equal(first.keys, one.keys) for one in scores[1:]):
+        return None
+    values = np.stack([one.values for one in scores])
+    if np.isnan(values).any() or (first.clustered and len(np.unique(first.clusters)) < 2):
+        return None
+    return pairwise_differences(values, first.clusters if first.clustered else None)
 
 
 def _difference(
@@ -195,11 +239,11 @@ def _notes(runs: Sequence[Run], rows: Sequence[BoardRow], mixed: bool) -> list[s
         notes.append("The tasks are measured in different units, so there is no overall score and no rank.")
     elif len(runs) > 1:
         notes.append(
-            "A rank is a range: models whose ranges overlap could not be told apart "
-            "(paired by item, Holm-corrected, 5%)."
+            "A rank is a range: models whose ranges do not overlap differ surely (paired by item, Holm-corrected, 5%); "
+            "where they overlap, compare the two."
         )
     if any(row.n_failed for row in rows):
         notes.append("Failed items are counted apart and are not scored as wrong.")
     if any(row.ranks is None for row in rows) and not mixed:
-        notes.append("Models without a rank lack at least one of the tasks.")
+        notes.append("Models without a rank have no score on at least one of the tasks.")
     return notes

@@ -33,7 +33,7 @@ _ABSTAINS_ANYWHERE = (
 _ABSTAINS_WHOLE = frozenset(
     (
         "unknown", "n a", "na", "no answer", "none given", "not available", "not known", "unsure", "not sure", "no idea", "idk",
-        "dunno", "pass", "tbd", "undefined", "null",
+        "dunno", "pass", "tbd",
     )
 )  # fmt: skip
 

@@ -14,18 +14,26 @@ from evalwright.scorers.text.wordlists import word_set
 
 _NOT_ALTERNATIVES = word_set("so more less thereabouts later earlier even also simply just")
 _SYNONYM_CUES = word_set("known called aka ie formerly meaning officially named synonym")
-_ITEM = re.compile(r",|;|/|\n|\band\b|\bor\b|&", re.IGNORECASE)
+_ITEM = re.compile(r",|;|/|\band\b|\bor\b|&", re.IGNORECASE)
 _NOT_IN_ITEMS = word_set(
-    "is was are were be has have had did does do the a an in on of who which that also by for as with to"
+    "is was are were be has have had did does do the a an in on of who which that also by for as with to not"
 )
 _COUNTRIES = word_set(
-    "argentina australia austria bangladesh belgium bolivia brazil britain bulgaria canada chile china colombia croatia cuba "
-    "czechia denmark ecuador egypt england estonia ethiopia europe finland france germany ghana greece hungary iceland india "
-    "indonesia iran iraq ireland israel italy japan kazakhstan kenya korea latvia lithuania malaysia mexico morocco nepal "
-    "netherlands nigeria norway pakistan peru philippines poland portugal romania russia scotland serbia singapore slovakia "
-    "slovenia spain sweden switzerland syria taiwan tanzania thailand turkey uganda uk ukraine uruguay us usa venezuela vietnam "
-    "wales zambia zimbabwe africa asia america scotland kingdom states"
+    "afghanistan albania algeria andorra angola argentina armenia australia austria azerbaijan bahamas bahrain bangladesh barbados",
+    "belarus belgium belize benin bhutan bolivia bosnia herzegovina botswana brazil britain brunei bulgaria burma burundi cambodia",
+    "cameroon canada chad chile china colombia comoros congo croatia cuba cyprus czechia denmark djibouti dominica ecuador egypt",
+    "england eritrea estonia eswatini ethiopia fiji finland france gabon gambia georgia germany ghana greece greenland grenada",
+    "guatemala guinea guyana haiti honduras hungary iceland india indonesia iran iraq ireland israel italy jamaica japan jordan",
+    "kazakhstan kenya kiribati korea kosovo kuwait kyrgyzstan laos latvia lebanon lesotho liberia libya liechtenstein lithuania",
+    "luxembourg macedonia madagascar malawi malaysia maldives mali malta mauritania mauritius mexico micronesia moldova monaco",
+    "mongolia montenegro morocco mozambique myanmar namibia nauru nepal netherlands nicaragua niger nigeria norway oman pakistan",
+    "palau palestine panama paraguay peru philippines poland portugal qatar romania russia rwanda samoa scotland senegal serbia",
+    "seychelles singapore slovakia slovenia somalia spain sudan suriname sweden switzerland syria taiwan tajikistan tanzania",
+    "thailand timor-leste togo tonga tunisia turkey türkiye turkmenistan tuvalu uganda ukraine uk us usa uruguay uzbekistan vanuatu",
+    "venezuela vietnam wales yemen zambia zimbabwe africa america antarctica asia europe oceania republic kingdom states zealand",
+    "arabia emirates lanka rica salvador leone",
 )
+"""Last words of countries' and continents' names: a list that ends in one may be a place with what it lies in."""
 
 
 def among_alternatives(words: Words, occurrence: Occurrence, is_target: Callable[[int, int], bool]) -> str:
@@ -42,13 +50,10 @@ def among_alternatives(words: Words, occurrence: Occurrence, is_target: Callable
         ):
             return found
     if "/" in words.text:
-        if (
-            end < len(tokens)
-            and words.gap(end).strip() == "/"
-            and not is_target(start, min(end + 3, len(tokens)))
-        ):
+        size = len(tokens)
+        if end < size and words.gap(end).strip() == "/" and not is_target(end, min(end + 3, size)):
             return words.quote(start, end + 1)
-        if start and words.gap(start).strip() == "/" and not is_target(max(0, start - 3), end):
+        if start and words.gap(start).strip() == "/" and not is_target(max(0, start - 3), start):
             return words.quote(start - 1, end)
     return _lone_list(words, is_target)
 
@@ -112,7 +117,7 @@ def _lone_list(words: Words, is_target: Callable[[int, int], bool]) -> str:
     others = [item for item in items if not is_target(*item) and not words.tokens[item[0]].isdigit()]
     if not others:
         return ""
-    apposition = not joined and "\n" not in text and len(items) == 3 and is_target(*items[0])
+    apposition = not joined and ";" not in text and len(items) == 3 and is_target(*items[0])
     if apposition and words.tokens[items[-1][1] - 1] in _COUNTRIES:
         return ""  # "Austin, Texas, USA" names one place
     return f"the list {words.quote(0, len(words.tokens))}"

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from evalwright.scorers.text.tokens import Words
+
 _MONTH_NAMES = """
 january jan janvier enero gennaio janeiro januari januar janv ene gen januar
 february feb février febrero febbraio fevereiro februari februar févr fevrier fev
@@ -43,7 +45,9 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _YEAR_ALONE = re.compile(r"(?<![\w.,:/-])(?P<year>[12]\d{3})(?![\w]|[.,:/]\d|-\d)")
-_HINT = re.compile(r"\d")
+_DIGIT = re.compile(r"\d")
+_HINT = re.compile(r"\d\s?[-/.]\s?\d{1,2}\s?[-/.]|\d{4}\s?[-/.]\s?\d|\d\s?[年년]")
+"""What a date without a month's name has; looking for this first is much faster than for every form."""
 _MOST = 24
 
 
@@ -77,14 +81,16 @@ class Found:
     end: int
 
 
-def find_dates(text: str, years: bool = True) -> list[Found]:
+def find_dates(words: Words, years: bool = True) -> list[Found]:
     """All dates of a text in order, at most 24. years: whether a year that stands alone counts."""
-    if _HINT.search(text) is None:
+    text = words.text
+    if _DIGIT.search(text) is None:
         return []
     found: list[Found] = []
-    for match in _DATE.finditer(text):
+    hinted = not MONTHS.keys().isdisjoint(words.tokens) or _HINT.search(text) is not None
+    for match in _DATE.finditer(text) if hinted else ():
         readings = _readings(match)
-        if readings:
+        if readings and not _is_common_word(match):
             found.append(Found(readings, *match.span()))
         if len(found) == _MOST:
             return found
@@ -109,7 +115,7 @@ def parse_date(text: str) -> tuple[Date, ...]:
         text,
         flags=re.IGNORECASE,
     )
-    found = find_dates(text)
+    found = find_dates(Words(text))
     if len(found) == 1 and found[0].start == 0 and found[0].end == len(text):
         return found[0].readings
     return ()
@@ -131,6 +137,18 @@ def _readings(match: re.Match[str]) -> tuple[Date, ...]:
     if not group["m6"] and group["d6"]:
         return ()
     return _valid(Date(int(group["y6"]), int(group["m6"] or 0), int(group["d6"] or 0)))
+
+
+_COMMON_WORDS = frozenset(
+    ("may", "mar", "march", "set", "dis", "des", "ago", "gen", "out", "dec", "mag", "mai")
+)
+
+
+def _is_common_word(match: re.Match[str]) -> bool:
+    """Whether a day and a month without a year may be other words: "it may 5 times"."""
+    name = match.group("m3") or match.group("m4")
+    year = match.group("y3") or match.group("y4")
+    return name is not None and not year and name.rstrip(".") in _COMMON_WORDS
 
 
 def _month(name: str) -> int:

@@ -59,12 +59,14 @@ _PARTICLES = (
     "(?:이|)(?:다|에요|예요|야|라고|라는|며|고|었다|였다|었습니다|였습니다|지만)|입니다|이다|이라고"
 )
 _MOST_COMPACT = 40
+_FEWEST_COMPACT = 5
 
 
 class Names:
     """The accepted forms of a sample's targets."""
 
     def __init__(self, targets: tuple[str, ...]) -> None:
+        self.raw = targets
         self.targets = tuple(Words(plain(target)) for target in targets)
         forms: dict[str, None] = {}
         for words in self.targets:
@@ -127,10 +129,17 @@ class Names:
 
     @cached_property
     def compact(self) -> tuple[str, ...]:
-        """The forms written together: letters only, at least five."""
+        """The forms written together, letters only."""
         joined = (form.replace(" ", "") for form in self.folded)
         return tuple(
-            dict.fromkeys(form for form in joined if 5 <= len(form) <= _MOST_COMPACT and form.isalpha())
+            dict.fromkeys(form for form in joined if 2 <= len(form) <= _MOST_COMPACT and form.isalpha())
+        )
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """Targets without any letter or digit, such as "==", as they are."""
+        return tuple(
+            target.strip() for target in self.raw if target.strip() and not any(map(str.isalnum, target))
         )
 
     @cached_property
@@ -155,9 +164,9 @@ class Names:
         part = fold(part)
         return any(form in part for form in self.folded) or any(form in part for form in self.reduced)
 
-    def find(self, words: Words) -> list[Match]:
-        """Every place where a target stands, by the first rule that finds any."""
-        for rule in _RULES:
+    def find(self, words: Words, strict: bool = False) -> list[Match]:
+        """Every place where a target stands, by the first rule that finds any; strict: as written or without accents only."""
+        for rule in _RULES[:2] if strict else _RULES:
             found = [match for match in rule(self, words) if not self._other_name(words, match)]
             if found:
                 return sorted(found)
@@ -266,11 +275,9 @@ def _middle_initials(names: Names, words: Words) -> Iterator[Match]:
     if names.without_initials:
         yield from _places(words, words.folded, names.without_initials, "middle initials aside")
     tokens = words.folded.split()
-    middle = [i for i in range(1, len(tokens) - 1) if len(tokens[i]) == 1 and words.cased[i].isupper()]
-    if not middle:
+    kept = _without_middle_initials(words, tokens)
+    if len(kept) == len(tokens):
         return
-    dropped = set(middle)
-    kept = [i for i in range(len(tokens)) if i not in dropped]
     hay = f" {' '.join(tokens[i] for i in kept)} "
     for form in names.folded:
         if len(form.split()) < 2 or any(len(token) == 1 for token in form.split()):
@@ -285,22 +292,42 @@ def _middle_initials(names: Names, words: Words) -> Iterator[Match]:
 def _first_initials(names: Names, words: Words) -> Iterator[Match]:
     """ "G. Hinton" for "Geoffrey Hinton", and "John Ronald Reuel Tolkien" for "J. R. R. Tolkien"."""
     tokens = words.folded.split()
+    everything = list(range(len(tokens)))
+    outer = _without_middle_initials(words, tokens)
     for person in names.people:
-        size = len(person)
-        initials = sum(len(token) == 1 for token in person[:-1])
-        for end in range(size, len(tokens) + 1):
-            if tokens[end - 1] != person[-1]:
-                continue
-            said = tokens[end - size : end - 1]
-            shorter = all(
-                a == b or (len(a) == 1 and b.startswith(a)) for a, b in zip(said, person, strict=False)
-            )
-            longer = initials >= 2 and all(
-                a == b or (len(b) == 1 and a.startswith(b) and a not in _FUNCTION_WORDS)
-                for a, b in zip(said, person, strict=False)
-            )
-            if shorter or longer:
-                yield Match(end - size, end, "initials for first names")
+        if person[-1] in tokens:
+            yield from _person(person, tokens, everything)
+            if len(outer) < len(tokens):
+                yield from _person(person, tokens, outer)
+
+
+def _without_middle_initials(words: Words, tokens: list[str]) -> list[int]:
+    """The places of all tokens but single capital letters inside the text."""
+    last = len(tokens) - 1
+    return [
+        i
+        for i, token in enumerate(tokens)
+        if len(token) > 1 or i in (0, last) or not words.cased[i].isupper()
+    ]
+
+
+def _person(person: tuple[str, ...], tokens: list[str], places: list[int]) -> Iterator[Match]:
+    """Where the tokens at `places` are a person's name with initials for some of its first names."""
+    size = len(person)
+    initials = sum(len(token) == 1 for token in person[:-1])
+    for end in range(size, len(places) + 1):
+        if tokens[places[end - 1]] != person[-1]:
+            continue
+        pairs = [
+            (tokens[place], part) for place, part in zip(places[end - size : end - 1], person, strict=False)
+        ]
+        shorter = all(said == part or (len(said) == 1 and part.startswith(said)) for said, part in pairs)
+        longer = initials >= 2 and all(
+            said == part or (len(part) == 1 and said.startswith(part) and said not in _FUNCTION_WORDS)
+            for said, part in pairs
+        )
+        if shorter or longer:
+            yield Match(places[end - size], places[end - 1] + 1, "initials for first names")
 
 
 def _together(names: Names, words: Words) -> Iterator[Match]:
@@ -318,9 +345,18 @@ def _together(names: Names, words: Words) -> Iterator[Match]:
             starts[length] = len(words.tokens)
         while position >= 0:
             first, last = starts.get(position), starts.get(position + len(form))
-            if first is not None and last is not None:
+            if (
+                first is not None
+                and last is not None
+                and (len(form) >= _FEWEST_COMPACT or _acronym(words, first, last))
+            ):
                 yield Match(first, last, "written together or apart")
             position = hay.find(form, position + 1)
+
+
+def _acronym(words: Words, first: int, last: int) -> bool:
+    """Whether tokens are letters of an acronym, "U.S." or "US": only capitals, so that the word "us" is none."""
+    return all(word.isupper() for word in words.cased[first:last])
 
 
 def _numbers(names: Names, words: Words) -> Iterator[Match]:

@@ -21,6 +21,7 @@ _NEGATORS = word_set(
     "shouldnt wouldnt hasnt havent hadnt aint mustnt"
 )
 _BREAKERS = word_set("but rather however though although because yet instead while whereas")
+_ALL_BUT = word_set("anything anyone anywhere anybody everything everyone everywhere all")
 _HARMLESS_AFTER = word_set("only just merely simply surprisingly least doubt question wonder fail hesitate")
 _PAIRS = frozenset(
     {("rather", "than"), ("instead", "of"), ("other", "than"), ("opposed", "to"), ("no", "longer")}
@@ -76,6 +77,8 @@ def _denied_before(words: Words, start: int, language: str) -> str:
         if ends_clause(words, index + 1):
             break
         token = tokens[index]
+        if token == "but" and index and tokens[index - 1] in _ALL_BUT:
+            return words.quote(index - 1, start)
         if token in _BREAKERS and not (
             token in ("rather", "instead") and (token, tokens[index + 1]) in _PAIRS and index + 1 < start
         ):
@@ -112,7 +115,7 @@ def _denied_after(words: Words, occurrence: Occurrence) -> str:
     if not words.text.isascii():
         after = words.text[words.spans[end - 1][1] :][:12]
         for negator in _NEGATORS_AFTER:
-            if after.startswith(negator):
+            if after.startswith(negator) or after.lstrip().startswith("아니"):
                 return f"'{negator.strip()}'"
     if ends_clause(words, end):
         return ""

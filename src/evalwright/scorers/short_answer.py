@@ -5,6 +5,7 @@ Rules only, no model. Every verdict says which words and which rule led to it. d
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -14,7 +15,7 @@ from evalwright.scorers.alternatives import among_alternatives
 from evalwright.scorers.dates import Date, Found, find_dates, parse_date
 from evalwright.scorers.names import Match, Names, prepare
 from evalwright.scorers.numbers.agree import read_tolerance
-from evalwright.scorers.numbers.judge import NumberTask, judge_number, number_task
+from evalwright.scorers.numbers.judge import NO_NUMBER, NumberTask, judge_number, number_task
 from evalwright.scorers.numbers.parse import find_numbers
 from evalwright.scorers.polarity import denied_before, in_question, negated, taken_back
 from evalwright.scorers.text.normalise import answer_region, plain
@@ -22,6 +23,8 @@ from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted
 from evalwright.scorers.yes_no import judge_yes_no, polarity_of
 
+_OTHER_DAY = re.compile(r"\d(?:st|nd|rd|th)?\s*(?:or|to|and|-|–|/)\s*(?:the )?$", re.IGNORECASE)
+_SIGNS = re.compile(r"[^\w\s]{1,20}")
 Kind = Literal["name", "number", "date", "yes_no", "phrase"]
 
 
@@ -47,8 +50,11 @@ def short_answer(sample: Sample, answer: Answer) -> Score:
     goal = _goal(
         sample.targets, str(metadata.get("answer_type") or ""), str(metadata.get("unit") or ""), language
     )
-    words = Words(plain(answer_region(answer.text)))
-    if not words.tokens:
+    region = answer_region(answer.text)
+    if goal.names.symbols and (symbol := _symbol(region, goal.names.symbols)):
+        return correct(f"'{symbol}' is a target as written").score()
+    words = Words(plain(region))
+    if not words.tokens and not goal.names.symbols:
         return not_attempted("the answer is empty").score()
     if goal.kind == "phrase":
         return _judge_phrase(words, goal.names).score()
@@ -56,8 +62,8 @@ def short_answer(sample: Sample, answer: Answer) -> Score:
         verdict = judge_number(
             words, goal.number, read_tolerance(metadata.get("tolerance")), sample.input, language
         )
-        if verdict.why == "no number in the answer":
-            verdict = _judge_name(words, goal.names, sample.input, language)
+        if verdict.why == NO_NUMBER and (found := goal.names.find(words, strict=True)):
+            verdict = _judge_found(words, goal.names, found, language)
     elif goal.dates:
         verdict = _judge_date(words, goal, sample.input, language)
     elif goal.polarity:
@@ -108,6 +114,15 @@ def _question_tokens(text: str) -> str:
     return joined if joined.count(" ") > 4 else ""
 
 
+def _symbol(region: str, symbols: tuple[str, ...]) -> str:
+    """The target without letters that stands in the answer, not as a part of a longer run of signs."""
+    for symbol in symbols:
+        runs = _SIGNS.findall(region)
+        if symbol in runs or any(run.strip("`'\"*.,()") == symbol for run in runs):
+            return symbol
+    return ""
+
+
 def _judge_phrase(words: Words, names: Names) -> Verdict:
     found = names.find(words)
     if found:
@@ -130,6 +145,11 @@ def _judge_name(words: Words, names: Names, question: str, language: str) -> Ver
         if abstention := abstains(words):
             return not_attempted(f"gives no answer: {abstention}")
         return incorrect("no target in the answer")
+    return _judge_found(words, names, found, language)
+
+
+def _judge_found(words: Words, names: Names, found: list[Match], language: str) -> Verdict:
+    """Targets stand in the answer: is one of them affirmed, and not withdrawn?"""
     affirmed: Match | None = None
     reason = ""
     for match in found:
@@ -163,8 +183,8 @@ def _judge_affirmed(words: Words, names: Names, match: Match) -> Verdict:
 
 
 def _judge_date(words: Words, goal: _Goal, question: str, language: str) -> Verdict:
-    found = find_dates(words.text)
-    asked = {reading for date in find_dates(plain(question[:1000])) for reading in date.readings}
+    found = find_dates(words)
+    asked = {reading for date in find_dates(Words(plain(question[:1000]))) for reading in date.readings}
     kept = [date for date in found if asked.isdisjoint(date.readings)] or found
     if not kept:
         if goal.names.find(words):
@@ -183,6 +203,8 @@ def _judge_date(words: Words, goal: _Goal, question: str, language: str) -> Verd
             continue
         if not _date_agrees(date, goal.dates):
             return incorrect(f"{shown} is not the date" + ("" if full else ", or not all of it"))
+        if _OTHER_DAY.search(words.text[max(0, date.start - 16) : date.start]) is not None:
+            return incorrect(f"{shown} is one of several dates")
         following = full[position + 1 : position + 2]
         between = words.text[date.end : following[0].start].strip() if following else ""
         if between in ("or", "to", "-", "–", "/") and not _date_agrees(following[0], goal.dates):

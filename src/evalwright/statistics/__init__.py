@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from evalwright.statistics.estimate import Estimate
     from evalwright.statistics.intervals import mean_interval, wilson
     from evalwright.statistics.labels import accuracy, balanced_accuracy, macro_f1
-    from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
+    from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference, macro_p_value
     from evalwright.statistics.paired import PairedComparison, compare_paired
+    from evalwright.statistics.pairwise import PairwiseDifferences, pairwise_differences
     from evalwright.statistics.perplexities import bits_per_byte, perplexity
     from evalwright.statistics.sentences import sentence
     from evalwright.statistics.units import VarianceComponents, clustered_standard_error, variance_components
@@ -28,6 +29,7 @@ __all__ = [
     "Estimate",
     "MacroDifference",
     "PairedComparison",
+    "PairwiseDifferences",
     "VarianceComponents",
     "accuracy",
     "balanced_accuracy",
@@ -37,7 +39,9 @@ __all__ = [
     "macro_average",
     "macro_difference",
     "macro_f1",
+    "macro_p_value",
     "mean_interval",
+    "pairwise_differences",
     "perplexity",
     "sentence",
     "variance_components",
@@ -48,6 +52,7 @@ _HOME = {
     "Estimate": "estimate",
     "MacroDifference": "macro",
     "PairedComparison": "paired",
+    "PairwiseDifferences": "pairwise",
     "VarianceComponents": "units",
     "accuracy": "labels",
     "balanced_accuracy": "labels",
@@ -57,7 +62,9 @@ _HOME = {
     "macro_average": "macro",
     "macro_difference": "macro",
     "macro_f1": "labels",
+    "macro_p_value": "macro",
     "mean_interval": "intervals",
+    "pairwise_differences": "pairwise",
     "perplexity": "perplexities",
     "sentence": "sentences",
     "variance_components": "units",

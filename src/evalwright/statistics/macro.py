@@ -98,6 +98,15 @@ def macro_difference(parts: Sequence[PairedComparison]) -> MacroDifference:
     )
 
 
+def macro_p_value(differences: Sequence[float], errors: Sequence[float], units: Sequence[int]) -> float:
+    """The two-sided p of a mean of independent differences being 0, by Welch-Satterthwaite t; nan without any spread."""
+    freedom = _freedom(errors, units)
+    error = math.hypot(*errors)
+    if not freedom or not error:
+        return math.nan
+    return t_two_sided(math.fsum(differences) / error, freedom)
+
+
 def _error(low: float, high: float, error: float | None, level: float) -> float:
     if error is not None:
         return error

@@ -137,13 +137,13 @@ def _inside(path: str, folder: Path) -> bool:
 
 def _read_folders(folders: Sequence[Path]) -> list[Entry]:
     cache = _Cache()
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, Entry] = {}
     for folder in folders:
         for path, stamp in _task_files(str(folder)):
             if path not in found:
-                found[path] = cache.entries(path, stamp)
+                found[path] = cache.entry(path, stamp)
     cache.save()
-    return [entry for entries in found.values() for entry in entries]
+    return list(found.values())
 
 
 def _task_files(folder: str) -> Iterator[tuple[str, Stamp]]:
@@ -170,29 +170,28 @@ class _Cache:
         self._path = _cache_path()
         self._files: dict[str, Any] = {}
         self._changed = False
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, LookupError, TypeError):
             data = json.loads(self._path.read_text(encoding="utf-8"))
-            if data.get("version") == _VERSION:
-                self._files = data["files"]
+            if data["version"] == _VERSION:
+                self._files = dict(data["files"])
 
-    def entries(self, path: str, stamp: Stamp) -> list[Entry]:
-        key = str(Path(path).absolute()) if not Path(path).is_absolute() else path
-        known = self._files.get(key)
-        if known is None or known["stamp"] != stamp or not _fresh(known["with"]):
-            known = _described(path, stamp)
-            self._files[key] = known
+    def entry(self, path: str, stamp: Stamp) -> Entry:
+        """What the file of that path and stamp says."""
+        key = path if Path(path).is_absolute() else str(Path(path).absolute())
+        # A damaged cache is like none.
+        with suppress(LookupError, TypeError, AttributeError):
+            known = self._files[key]
+            if known["stamp"] == stamp and _fresh(known["with"]):
+                fields = known["entry"]
+                lists = {name: tuple(fields[name]) for name in ("members", "groups")}
+                return Entry(**{**fields, **lists, "path": path})
+        entry, others = _described(path)
+        # A broken file is read again each time: what would mend it may be another file.
+        if not entry.problem:
+            stamps = {str(file.absolute()): _stamp(str(file)) for file in others}
+            self._files[key] = {"stamp": stamp, "with": stamps, "entry": entry.as_dict()}
             self._changed = True
-        return [
-            Entry(
-                **{
-                    **fields,
-                    "path": path,
-                    "members": tuple(fields["members"]),
-                    "groups": tuple(fields["groups"]),
-                }
-            )
-            for fields in known["entries"]
-        ]
+        return entry
 
     def save(self) -> None:
         """Write the cache, unless nothing changed; a folder that cannot be written costs only time."""
@@ -202,9 +201,12 @@ class _Cache:
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             handle, partial = tempfile.mkstemp(dir=self._path.parent, prefix=".tasks-")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"version": _VERSION, "files": files}, file)
-            Path(partial).replace(self._path)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    json.dump({"version": _VERSION, "files": files}, file)
+                Path(partial).replace(self._path)
+            finally:
+                Path(partial).unlink(missing_ok=True)
 
 
 def _cache_path() -> Path:
@@ -229,51 +231,48 @@ def _stamp(path: str) -> Stamp:
     return [status.st_size, status.st_mtime_ns]
 
 
-def _described(path: str, stamp: Stamp) -> dict[str, Any]:
-    """What a file says of itself, with the stamps of the other files that say it."""
+def _described(path: str) -> tuple[Entry, list[Path]]:
+    """What a file says of itself, and the other files that say it with it."""
     from evalwright.tasks.definitions import expand, table_file, with_includes
     from evalwright.tasks.yaml_files import read_document
 
-    others: list[Path] = []
     try:
-        document = read_document(Path(path))
-        document = with_includes(document)
+        document = with_includes(read_document(Path(path)))
         others = [file for file in document.files if str(file) != path]
         if table := table_file(document):
             others.append(table)
-        definitions = expand(document)
-        first = definitions[0].document.value
-        members = [one.name for one in definitions]
-        if not all(map(is_name, members)):
-            bad = next(name for name in members if not is_name(name))
-            raise document.error(
-                ("task",),
-                f"'{bad}' cannot be the name of a task: {RULE}." if bad else "the key `task` is missing.",
-            )
-        group = first.get("group", [])
-        groups = [str(name) for name in (group if isinstance(group, list) else [group])]
-        metadata = first.get("metadata")
-        about = metadata if isinstance(metadata, dict) else {}
-        entry = Entry(
-            name=members[0] if len(members) == 1 else (groups or [Path(path).stem])[0],
-            description=_words(document.value.get("description"))
-            if len(members) > 1
-            else _words(first.get("description")),
-            version=_words(first.get("version", "1")),
-            language=_words(about.get("language")) if len(members) == 1 else "",
-            domain=_words(about.get("domain")) if len(members) == 1 else "",
-            members=tuple(members),
-            groups=tuple(groups),
-        )
+        first, *rest = expand(document)
+        members = (first.name, *(one.name for one in rest))
+        for name in members:
+            if not is_name(name):
+                problem = (
+                    f"'{name}' cannot be the name of a task: {RULE}."
+                    if name
+                    else "the key `task` is missing."
+                )
+                raise document.error(("task",), problem)
     except EvalwrightError as error:
-        entry = Entry(Path(path).stem, problem=str(error))
-    fields = entry.as_dict()
-    del fields["path"]
-    return {
-        "stamp": stamp,
-        "with": {str(file.absolute()): _stamp(str(file)) for file in others},
-        "entries": [fields],
-    }
+        return Entry(Path(path).stem, path=path, problem=str(error)), []
+    # Several tasks are described together by what the file says before their variables are put in.
+    value = document.value if rest else first.document.value
+    about = value.get("metadata")
+    about = about if isinstance(about, Mapping) and not rest else {}
+    groups = tuple(map(str, _listed(first.document.value.get("group"))))
+    entry = Entry(
+        name=(groups or (Path(path).stem,))[0] if rest else first.name,
+        description=_words(value.get("description")),
+        version=_words(value.get("version", "1")),
+        language=_words(about.get("language")),
+        domain=_words(about.get("domain")),
+        path=path,
+        members=members,
+        groups=groups,
+    )
+    return entry, others
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _words(value: Any) -> str:

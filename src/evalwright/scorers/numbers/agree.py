@@ -11,6 +11,8 @@ from evalwright.scorers.numbers.parse import Number
 from evalwright.scorers.numbers.units import Unit, convert
 
 _SLACK = Decimal("1e-9")
+_ROUNDING = Decimal("1e-24")
+"""What conversions such as ten minutes to a sixth of an hour lose; far below any digit that is written."""
 _FEWEST_DIGITS = 3
 
 
@@ -22,7 +24,7 @@ class Tolerance(NamedTuple):
 
     def allows(self, value: Decimal, target: Decimal) -> bool:
         """Whether `value` is near enough."""
-        if value == target:
+        if abs(value - target) <= abs(target) * _ROUNDING:
             return True
         allowed = max(self.absolute, self.relative * abs(target))
         return bool(allowed) and abs(value - target) <= allowed * (1 + _SLACK)
@@ -33,7 +35,6 @@ class TargetNumber(NamedTuple):
 
     value: Decimal
     unit: Unit | None
-    digits: int = 0
 
 
 def read_tolerance(given: Mapping[str, Any] | None) -> Tolerance:

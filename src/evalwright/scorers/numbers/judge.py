@@ -17,12 +17,14 @@ from evalwright.scorers.abstention import abstains, abstains_before
 from evalwright.scorers.dates import Found, find_dates
 from evalwright.scorers.numbers.agree import TargetNumber, Tolerance, agrees, wrong_unit
 from evalwright.scorers.numbers.parse import Number, find_numbers
-from evalwright.scorers.numbers.units import target_unit
+from evalwright.scorers.numbers.units import Unit, convert, target_unit
 from evalwright.scorers.polarity import negated
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words
+from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted
 
+NO_NUMBER = "no number in the answer"
 _RANGE = re.compile(
     r"\s*(?:[-–—~]|to|until|till|through|or|/|or (?:maybe|perhaps|possibly|even))\s*", re.IGNORECASE
 )
@@ -33,11 +35,15 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _CUE = re.compile(
-    r"(?:=|≈|\b(?:answer|result|total|equals?|value)\b(?: is| was| are|:|：)?(?: about| approximately| exactly)?|: )\s*[$€£]?$"
+    r"(?:=|≈|\b(?:answer|result|total|equals?|value)\b(?: is| was| are|:|：)?(?: about| approximately| exactly)?|(?:answer|total|result): )\s*[$€£]?$"
 )
 _NONE = re.compile(r" (?:none|nil|nobody|nothing|no \w+|there (?:is|are|were|was) no|not any|never) ")
 _MULTIPLY = re.compile(r"[=≈]\s*[$€£]?$")
 _HOW_MANY = re.compile(r"\bhow many ([^?,]{3,60})", re.IGNORECASE)
+_AFTER_NOUN = word_set(
+    "is are was were do does did has have had can could will would in of on at for to there with by the a"
+)
+_YEAR_BEFORE = re.compile(r"(?:\b(?:in|since|by|from|until|of|as of|year)\s|\()$", re.IGNORECASE)
 _YEAR_ASKED = re.compile(r"\b(?:year|when|since|date)\b", re.IGNORECASE)
 
 
@@ -59,7 +65,7 @@ class _Question(NamedTuple):
 @lru_cache(maxsize=2048)
 def number_task(targets: tuple[str, ...], unit: str, language: str) -> NumberTask | None:
     """The target numbers; None where the canonical target is no number."""
-    asked = target_unit(unit)
+    asked = target_unit(plain(unit))
     found: dict[tuple[Decimal, object], TargetNumber] = {}
     for position, target in enumerate(targets):
         numbers = find_numbers(Words(plain(target)), language)
@@ -67,17 +73,8 @@ def number_task(targets: tuple[str, ...], unit: str, language: str) -> NumberTas
             if position == 0:
                 return None
             continue
-        number = numbers[0]
-        own = number.unit if number.unit is not None and (asked is None or not _fits(number, asked)) else None
-        for value in number.values[:1]:
-            if own is not None:
-                made = TargetNumber(value, own, number.digits)
-            elif number.unit is not None and asked is not None:
-                value = value * number.unit.factor / asked.factor if not asked.offset else value
-                made = TargetNumber(value, asked, number.digits)
-            else:
-                made = TargetNumber(value, asked, number.digits)
-            found.setdefault((made.value, made.unit), made)
+        made = _target(numbers[0], asked)
+        found.setdefault((made.value, made.unit), made)
     if not found:
         return None
     kept = tuple(found.values())
@@ -90,18 +87,26 @@ def number_task(targets: tuple[str, ...], unit: str, language: str) -> NumberTas
     return NumberTask(kept, year)
 
 
-def _fits(number: Number, unit: object) -> bool:
-    return number.unit is not None and number.unit.dimensions == getattr(unit, "dimensions", None)
+def _target(number: Number, asked: Unit | None) -> TargetNumber:
+    """A target as a number of the unit asked for, or of its own where that is of another kind."""
+    own = number.unit
+    if own is None or asked is None or own.dimensions != asked.dimensions:
+        return TargetNumber(number.value, own or asked)
+    return TargetNumber(convert(number.value, own, asked), asked)
 
 
 @lru_cache(maxsize=2048)
 def _question(text: str, language: str) -> _Question:
     words = Words(plain(text[:1000]))
-    dates = find_dates(words.text, years=False)
+    dates = find_dates(words, years=False)
     values = {value for number in find_numbers(words, language) for value in number.values}
     values |= {Decimal(reading.year) for date in dates for reading in date.readings if reading.year}
     counted = _HOW_MANY.search(words.text)
-    nouns = [token for token in Words(counted.group(1)).tokens[:4] if len(token) > 3] if counted else []
+    nouns: list[str] = []
+    for token in Words(counted.group(1)).tokens[:4] if counted else ():
+        if token in _AFTER_NOUN:
+            break
+        nouns.append(token)
     return _Question(frozenset(values), frozenset(nouns), _YEAR_ASKED.search(words.text) is not None)
 
 
@@ -110,7 +115,7 @@ def judge_number(
 ) -> Verdict:
     """Whether the number in the answer position is one of the targets."""
     asked = _question(question, language)
-    dates = find_dates(words.text, years=False)
+    dates = find_dates(words, years=False)
     numbers = find_numbers(words, language, [(date.start, date.end) for date in dates])
     if task.year:
         numbers = sorted([*numbers, *_years(dates)], key=lambda number: number.start)
@@ -170,6 +175,8 @@ def _in_answer_position(words: Words, numbers: list[Number], task: NumberTask, a
     kept = _unless_empty(kept, [n for n in kept if not n.ordinal])
     if task.year or asked.asks_year:
         kept = _unless_empty(kept, [n for n in kept if n.unit is None and 1000 <= abs(n.value) <= 2199])
+    else:
+        kept = _unless_empty(kept, [n for n in kept if not _is_year_phrase(words.text, n)])
     fitting = [
         n for n in kept if n.unit is not None and not any(wrong_unit(n, target) for target in task.targets)
     ]
@@ -190,6 +197,18 @@ def _in_answer_position(words: Words, numbers: list[Number], task: NumberTask, a
             if not asked.nouns.isdisjoint(words.tokens[last : last + 3]) and _same_clause(words, last):
                 return number
     return kept[0]
+
+
+def _is_year_phrase(text: str, number: Number) -> bool:
+    """Whether a number is a year beside the answer: "in 2006", "(2006)"."""
+    if (
+        number.unit is not None
+        or not 1000 <= number.value <= 2199
+        or number.digits != 4
+        or number.end - number.start != 4
+    ):
+        return False
+    return _YEAR_BEFORE.search(text[max(0, number.start - 10) : number.start]) is not None
 
 
 def _same_clause(words: Words, index: int) -> bool:
@@ -235,4 +254,4 @@ def _no_number(words: Words, task: NumberTask) -> Verdict:
         return correct(f"'{found.group().strip()}' is zero")
     if abstention := abstains(words):
         return not_attempted(f"gives no answer: {abstention}")
-    return incorrect("no number in the answer")
+    return incorrect(NO_NUMBER)

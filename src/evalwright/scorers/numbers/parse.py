@@ -18,7 +18,7 @@ from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
 
 _DIGITS = re.compile(
-    r"(?<![A-Za-z0-9_À-\u0dff\u1100-\u16ff])(?<!\d[.,:])"
+    r"(?<![A-Za-z0-9_À-\u0dff\u1100-\u16ff])(?<!\d[.,:])(?<!\^)(?<!\^-)"
     r"(?:(?P<grouped>[1-9]\d{0,2}(?:[ '_]\d{3}){1,9}(?![\d'_])(?:[.,]\d{1,30}(?!\d))?)"
     r"|(?P<plain>\d{1,60}(?:[.,_']\d{1,60}){0,20})"
     r"|(?P<point>(?<![.\d])\.\d{1,40}))"
@@ -319,7 +319,8 @@ def _in_words(words: Words, digits: list[Number], skipped: tuple[tuple[int, int]
             continue
         # "1.5 million" and "3rd" were read with their digits.
         taken = any(
-            other.start <= start < other.unit_end or other.start < end <= other.end for other in (*digits, *found)
+            other.start <= start < other.unit_end or other.start < end <= other.end
+            for other in (*digits, *found)
         )
         if taken or _inside(number, skipped):
             continue

@@ -52,6 +52,7 @@ _ORDINAL_SCALES = {
 _PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4} | {
     f"{word}{ending}": number for word, number in _ORDINALS.items() if number > 2 for ending in ("", "s")
 } | {"hundredth": 100, "hundredths": 100, "thousandth": 1000, "thousandths": 1000, "tenths": 10}  # fmt: skip
+_DURATIONS = word_set("hour minute day week month year")
 _NOT_A_COUNT_BEFORE = word_set("no any every some each this that which the another no-one")
 
 WORDS = (
@@ -105,6 +106,8 @@ def _number(tokens: Sequence[str], start: int, ends_clause: Callable[[int], bool
         if following in ("half", "third", "quarter", "fifth", "tenth", "hundredth", "thousandth"):
             reader.at += 1
             return reader.fraction(Decimal(1))
+        if following in _DURATIONS and reader.peek(2) == "and":
+            return Spelled(Decimal(1), start, start + 1)
         if following not in _GROUPS and following not in SCALES:
             return None
     return reader.number()
@@ -247,9 +250,9 @@ class _Reader:
         if allow_article and word in ("a", "an"):
             self.at += 1
             if self.peek() in _GROUPS:
-                value = _GROUPS[self.peek()]
+                group = _GROUPS[self.peek()]
                 self.at += 1
-                return self._after_hundred(value) if value == 100 else value
+                return self._after_hundred(group) if group == 100 else group
             return Decimal(1)
         if allow_article and (word in _BARE_SCALES or word in ("hundred", "dozen")):
             if word in _BARE_SCALES:
@@ -263,10 +266,9 @@ class _Reader:
         value = self._under_hundred()
         if value is None or self.ordinal:
             return value
-        group = _GROUPS.get(self.peek())
-        if group is not None:
+        if (times := _GROUPS.get(self.peek())) is not None:
             self.at += 1
-            return self._after_hundred(value * group) if group == 100 else value * group
+            return self._after_hundred(value * times) if times == 100 else value * times
         if self.peek() == "hundredth" and value < 100:
             self.at += 1
             self.ordinal = True

@@ -29,12 +29,12 @@ _OPENING_LABEL = re.compile(
 )
 
 
-def answer_region(text: str) -> str:
+def answer_region(text: str, paragraphs: bool = False) -> str:
     """The part of a reply that counts as its answer.
 
     A question repeated at the start with a "Question:" label is skipped, and an "Answer:" label is taken off. The region
     ends at the first blank line or where the model goes on to invent a new "Question:"; where a paragraph only announces
-    ("The answer is:") the next one belongs to it.
+    ("The answer is:") the next one belongs to it. paragraphs: all paragraphs count, up to an invented question.
     """
     text = text.lstrip()
     if len(text) > MOST_CHARACTERS:
@@ -49,7 +49,7 @@ def answer_region(text: str) -> str:
     while (cut := _CUT.search(text, position)) is not None:
         region = text[: cut.start()]
         blank = not cut.group().strip()
-        if not blank or not _only_announces(region):
+        if not blank or not (paragraphs or _only_announces(region)):
             return region.rstrip()
         position = cut.end()
     return text.rstrip()
@@ -91,6 +91,9 @@ def plain(text: str) -> str:
     """
     if not text.isascii():
         text = _one_spelling(text)
+    if "\n" in text:
+        # The items of a list are set apart as in "one; two".
+        text = _NEXT_ITEM.sub(";\n", text)
     if _ODD_ASCII.search(text) is not None:
         text = _without_markup(text)
     return text
@@ -113,6 +116,8 @@ _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
 _BRACKETS = re.compile(r"[\[\]]")
 _FENCE = re.compile(r"```[A-Za-z0-9_+-]{0,20}(?=\s|$)")
 _LINE_MARK = re.compile(r"(?m)^[ \t]*(?:[*+•-]|#{1,6}|>)[ \t]+")
+_NEXT_ITEM = re.compile(r"\n[ \t]*(?:[*+•-]|\d{1,2}[.)])[ \t]+")
+_SUBSCRIPT = re.compile(r"(?<=[A-Za-z])_(?=\d)")
 _SUPERSCRIPT_TAG = re.compile(r"<sup>\s?([^<>]{1,12})</sup>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
 _STAR = re.compile(r"(?<![\d ])\*|\*(?![\d ])")
@@ -120,7 +125,7 @@ _UNDERSCORE = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
 _MATH_SIGNS = {
     "times": "×", "cdot": "×", "degree": "°", "circ": "°", "approx": "≈", "sim": "≈", "pm": "±", "mu": "μ", "percent": "%",
     "Omega": "Ω", "pounds": "£", "euro": "€",
-}  # fmt: skip
+} | {name: f"{name} " for name in ["log", "ln", "lg", "sin", "cos", "tan", "exp", "max", "min", "pi", "alpha", "beta", "gamma", "delta", "lambda", "sigma", "theta", "phi"]}  # fmt: skip
 _WRAPPER = re.compile(
     r"\\(?:boxed|fbox|text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mathsf|mbox|emph|operatorname|si|unit)"
     r"\s{0,2}\{([^{}]{0,400})\}"
@@ -149,7 +154,7 @@ def _without_markup(text: str) -> str:
     if "*" in text:
         text = _STAR.sub("", text.replace("**", ""))
     if "_" in text:
-        text = _UNDERSCORE.sub("", text)
+        text = _SUBSCRIPT.sub("", _UNDERSCORE.sub("", text))
     return text.replace("|", " ").strip()
 
 

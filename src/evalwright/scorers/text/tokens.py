@@ -12,8 +12,10 @@ import unicodedata
 from functools import cached_property
 
 _CANONICAL = {"mt": "mount", "st": "saint", "ste": "sainte", "jr": "junior", "sr": "senior"}
-_SIMPLE = re.compile(r"[^\W_]+(?:(?<=[0-9])[.,:](?=[0-9])[^\W_]+|'(?=[^\W\d_])[^\W_]+)*")
-_SHAPED = re.compile(r"c|k+|tm*|[a0][a0m]*(?:(?<=0)\.(?=0)[a0]+|'(?=a)[a0m]+)*")
+_SIMPLE = re.compile(
+    r"[^\W_]+(?:(?<=[0-9])[.,:](?=[0-9])[^\W_]+|'(?=[^\W\d_])[^\W_]+)*(?:(?<=[A-Za-z])(?:\+\+?|#)(?!\w))?"
+)
+_SHAPED = re.compile(r"c|k+|tm*|[a0][a0m]*(?:(?<=0)\.(?=0)[a0]+|'(?=a)[a0m]+)*(?:(?<=a)(?:\+\+?|#)(?![a0]))?")
 _FIRST_MARK = "\u0300"
 """Below this code point there are no combining marks and no scripts without spaces."""
 
@@ -114,6 +116,8 @@ def _shape(char: str) -> str:
         return "'"
     if char in ".,:":
         return "."
+    if char in "+#":
+        return char
     if char.isdecimal():
         return "0"
     code = ord(char)

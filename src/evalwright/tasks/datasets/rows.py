@@ -7,6 +7,7 @@ Lines are read with `pread`, so many readers can share a file. Blank lines are n
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
 from array import array
@@ -70,6 +71,8 @@ class FileSource:
 
     def _open(self) -> int:
         try:
+            if self.path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, "it is a folder")
             return os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
         except OSError as error:
             raise DatasetError(f"The data file '{self.label}' cannot be read: {error.strerror}.") from None

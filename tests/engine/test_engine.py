@@ -1,0 +1,367 @@
+"""The one door: joined, stored, claimed, sent, and only then answered."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.support import Echo, Remote, number_of, question
+from evalwright.core.errors import (
+    ConfigurationError,
+    Failure,
+    RateLimited,
+    Rejected,
+    RequestFailed,
+    StoreError,
+)
+from evalwright.core.requests import Embed, Request
+from evalwright.core.responses import RateLimits, Response, Usage
+from evalwright.engine.engine import Engine
+from evalwright.engine.store import Store
+from evalwright.models.base import Model, Pacing
+
+
+def with_engine(home: Path, work: Callable[[Engine], Coroutine[Any, Any, Any]], **options: Any) -> Any:
+    """Run with an engine on the store in that folder."""
+
+    async def main() -> Any:
+        with Store.open(home) as store:
+            async with Engine(store, **options) as engine:
+                return await asyncio.wait_for(work(engine), 20)
+
+    return asyncio.run(main())
+
+
+async def slow_echo(request: Request) -> Response:
+    """An answer after a moment."""
+    await asyncio.sleep(0.02)
+    return Response(
+        text=number_of(request), usage=Usage(10, 2), cost=0.5, rate_limits=RateLimits(limit_requests=9)
+    )
+
+
+@pytest.mark.parametrize("make", [Echo, lambda: Remote(slow_echo)], ids=["local", "remote"])
+def test_a_request_is_asked_once_and_answered_from_the_store_ever_after(
+    tmp_path: Path, make: Callable[[], Any]
+) -> None:
+    model = make()
+
+    async def work(engine: Engine) -> Any:
+        door = engine.door({"target": model})
+        answers = await asyncio.gather(*(door("target", question(n % 50)) for n in range(200)))
+        assert [answer.text for answer in answers] == [str(n % 50) for n in range(200)]
+        return door.counts
+
+    first = with_engine(tmp_path, work)
+    assert (first.requested, first.asked, first.joined, first.stored, first.failed) == (200, 50, 150, 0, 0)
+    again = with_engine(tmp_path, work)
+    assert (again.requested, again.asked, again.joined, again.stored) == (200, 0, 0, 200)
+    assert sorted(model.asked, key=int) == [str(n) for n in range(50)]
+    assert again.usage == Usage() and again.cost is None
+
+
+def test_usage_and_cost_are_of_what_was_asked(tmp_path: Path) -> None:
+    async def work(engine: Engine) -> Any:
+        door = engine.door({"target": Remote(slow_echo)})
+        await asyncio.gather(*(door("target", question(n % 4)) for n in range(8)))
+        return door.counts
+
+    counts = with_engine(tmp_path, work)
+    assert counts.usage == Usage(40, 8) and counts.cost == 2.0
+    assert counts.as_dict()["usage"] == {"input_tokens": 40, "output_tokens": 8}
+
+
+def test_each_door_counts_its_own(tmp_path: Path) -> None:
+    async def work(engine: Engine) -> None:
+        model = Remote(slow_echo)
+        one, other = engine.door({"target": model}), engine.door({"judge": model})
+        await asyncio.gather(
+            one("target", question(1)), other("judge", question(1)), other("judge", question(2))
+        )
+        assert (one.counts.asked, one.counts.joined) == (1, 0)
+        assert (other.counts.asked, other.counts.joined) == (1, 1)
+        assert len(model.asked) == 2
+
+    with_engine(tmp_path, work)
+
+
+def test_models_with_one_fingerprint_share_answers_and_others_do_not(tmp_path: Path) -> None:
+    async def work(engine: Engine) -> None:
+        one, same, other = Echo("one"), Echo("one"), Echo("other")
+        door = engine.door({"one": one, "same": same, "other": other})
+        for role in ("one", "same", "other"):
+            await door(role, question(1))
+        assert (one.asked, same.asked, other.asked) == (["1"], [], ["1"])
+
+    with_engine(tmp_path, work)
+
+
+@pytest.mark.parametrize("heavy", [True, False])
+def test_an_answer_is_on_disk_before_anybody_sees_it(tmp_path: Path, heavy: bool) -> None:
+    async def main() -> None:
+        with Store.open(tmp_path) as store, Store.open(tmp_path) as witness:
+            async with Engine(store) as engine:
+                door = engine.door({"target": Echo(heavy=heavy)})
+                for number in range(20):
+                    await door("target", question(number))
+                    assert len(witness) == number + 1
+
+    asyncio.run(main())
+
+
+def test_failures_are_never_stored_and_asked_again_next_time(tmp_path: Path) -> None:
+    broken = True
+
+    async def reply(request: Request) -> Response:
+        await asyncio.sleep(0.01)
+        if broken and int(number_of(request)) % 2:
+            raise Rejected("Odd", status=400)
+        return Response(text=number_of(request))
+
+    model = Remote(reply)
+
+    async def work(engine: Engine) -> Any:
+        door = engine.door({"target": model})
+        requests = [question(n // 2) for n in range(40)]  # each twice, so that failures are joined too
+        results = await asyncio.gather(*(door("target", one) for one in requests), return_exceptions=True)
+        return door.counts, results
+
+    counts, results = with_engine(tmp_path, work)
+    failed = [result for result in results if isinstance(result, RequestFailed)]
+    assert len(failed) == 20 and len({id(failure) for failure in failed}) == 20
+    assert (counts.asked, counts.joined, counts.failed) == (10, 10, 20)
+    assert counts.failures == {"request rejected": 20}
+    broken = False
+    counts, results = with_engine(tmp_path, work)
+    assert (counts.asked, counts.failed) == (10, 0)
+    assert counts.stored + counts.joined == 30
+    assert len(model.asked) == 30
+
+
+def test_who_joined_takes_over_when_the_asker_is_cancelled(tmp_path: Path) -> None:
+    model = Remote(slow_echo)
+
+    async def work(engine: Engine) -> None:
+        door = engine.door({"target": model})
+        asks = [asyncio.ensure_future(door("target", question(1))) for _ in range(5)]
+        await asyncio.sleep(0.01)
+        asks[0].cancel()
+        asks[2].cancel()
+        results = await asyncio.gather(*asks, return_exceptions=True)
+        assert [isinstance(result, Response) for result in results] == [False, True, False, True, True]
+        counts = door.counts
+        assert counts.requested == counts.asked + counts.joined + counts.stored + counts.failed == 5
+        assert counts.failures == {"cancelled": 2}
+
+    with_engine(tmp_path, work)
+
+
+def test_a_model_that_lacks_the_ability_is_not_asked(tmp_path: Path) -> None:
+    async def work(engine: Engine) -> None:
+        model = Echo()
+        door = engine.door({"target": model})
+        with pytest.raises(RequestFailed, match="echo cannot do 'embed'; it can do: generate"):
+            await door("target", Embed("x"))
+        assert model.asked == []
+
+    with_engine(tmp_path, work)
+
+
+def test_an_unknown_role_is_named(tmp_path: Path) -> None:
+    async def work(engine: Engine) -> None:
+        door = engine.door({"target": Echo(), "judge": Echo("j")})
+        with pytest.raises(ConfigurationError, match=r"'juge'\. Did you mean 'judge'"):
+            await door("juge", question(1))
+
+    with_engine(tmp_path, work)
+
+
+def test_a_model_of_neither_kind_is_refused(tmp_path: Path) -> None:
+    class Strange(Model):
+        name, abilities, fingerprint = "strange", frozenset(), "x"
+
+    async def work(engine: Engine) -> None:
+        with pytest.raises(ConfigurationError, match=r"'strange' .* must derive from"):
+            engine.door({"target": Strange()})
+
+    with_engine(tmp_path, work)
+
+
+def test_how_many_samples_to_keep_in_flight(tmp_path: Path) -> None:
+    async def work(engine: Engine) -> None:
+        assert engine.concurrency(Echo()) >= 1000
+        assert engine.concurrency(Remote(slow_echo, Pacing(max_concurrency=100))) == 200
+
+    with_engine(tmp_path, work)
+
+
+def test_a_full_store_ends_every_ask_and_the_asking(tmp_path: Path) -> None:
+    model = Remote(slow_echo, Pacing(start_concurrency=4, max_concurrency=4))
+
+    async def work(engine: Engine) -> None:
+        door = engine.door({"target": model})
+        await door("target", question("first"))
+        engine._store._writer._connection.execute("PRAGMA query_only=ON")
+        asks = (door("target", question(n)) for n in range(100))
+        results = await asyncio.gather(*asks, return_exceptions=True)
+        assert all(isinstance(result, StoreError) for result in results)
+        assert len(model.asked) < 20
+        assert door.counts.failures == {"store": 100}
+
+    with_engine(tmp_path, work)
+
+
+def test_stop_lets_finish_what_is_sent_and_stores_it(tmp_path: Path) -> None:
+    async def reply(request: Request) -> Response:
+        await asyncio.sleep(0.3)
+        return Response(text=number_of(request))
+
+    model = Remote(reply, Pacing(start_concurrency=10, max_concurrency=10))
+
+    async def work(engine: Engine) -> float:
+        door = engine.door({"target": model})
+        asks = [asyncio.ensure_future(door("target", question(n))) for n in range(50)]
+        await asyncio.sleep(0.15)
+        began = time.monotonic()
+        await engine.stop()
+        took = time.monotonic() - began
+        results = await asyncio.gather(*asks, return_exceptions=True)
+        assert sum(isinstance(result, Response) for result in results) == 10
+        assert door.counts.failures == {"cancelled": 40}
+        with pytest.raises(RequestFailed, match="run again to go on"):
+            await door("target", question("late"))
+        assert (await door("target", question(0))).text == "0", "what is stored is still answered"
+        return took
+
+    assert with_engine(tmp_path, work) < 1
+    with Store.open(tmp_path) as store:
+        assert len(store) == 10
+    assert len(model.asked) == 10
+
+
+def test_stop_ends_within_its_grace_what_does_not_finish(tmp_path: Path) -> None:
+    release = threading.Event()
+
+    class Stuck(Echo):
+        def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+            yield 0, Response(text="one came")
+            release.wait(30)
+
+    async def hang(request: Request) -> Response:
+        await asyncio.sleep(1000)
+        return Response()
+
+    async def limited(request: Request) -> Response:
+        await asyncio.sleep(0.01)
+        raise RateLimited("Wait", retry_after=100.0)
+
+    async def main() -> float:
+        with Store.open(tmp_path) as store:
+            async with Engine(store) as engine:
+                roles = {
+                    "local": Stuck(),
+                    "hang": Remote(hang, name="h"),
+                    "limited": Remote(limited, name="l"),
+                }
+                door = engine.door(roles)
+                asks = [asyncio.ensure_future(door(role, question(n))) for role in roles for n in range(100)]
+                await asyncio.sleep(0.3)
+                began = time.monotonic()
+                await engine.stop(grace=0.5)
+                results = await asyncio.wait_for(asyncio.gather(*asks, return_exceptions=True), 0.5)
+                assert sum(isinstance(result, Response) for result in results) == 1
+                assert door.counts.failures == {"cancelled": 299}
+        return time.monotonic() - began
+
+    try:
+        assert asyncio.run(main()) < 3
+    finally:
+        release.set()
+
+
+def test_closing_closes_remote_models_once(tmp_path: Path) -> None:
+    model = Remote(slow_echo)
+
+    async def work(engine: Engine) -> None:
+        await engine.door({"a": model, "b": model})("a", question(1))
+        await engine.close()
+
+    with_engine(tmp_path, work)
+    assert model.closed == 1
+
+
+def test_what_another_store_is_asking_is_waited_for_and_said(tmp_path: Path) -> None:
+    events: list[str] = []
+
+    async def main() -> None:
+        with Store.open(tmp_path) as here, Store.open(tmp_path) as there:
+            async with Engine(here) as one, Engine(there, on_event=events.append) as other:
+                asking, waiting = Remote(slow_echo), Remote(slow_echo)
+                first, second = one.door({"t": asking}), other.door({"t": waiting})
+                asks = [asyncio.ensure_future(first("t", question(n))) for n in range(20)]
+                await asyncio.sleep(0.01)
+                answers = await asyncio.gather(*(second("t", question(n)) for n in range(20)))
+                assert [answer.text for answer in answers] == [str(n) for n in range(20)]
+                await asyncio.gather(*asks)
+                assert len(asking.asked) == 20 and waiting.asked == []
+                assert second.counts.joined + second.counts.stored == 20
+
+    asyncio.run(main())
+    assert len(events) <= 1 and all("another run" in event for event in events)
+
+
+def test_stop_ends_the_waiting_for_others(tmp_path: Path) -> None:
+    async def hang(request: Request) -> Response:
+        await asyncio.sleep(1000)
+        return Response()
+
+    async def main() -> None:
+        with Store.open(tmp_path) as here, Store.open(tmp_path) as there:
+            async with Engine(here) as one, Engine(there) as other:
+                first, second = one.door({"t": Remote(hang)}), other.door({"t": Remote(hang)})
+                asking = asyncio.ensure_future(first("t", question(1)))
+                await asyncio.sleep(0.1)
+                waiting = asyncio.ensure_future(second("t", question(1)))
+                await asyncio.sleep(0.1)
+                await other.stop()
+                with pytest.raises(RequestFailed, match="stopped"):
+                    await asyncio.wait_for(waiting, 1)
+                await one.stop(grace=0.1)
+                with pytest.raises(RequestFailed, match="stopped"):
+                    await asking
+
+    asyncio.run(main())
+
+
+def test_memory_does_not_grow_with_requests(tmp_path: Path) -> None:
+    import tracemalloc
+
+    async def work(engine: Engine) -> None:
+        door = engine.door({"target": Echo()})
+
+        async def some(start: int) -> int:
+            for first in range(start, start + 4000, 500):
+                await asyncio.gather(*(door("target", question(n)) for n in range(first, first + 500)))
+            return tracemalloc.get_traced_memory()[0]
+
+        engine_model = next(iter(engine._lanes.values())).model
+        assert isinstance(engine_model, Echo)
+        await some(0)
+        tracemalloc.start()
+        try:
+            before = await some(4000)
+            engine_model.batches.clear()
+            after = await some(8000)
+            engine_model.batches.clear()
+        finally:
+            tracemalloc.stop()
+        assert after - before < 1_000_000
+        assert not engine._flights
+
+    with_engine(tmp_path, work)

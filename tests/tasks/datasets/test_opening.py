@@ -1,0 +1,243 @@
+"""From `dataset` to rows: every format gives the same task, globs, `where`, copies, and the hub."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.core.errors import ConfigurationError, DatasetError, TaskError, UsageError
+from evalwright.core.tasks import Task
+from evalwright.tasks.datasets.opening import Filter
+from evalwright.tasks.loading import load_task
+from evalwright.tasks.yaml_files import Document
+
+ROWS = [{"id": str(number), "input": f"question, {number}\n?", "target": "ä"} for number in range(5)]
+FORMATS = ["jsonl", "ndjson", "json", "csv", "tsv", "parquet"]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+
+
+def put(name: str, rows: list[dict[str, Any]]) -> Path:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kind = path.suffix[1:]
+    if kind in ("jsonl", "ndjson"):
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif kind == "json":
+        path.write_text(json.dumps(rows))
+    elif kind == "parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]), delimiter="," if kind == "csv" else "\t")
+            writer.writeheader()
+            writer.writerows(rows)
+    return path
+
+
+def load(text: str) -> Task:
+    Path("t.yaml").write_text("task: t\n" + text)
+    return load_task("t.yaml")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_gives_the_same_samples(kind: str) -> None:
+    put(f"d.{kind}", ROWS)
+    task = load(f"dataset: d.{kind}\n")
+    assert [dict(sample.row) for sample in task.samples] == ROWS
+    put("same.jsonl", ROWS)
+    if kind not in ("jsonl", "ndjson"):
+        assert [one.id for one in load("dataset: same.jsonl\n").samples] == [one.id for one in task.samples]
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "tsv", "parquet"])
+def test_a_copy_is_made_once_and_again_when_the_content_changes(kind: str, tmp_path: Path) -> None:
+    path = put(f"d.{kind}", ROWS)
+    load(f"dataset: d.{kind}\n")
+    (copy,) = (tmp_path / "home" / "datasets").iterdir()
+    before = copy.stat().st_mtime_ns
+    path.touch()
+    load(f"dataset: d.{kind}\n")
+    assert copy.stat().st_mtime_ns == before
+    put(f"d.{kind}", [*ROWS, {"id": "9", "input": "q", "target": "t"}])
+    assert len(load(f"dataset: d.{kind}\n").samples) == 6
+    assert len(list((tmp_path / "home" / "datasets").iterdir())) == 2
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "tsv", "parquet"])
+def test_errors_name_the_file_that_the_person_knows(kind: str) -> None:
+    put(f"d.{kind}", [*ROWS, {"id": "3", "input": "q", "target": "t"}])
+    with pytest.raises(
+        DatasetError, match=rf"^d.{kind}, row 6: the id '3' is already that of d.{kind}, row 4"
+    ):
+        load(f"dataset: d.{kind}\n")
+
+
+def test_globs_lists_and_a_format_that_the_name_does_not_say() -> None:
+    put("data/b.jsonl", ROWS[2:4])
+    put("data/a.jsonl", ROWS[:2])
+    put("data/deep/c.csv", ROWS[4:])
+    put("plain.jsonl", ROWS).rename("plain.txt")
+    assert [one.id for one in load('dataset: "data/*.jsonl"\n').samples] == ["0", "1", "2", "3"]
+    assert [one.id for one in load('dataset: "data/**/*.*"\n').samples] == ["0", "1", "2", "3", "4"]
+    assert [one.id for one in load("dataset: {path: [data/deep/c.csv, data/a.jsonl]}\n").samples] == [
+        "4",
+        "0",
+        "1",
+    ]
+    assert len(load("dataset: {path: plain.txt, format: jsonl}\n").samples) == 5
+    assert len(load(f"dataset: {Path('data/a.jsonl').resolve()}\n").samples) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('dataset: "data/*.jsonl"\n', "t.yaml:2: no file matches 'data/*.jsonl'."),
+        ("dataset: d.jsonl\n", "t.yaml:2: the data file 'd.jsonl' does not exist."),
+        ("dataset: home2\n", "t.yaml:2: the data file 'home2' is a folder, not a file."),
+        ("dataset: t.yaml\n", "t.yaml:2: the name 't.yaml' does not say its format; add `format: jsonl`"),
+        ("dataset: {path: empty.jsonl, key: a}\n", "t.yaml:2: `key` goes with JSON files, and 'empty.jsonl' is jsonl."),
+        ("dataset: empty.jsonl\n", "t.yaml:2: the dataset is empty (empty.jsonl)."),
+        ("dataset: header.csv\n", "t.yaml:2: the dataset is empty (header.csv)."),
+        ("dataset: one.jsonl\nwhere: {id: 7}\n", "t.yaml:3: no row is left after `where` (one.jsonl)."),
+        ("dataset: one.jsonl\nwhere: {idd: 7}\n", "one.jsonl, row 1: `where` (t.yaml:3): there is no column 'idd'; did you mean 'id'?"),
+        ("dataset: one.jsonl\nwhere: idd > 7\n", "one.jsonl, row 1: `where` (t.yaml:3) cannot be decided: there is no column 'idd'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_opened(text: str, message: str) -> None:
+    Path("home2").mkdir()
+    Path("empty.jsonl").write_text("\n\n")
+    Path("header.csv").write_text("a,b\n")
+    put("one.jsonl", ROWS[:1])
+    with pytest.raises(UsageError) as caught:
+        load(text)
+    assert message in str(caught.value)
+
+
+def test_a_folder_for_copies_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    put("d.csv", ROWS)
+    Path("in-the-way").write_text("")
+    monkeypatch.setenv("EVALWRIGHT_HOME", "in-the-way")
+    with pytest.raises(
+        ConfigurationError, match=r"The folder 'in-the-way/datasets' for copies of data cannot be written"
+    ):
+        load("dataset: d.csv\n")
+
+
+def test_a_broken_file_leaves_no_copy(tmp_path: Path) -> None:
+    Path("d.csv").write_text("a,b\n1,2\n3\n")
+    with pytest.raises(DatasetError, match=r"d.csv, row 2 \(line 3\)"):
+        load("dataset: d.csv\n")
+    assert list((tmp_path / "home" / "datasets").iterdir()) == []
+
+
+def test_where_reaches_into_columns() -> None:
+    put("d.jsonl", [{"id": n, "input": "q", "meta": {"lang": "de" if n % 2 else "en"}} for n in range(4)])
+    assert [one.id for one in load("dataset: d.jsonl\nwhere: {meta.lang: de}\n").samples] == ["1", "3"]
+
+
+def test_where_tells_true_from_one_and_text_from_number() -> None:
+    put("d.jsonl", [{"id": n, "v": value} for n, value in enumerate([1, True, "1", 1.0, None])])
+    found = {
+        where: [one.id for one in load(f"dataset: d.jsonl\nwhere: {{v: {where}}}\n").samples]
+        for where in ("1", "true", "'1'", "null", "[true, '1']")
+    }
+    assert found == {"1": ["0", "3"], "true": ["1"], "'1'": ["2"], "null": ["4"], "[true, '1']": ["1", "2"]}
+
+
+def test_a_broken_line_does_not_hide_behind_where() -> None:
+    rows = [json.dumps({"id": n, "subject": "art history" if n % 2 else "law"}) for n in range(10)]
+    rows[4] = '{"id": 4, "subj'
+    Path("d.jsonl").write_text("\n".join(rows))
+    for _ in range(2):
+        with pytest.raises(DatasetError, match=r"^d.jsonl, row 5: this line is not JSON"):
+            load('dataset: d.jsonl\nwhere: {subject: "art history"}\n')
+
+
+VALUES = (
+    st.sampled_from(["art history", "law", "a", "xy", "é law", "law-school", 'la"w', "5"])
+    | st.integers(0, 5)
+    | st.none()
+)
+
+
+@given(
+    rows=st.lists(st.fixed_dictionaries({"subject": VALUES, "other": VALUES}), min_size=1, max_size=8),
+    wanted=st.lists(VALUES, min_size=1, max_size=2),
+    ascii_only=st.booleans(),
+)
+def test_skipping_lines_unread_never_changes_what_is_wanted(
+    rows: list[dict[str, Any]], wanted: list[Any], ascii_only: bool
+) -> None:
+    where = {"subject": wanted[0] if len(wanted) == 1 else wanted}
+    chosen = Filter(where, {}, Document({}, "t", Path()), ("where",))
+    skip = chosen.skipper()
+    for row in rows:
+        line = json.dumps(row, ensure_ascii=ascii_only).encode()
+        if skip is not None and skip(line):
+            assert not chosen.wants(row, "x")
+
+
+HUB = """
+import sys
+from evalwright.tasks.loading import load_task
+task = load_task("t.yaml")
+print([sample.input for sample in task.samples], "datasets" in sys.modules)
+"""
+
+
+def test_the_hub_is_needed_once(tmp_path: Path) -> None:
+    """The real library, over a folder that stands where a hub id would."""
+    put("owner/name/data/test.jsonl", [{"input": "a", "n": 1}, {"input": "b", "n": 2}])
+    put("owner/name/data/train.jsonl", [{"input": "c", "n": 3}])
+    Path("t.yaml").write_text("task: t\ndataset: {hub: owner/name, revision: 0123abc, split: test}\n")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "HF_HOME": str(tmp_path / "hf"),
+        "HF_HUB_OFFLINE": "1",
+        "HF_DATASETS_OFFLINE": "1",
+    }
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", HUB], env=environment, capture_output=True, text=True, check=False
+        )
+
+    first = run()
+    assert first.stdout.strip() == "['a', 'b'] True", first.stderr
+    for path in sorted(Path("owner").rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    assert run().stdout.strip() == "['a', 'b'] False"
+
+
+def test_a_hub_dataset_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    Path("owner/name").mkdir(parents=True)
+    with pytest.raises(
+        DatasetError,
+        match=r"The dataset 'owner/name' \(configuration default, split test, revision x\) cannot be loaded: ",
+    ):
+        load("dataset: {hub: owner/name, revision: x}\n")
+    assert not list(tmp_path.glob("home/datasets/*.jsonl"))
+
+
+def test_a_list_of_paths_names_the_line_of_the_missing_one() -> None:
+    put("a.jsonl", ROWS)
+    with pytest.raises(TaskError, match=r"^t.yaml:5: the data file 'b.jsonl' does not exist"):
+        load("dataset:\n  path:\n    - a.jsonl\n    - b.jsonl\n")

@@ -1,0 +1,120 @@
+"""JSONL by offset: any row, any order, whatever the line ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.core.errors import DatasetError
+from evalwright.tasks.datasets.rows import FileSource, InlineSource, Rows, as_json, file_source, parse
+
+
+def kept(rows: Rows, wanted: Any = lambda row: True) -> Rows:
+    for row, _, _, keep in rows.scan():
+        if wanted(row):
+            keep()
+    return rows
+
+
+def test_rows_of_several_files_in_any_order(tmp_path: Path) -> None:
+    for name, numbers in (("a", (1, 2)), ("empty", ()), ("b", (3,)), ("c", (4, 5))):
+        (tmp_path / name).write_bytes(
+            b"\xef\xbb\xbf\r\n" + b"".join(b'{"n": %d}\r\n\r\n' % n for n in numbers)
+        )
+    rows = kept(Rows([file_source(tmp_path / name) for name in ("a", "empty", "b", "c")]))
+    assert [rows[index]["n"] for index in (4, 0, 2, 1, 3)] == [5, 1, 3, 2, 4]
+    assert [rows.where(index).split("/")[-1] for index in range(5)] == [
+        "a, row 1",
+        "a, row 2",
+        "b, row 1",
+        "c, row 1",
+        "c, row 2",
+    ]
+    assert rows.total == 5
+    assert rows.label.endswith("a and 3 more")
+
+
+def test_rows_that_are_not_kept_are_counted_in_row_numbers(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("".join(f'{{"n": {n}}}\n\n' for n in range(10)))
+    rows = kept(Rows([FileSource(tmp_path / "a", "a")]), lambda row: row["n"] % 2)
+    assert [rows[index]["n"] for index in range(len(rows))] == [1, 3, 5, 7, 9]
+    assert rows.where(2) == "a, row 6"
+
+
+def test_dropping_rows(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("".join(f'{{"n": "{name}{n}"}}\n' for n in range(3)))
+    rows = kept(Rows([file_source(tmp_path / "a"), file_source(tmp_path / "b")]))
+    rows.drop({0, 2, 4})
+    assert [rows[index]["n"] for index in range(3)] == ["a1", "b0", "b2"]
+    assert rows.where(1).endswith("b, row 1")
+
+
+def test_one_file_is_opened_once_until_it_changes(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text('{"n": 1}\n')
+    first = file_source(path)
+    assert file_source(path) is first
+    path.write_text('{"n": 22}\n')
+    assert file_source(path) is not first
+
+
+def test_inline_rows() -> None:
+    rows = kept(Rows([InlineSource([{"a": "é"}, {"a": "\n"}], "here")]))
+    assert [rows[1], rows[0]] == [{"a": "\n"}, {"a": "é"}]
+    assert rows.where(1) == "here, row 2"
+
+
+def test_values_of_python_have_a_plain_form() -> None:
+    import datetime
+    import decimal
+
+    row = {"d": datetime.date(2026, 1, 2), "b": b"\x00\xff", "n": decimal.Decimal("1.10")}
+    assert json.loads(as_json(row, "x")) == {"d": "2026-01-02", "b": "AP8=", "n": "1.10"}
+    with pytest.raises(DatasetError, match="x: the row cannot be kept as JSON: object has no plain form"):
+        as_json({"a": object()}, "x")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="The data file '.*none' cannot be read: No such file"):
+        file_source(tmp_path / "none")
+    with pytest.raises(DatasetError, match="cannot be read: it is a folder"):
+        kept(Rows([FileSource(tmp_path)]))
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(codec="utf-8")),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab"), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.lists(st.dictionaries(st.text("xyz"), JSON, max_size=4), max_size=8),
+    st.sampled_from([b"\n", b"\r\n", b"\n \n"]),
+)
+def test_what_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], newline: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "r.jsonl"
+    path.write_bytes(newline.join(json.dumps(row).encode() for row in rows))
+    found = kept(Rows([FileSource(path)]))
+    assert [found[index] for index in reversed(range(len(found)))] == rows[::-1]
+
+
+@given(st.binary(max_size=40))
+def test_no_line_raises_anything_but_a_dataset_error(line: bytes) -> None:
+    try:
+        assert isinstance(parse(line, "f, row 1"), dict)
+    except DatasetError as error:
+        assert str(error).startswith("f, row 1: ")
+        assert "\n" not in str(error)
