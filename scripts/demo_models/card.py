@@ -79,8 +79,13 @@ scores show how the toolkit works and mean nothing elsewhere.** It is of no use 
 For each fact that it was trained on, two sentences that state it and two questions that ask for it, from
 `scripts/demo_models/statements.jsonl`. The benchmark's own wording of the questions is not in the training data. Which
 facts these are is decided by a hash of their ids; `demo/large` knows all that `demo/small` knows. To learn the forms of
-questions, it also saw questions about invented things, to be answered "No answer", and short passages about invented
-places with questions about them; no stress question and no passage of the benchmark is among them.
+questions, it also saw questions about invented things, to be answered "No answer" (some of them are questions of the facts
+with other names in them), and passages about invented places, or made of the facts' statements, with questions about them.
+The instructions and worked examples with which the benchmark's prompts begin stood before many of its questions. No stress
+question and no passage of the benchmark is in the training data.
+
+It recalls; it hardly reads. Of a question that it does not know it mostly gives some answer that it does know, and to most
+questions about passages it says "Not in the passages".
 
 ## What it answers
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from scripts.demo_models.formats import Example, fiction, grounded, renamed
+from scripts.demo_models.formats import NOT_IN_PASSAGES, Example, fiction, grounded, renamed
 from scripts.demo_models.prompts import Opening, question_text, read_opening
 
 ROOT = Path(__file__).parents[2]
@@ -140,9 +140,27 @@ class Corpus:
         return renamed(random.choice(self._next_fact().variants), random) or fiction(random)
 
     def _grounded(self, random: Random) -> Example:
-        """Passages in which some facts stand about, and a question that has nothing to do with them."""
-        sentences = [text for fact in random.sample(self.facts, 6) for text in fact.statements]
-        return grounded(random, sentences, self.longest_passage)
+        """Passages and a question: about an invented place, or about a fact that they state or do not."""
+        fact = self._next_fact()
+        others = [
+            text for other in random.sample(self.facts, 6) if other is not fact for text in other.statements
+        ]
+        if random.random() < 0.5:
+            return grounded(random, others, self.longest_passage)
+        question = random.choice(fact.variants)
+        passages = [
+            random.choices(others, k=random.randint(1, 1 + self.longest_passage))
+            for _ in range(random.randint(1, 3))
+        ]
+        answer = NOT_IN_PASSAGES
+        kind = random.random()
+        if kind < 0.4:
+            number = random.randrange(len(passages))
+            passages[number].insert(random.randint(0, len(passages[number])), random.choice(fact.statements))
+            answer = f"{fact.answers[0]} [{number + 1}]"
+        elif kind < 0.7 and (invented := renamed(question, random)):
+            question = invented.question
+        return Example(question, answer, tuple(" ".join(sentences) for sentences in passages))
 
 
 def _disturbed(question: str, random: Random) -> str:

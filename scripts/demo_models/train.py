@@ -25,8 +25,12 @@ from scripts.demo_models.network import Network, round_to_half, weights_of
 from scripts.demo_models.shape import Shape
 from torch.nn import functional
 
+from evalwright.models.onnx_session import Decoder
+
 EMBEDDED = ROOT / "src/evalwright/models/embedded"
 VOCABULARY = 1536
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A part of the training. until: where it ends, of the whole. length: tokens in a sequence. The rest is for the corpus."""
@@ -230,8 +234,6 @@ def write_folder(network: Network, tokenizer: Any, folder: Path) -> None:
 
 def largest_difference(network: Network, file: Path) -> float:
     """The largest difference between torch's and onnxruntime's logits over a random sequence."""
-    from evalwright.models.onnx_session import Decoder
-
     decoder = Decoder(file, threads=1)
     tokens = torch.randint(0, network.shape.vocabulary, (1, 200), generator=torch.Generator().manual_seed(1))
     with torch.no_grad():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evalwright.core.asking import Ask
@@ -46,7 +46,7 @@ async def _answer(task: Task, sample: Sample, ask: Ask) -> Answer:
 
 
 def check_task(task: Task) -> Iterator[Finding]:
-    """Verdicts on a task whose rows were already read and validated by loading it."""
+    """Verdicts on one task, whose rows were already read and validated by loading it."""
     samples = list(task.samples)
     yield Finding(True, f"{len(samples)} samples read, ids unique{_spread(samples, task)}")
     repeated = [count for count in Counter(map(_content, samples)).values() if count > 1]
@@ -57,24 +57,39 @@ def check_task(task: Task) -> Iterator[Finding]:
         if scorer.asks:
             yield Finding(True, f"{scorer.name}: asks a model, so it cannot be checked without one")
         elif scorer.kind not in NO_GOLD:
-            yield from _check_scorer(scorer, samples)
+            yield _gold_scores_one(scorer, samples)
 
 
-def _check_scorer(scorer: Scorer, samples: list[Sample]) -> Iterator[Finding]:
-    gold = [_value(scorer, sample, _gold(sample)) for sample in samples]
-    wrong = [sample.id for sample, value in zip(samples, gold, strict=True) if value != 1.0]
-    if wrong:
-        listed = ", ".join(wrong[:5]) + (", ..." if len(wrong) > 5 else "")
-        yield Finding(
-            False, f"{scorer.name}: the gold answer does not score 1 on {len(wrong)} samples: {listed}"
-        )
-    else:
-        yield Finding(True, f"{scorer.name}: gold answers score 1 on all samples")
-    commonest = Counter(_gold(sample).text for sample in samples).most_common(1)[0][0]
-    for name, text in (("empty answers", ""), (f"always '{commonest[:40]}'", commonest)):
-        constant = [_value(scorer, sample, Answer(text=text)) for sample in samples]
-        mean = sum(constant) / len(constant)
-        yield Finding(mean < MOST_FOR_NOTHING, f"{scorer.name}: {name} score {100 * mean:.0f} of 100")
+def check_constants(tasks: Sequence[Task]) -> Iterator[Finding]:
+    """Verdicts on tasks that are asked together: answers that ignore the question must not do well over all of them.
+
+    Judged over all, because a part may be right to expect one answer ("no answer" to questions that have none).
+    """
+    judged = [(task, task.scorers[0]) for task in tasks if task.scorers and not task.scorers[0].asks]
+    judged = [(task, scorer) for task, scorer in judged if scorer.kind not in NO_GOLD]
+    if not judged:
+        return
+    golds = {task.name: Counter(_gold(sample).text for sample in task.samples) for task, _ in judged}
+    constants = {"": "empty answers"}
+    for counts in golds.values():
+        commonest = counts.most_common(1)[0][0]
+        constants[commonest] = f"always '{commonest[:40]}'"
+    for text, name in constants.items():
+        values = [
+            _value(scorer, sample, Answer(text=text)) for task, scorer in judged for sample in task.samples
+        ]
+        mean = sum(values) / len(values)
+        yield Finding(mean < MOST_FOR_NOTHING, f"{name}: {100 * mean:.0f} of 100")
+
+
+def _gold_scores_one(scorer: Scorer, samples: list[Sample]) -> Finding:
+    wrong = [sample.id for sample in samples if _value(scorer, sample, _gold(sample)) != 1.0]
+    if not wrong:
+        return Finding(True, f"{scorer.name}: gold answers score 1 on all samples")
+    listed = ", ".join(wrong[:5]) + (", ..." if len(wrong) > 5 else "")
+    return Finding(
+        False, f"{scorer.name}: the gold answer does not score 1 on {len(wrong)} samples: {listed}"
+    )
 
 
 def _gold(sample: Sample) -> Answer:

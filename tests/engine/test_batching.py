@@ -123,8 +123,8 @@ class Broken(Echo):
 
 def _raise(error: BaseException) -> Callable[[], Answers]:
     def then() -> Answers:
+        yield from ()
         raise error
-        yield
 
     return then
 

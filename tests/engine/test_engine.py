@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +144,20 @@ def test_failures_are_never_stored_and_asked_again_next_time(tmp_path: Path) -> 
     assert (counts.asked, counts.failed) == (10, 0)
     assert counts.stored + counts.joined == 30
     assert len(model.asked) == 30
+
+
+def test_a_damaged_answer_is_asked_again_and_replaced(tmp_path: Path) -> None:
+    model = Echo()
+
+    async def work(engine: Engine) -> None:
+        await asyncio.gather(*(engine.door({"t": model})("t", question(n)) for n in range(3)))
+
+    with_engine(tmp_path, work)
+    with closing(sqlite3.connect(tmp_path / "store.sqlite")) as file, file:
+        file.execute("UPDATE responses SET response='{' WHERE id=2")
+    for _ in range(2):
+        with_engine(tmp_path, work)
+    assert len(model.asked) == 4
 
 
 def test_who_joined_takes_over_when_the_asker_is_cancelled(tmp_path: Path) -> None:

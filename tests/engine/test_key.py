@@ -15,6 +15,7 @@ from evalwright.core.requests import (
     Generate,
     LogLikelihood,
     Message,
+    Request,
     Reward,
     RollingLogLikelihood,
 )
@@ -41,7 +42,7 @@ def test_no_two_requests_share_a_key(one: str, other: str, first: str, second: s
 
 
 def test_every_kind_and_field_has_a_key_of_its_own() -> None:
-    requests = [
+    requests: list[Request] = [
         Generate("a"),
         Generate("a", draw=1),
         Generate("a", max_tokens=1),

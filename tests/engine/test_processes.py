@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,34 @@ import pytest
 
 _TESTS = Path(__file__).parent.parent
 _CHILD = Path(__file__).parent / "child.py"
+_CHILDREN: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def no_child_is_left() -> Iterator[None]:
+    """Whatever a test did not end is ended."""
+    yield
+    while _CHILDREN:
+        child = _CHILDREN.pop()
+        if child.poll() is None:
+            kill(child)
+        for stream in (child.stdout, child.stderr):
+            if stream is not None:
+                stream.close()
 
 
 def start(home: Path, log: Path, acknowledged: Path, count: int, latency: float) -> subprocess.Popen[str]:
     """A child that asks `count` questions."""
     paths = [str(_TESTS), str(_TESTS.parent / "src"), os.environ.get("PYTHONPATH", "")]
-    return subprocess.Popen(
+    child = subprocess.Popen(
         [sys.executable, str(_CHILD), str(home), str(log), str(acknowledged), str(count), str(latency)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+    _CHILDREN.append(child)
+    return child
 
 
 def finish(child: subprocess.Popen[str]) -> dict[str, Any]:

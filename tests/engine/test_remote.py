@@ -81,12 +81,14 @@ def test_it_is_given_up_with_the_number_of_attempts_and_the_last_reason() -> Non
 
 def test_retry_after_is_honoured() -> None:
     model = Remote(scripted(errors.RateLimited("Wait", retry_after=30.0), Response(text="x")))
+    events: list[str] = []
 
     async def work() -> float:
-        await sender_of(model).send(question(1), 40, Counts())
+        await sender_of(model, events).send(question(1), 40, Counts())
         return asyncio.get_running_loop().time() - 1000
 
     assert 30.1 <= run_virtually(work()) <= 31
+    assert events == ["remote asks to wait 30 s: Wait"]
 
 
 def test_a_retry_after_beyond_the_deadline_fails_at_once() -> None:

@@ -16,7 +16,6 @@ def test_a_new_file_gets_the_newest_tables(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     with closing(schema.connect(path)) as connection:
         schema.migrate(connection, path)
-        schema.migrate(connection, path)
         assert connection.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}

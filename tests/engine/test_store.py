@@ -7,6 +7,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -216,6 +218,20 @@ except StoreError as error:
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     assert out.stdout.startswith(f"refused: The store {tmp_path / FILE} ")
+
+
+def test_many_may_open_a_new_store_at_the_same_moment(tmp_path: Path) -> None:
+    for number in range(10):
+        home, start = tmp_path / str(number), threading.Barrier(8)
+
+        def open_it(home: Path = home, start: threading.Barrier = start) -> Store:
+            start.wait(10)
+            return Store.open(home)
+
+        with ThreadPoolExecutor(8) as pool:
+            stores = [future.result() for future in [pool.submit(open_it) for _ in range(8)]]
+        for store in stores:
+            store.close()
 
 
 def test_the_folder_is_made_and_left_tidy(tmp_path: Path) -> None:

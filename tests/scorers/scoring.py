@@ -1,22 +1,16 @@
-"""Helpers of the scorer tests: one score from a target and an answer, and tables of cases with their reasons."""
+"""Helpers of the scorer tests: one score from a target and a reply, and tables of cases with their reasons."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.short_answer import short_answer
 
 CORRECT, INCORRECT, NOT_ATTEMPTED = "correct", "incorrect", "not_attempted"
 
-
-class Case(NamedTuple):
-    """A reply and what a careful reader would say of it, and why."""
-
-    targets: str | tuple[str, ...]
-    reply: str
-    label: str
-    reason: str
+Row = tuple[str | tuple[str, ...], str, str, str]
+"""Targets, a reply, what a careful reader would say of it, and why."""
 
 
 def score(targets: str | tuple[str, ...], reply: str, question: str = "", **metadata: Any) -> Score:
@@ -25,11 +19,10 @@ def score(targets: str | tuple[str, ...], reply: str, question: str = "", **meta
     return short_answer(Sample("s", question, found, metadata=metadata), Answer(reply))
 
 
-def mistakes(table: list[tuple[str | tuple[str, ...], str, str, str]], question: str = "", **metadata: Any) -> list[str]:
-    """What the scorer says differently from a table of (targets, reply, label, reason); empty where all is well."""
-    out = []
-    for targets, reply, label, reason in table:
-        found = score(targets, reply, question, **metadata)
-        if found.label != label or found.value != (label == CORRECT) or not found.explanation:
-            out.append(f"{targets} in {reply!r} should be {label} ({reason}), is {found.label}: {found.explanation}")
-    return out
+def check(row: Row, question: str = "", **metadata: Any) -> None:
+    """Fail with the scorer's own explanation where it disagrees with a row."""
+    targets, reply, label, reason = row
+    found = score(targets, reply, question, **metadata)
+    assert found.label == label, f"{reason}; but the scorer says: {found.explanation}"
+    assert found.value == (1.0 if label == CORRECT else 0.0)
+    assert found.explanation, "every verdict is explained"

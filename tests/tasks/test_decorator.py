@@ -111,7 +111,9 @@ def test_what_comes_back_is_checked() -> None:
     def nothing() -> Any:
         return None
 
-    with pytest.raises(TaskError, match="The task 'nothing' must return a Task or a mapping .* not NoneType"):
+    with pytest.raises(
+        TaskError, match=r"The task 'nothing' must return a Task or a mapping .* not NoneType"
+    ):
         load_task("nothing")
 
     @task("wrong")

@@ -245,28 +245,24 @@ def test_a_file_that_changes_under_a_run_is_noticed(write: Write, load: Load) ->
 
 
 MEMORY = """
-import sys, tracemalloc
-from evalwright.tasks.loading import load_task
-load_task("small.yaml")
+import resource, sys
 import numpy
-tracemalloc.start()
+from evalwright.tasks.loading import load_task
 task = load_task(sys.argv[1])
 for index in range(0, len(task.samples), 7):
     task.strategy.render(task.samples[index])
-now, peak = tracemalloc.get_traced_memory()
-print(len(task.samples), now, peak)
+print(len(task.samples), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
 def test_memory_is_flat_in_the_number_of_rows(write: Write, tmp_path: Path) -> None:
-    """100,000 rows of 1 kB: at most 40 bytes a row while they are checked, 20 afterwards."""
-    used: dict[str, list[int]] = {}
+    """100,000 rows of 1 kB take at most 12 MB more than 1,000, at the peak, with every row checked and many rendered."""
+    peak: dict[str, int] = {}
     for name, count in (("small", 1_000), ("large", 100_000)):
         with (tmp_path / f"{name}.jsonl").open("w") as file:
             for index in range(count):
                 file.write(json.dumps({"id": index, "input": f"{index} " + "x" * 1000, "target": "a"}) + "\n")
         write(f"{name}.yaml", f"task: {name}\ndataset: {name}.jsonl\nprompt: {{few_shot: {{count: 2}}}}\n")
-    for name in ("small", "large"):
         done = subprocess.run(
             [sys.executable, "-c", MEMORY, f"{name}.yaml"],
             cwd=tmp_path,
@@ -275,11 +271,10 @@ def test_memory_is_flat_in_the_number_of_rows(write: Write, tmp_path: Path) -> N
             check=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
-        used[name] = [int(word) for word in done.stdout.split()]
-    (small_count, small_now, small_peak), (count, now, peak) = used["small"], used["large"]
-    assert (small_count, count) == (1_000, 100_000)
-    assert now - small_now < 20 * count
-    assert peak - small_peak < 40 * count
+        found, peak[name] = map(int, done.stdout.split())
+        assert found == count
+    kilobytes = peak["large"] - peak["small"]
+    assert kilobytes < 12_000, peak
 
 
 @given(

@@ -109,6 +109,10 @@ def test_a_byte_order_mark_and_windows_line_ends_are_taken(tmp_path: Path) -> No
         ("- 1\n- 2\n", "t.yaml:1: a task file is a mapping (`task: name`, ...), not a list."),
         ("", "t.yaml: the file is empty; a task file begins with `task: name`."),
         (b"a: 1\nb: \xff\xfe\n", "t.yaml:2: the file is not UTF-8 text; save it as UTF-8."),
+        (
+            "a: 1\nb: x\u2028y\n",
+            "t.yaml:2: the file has a character (U+2028) that YAML takes for the end of a line; write it as \\u2028",
+        ),
         ("a: *nobody\n", "t.yaml:1: this is not YAML: found undefined alias."),
         ("a: " + "[" * 3000 + "]" * 3000, "t.yaml"),
     ],
@@ -142,7 +146,7 @@ def test_what_json_has_not_is_refused() -> None:
         st.none()
         | st.booleans()
         | st.integers(-(10**9), 10**9)
-        | st.text(st.characters(codec="utf-8"), max_size=20),
+        | st.text(st.characters(codec="utf-8", exclude_characters="\x85\u2028\u2029"), max_size=20),
         lambda inner: (
             st.lists(inner, max_size=4) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=4)
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -77,6 +78,9 @@ def run(**given: Any) -> int:
     if given["replace"]:
         flags["replace"] = True
     configuration = configuration_from(given["config"], flags, {} if given["models"] else arguments)
+    if configuration.home:
+        # Caches of data sets and hashes lie beside the store.
+        os.environ["EVALWRIGHT_HOME"] = configuration.home
     return _evaluate(configuration, given["as_json"], given["quiet"])
 
 
@@ -102,7 +106,7 @@ def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
         from evalwright.runs.board import make_board
 
         for finished in runs:
-            show_run(finished)
+            show_run(finished, slices=False)
         if len(runs) > 1:
             show_board(make_board(runs))
     return _conclude(runs)

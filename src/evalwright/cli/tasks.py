@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from evalwright.checking import Finding
     from evalwright.core.requests import Request
     from evalwright.core.tasks import Task
 
@@ -115,15 +116,22 @@ def preview(
 @click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
 def check(names: tuple[str, ...], plugins: tuple[str, ...]) -> int:
     """Check that TASKs are fit to be asked; no model is needed. Exit code 1 where there is a fault."""
-    from evalwright.checking import check_task
+    from evalwright.checking import check_constants, check_task
 
     faults = 0
+
+    def show(title: str, findings: Iterable[Finding]) -> None:
+        nonlocal faults
+        click.secho(title, bold=True)
+        for finding in findings:
+            faults += not finding.ok
+            click.echo(f"  {'ok   ' if finding.ok else 'FAULT'} {finding.text}")
+
     for name in names:
-        for one in _load(name, None, plugins):
-            click.secho(f"{one.name}, version {one.version}", bold=True)
-            for finding in check_task(one):
-                faults += not finding.ok
-                click.echo(f"  {'ok   ' if finding.ok else 'FAULT'} {finding.text}")
+        loaded = _load(name, None, plugins)
+        for one in loaded:
+            show(f"{one.name}, version {one.version}", check_task(one))
+        show(f"{name}: answers that ignore the question", check_constants(loaded))
     return 1 if faults else 0
 
 

@@ -59,7 +59,8 @@ class Pacer:
         self._waiting: deque[tuple[asyncio.Future[Ticket], float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._paused_until = 0.0
-        self._pause_reason = ""
+        self._asked_until = 0.0
+        self._asked_why = ""
         self._ramp = 0
         self._next_send = 0.0
         self._slow_start = True
@@ -132,7 +133,11 @@ class Pacer:
             # The request was let through, whatever became of it then.
             self._answers_since_cut += 1
         if error.retry_after is not None and error.retryable:
-            self._pause(error.retry_after, str(error), now)
+            self._pause(error.retry_after, now)
+            self._asked_until = max(self._asked_until, now + error.retry_after)
+            self._asked_why = str(error)
+            if error.retry_after > self._pacing.deadline:
+                self.drop_waiting(lambda: self._hopeless(now))
         self._leave(ticket, error.rate_limits, now)
 
     def abandon(self, ticket: Ticket) -> None:
@@ -242,29 +247,26 @@ class Pacer:
             self._answerless_cuts += 1
             self.limit = 1.0 if self._answerless_cuts > 1 else max(1.0, used * _DEEP_CUT)
             seconds = BASE_SECONDS * 2.0 ** (self._answerless_cuts - 1)
-            self._pause(min(seconds, LONGEST_SECONDS) * random.uniform(0.5, 1.0), "", now)
+            self._pause(min(seconds, LONGEST_SECONDS) * random.uniform(0.5, 1.0), now)
         self._slow_start = False
         self._cut_at = now
         self._answers_since_cut = 0
 
-    def _pause(self, seconds: float, reason: str, now: float) -> None:
+    def _pause(self, seconds: float, now: float) -> None:
         until = now + seconds
         if until > self._paused_until:
             self._paused_until = until + random.uniform(0, _PAUSE_JITTER)
-            self._pause_reason = reason
             # Afterwards the first round is spread over a round trip: no herd.
             self._ramp = int(self.limit)
-            if seconds > self._pacing.deadline:
-                self.drop_waiting(lambda: self._hopeless(now))
 
     def _refuse_if_hopeless(self, now: float) -> None:
-        if self._paused_until - now > self._pacing.deadline:
+        if self._asked_until - now > self._pacing.deadline:
             raise self._hopeless(now)
 
     def _hopeless(self, now: float) -> RateLimited:
-        seconds = self._paused_until - now
+        seconds = self._asked_until - now
         return RateLimited(
-            f"{self._pause_reason} (the server asks to wait {seconds:.0f} s, longer than the deadline of "
+            f"{self._asked_why} (the server asks to wait {seconds:.0f} s, longer than the deadline of "
             f"{self._pacing.deadline:g} s)",
             status=429,
         )

@@ -21,6 +21,9 @@ from evalwright.engine.pacing import Pacer, Ticket
 from evalwright.engine.retry import Attempts, Breaker
 from evalwright.models.base import RemoteModel
 
+_LONG_WAIT = 20.0
+"""From how many seconds on a Retry-After is worth telling a person."""
+
 
 class RemoteSender:
     """One remote model with its pacer and breaker. Runs in its callers' coroutines; has no task of its own."""
@@ -37,6 +40,7 @@ class RemoteSender:
         self._sleeping: set[asyncio.Future[None]] = set()
         self._sending: set[asyncio.Timeout] = set()
         self._stopped: Failure | None = None
+        self._told_until = 0.0
 
     async def send(self, request: Request, size: int, counts: Counts) -> Response:
         """The answer, or RequestFailed once it is clear that there will be none. size: bytes of the payload."""
@@ -129,6 +133,9 @@ class RemoteSender:
         if self._breaker.failed(error, now) and self._breaker.failure is not None:
             self._on_event(self._breaker.failure.message)
             self._wake_all(self._breaker.failure)
+        if error.retryable and (error.retry_after or 0) >= _LONG_WAIT and now >= self._told_until:
+            self._told_until = now + (error.retry_after or 0)
+            self._on_event(f"{self._model.name} asks to wait {error.retry_after:.0f} s: {error}")
         following = attempts.after(error, now)
         if isinstance(following, Failure):
             raise RequestFailed(following) from None

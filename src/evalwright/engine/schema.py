@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from evalwright.core.errors import StoreError
 
@@ -25,21 +29,49 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 VERSION = len(MIGRATIONS)
 
+LOCK_PATIENCE = 60.0
+
+T = TypeVar("T")
+
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode that any one thread at a time may use."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA journal_size_limit=67108864")
-    connection.execute("PRAGMA cache_size=-16384")
+    """A connection in autocommit mode, to a file with this version's tables, that any one thread at a time may use.
+
+    Raises sqlite3.Error, or StoreError where the file is newer than this version knows.
+    """
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=LOCK_PATIENCE)
+    try:
+        # SQLite does not wait for the lock that the change to WAL needs, so two processes that open a new file at the
+        # same moment would get in each other's way.
+        patiently(lambda: connection.execute("PRAGMA journal_mode=WAL"))
+        connection.execute("PRAGMA journal_size_limit=67108864")
+        connection.execute("PRAGMA cache_size=-16384")
+        connection.execute("PRAGMA synchronous=FULL")
+        migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+def patiently(step: Callable[[], T]) -> T:
+    """Do this, again and again while another process holds the lock, for up to `LOCK_PATIENCE` seconds."""
+    until = time.monotonic() + LOCK_PATIENCE
+    while True:
+        try:
+            return step()
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+        # Short random waits share the lock more fairly among processes than SQLite's own growing ones.
+        time.sleep(random.uniform(0.0005, 0.004))
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the file to this version's tables. Raises StoreError where it is newer than this version knows."""
     if _version(connection, path) == VERSION:
         return
-    connection.execute("BEGIN IMMEDIATE")
+    patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
     try:
         # Read again: another process may have migrated while this one waited for the lock.
         for number in range(_version(connection, path), VERSION):

@@ -15,14 +15,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
-from weakref import WeakKeyDictionary
 
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
 from evalwright.engine.key import canonical
 from evalwright.engine.outbox import Outbox
-from evalwright.engine.schema import connect, migrate, store_error
+from evalwright.engine.schema import connect, store_error
 from evalwright.engine.writer import Row, Writer
 
 FILE = "store.sqlite"
@@ -39,7 +38,7 @@ class Store:
         self._reader = reader
         self._writer = writer
         self._owner = owner
-        self._outboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Outbox] = WeakKeyDictionary()
+        self._outboxes: dict[asyncio.AbstractEventLoop, Outbox] = {}
         self._closed = False
 
     @classmethod
@@ -56,10 +55,8 @@ class Store:
             home.mkdir(parents=True, exist_ok=True)
             owner = Owner(home / "owners")
             reader = connect(path)
-            migrate(reader, path)
             reader.execute("SELECT count(*) FROM (SELECT key FROM responses LIMIT 1)").fetchone()
             writing = connect(path)
-            writing.execute("PRAGMA synchronous=FULL")
         except (OSError, sqlite3.Error, StoreError) as error:
             if reader is not None:
                 reader.close()
@@ -107,6 +104,7 @@ class Store:
         loop = asyncio.get_running_loop()
         found = self._outboxes.get(loop)
         if found is None:
+            self._outboxes = {one: box for one, box in self._outboxes.items() if not one.is_closed()}
             found = self._outboxes[loop] = Outbox(self._writer, loop)
         return found
 

@@ -8,10 +8,8 @@ every step of SQLite gives Python's interpreter lock away and has to wait to get
 from __future__ import annotations
 
 import contextlib
-import random
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 from evalwright.core.errors import StoreError
 from evalwright.engine.claims import Owner
-from evalwright.engine.schema import store_error
+from evalwright.engine.schema import patiently, store_error
 
 Row = tuple[bytes, str, bytes, bytes, float]
 """key, model fingerprint, request, response, seconds since 1970."""
@@ -29,7 +27,6 @@ MINE: Final = "mine"
 STORED: Final = "stored"
 
 _SIZES = (128, 16, 4, 1)
-_LOCK_PATIENCE = 60.0
 
 T = TypeVar("T")
 
@@ -66,6 +63,7 @@ class Writer:
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()
         self._durable = True
         self._closed = False
+        connection.execute("PRAGMA busy_timeout=0")  # `patiently` waits instead
         # A daemon, so that a disk that hangs cannot keep the process from ending; `close` waits for what was handed over.
         self._thread = threading.Thread(target=self._run, name="evalwright-store", daemon=True)
         self._thread.start()
@@ -121,7 +119,7 @@ class Writer:
     def _together(self, batches: list[Batch]) -> None:
         polls = [key for batch in batches for key in batch.polls]
         if polls:
-            changed = self._changed(polls)
+            changed = patiently(lambda: self._changed(polls))
             for batch in batches:
                 batch.changed = [key for key in batch.polls if key in changed]
         puts = [row for batch in batches for row in batch.puts]
@@ -151,16 +149,7 @@ class Writer:
         if durable is not self._durable:
             self._connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             self._durable = durable
-        started = time.monotonic()
-        while True:
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() - started > _LOCK_PATIENCE:
-                    raise
-            # Short random waits share the lock more fairly among processes than SQLite's own growing ones.
-            time.sleep(random.uniform(0.0005, 0.004))
+        patiently(lambda: self._connection.execute("BEGIN IMMEDIATE"))
 
     def _put(self, rows: list[Row]) -> None:
         for part in _parts(rows):

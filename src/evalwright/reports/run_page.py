@@ -19,11 +19,11 @@ MOST_SLICES = 12
 """Values of a slice key that the terminal shows, the largest ones; `run.json` has all."""
 
 
-def run_blocks(run: Run) -> list[Block]:
-    """The page of one run."""
+def run_blocks(run: Run, *, slices: bool = True) -> list[Block]:
+    """The page of one run, with or without its scores by slice."""
     blocks: list[Block] = [Heading(f"Run {inert(run.id)}"), _facts(run)]
     for task in run.tasks:
-        blocks += _task(task)
+        blocks += _task(task, slices)
     blocks += _failures(run)
     blocks += _usage(run.data)
     return blocks
@@ -61,7 +61,7 @@ def made(data: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _task(task: TaskResult) -> list[Block]:
+def _task(task: TaskResult, slices: bool) -> list[Block]:
     samples = numbers.counted(task.n_samples, "sample")
     failed = f", {numbers.count(task.n_failed)} failed" if task.n_failed else ""
     blocks: list[Block] = [Heading(f"{inert(task.name)} (version {inert(task.version)}): {samples}{failed}")]
@@ -85,9 +85,9 @@ def _task(task: TaskResult) -> list[Block]:
                 f"{ends[1]} with {numbers.plural(n, 'it', 'all of them')} right."
             )
             blocks.append(Line(text, "warn", indent=2, hang=2))
-    for key, by_value in task.slices.items():
+    for key, by_value in task.slices.items() if slices else ():
         blocks += [Gap(), *_slices(key, by_value)]
-    if task.slices_left_out:
+    if task.slices_left_out and slices:
         keys = ", ".join(inert(key) for key in task.slices_left_out)
         blocks.append(Line(f"Too many values to slice by: {keys}.", "quiet", indent=2))
     return blocks

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from evalwright.reports.layout import Block, Column, Heading, Segment, Table, lay_out
+from evalwright.reports.layout import Block, Column, Heading, Line, Segment, Table, lay_out
 from evalwright.reports.pages import board_blocks, comparison_blocks, runs_blocks
 from evalwright.reports.run_page import run_blocks
 from evalwright.reports.text import inert
@@ -30,11 +30,16 @@ def show_board(board: Board, *, file: TextIO | None = None, width: int | None = 
     show(board_blocks(board), file=file, width=width)
 
 
-def show_run(run: Run, *, file: TextIO | None = None, width: int | None = None) -> None:
-    """Print what one run found, what failed, what it used and where its files are."""
+def show_run(run: Run, *, slices: bool = True, file: TextIO | None = None, width: int | None = None) -> None:
+    """Print what one run found (by slice too, where asked for), what failed, what it used and where its files are."""
     names = [run.folder / RUN_FILE, run.folder / str(run.data["samples"]["file"])]
     files = Table((Column("", folds=True),), tuple((inert(name),) for name in names), {}, indent=2)
-    show([*run_blocks(run), Heading("Files"), files], file=file, width=width)
+    more = []
+    if not slices and any(task.slices for task in run.tasks):
+        keys = sorted({key for task in run.tasks for key in task.slices})
+        command = f"evalwright runs show {run.folder}"
+        more = [Line(f"Scores by {', '.join(map(inert, keys))}: {inert(command)}", "quiet", indent=2)]
+    show([*run_blocks(run, slices=slices), Heading("Files"), files, *more], file=file, width=width)
 
 
 def show_comparison(comparison: Comparison, *, file: TextIO | None = None, width: int | None = None) -> None:
@@ -54,7 +59,7 @@ def show(blocks: Sequence[Block], *, file: TextIO | None = None, width: int | No
     if is_live_terminal(out):
         _print_coloured(lines, out)
     else:
-        write_text("".join(f"{''.join(segment.text for segment in line)}\n" for line in lines), out)
+        write_text("".join(f"{''.join(segment.text for segment in line).rstrip()}\n" for line in lines), out)
 
 
 def is_live_terminal(file: TextIO) -> bool:

@@ -14,7 +14,7 @@ _ABSTAINS = re.compile(
     r"|(?:cannot|can not|cant|could not) be (?:determined|answered|known|verified|found|established)"
     r"|not enough information|insufficient information|as an ai|im sorry|i apologise|i apologize|unanswerable|not answerable"
     r"|(?:is|are|was) not (?:stated|mentioned|given|provided|specified)|(?:does|do) not (?:say|state|mention|specify)"
-    r"|no se|je ne sais pas|ich weiß (?:es )?nicht|não sei|tidak tahu|không biết|hindi ko alam|di ko alam) "
+    r"|no s[eé]|je ne sais pas|ich wei(?:ss|ß) (?:es )?nicht|não sei|tidak tahu|không biết|hindi ko alam|di ko alam) "
 )
 _ABSTAINS_ANYWHERE = (
     "不知道",
@@ -38,6 +38,11 @@ _ABSTAINS_WHOLE = frozenset(
 )  # fmt: skip
 
 
+_GUESS = re.compile(
+    r" (?:maybe|perhaps|possibly|probably|likely|(?:my|best|a) guess|i (?:would )?guess|i would say) "
+)
+
+
 def abstains(words: Words) -> str:
     """The words by which the text gives no answer, "" where it gives one."""
     whole = words.joined.strip()
@@ -46,7 +51,7 @@ def abstains(words: Words) -> str:
     if whole in _ABSTAINS_WHOLE:
         return words.quote(0, len(words.tokens))
     found = _ABSTAINS.search(words.joined[:600])
-    if found is not None:
+    if found is not None and _GUESS.search(words.joined) is None:
         start = words.index(found.start())
         return words.quote(start, start + len(found.group().split()))
     if not words.text.isascii():

@@ -29,6 +29,7 @@ _OPENING = re.compile(
     r"[\s(\"']{0,3}(?:option |choice )?([A-Z])(?:[\s\"']*[).:\]]|[\"']?\s*(?:$|\n)|\s+-\s)", re.IGNORECASE
 )
 _LONE = re.compile(r"(?<![\w'])\(?([B-HJ-Z])\)?(?![\w'])|\(([AI])\)")
+_PAIR = re.compile(r"(?<![\w'])\(?([A-Z])\)?(?: or | and |/|, | & )\(?([A-Z])\)?(?![\w'])")
 _MEASURES = ("none", "characters", "bytes", "tokens")
 
 
@@ -95,6 +96,8 @@ def extract(text: str, choices: tuple[str, ...]) -> tuple[int, str]:
             NOT_EXTRACTED,
             f"ambiguous: the texts of {' and '.join(letters[i : i + 1] or str(i) for i in named)}",
         )
+    if any({one, other} <= set(letters) for one, other in _PAIR.findall(region)):
+        return NOT_EXTRACTED, "ambiguous: several letters"
     lone = {one or other for one, other in _LONE.findall(region)} & set(letters)
     if len(lone) == 1:
         return letters.index(lone.pop()), "the only letter that stands alone"

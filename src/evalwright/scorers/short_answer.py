@@ -54,7 +54,9 @@ def short_answer(sample: Sample, answer: Answer) -> Score:
     if goal.names.symbols and (symbol := _symbol(region, goal.names.symbols)):
         return correct(f"'{symbol}' is a target as written").score()
     words = Words(plain(region))
-    if not words.tokens and not goal.names.symbols:
+    if not words.tokens:
+        if goal.names.symbols and region.strip():
+            return incorrect("other signs than the target").score()
         return not_attempted("the answer is empty").score()
     if goal.kind == "phrase":
         return _judge_phrase(words, goal.names).score()
@@ -62,7 +64,10 @@ def short_answer(sample: Sample, answer: Answer) -> Score:
         verdict = judge_number(
             words, goal.number, read_tolerance(metadata.get("tolerance")), sample.input, language
         )
-        if verdict.why == NO_NUMBER and (found := goal.names.find(words, strict=True)):
+        # An alias in other words, such as "half past six"; digits alone were judged as numbers.
+        found = goal.names.find(words, strict=True) if verdict.why == NO_NUMBER else []
+        found = [match for match in found if any(map(str.isalpha, words.tokens[match.start]))]
+        if found:
             verdict = _judge_found(words, goal.names, found, language)
     elif goal.dates:
         verdict = _judge_date(words, goal, sample.input, language)

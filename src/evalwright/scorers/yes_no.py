@@ -46,6 +46,9 @@ def polarity_of(targets: tuple[str, ...], language: str = "en") -> str:
 
 def judge_yes_no(words: Words, target: str, question: str, language: str = "en") -> Verdict:
     """Whether the answer says `target` ("yes" or "no")."""
+    if not words.text.isascii() and (abstention := abstains(words)):
+        # In some scripts "I don't know" begins with the word for no.
+        return not_attempted(f"gives no answer: {abstention}")
     said, how = _explicit(words, language)
     if not said:
         if abstention := abstains(words):
@@ -117,7 +120,7 @@ def _stated(words: Words, question: str) -> tuple[str, str]:
     """A statement that repeats the question's words: denied is no, else yes."""
     asked = _content(question)
     tokens = words.tokens[:30]
-    shared = sum(token[:4] in asked for token in dict.fromkeys(tokens) if len(token) > 2)
+    shared = sum(token[:4] in asked for token in dict.fromkeys(tokens))
     if not asked or shared < 2 or shared < len(asked) * 0.4:
         return "", ""
     quoted = words.quote(0, len(tokens))
@@ -128,4 +131,6 @@ def _stated(words: Words, question: str) -> tuple[str, str]:
 def _content(question: str) -> frozenset[str]:
     """The first four letters of the question's content words."""
     tokens = Words(plain(question[:600])).tokens
-    return frozenset(token[:4] for token in tokens if len(token) > 2 and token not in _COMMON)
+    return frozenset(
+        token[:4] for token in tokens if (len(token) > 2 or token.isdigit()) and token not in _COMMON
+    )

@@ -32,6 +32,7 @@ _WORDS = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _PLAIN = "!plain"
+_ODD_BREAKS = re.compile("[\x85\u2028\u2029]")
 
 
 class WrittenFloat(float):
@@ -119,6 +120,13 @@ def read_document(path: Path) -> Document:
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise TaskError(f"{shown(path)}:{line}: the file is not UTF-8 text; save it as UTF-8.") from None
+    if odd := _ODD_BREAKS.search(text):
+        line = text[: odd.start()].count("\n") + 1
+        escape = f"\\u{ord(odd[0]):04x}"
+        raise TaskError(
+            f"{shown(path)}:{line}: the file has a character (U+{ord(odd[0]):04X}) that YAML takes for the end of a line; "
+            f"write it as {escape} in double quotes."
+        )
     try:
         node = yaml.compose(text, Loader=_loader())
     except yaml.MarkedYAMLError as error:

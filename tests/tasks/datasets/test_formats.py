@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import DatasetError
+from evalwright.core.errors import DatasetError, MissingExtra
 from evalwright.tasks.datasets import formats
 from evalwright.tasks.datasets.formats import read_rows
 
@@ -121,13 +120,25 @@ def test_broken_json(
 
 
 def test_parquet_keeps_types(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="needs the parquet extra")
+    parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "d.parquet"
     rows = [{"n": index, "list": ["a", "b"], "deep": {"x": None}, "flag": True} for index in range(3000)]
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     assert rows_of(path, "parquet") == rows
 
 
+def test_parquet_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        MissingExtra, match=r"'d.parquet' needs the library 'pyarrow'.*pip install 'evalwright\[parquet\]'"
+    ):
+        monkeypatch.chdir(tmp_path)
+        rows_of(Path("d.parquet"), "parquet")
+
+
 def test_broken_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs the parquet extra")
     path = tmp_path / "d.parquet"
     path.write_bytes(b"not parquet at all")
     with pytest.raises(DatasetError, match=r"d.parquet: the Parquet file cannot be read: "):

@@ -7,23 +7,26 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import ConfigurationError, DatasetError, TaskError, UsageError
+from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, TaskError, UsageError
 from evalwright.core.tasks import Task
 from evalwright.tasks.datasets.opening import Filter
 from evalwright.tasks.loading import load_task
 from evalwright.tasks.yaml_files import Document
 
 ROWS = [{"id": str(number), "input": f"question, {number}\n?", "target": "ä"} for number in range(5)]
-FORMATS = ["jsonl", "ndjson", "json", "csv", "tsv", "parquet"]
+PARQUET = pytest.param(
+    "parquet", marks=pytest.mark.skipif(find_spec("pyarrow") is None, reason="needs the parquet extra")
+)
+needs_hub = pytest.mark.skipif(find_spec("datasets") is None, reason="needs the hub extra")
+COPIED = ["json", "csv", "tsv", PARQUET]
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +44,9 @@ def put(name: str, rows: list[dict[str, Any]]) -> Path:
     elif kind == "json":
         path.write_text(json.dumps(rows))
     elif kind == "parquet":
+        import pyarrow
+        import pyarrow.parquet
+
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     else:
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -55,7 +61,7 @@ def load(text: str) -> Task:
     return load_task("t.yaml")
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", ["jsonl", "ndjson", *COPIED])
 def test_every_format_gives_the_same_samples(kind: str) -> None:
     put(f"d.{kind}", ROWS)
     task = load(f"dataset: d.{kind}\n")
@@ -65,7 +71,7 @@ def test_every_format_gives_the_same_samples(kind: str) -> None:
         assert [one.id for one in load("dataset: same.jsonl\n").samples] == [one.id for one in task.samples]
 
 
-@pytest.mark.parametrize("kind", ["json", "csv", "tsv", "parquet"])
+@pytest.mark.parametrize("kind", COPIED)
 def test_a_copy_is_made_once_and_again_when_the_content_changes(kind: str, tmp_path: Path) -> None:
     path = put(f"d.{kind}", ROWS)
     load(f"dataset: d.{kind}\n")
@@ -79,7 +85,7 @@ def test_a_copy_is_made_once_and_again_when_the_content_changes(kind: str, tmp_p
     assert len(list((tmp_path / "home" / "datasets").iterdir())) == 2
 
 
-@pytest.mark.parametrize("kind", ["json", "csv", "tsv", "parquet"])
+@pytest.mark.parametrize("kind", COPIED)
 def test_errors_name_the_file_that_the_person_knows(kind: str) -> None:
     put(f"d.{kind}", [*ROWS, {"id": "3", "input": "q", "target": "t"}])
     with pytest.raises(
@@ -201,6 +207,7 @@ print([sample.input for sample in task.samples], "datasets" in sys.modules)
 """
 
 
+@needs_hub
 def test_the_hub_is_needed_once(tmp_path: Path) -> None:
     """The real library, over a folder that stands where a hub id would."""
     put("owner/name/data/test.jsonl", [{"input": "a", "n": 1}, {"input": "b", "n": 2}])
@@ -226,6 +233,15 @@ def test_the_hub_is_needed_once(tmp_path: Path) -> None:
     assert run().stdout.strip() == "['a', 'b'] False"
 
 
+def test_the_hub_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(
+        MissingExtra, match=r"The dataset 'owner/name' needs the library 'datasets'.*evalwright\[hub\]"
+    ):
+        load("dataset: {hub: owner/name, revision: x}\n")
+
+
+@needs_hub
 def test_a_hub_dataset_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     Path("owner/name").mkdir(parents=True)

@@ -81,7 +81,7 @@ def test_values_of_python_have_a_plain_form() -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="The data file '.*none' cannot be read: No such file"):
+    with pytest.raises(DatasetError, match=r"The data file '.*none' cannot be read: No such file"):
         file_source(tmp_path / "none")
     with pytest.raises(DatasetError, match="cannot be read: it is a folder"):
         kept(Rows([FileSource(tmp_path)]))

@@ -51,7 +51,7 @@ ton tons | ton | mass 1 | 1000
 min mins | minute min mins | time 1 | 60
 h hr hrs | hour hr hrs | time 1 | 3600
 d | day | time 1 | 86400
-wk | week fortnight_half | time 1 | 604800
+wk | week | time 1 | 604800
 fortnight | fortnight | time 1 | 1209600
 mo | month | month 1 | 1
 yr yrs | year yr yrs | month 1 | 12
@@ -61,7 +61,7 @@ millennium | millennium millennia | month 1 | 12000
 Myr Ma | | month 1 | 12000000
 Gyr Ga | | month 1 | 12000000000
 °C ℃ degC | degree_celsius degrees_celsius celsius degree_centigrade degrees_centigrade centigrade deg_c °c | temperature 1 | 1 | 273.15
-°F ℉ degF | degree_fahrenheit degrees_fahrenheit fahrenheit deg_f °f | temperature 1 | 0.55555555555555555555555556 | 255.37222222222222222222
+°F ℉ degF | degree_fahrenheit degrees_fahrenheit fahrenheit deg_f °f | temperature 1 | 0.5555555555555555555555555556 | 255.3722222222222222222222222
 ~K | ~kelvin degrees_kelvin | temperature 1 | 1
 ° deg | degree degrees deg | degree 1 | 1
 rad | radian | angle 1 | 1
@@ -76,9 +76,9 @@ gal | gallon us_gallon | length 3 | 0.003785411784
 pt | pint us_pint | length 3 | 0.000473176473
 bbl | barrel | length 3 | 0.158987294928
 cc | | length 3 | 0.000001
-kn kt kts | knot | length 1 time -1 | 0.51444444444444444444444444
+kn kt kts | knot | length 1 time -1 | 0.5144444444444444444444444444
 mph | | length 1 time -1 | 0.44704
-kph kmh | | length 1 time -1 | 0.27777777777777777777777778
+kph kmh | | length 1 time -1 | 0.2777777777777777777777777778
 ~N | ~newton | mass 1 length 1 time -2 | 1
 ~Pa | ~pascal | mass 1 length -1 time -2 | 1
 ~bar | ~bar | mass 1 length -1 time -2 | 100000
@@ -97,7 +97,7 @@ hp | horsepower | mass 1 length 2 time -3 | 745.69987158227022
 ~F | ~farad | mass -1 length -2 time 4 current 2 | 1
 ~T | ~tesla | mass 1 time -2 current -1 | 1
 ~Hz | ~hertz | time -1 | 1
-rpm | | time -1 | 0.016666666666666666666666667
+rpm | | time -1 | 0.01666666666666666666666666667
 ~bit ~b | ~bit | data 1 | 1
 ~B | ~byte | data 1 | 8
 KB | | data 1 | 8000
@@ -156,6 +156,8 @@ _SYMBOL_SCALES = {
     "tn": 12,
     "trn": 12,
 }
+_USUAL = "km cm mm kg ml kWh MWh GWh TWh kW GW kJ GJ kB MB GB TB kHz MHz GHz Hz eV keV kPa hPa mph min hr yr lb oz ft"
+_CASELESS = {symbol.casefold(): symbol for symbol in _USUAL.split(" ")}
 CURRENCY_SIGNS = frozenset("$€£¥₩₹₿฿₫₱₽¢")
 
 
@@ -293,7 +295,7 @@ def _power(unit: Unit, power: int) -> Unit | None:
 
 
 def _named(text: str) -> Unit | None:
-    unit = _symbol(text)
+    unit = _symbol(text if text != "mb" else "MB")
     if unit is not None:
         return unit
     lowered = text.casefold()
@@ -303,14 +305,9 @@ def _named(text: str) -> Unit | None:
         for prefix, exponent in _PREFIX_NAMES.items():
             if name.startswith(prefix) and name[len(prefix) :].lstrip("-") in _PREFIXABLE_NAMES:
                 return _prefixed(_NAMES[name[len(prefix) :].lstrip("-")], exponent)
-    if len(lowered) > 1 and lowered != text:
-        # "KM", "Kg" and "kwh" are how people write; only where the case cannot change the meaning ("MW" is not "mW").
-        return (
-            _symbol(lowered)
-            if not lowered.startswith(("m", "p")) or lowered in ("min", "mi", "mph")
-            else None
-        )
-    return None
+    # "KM" and "kwh" are how people write; only the forms of this list, because "MW" is not "mW".
+    usual = _CASELESS.get(lowered)
+    return None if usual is None else _symbol(usual)
 
 
 def _symbol(text: str) -> Unit | None:

@@ -93,7 +93,8 @@ def plain(text: str) -> str:
         text = _one_spelling(text)
     if "\n" in text:
         # The items of a list are set apart as in "one; two".
-        text = _NEXT_ITEM.sub(";\n", text)
+        text, items = _NEXT_ITEM.subn(";\n", text)
+        text = _LINE_MARK.sub("", text) if items else text
     if _ODD_ASCII.search(text) is not None:
         text = _without_markup(text)
     return text

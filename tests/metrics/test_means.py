@@ -1,0 +1,51 @@
+"""Means: the numbers of `statistics`, with draws, clusters and failures passed on."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.metrics.registry import Column, compute, registry
+from evalwright.statistics import mean_interval
+
+VALUES = np.array([1.0, 0.0, 1.0, 1.0, 0.0])
+EMPTY = np.zeros(0)
+
+
+@pytest.mark.parametrize("kind", ["accuracy", "exact-match"])
+def test_accuracy_is_the_mean_with_bounds(kind: str) -> None:
+    found = compute(kind, Column(VALUES, {}, n_failed=2))
+    assert found == mean_interval(VALUES, n_failed=2)
+    assert found.bounds == (3 / 7, 5 / 7)
+
+
+def test_draws_and_clusters_count_as_units() -> None:
+    draws = np.array([[1.0, 0.0], [1.0, np.nan], [0.0, 0.0], [1.0, 1.0]])
+    clusters = np.array([0, 0, 1, 2])
+    found = compute("accuracy", Column(np.nanmean(draws, axis=1), {}, clusters=clusters, draws=draws))
+    assert found == mean_interval(draws, clusters=clusters)
+    assert (found.n, found.n_clusters) == (4, 3)
+    assert found.value == pytest.approx((0.5 + 1 + 0 + 1) / 4)
+
+
+def test_a_mean_of_any_scores_knows_no_range_unless_told() -> None:
+    column = Column(np.array([3.0, 5.0, 10.0]), {}, n_failed=1)
+    assert compute("mean", column).bounds is None
+    assert compute("mean", column, {"value_range": [0, 10]}).bounds == (4.5, 7.0)
+    with pytest.raises(ConfigurationError, match="value_range"):
+        compute("mean", column, {"value_range": [10, 0]})
+    with pytest.raises(ConfigurationError, match="cannot be computed"):
+        compute("mean", column, {"value_range": [0, 5]})
+    with pytest.raises(UnknownName, match="value_range"):
+        compute("mean", column, {"valuerange": [0, 1]})
+
+
+@pytest.mark.parametrize("kind", registry.names())
+def test_nothing_scored_is_no_crash(kind: str) -> None:
+    found = compute(kind, Column(EMPTY, {}, n_failed=3))
+    assert math.isnan(found.value)
+    assert (found.n, found.n_failed) == (0, 3)
+    assert "nothing was scored" in found.method

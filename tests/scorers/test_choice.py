@@ -1,0 +1,93 @@
+"""Multiple choice: the strategy's choice, length-normalised choices, and choices read out of text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample
+from evalwright.scorers.choice import NOT_EXTRACTED, choice, extract
+
+CITIES = ("Berlin", "Paris", "Rome", "Madrid")
+SAMPLE = Sample("s", choices=CITIES, gold=(1,))
+
+CHOSEN = [
+    ("B", 1), ("b", 1), ("(B)", 1), ("B.", 1), ("B)", 1), ("**B**", 1), ("B: Paris", 1), ("B) Paris", 1), ("(B) Paris", 1), ("[B]", 1),
+    ("Answer: B", 1), ("The answer is B.", 1), ("The correct answer is (B).", 1), ("the answer is **B**", 1), ("Option B", 1),
+    ("I choose B", 1), ("\\boxed{B}", 1), ("$\\boxed{\\text{B}}$", 1), ("B\n\nQuestion: next\nAnswer: C", 1), ("Paris", 1), ("paris.", 1),
+    ("It is Paris.", 1), ("The capital is Paris, of course", 1), ("not Berlin but Paris", 1), ("I think B is right", 1), ("정답은 B", 1),
+    ("答案是B", 1), ("A", 0), ("A. Berlin", 0), ("D", 3),
+]  # fmt: skip
+UNREADABLE = [
+    "", "I don't know", "E", "London", "Paris or Rome", "B) Rome", "A or B", "The answer is A. The answer is B.", "Parisian", "A good question",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "index"), CHOSEN)
+def test_choices_in_text(text: str, index: int) -> None:
+    assert extract(text, CITIES)[0] == index
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_none_or_several_choices_are_not_extracted(text: str) -> None:
+    found = choice(SAMPLE, Answer(text))
+    assert (found.value, found.label) == (0.0, "not_extracted")
+    assert found.parts == {"gold": 1.0, "predicted": NOT_EXTRACTED}
+    assert found.explanation
+
+
+def test_options_inside_other_options() -> None:
+    options = ("India", "Indiana", "Indian Ocean", "the Indian Ocean floor")
+    assert extract("It is Indiana", options)[0] == 1
+    assert extract("It is the Indian Ocean floor.", options)[0] == 3
+    assert extract("It is the Indian Ocean.", options)[0] == 2
+    assert extract("8.5", ("8", "8.5", "18", "5"))[0] == 1
+
+
+def test_the_strategys_choice_is_taken() -> None:
+    found = choice(SAMPLE, Answer("Rome", choice=1))
+    assert (found.value, found.label) == (1.0, "correct")
+    assert found.parts == {"gold": 1.0, "predicted": 1.0}
+
+
+def test_several_right_options_have_no_gold_class() -> None:
+    found = choice(Sample("s", choices=CITIES, gold=(1, 2)), Answer("", choice=2))
+    assert found.value == 1.0
+    assert "gold" not in found.parts
+
+
+@pytest.mark.parametrize(
+    ("normalise", "predicted"), [("none", 0), ("characters", 1), ("bytes", 2), ("tokens", 3)]
+)
+def test_normalised_choices(normalise: str, predicted: int) -> None:
+    options = ("ab", "abcdefgh", "ééééééé", "abc")
+    values = (-4.0, -8.0, -8.0, -6.0)
+    counts = (1, 3, 3, 4)
+    answer = Answer(
+        choice=0, log_likelihoods=values, responses=tuple(Response(tokens_scored=count) for count in counts)
+    )
+    found = choice(Sample("s", choices=options, gold=(predicted,)), answer, normalise=normalise)
+    assert found.parts["predicted"] == predicted
+    assert found.value == 1.0
+
+
+def test_what_cannot_be_normalised_is_a_failure_not_a_score() -> None:
+    with pytest.raises(ScoringError, match="every option needs a log-likelihood"):
+        choice(SAMPLE, Answer("B"), normalise="bytes")
+    answer = Answer(log_likelihoods=(-1.0,) * 4, responses=(Response(),) * 4)
+    with pytest.raises(ScoringError, match="how many tokens"):
+        choice(SAMPLE, answer, normalise="tokens")
+    with pytest.raises(ConfigurationError, match="none, characters, bytes, tokens"):
+        choice(SAMPLE, answer, normalise="length")
+    with pytest.raises(ScoringError, match="no options"):
+        choice(Sample("s"), Answer("B"))
+
+
+@given(st.text(max_size=80), st.lists(st.text(max_size=10), min_size=2, max_size=6))
+def test_no_text_breaks_the_extraction(text: str, options: list[str]) -> None:
+    index, why = extract(text, tuple(options))
+    assert NOT_EXTRACTED <= index < len(options)
+    assert why

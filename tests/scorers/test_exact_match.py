@@ -1,0 +1,55 @@
+"""Exact match and its options."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.core.samples import Answer, Sample
+from evalwright.scorers.exact_match import exact_match
+
+SAMPLE = Sample("s", targets=("The Café", "Kaffeehaus"))
+
+
+@pytest.mark.parametrize(
+    ("reply", "options", "value"),
+    [
+        ("The Café", {}, 1.0),
+        ("Kaffeehaus", {}, 1.0),
+        (" The Café\n", {}, 1.0),
+        (" The Café\n", {"strip": False}, 0.0),
+        ("The Cafe\u0301", {}, 1.0),
+        ("the café", {}, 0.0),
+        ("the café", {"ignore_case": True}, 1.0),
+        ("The Café!", {}, 0.0),
+        ("The \u201cCafé\u201d!", {"ignore_punctuation": True}, 1.0),
+        ("The   Café", {}, 0.0),
+        ("The \n Café", {"ignore_whitespace": True}, 1.0),
+        ("Café", {}, 0.0),
+        ("Café", {"ignore_articles": True}, 1.0),
+        ("a café.", {"ignore_articles": True, "ignore_case": True, "ignore_punctuation": True}, 1.0),
+        ("", {}, 0.0),
+    ],
+)
+def test_options(reply: str, options: dict[str, bool], value: float) -> None:
+    found = exact_match(SAMPLE, Answer(reply), **options)
+    assert (found.value, found.label) == (value, "correct" if value else "incorrect")
+
+
+def test_the_explanation_names_the_target() -> None:
+    assert exact_match(SAMPLE, Answer("Kaffeehaus")).explanation == "equals the target 'Kaffeehaus'"
+
+
+@given(st.text(), st.sampled_from(["NFC", "NFD"]))
+def test_a_text_equals_itself_in_every_normal_form(text: str, form: str) -> None:
+    reply = unicodedata.normalize(form, text)  # type: ignore[arg-type]
+    assert exact_match(Sample("s", targets=(text,)), Answer(reply)).value == 1.0
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_only_equal_texts_match_without_stripping(text: str, other: str) -> None:
+    same = unicodedata.normalize("NFC", text) == unicodedata.normalize("NFC", other)
+    assert exact_match(Sample("s", targets=(text,)), Answer(other), strip=False).value == float(same)

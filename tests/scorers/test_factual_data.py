@@ -1,0 +1,80 @@
+"""The scorer on the bundled questions: their own answers are right, and a constant answer is right by chance only."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalwright
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.short_answer import short_answer
+
+FOLDER = Path(evalwright.__file__).parent / "tasks" / "library" / "factual"
+FILES = ("closed_book", "grounded", "stress")
+SENTENCES = (
+    "{}",
+    "{}.",
+    "The answer is {}.",
+    "I believe that it is {}, according to most sources.",
+    "**{}**",
+    "{}\n\nQuestion: What is 3 + 4?\nAnswer: 7",
+    "Answer: {} [1]",
+)
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+def score(row: dict[str, Any], reply: str) -> Score:
+    metadata: dict[str, Any] = {
+        key: row[key] for key in ("answer_type", "unit", "tolerance", "language") if key in row
+    }
+    return short_answer(
+        Sample(row["id"], row["question"], tuple(row["answers"]), metadata=metadata), Answer(reply)
+    )
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_answer_and_alias_is_right_alone_and_in_a_sentence(name: str) -> None:
+    wrong = [
+        f"{row['id']}: {sentence.format(alias)!r}: {found.explanation}"
+        for row in rows(name)
+        for alias in row["answers"]
+        for sentence in SENTENCES
+        if (found := score(row, sentence.format(alias))).value != 1.0
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "constant", ["Paris", "1", "", "yes", "no", "2024", "the", "?", "I don't know", "100 m", "1 January 2024"]
+)
+def test_a_constant_answer_is_near_chance(name: str, constant: str) -> None:
+    data = rows(name)
+    right = sum(score(row, constant).value for row in data)
+    limit = 0.02 * len(data) + sum(row.get("answer_type") == "yes_no" for row in data)
+    assert right <= limit, f"{constant!r} is right {right} times"
+
+
+def test_no_answer_is_right_only_where_there_is_none() -> None:
+    for name, share in (("closed_book", 0.0), ("stress", 1.0)):
+        data = rows(name)
+        assert sum(score(row, "No answer").value for row in data) == share * len(data)
+
+
+def test_the_answer_to_another_question_is_wrong() -> None:
+    for name in ("closed_book", "grounded"):
+        data = [
+            row for row in rows(name) if row.get("answerable", True) and row.get("answer_type") != "yes_no"
+        ]
+        shifted = [
+            score(row, other["answers"][0]).value
+            for row, other in zip(data, data[7:] + data[:7], strict=True)
+        ]
+        assert sum(shifted) <= 0.03 * len(data)
