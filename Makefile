@@ -30,7 +30,7 @@ format: $(VENV)/dev  ## Put the style right
 	$(BIN)/ruff format .
 
 demo-models: $(VENV)/dev  ## Train the embedded models again (under 30 minutes on two cores)
-	$(BIN)/python scripts/demo_models/train.py
+	$(BIN)/python -m scripts.demo_models.train
 
 clean:  ## Remove what these commands made
 	rm -rf $(VENV) runs .evalwright .mypy_cache .ruff_cache .pytest_cache .hypothesis

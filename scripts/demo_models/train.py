@@ -82,6 +82,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.smoke and given.out == EMBEDDED:
         parser.error("--smoke makes no usable model, so it needs --out")
+    if unknown := sorted(set(given.models) - set(RECIPES)):
+        parser.error(f"there is no recipe '{unknown[0]}', only {', '.join(RECIPES)}")
     torch.set_num_threads(given.threads)
     torch.set_flush_denormal(True)
     for name in given.models or RECIPES:

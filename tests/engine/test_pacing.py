@@ -280,3 +280,14 @@ def test_a_lone_connection_error_is_not_overload() -> None:
     pacer.failed(ticket, ConnectionFailed("reset"))
     loop.close()
     assert pacer.limit == 8 and pacer.in_flight == 0
+
+
+def test_trouble_never_raises_the_limit() -> None:
+    loop = VirtualClock()
+    pacer = Pacer(Pacing(start_concurrency=1, max_concurrency=1), loop)
+    for _ in range(50):
+        ticket = loop.run_until_complete(pacer.enter())
+        loop.run_until_complete(asyncio.sleep(0.1))
+        pacer.failed(ticket, Overloaded("down", status=503))
+        assert pacer.limit <= 1
+    loop.close()

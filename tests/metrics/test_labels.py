@@ -41,15 +41,19 @@ def test_samples_with_several_right_options_are_left_out_and_said() -> None:
     assert "no sample has exactly one" in compute("macro-f1", column(np.full(10, np.nan), SAID)).method
 
 
-def test_draws_are_used_where_they_are_given_and_refused_where_averaged() -> None:
+def test_draws_are_used_where_they_are_given_and_named_where_averaged() -> None:
     gold = np.array([0.0, 1.0, 1.0])
     draws = np.array([[0, 1], [1, 1], [0, 1]], dtype=np.float64)
     parts = {"gold": gold, "predicted": draws.mean(axis=1)}
     values = (draws == gold[:, None]).mean(axis=1)
-    with pytest.raises(ConfigurationError, match="one predicted class"):
-        compute("macro-f1", Column(values, parts))
+    averaged = compute("macro-f1", Column(values, parts))
+    assert np.isnan(averaged.value)
+    assert "draws were averaged" in averaged.method
     found = compute("balanced-accuracy", Column(values, parts, part_draws={"predicted": draws}))
     assert found.value == pytest.approx((0.5 + 0.75) / 2)
+    draws[0, 0] = np.nan
+    missing = compute("balanced-accuracy", Column(values, parts, part_draws={"predicted": draws}))
+    assert (missing.n, missing.n_failed) == (2, 1)
 
 
 def test_scores_without_classes_are_refused() -> None:

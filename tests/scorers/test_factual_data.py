@@ -78,3 +78,10 @@ def test_the_answer_to_another_question_is_wrong() -> None:
             for row, other in zip(data, data[7:] + data[:7], strict=True)
         ]
         assert sum(shifted) <= 0.03 * len(data)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_question_itself_is_no_answer(name: str) -> None:
+    for row in rows(name):
+        for reply in (row["question"], f"I was asked: {row['question']}"):
+            assert score(row, reply).value == 0.0, row["id"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.scorers.forms import in_digits
 from evalwright.scorers.names import prepare
 from evalwright.scorers.text.tokens import Words
 from scorers.scoring import CORRECT, INCORRECT, Row, check
@@ -136,9 +135,3 @@ def test_every_place_of_a_target_is_found_by_one_rule() -> None:
     found = prepare(("Lyon", "Paris")).find(Words("Paris, Lyon and Paris"))
     assert [(match.start, match.end) for match in found] == [(0, 1), (1, 2), (3, 4)]
     assert {match.rule for match in found} == {"as written"}
-
-
-def test_number_words_become_digits_and_pronouns_do_not() -> None:
-    assert in_digits(["apollo", "eleven"]) == ["apollo", "11"]
-    assert in_digits(["the", "5th", "of", "two", "hundred", "and", "five"]) == ["the", "5", "of", "205"]
-    assert in_digits(["no", "one"]) == ["no", "one"]

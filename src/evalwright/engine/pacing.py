@@ -240,7 +240,7 @@ class Pacer:
             self._ceiling = max(1.0, used - 1)
             self.limit = max(1.0, used * (_DEEP_CUT if deep else _CUT))
         elif not pause:
-            self.limit = max(_LEAST_IN_TROUBLE, used * _CUT)
+            self.limit = min(self.limit, max(_LEAST_IN_TROUBLE, used * _CUT))
         else:
             # Not one answer since the last cut: nothing is let through at present, and the old ceiling stays as good as
             # it was. Everybody waits, longer each time, and soon only one request at a time finds out.

@@ -22,7 +22,7 @@ from evalwright.engine.retry import Attempts, Breaker
 from evalwright.models.base import RemoteModel
 
 _LONG_WAIT = 20.0
-"""From how many seconds on a Retry-After is worth telling a person."""
+"""From how many seconds on a Retry-After is worth telling a person; later ones if they are twice as long."""
 
 
 class RemoteSender:
@@ -40,7 +40,7 @@ class RemoteSender:
         self._sleeping: set[asyncio.Future[None]] = set()
         self._sending: set[asyncio.Timeout] = set()
         self._stopped: Failure | None = None
-        self._told_until = 0.0
+        self._told_wait = _LONG_WAIT / 2
 
     async def send(self, request: Request, size: int, counts: Counts) -> Response:
         """The answer, or RequestFailed once it is clear that there will be none. size: bytes of the payload."""
@@ -133,8 +133,8 @@ class RemoteSender:
         if self._breaker.failed(error, now) and self._breaker.failure is not None:
             self._on_event(self._breaker.failure.message)
             self._wake_all(self._breaker.failure)
-        if error.retryable and (error.retry_after or 0) >= _LONG_WAIT and now >= self._told_until:
-            self._told_until = now + (error.retry_after or 0)
+        if error.retryable and (error.retry_after or 0) >= 2 * self._told_wait:
+            self._told_wait = error.retry_after or 0
             self._on_event(f"{self._model.name} asks to wait {error.retry_after:.0f} s: {error}")
         following = attempts.after(error, now)
         if isinstance(following, Failure):

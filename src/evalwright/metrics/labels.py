@@ -51,20 +51,21 @@ def _over_labels(column: Column, metric: Callable[..., Estimate], level: float, 
         return replace(
             nothing_scored(column, level), method="no interval: no sample has exactly one right option"
         )
-    gold, predicted = gold[kept], predicted[kept]
-    if np.isnan(predicted).any() or (predicted != np.rint(predicted)).any():
-        raise ConfigurationError(
-            "Balanced accuracy and macro-F1 need one predicted class for every draw of a sample, but here the draws were "
-            "averaged or some are missing. Use one draw per sample for them."
+    complete = kept & ~np.isnan(predicted.reshape(len(gold), -1)).any(axis=1)
+    n_failed = column.n_failed + int(kept.sum() - complete.sum())
+    gold, predicted = gold[complete], predicted[complete]
+    if (predicted != np.rint(predicted)).any():
+        return replace(
+            nothing_scored(column, level), method="no number: the classes of several draws were averaged"
         )
     estimate = metric(
         gold.astype(np.int64),
         predicted.astype(np.int64),
-        clusters=None if column.clusters is None else column.clusters[kept],
+        clusters=None if column.clusters is None else column.clusters[complete],
         level=level,
         seed=seed,
     )
     method = estimate.method
     if left_out:
         method += f"; {left_out} samples with several right options left out"
-    return replace(estimate, n_failed=column.n_failed, method=method)
+    return replace(estimate, n_failed=n_failed, method=method)

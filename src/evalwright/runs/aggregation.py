@@ -126,10 +126,21 @@ class TaskTally:
                     value: self._metrics(order[codes == code], metrics)
                     for value, code in sorted(column.names.items())
                 }
-        failed = max((metric.estimate.n_failed for metric in whole), default=0)
+        failures = dict(sorted(self.failures.items()))
         return TaskResult(
-            name, version, int(items), failed, whole, slices, dict(self.failures), tuple(left_out)
+            name, version, int(items), self._n_failed(order), whole, slices, failures, tuple(left_out)
         )
+
+    def _n_failed(self, rows: NDArray[np.int64]) -> int:
+        """Items that lack the score of at least one scorer in all their draws."""
+        import numpy as np
+
+        items = np.frombuffer(self.indices, np.int64)[rows]
+        failed: set[int] = set()
+        for scores in self.scores.values():
+            there = ~np.isnan(np.frombuffer(scores.values, np.float64)[rows])
+            failed.update(np.setdiff1d(items, items[there]).tolist())
+        return len(failed)
 
     def _metrics(self, rows: NDArray[np.int64], metrics: Sequence[MetricSpec]) -> tuple[MetricResult, ...]:
         columns: dict[str, Column] = {}
@@ -154,18 +165,19 @@ class TaskTally:
         width = int(counts.max()) if counts.size else 1
         draws = _spread(values, first, counts, width)
         kept = ~np.isnan(draws).all(axis=1)
-        parts = {}
+        part_draws = {}
         for name, part in scores.parts.items():
             padded = np.full(total, NAN)
             padded[: len(part)] = np.frombuffer(part, np.float64)
-            parts[name] = _row_means(_spread(padded[rows], first, counts, width)[kept])
+            part_draws[name] = _spread(padded[rows], first, counts, width)[kept]
         clusters = np.frombuffer(self.clusters, np.int64)[rows][first][kept] if self.clustered else None
         return Column(
             values=_row_means(draws[kept]),
-            parts=parts,
+            parts={name: _row_means(part) for name, part in part_draws.items()},
             clusters=clusters,
             n_failed=int((~kept).sum()),
             draws=draws[kept] if width > 1 else None,
+            part_draws=part_draws if width > 1 else {},
         )
 
 

@@ -6,6 +6,7 @@ import re
 
 from evalwright.scorers.polarity import Occurrence
 from evalwright.scorers.text.tokens import Words
+from evalwright.scorers.text.wordlists import word_set
 
 _ABSTAINS = re.compile(
     r" (?:(?:i|we) (?:do not|dont|did not|didnt|cannot|cant|could not|couldnt|am unable|m unable|are unable)"
@@ -61,8 +62,8 @@ def abstains(words: Words) -> str:
     return ""
 
 
-_REFUSES_FIRST = re.compile(
-    r" (?:know|answer|determined|unknown|idea|information|unable|verify|confirm|tahu|sais|se|biết) "
+_REFUSING = word_set(
+    "know answer determined unknown idea information unable verify confirm tahu sais se biết"
 )
 _STILL = re.compile(
     r" (?:but|maybe|perhaps|possibly|probably|guess|think|believe|however|although|would say|likely|could be|might be) "
@@ -72,10 +73,10 @@ _STILL = re.compile(
 def abstains_before(words: Words, occurrence: Occurrence) -> str:
     """The words of an abstention before the occurrence that no "but" or "I think" turns into a guess."""
     start = occurrence[0]
-    if not start:
+    if _REFUSING.isdisjoint(words.tokens[:start]):
         return ""
     before = f" {' '.join(words.tokens[:start])} "
     found = _ABSTAINS.search(before)
-    if found is None or _REFUSES_FIRST.search(f"{found.group()} ") is None:
+    if found is None or _REFUSING.isdisjoint(found.group().split()):
         return ""
     return "" if _STILL.search(before) is not None else found.group().strip()

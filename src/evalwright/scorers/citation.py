@@ -27,10 +27,8 @@ def citation(sample: Sample, answer: Answer) -> Score:
     """
     gold = _gold(sample)
     passages = {passage.id for passage in sample.passages}
-    # Unlike the answer itself, citations may stand after a blank line ("Sources: [1]"), so all that is the answer's counts.
-    cited = cited_ids(
-        answer_region(answer.text) if "\n" not in answer.text.strip() else answer.text[:4000], passages
-    )
+    # Citations may stand after a blank line ("Sources: [1]"), where a short answer has ended.
+    cited = cited_ids(answer_region(answer.text, paragraphs=True), passages)
     unknown = [found for found in cited if found not in passages] if passages else []
     note = f"; no passage has the id {', '.join(unknown)}" if unknown else ""
     shown = ", ".join(cited) or "nothing"

@@ -124,6 +124,8 @@ def parse_date(text: str) -> tuple[Date, ...]:
 def _readings(match: re.Match[str]) -> tuple[Date, ...]:
     group = match.groupdict()
     if group["y1"]:
+        if group["s1"] == "." and not group["d1"]:
+            return ()  # a decimal number
         return _valid(Date(int(group["y1"]), int(group["m1"]), int(group["d1"] or 0)))
     if group["y2"]:
         first, second, year = int(group["a2"]), int(group["b2"]), int(group["y2"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.echo import without_question
 from evalwright.scorers.numbers.agree import read_tolerance
 from evalwright.scorers.numbers.judge import judge_number, number_task
 from evalwright.scorers.text.normalise import answer_region, plain
@@ -34,7 +35,7 @@ def numeric(
         tolerance = read_tolerance(metadata.get("tolerance"))
     else:
         tolerance = read_tolerance({"absolute": tolerance_absolute or 0, "relative": tolerance_relative or 0})
-    words = Words(plain(answer_region(answer.text)))
+    words = without_question(Words(plain(answer_region(answer.text))), sample.input)
     if not words.tokens:
         return not_attempted("the answer is empty").score()
     return judge_number(words, task, tolerance, sample.input, language).score()

@@ -27,8 +27,11 @@ _PAIRS = frozenset(
     {("rather", "than"), ("instead", "of"), ("other", "than"), ("opposed", "to"), ("no", "longer")}
 )
 _AUXILIARIES = word_set("is was are were has have had did does do can could would should will may might be")
+_FORMS_OF_BE = word_set("is was are were isnt wasnt arent werent")
+_DENIED_OF_BE = word_set("the it correct right true that one what who where which my an answer")
 _CONTRACTED = word_set("isnt wasnt arent werent doesnt didnt cannot cant hasnt hadnt wont wouldnt couldnt")
 _FALSE = word_set("wrong incorrect false untrue")
+_TRIGGERS = _NEGATORS | {first for first, _ in _PAIRS} | {"no", "but"}
 _ABBREVIATED = word_set("mount saint dr mr mrs ms prof sir jr no vs gen col rev")
 _BOUNDARY = re.compile(r"[,;:!?()\n—。、，]|\.(?:\s|$)|\s-\s")
 SENTENCE_END = re.compile(r"[!?\n。]|\.(?:\s|$)")
@@ -70,63 +73,75 @@ def denied_before(words: Words, occurrence: Occurrence, language: str = "en") ->
 
 def _denied_before(words: Words, start: int, language: str) -> str:
     tokens = words.tokens
-    others = _LANGUAGE_NEGATORS.get(language[:3].rstrip("-_"), frozenset())
     if start == 0:
         return ""
-    for index in range(start - 1, max(-1, start - 1 - _WINDOW), -1):
-        if ends_clause(words, index + 1):
-            break
-        token = tokens[index]
-        if token == "but" and index and tokens[index - 1] in _ALL_BUT:
-            return words.quote(index - 1, start)
-        if token in _BREAKERS and not (
-            token in ("rather", "instead") and (token, tokens[index + 1]) in _PAIRS and index + 1 < start
-        ):
-            break
-        if (
-            token == "than"
-            and index
-            and tokens[index - 1] == "other"
-            and "none" in tokens[max(0, index - 2) : index]
-        ):
-            break
-        following = tokens[index + 1]
-        if (token in _NEGATORS or token in others) and following not in _HARMLESS_AFTER:
-            if token == "without" and "doubt" in tokens[index + 1 : index + 3]:
-                continue
-            return words.quote(index, start)
-        if index + 1 < start and (token, following) in _PAIRS:
-            return words.quote(index, start)
-        if token == "no" and index >= start - 2 and following not in _HARMLESS_AFTER:
-            return words.quote(index, start)
+    others = _LANGUAGE_NEGATORS.get(language[:3].rstrip("-_"), frozenset())
+    before = tokens[max(0, start - 1 - _WINDOW) : start]
+    # Most answers have none of these words, and looking for them is much faster than walking back through the clause.
+    if not (_TRIGGERS.isdisjoint(before) and others.isdisjoint(before)):
+        for index in range(start - 1, max(-1, start - 1 - _WINDOW), -1):
+            if ends_clause(words, index + 1):
+                break
+            verdict = _denies_at(tokens, index, start, others)
+            if verdict == "breaks":
+                break
+            if verdict == "denies":
+                return words.quote(index, start)
     if not words.text.isascii():
-        before = words.text[: words.spans[start][0]].casefold()[-20:]
+        text = words.text[: words.spans[start][0]].casefold()[-20:]
         for negator in _NEGATORS_BEFORE:
-            if before.endswith(negator):
+            if text.endswith(negator):
                 return f"'{negator.strip()}'"
     return ""
 
 
+def _denies_at(tokens: list[str], index: int, start: int, others: frozenset[str]) -> str:
+    """What the word at `index` does to a name that starts later in its clause: "denies", "breaks" (ends the scope), ""."""
+    token, following = tokens[index], tokens[index + 1]
+    earlier = tokens[index - 1] if index else ""
+    if token == "but" and earlier in _ALL_BUT:
+        return "denies"
+    inside = index + 1 < start
+    if inside and (token, following) in _PAIRS:
+        none_other = token == "other" and earlier in ("none", "no")
+        return "breaks" if none_other else "denies"
+    if token in _BREAKERS:
+        return "breaks"
+    if following in _HARMLESS_AFTER or (token == "without" and "doubt" in tokens[index + 1 : index + 3]):
+        return ""
+    if token in _NEGATORS or token in others:
+        return "denies"
+    return "denies" if token == "no" and index >= start - 2 else ""
+
+
 def _denied_after(words: Words, occurrence: Occurrence) -> str:
     tokens, end = words.tokens, occurrence[1]
-    following = tokens[end : end + 3]
-    if not following:
+    if end >= len(tokens):
         return ""
     if not words.text.isascii():
         after = words.text[words.spans[end - 1][1] :][:12]
         for negator in _NEGATORS_AFTER:
             if after.startswith(negator) or after.lstrip().startswith("아니"):
                 return f"'{negator.strip()}'"
-    if ends_clause(words, end):
+    first = tokens[end]
+    if (first not in _CONTRACTED and first not in _AUXILIARIES) or ends_clause(words, end):
         return ""
-    if following[0] in _CONTRACTED:
-        return words.quote(end, end + 1)
-    if len(following) > 1 and following[0] in _AUXILIARIES:
-        if following[1] in ("not", "never") and following[-1] not in _HARMLESS_AFTER:
-            return words.quote(end, end + 2)
-        if following[1] in _FALSE:
-            return words.quote(end, end + 2)
+    if first in _CONTRACTED:
+        return words.quote(end, end + 1) if _is_denial(words, end, end + 1) else ""
+    second = tokens[end + 1] if end + 1 < len(tokens) else ""
+    if second in _FALSE or (second in ("not", "never") and _is_denial(words, end, end + 2)):
+        return words.quote(end, end + 2)
     return ""
+
+
+def _is_denial(words: Words, verb: int, rest: int) -> bool:
+    """Whether "X is not" goes on to deny X ("is not the capital", "is not."), and not to describe it ("is not large")."""
+    if rest >= len(words.tokens) or ends_clause(words, rest):
+        return True
+    following = words.tokens[rest]
+    if following in _HARMLESS_AFTER:
+        return False
+    return words.tokens[verb] not in _FORMS_OF_BE or following in _DENIED_OF_BE
 
 
 def ends_clause(words: Words, index: int) -> bool:
@@ -146,8 +161,13 @@ _TAKEN_BACK = re.compile(
 )
 
 
+_TAKING_BACK = word_set("wait correction scratch mean meant wrong mistake sorry thought thoughts actually no")
+
+
 def taken_back(words: Words, occurrence: Occurrence) -> str:
     """The marker after the occurrence that withdraws it ("wait", "correction:", "no, ..."), "" where there is none."""
+    if _TAKING_BACK.isdisjoint(words.tokens[occurrence[1] :]):
+        return ""
     rest = words.text[words.spans[occurrence[1] - 1][1] :][:400]
     found = _TAKEN_BACK.search(rest) if rest else None
     return f"'{found.group().strip(' .,-')}'" if found else ""

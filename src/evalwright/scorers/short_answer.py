@@ -13,6 +13,7 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.abstention import abstains, abstains_before
 from evalwright.scorers.alternatives import among_alternatives
 from evalwright.scorers.dates import Date, Found, find_dates, parse_date
+from evalwright.scorers.echo import without_question
 from evalwright.scorers.names import Match, Names, prepare
 from evalwright.scorers.numbers.agree import read_tolerance
 from evalwright.scorers.numbers.judge import NO_NUMBER, NumberTask, judge_number, number_task
@@ -58,6 +59,9 @@ def short_answer(sample: Sample, answer: Answer) -> Score:
         if goal.names.symbols and region.strip():
             return incorrect("other signs than the target").score()
         return not_attempted("the answer is empty").score()
+    words = without_question(words, sample.input)
+    if not words.tokens:
+        return not_attempted("the answer only repeats the question").score()
     if goal.kind == "phrase":
         return _judge_phrase(words, goal.names).score()
     if goal.number is not None:
@@ -74,7 +78,7 @@ def short_answer(sample: Sample, answer: Answer) -> Score:
     elif goal.polarity:
         verdict = judge_yes_no(words, goal.polarity, sample.input, language)
     else:
-        verdict = _judge_name(words, goal.names, sample.input, language)
+        verdict = _judge_name(words, goal.names, language)
     return verdict.score()
 
 
@@ -110,15 +114,6 @@ def _is_number(target: Words, language: str) -> bool:
     return not any(char.isalnum() for char in around)
 
 
-@lru_cache(maxsize=2048)
-def _question_tokens(text: str) -> str:
-    """The question as joined tokens, to find it repeated in an answer; "" where it is too short or too long for that."""
-    if not 12 <= len(text) <= 1000:
-        return ""
-    joined = Words(plain(text)).joined
-    return joined if joined.count(" ") > 4 else ""
-
-
 def _symbol(region: str, symbols: tuple[str, ...]) -> str:
     """The target without letters that stands in the answer, not as a part of a longer run of signs."""
     for symbol in symbols:
@@ -137,15 +132,10 @@ def _judge_phrase(words: Words, names: Names) -> Verdict:
     return incorrect("none of the expected phrases in the answer")
 
 
-def _judge_name(words: Words, names: Names, question: str, language: str) -> Verdict:
+def _judge_name(words: Words, names: Names, language: str) -> Verdict:
     if f" {words.joined.strip()} " in names.forms:
         return correct(f"{words.quote(0, len(words.tokens))} is a target as written")
     found = names.find(words)
-    repeated = _question_tokens(question)
-    if found and repeated and (position := words.joined.find(repeated)) >= 0:
-        first = words.index(position)
-        last = first + repeated.count(" ") - 1
-        found = [match for match in found if not first <= match.start < last]
     if not found:
         if abstention := abstains(words):
             return not_attempted(f"gives no answer: {abstention}")
@@ -193,7 +183,7 @@ def _judge_date(words: Words, goal: _Goal, question: str, language: str) -> Verd
     kept = [date for date in found if asked.isdisjoint(date.readings)] or found
     if not kept:
         if goal.names.find(words):
-            return _judge_name(words, goal.names, question, language)
+            return _judge_name(words, goal.names, language)
         if abstention := abstains(words):
             return not_attempted(f"gives no answer: {abstention}")
         return incorrect("no date in the answer")

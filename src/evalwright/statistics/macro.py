@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from evalwright.statistics._quantiles import normal_quantile, t_quantile, t_two_sided
-from evalwright.statistics.estimate import Estimate
+from evalwright.statistics.estimate import Estimate, plain_fields
+from evalwright.statistics.intervals import Range
 from evalwright.statistics.paired import PairedComparison
 
 
-def macro_average(parts: Sequence[Estimate]) -> Estimate:
+def macro_average(parts: Sequence[Estimate], *, value_range: Range | None = None) -> Estimate:
     """The unweighted mean of the estimates of different tasks, with its interval at the level of the first.
 
     Where a part shows no spread, its standard error is taken from the width of its interval, so that a task without
-    spread does not pose as certain. One part comes back as it is. Raises ValueError for none.
+    spread does not pose as certain. One part comes back as it is. value_range: the range in which the parts, and so
+    their mean, must lie; the interval ends there, which costs no coverage. Raises ValueError for none.
     """
     if not parts:
         raise ValueError("an average needs at least one part")
@@ -31,7 +34,7 @@ def macro_average(parts: Sequence[Estimate]) -> Estimate:
     errors = [share * _error(part.low, part.high, part.standard_error, part.level) for part in parts]
     freedom = _freedom(errors, [_units(part.n_clusters, part.n) for part in parts])
     error = math.hypot(*errors)
-    half = _multiple(freedom, level) * error
+    low, high = _within(value, _multiple(freedom, level) * error, value_range)
     bounds = None
     if any(part.n_failed for part in parts):
         # A part that lost nothing is bounded by its own value; one whose range is unknown leaves no bound at all.
@@ -42,8 +45,8 @@ def macro_average(parts: Sequence[Estimate]) -> Estimate:
     clusters = [part.n_clusters if part.n_clusters is not None else part.n for part in parts]
     return Estimate(
         value=value,
-        low=value - half,
-        high=value + half,
+        low=low,
+        high=high,
         level=level,
         n=sum(part.n for part in parts),
         n_failed=sum(part.n_failed for part in parts),
@@ -68,9 +71,18 @@ class MacroDifference:
     n: int
     n_tasks: int
 
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values: nan and infinities become None."""
+        return plain_fields(self)
 
-def macro_difference(parts: Sequence[PairedComparison]) -> MacroDifference:
-    """Combine the paired comparisons of different tasks, each task counting the same. Raises ValueError for none."""
+
+def macro_difference(
+    parts: Sequence[PairedComparison], *, value_range: Range | None = None
+) -> MacroDifference:
+    """Combine the paired comparisons of different tasks, each task counting the same. Raises ValueError for none.
+
+    value_range: the range of a score; no difference lies outside its span, so the interval ends there.
+    """
     if not parts:
         raise ValueError("an average needs at least one part")
     share = 1.0 / len(parts)
@@ -79,16 +91,19 @@ def macro_difference(parts: Sequence[PairedComparison]) -> MacroDifference:
     errors = [share * _error(part.low, part.high, part.standard_error, part.level) for part in parts]
     freedom = _freedom(errors, [_units(part.n_clusters, part.n) for part in parts])
     error = math.hypot(*errors)
-    half = _multiple(freedom, level) * error
+    span = None if value_range is None else value_range[1] - value_range[0]
+    low, high = _within(value, _multiple(freedom, level) * error, None if span is None else (-span, span))
     if math.isnan(error) or error == 0:
         p_value = math.nan if math.isnan(error) else float(value == 0)
     else:
         p_value = t_two_sided(value / error, freedom) if freedom > 0 else math.nan
     visible = (normal_quantile(0.5 + level / 2) + normal_quantile(parts[0].power)) * error
+    if span is not None:
+        visible = min(visible, span)
     return MacroDifference(
         value,
-        value - half,
-        value + half,
+        low,
+        high,
         level,
         p_value,
         error,
@@ -122,6 +137,14 @@ def _freedom(errors: Sequence[float], units: Sequence[int]) -> float:
     total = sum(error**2 for error in errors)
     below = sum(error**4 / (count - 1) for error, count in zip(errors, units, strict=True) if count > 1)
     return total**2 / below if below > 0 else 0.0
+
+
+def _within(value: float, half: float, limits: Range | None) -> Range:
+    """value +- half, cut off at the limits; nan stays nan."""
+    low, high = value - half, value + half
+    if limits is not None and not math.isnan(half):
+        low, high = max(low, limits[0]), min(high, limits[1])
+    return low, high
 
 
 def _multiple(freedom: float, level: float) -> float:

@@ -167,6 +167,7 @@ UNITS: list[tuple[str, str, str, str]] = [
     ("236.4 million US dollars", "US$236,400,000", CORRECT, "written out"),
     ("236.4 million US dollars", "€236.4 million", INCORRECT, "another currency"),
     ("300 billion US dollars", "$300 billion a year", CORRECT, "a rate as it was asked for"),
+    ("300 billion US dollars", "300 billion US dollars per year", CORRECT, "a rate as it was asked for"),
     ("300 billion US dollars", "300 million dollars", INCORRECT, "another magnitude"),
     ("3.125 BTC", "3.125 bitcoins", CORRECT, "a unit's name"),
     ("40 zorks", "40 zorks", CORRECT, "a unit that no table has"),

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from evalwright.scorers.numbers.units import CURRENCY_SIGNS, Unit, parse_unit, symbol_scale
+from evalwright.scorers.numbers.units import CURRENCY_SIGNS, Unit, is_money, parse_unit, symbol_scale
 from evalwright.scorers.numbers.words import SCALES, STARTS, spelled_numbers
 from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
@@ -274,8 +274,16 @@ def _read_unit(text: str, number: Number) -> None:
             return
         number.unit = unit
     number.unit_end = tail.start(1) + length
+    rate = _RATE.search(text, tail.start(1), number.unit_end)
+    if (
+        rate is not None
+        and (paid := parse_unit(text[tail.start(1) : rate.start()])) is not None
+        and is_money(paid)
+    ):
+        number.unit = paid  # "300 billion dollars a year": over which time is the question's matter
 
 
+_RATE = re.compile(r"(?: (?:per|a|an|each|every) |/)(?:year|annum|yr|month|week|day)\b", re.IGNORECASE)
 _NEVER_AFTER_NUMBER = frozenset(("in", "a", "an", "u", "st", "at", "C", "F"))
 
 

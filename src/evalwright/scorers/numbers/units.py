@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from evalwright.scorers.numbers.words import SCALES
+from evalwright.scorers.text.wordlists import word_set
 
 Dimensions = tuple[tuple[str, int], ...]
 
@@ -286,6 +287,16 @@ def _symbol_scale(text: str) -> Decimal | None:
 def symbol_scale(text: str) -> Decimal | None:
     """What a magnitude written as letters after a number stands for: "k", "M", "bn"; None for anything else."""
     return _symbol_scale(text)
+
+
+_PHYSICAL = word_set(
+    "length mass time month temperature degree angle current amount luminosity data qubit decibel acidity percent before_christ"
+)
+
+
+def is_money(unit: Unit) -> bool:
+    """Whether a unit is a currency (or a kind of its own that no table has)."""
+    return len(unit.dimensions) == 1 and unit.dimensions[0][0] not in _PHYSICAL
 
 
 def _power(unit: Unit, power: int) -> Unit | None:

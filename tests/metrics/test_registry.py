@@ -1,0 +1,31 @@
+"""The table of metrics: options are checked, and what does not fit is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.metrics.registry import Column, compute, metric, registry
+from evalwright.statistics import Estimate, mean_interval
+
+
+def test_a_metric_is_a_function_of_one_column() -> None:
+    @metric("error-rate")
+    def error_rate(column: Column, *, level: float = 0.95) -> Estimate:
+        return mean_interval(1 - column.values, level=level)
+
+    assert "error-rate" in registry.names()
+    assert compute("error-rate", Column(np.array([1.0, 0.0, 0.0, 0.0]), {})).value == 0.75
+    with pytest.raises(ConfigurationError, match="def f\\(column"):
+
+        @metric("two-columns")
+        def two_columns(column: Column, other: Column) -> Estimate:
+            return mean_interval(column.values)
+
+
+def test_unknown_names_come_with_the_closest() -> None:
+    with pytest.raises(UnknownName, match="'accuracy'"):
+        compute("acuracy", Column(np.ones(1), {}))
+    with pytest.raises(UnknownName, match="'level'"):
+        compute("accuracy", Column(np.ones(1), {}), {"levle": 0.9})
