@@ -26,6 +26,7 @@ def compare(a: RunLike, b: RunLike, *, runs_folder: str | Path = "runs") -> Comp
     return compare_runs(open_run(a, runs_folder), open_run(b, runs_folder))
 
 
-def leaderboard(runs: Sequence[RunLike], *, runs_folder: str | Path = "runs") -> Board:
+def leaderboard(runs: RunLike | Sequence[RunLike], *, runs_folder: str | Path = "runs") -> Board:
     """A leaderboard of some runs as data; `evalwright.reports` shows it. Raises RunError for none."""
-    return make_board([open_run(run, runs_folder) for run in runs])
+    several = [runs] if isinstance(runs, (Run, str, Path)) else runs
+    return make_board([open_run(run, runs_folder) for run in several])

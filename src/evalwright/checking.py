@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evalwright.core.asking import Ask
+from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Scorer, Task
+from evalwright.evaluation import checked_score
 
 PLACEHOLDER = "(the model's answer)"
 NO_GOLD = frozenset({"likelihood", "perplexity"})
@@ -75,15 +77,21 @@ def check_constants(tasks: Sequence[Task]) -> Iterator[Finding]:
         commonest = counts.most_common(1)[0][0]
         constants[commonest] = f"always '{commonest[:40]}'"
     for text, name in constants.items():
-        values = [
-            _value(scorer, sample, Answer(text=text)) for task, scorer in judged for sample in task.samples
-        ]
+        answer = Answer(text=text)
+        try:
+            values = [_value(scorer, sample, answer) for task, scorer in judged for sample in task.samples]
+        except ScoringError as error:
+            yield Finding(False, f"{name}: {error}")
+            continue
         mean = sum(values) / len(values)
         yield Finding(mean < MOST_FOR_NOTHING, f"{name}: {100 * mean:.0f} of 100")
 
 
 def _gold_scores_one(scorer: Scorer, samples: list[Sample]) -> Finding:
-    wrong = [sample.id for sample in samples if _value(scorer, sample, _gold(sample)) != 1.0]
+    try:
+        wrong = [sample.id for sample in samples if _value(scorer, sample, _gold(sample)) != 1.0]
+    except ScoringError as error:
+        return Finding(False, f"gold answers: {error}")
     if not wrong:
         return Finding(True, f"{scorer.name}: gold answers score 1 on all samples")
     listed = ", ".join(wrong[:5]) + (", ..." if len(wrong) > 5 else "")
@@ -98,8 +106,13 @@ def _gold(sample: Sample) -> Answer:
 
 
 def _value(scorer: Scorer, sample: Sample, answer: Answer) -> float:
-    score = scorer.function(sample, answer)
-    return getattr(score, "value", float("nan"))
+    try:
+        return checked_score(scorer.function(sample, answer)).value
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        reason = str(error) if isinstance(error, ScoringError) else f"{type(error).__name__}: {error}"
+        raise ScoringError(f"{scorer.name} fails on the sample '{sample.id}': {reason}") from error
 
 
 def _content(sample: Sample) -> tuple[object, ...]:

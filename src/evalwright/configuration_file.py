@@ -111,7 +111,9 @@ class _Reader:
     def _task(self, entry: Any, where: KeyPath) -> str:
         self._is(entry, str, "the name or file of a task", where)
         beside = self.path.parent / entry
-        return str(beside) if self.relative and beside.is_file() else str(entry)
+        # The file may be followed by one of its tasks: "exams.yaml:exams-law".
+        file = beside if beside.is_file() else beside.with_name(beside.name.rpartition(":")[0] or beside.name)
+        return str(beside) if self.relative and file.is_file() else str(entry)
 
     def _model(self, entry: Any, where: KeyPath) -> ModelSpec:
         if isinstance(entry, str):

@@ -7,10 +7,12 @@ A question becomes a number here: `evaluate_sample` forms an answer and scores i
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from inspect import isawaitable
 from typing import Any
@@ -18,7 +20,14 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.configuration import Configuration, home_folder
 from evalwright.core.asking import Ask
-from evalwright.core.errors import EvalwrightError, Failure, RequestFailed
+from evalwright.core.errors import (
+    ConfigurationError,
+    EvalwrightError,
+    Failure,
+    RequestFailed,
+    ScoringError,
+    StoreError,
+)
 from evalwright.core.responses import Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer, Task
@@ -47,14 +56,17 @@ def evaluate(
     """Evaluate models on tasks: one run per model, written to a folder and returned.
 
     tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
-    settings: the fields of `Configuration`: limit, seed, name, out, roles, format, home, max_resident, replace.
+    settings: the fields of `Configuration`: limit, seed, name, out, roles, format, home, max_resident, replace; a role's
+    model may also be a name or a Model object.
 
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
     Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers
     cannot be kept.
     """
     objects = Objects()
+    roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
     configuration = Configuration(
+        roles=roles,
         tasks=tuple(objects.task(task) for task in _as_list(tasks)),
         models=tuple(objects.model(model) for model in _as_list(models)),
         **settings,
@@ -70,23 +82,28 @@ async def evaluate_configuration(
 ) -> list[Run]:
     """As `evaluate`, for a whole Configuration, inside a running event loop."""
     plans = make_plans(configuration, objects or Objects())
-    store = Store.open(home_folder(configuration.home))
-    async with Engine(
-        store, max_resident=configuration.max_resident, on_event=progress.say if progress else None
-    ) as engine:
-        work = asyncio.create_task(_run_all(plans, engine, progress))
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError:
-            # Interrupted: what was sent is paid for, so it gets a moment to arrive and be stored.
-            await engine.stop(grace=4.0)
-            work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
-            raise
-        except BaseException:
-            work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
-            raise
+    say = progress.say if progress else None
+    with Store.open(home_folder(configuration.home)) as store:
+        async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
+            return await _run_interruptibly(plans, engine, progress)
+
+
+async def _run_interruptibly(
+    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None
+) -> list[Run]:
+    work = asyncio.create_task(_run_all(plans, engine, progress))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        # Interrupted: what was sent is paid for, so it gets a moment to arrive and be stored.
+        await engine.stop(grace=4.0)
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        raise
+    except BaseException:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        raise
 
 
 def run_blocking(make: Callable[[], Any]) -> Any:
@@ -95,21 +112,33 @@ def run_blocking(make: Callable[[], Any]) -> Any:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(make())
-    outcome: list[Any] = []
-    errors: list[BaseException] = []
+    outcome: Future[Any] = Future()
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+
+    async def work() -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        running.append((asyncio.get_running_loop(), task))
+        return await make()
 
     def target() -> None:
         try:
-            outcome.append(asyncio.run(make()))
+            outcome.set_result(asyncio.run(work()))
         except BaseException as error:
-            errors.append(error)
+            outcome.set_exception(error)
 
     thread = threading.Thread(target=target, name="evalwright-evaluate")
     thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return outcome[0]
+    try:
+        thread.join()
+    except BaseException:
+        # Interrupted while waiting: the work must not go on behind the person's back.
+        for loop, task in running:
+            with suppress(RuntimeError):  # it has just ended by itself
+                loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
+    return outcome.result()
 
 
 # -- ask and score ------------------------------------------------------------------------------------------------------
@@ -190,18 +219,30 @@ async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask
 async def score_answer(
     scorers: Sequence[Scorer], sample: Sample, answer: Answer, ask: Ask
 ) -> tuple[dict[str, Score], dict[str, Failure]]:
-    """Scores and scorers' own failures, by scorer name."""
+    """Scores and scorers' own failures, by scorer name. What is not a scorer's matter is raised: the store, a role."""
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
     for scorer in scorers:
         try:
             made = scorer.function(sample, answer, ask) if scorer.asks else scorer.function(sample, answer)
-            scores[scorer.name] = await made if isawaitable(made) else made
+            scores[scorer.name] = checked_score(await made if isawaitable(made) else made)
         except RequestFailed as error:
             failures[scorer.name] = error.failure
+        except (ConfigurationError, StoreError):
+            raise
         except Exception as error:
             failures[scorer.name] = Failure("scorer error", "scorer", f"{type(error).__name__}: {error}")
     return scores, failures
+
+
+def checked_score(score: object) -> Score:
+    """What a scorer gave, if it is a Score of finite numbers; else raises ScoringError."""
+    if not isinstance(score, Score):
+        raise ScoringError(f"The scorer must give a Score, not {type(score).__name__}.")
+    for name, value in (("value", score.value), *score.parts.items()):
+        if not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise ScoringError(f"The score's {name} must be a finite number, not {value!r}.")
+    return score
 
 
 class _Meter(AbstractContextManager["_Meter"]):

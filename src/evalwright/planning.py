@@ -62,16 +62,24 @@ class Objects:
         self.models: dict[str, Model] = {}
 
     def task(self, task: TaskLike) -> str:
+        """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
         if isinstance(task, Task):
-            self.tasks[task.name] = task
+            if self.tasks.setdefault(task.name, task) is not task:
+                raise ConfigurationError(
+                    f"Two different tasks are named '{task.name}': give one of them another name."
+                )
             return task.name
         return str(task)
 
     def model(self, model: ModelLike) -> ModelSpec:
+        """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
         if isinstance(model, ModelSpec):
             return model
         if isinstance(model, Model):
-            self.models[model.name] = model
+            if self.models.setdefault(model.name, model) is not model:
+                raise ConfigurationError(
+                    f"Two different models are named '{model.name}': give one of them another name."
+                )
             return ModelSpec(model.name)
         return ModelSpec(model)
 
@@ -199,8 +207,10 @@ def _check_folder(plan: Plan, may_replace: bool) -> None:
     if (plan.folder / RUN_FILE).exists() and not may_replace:
         try:
             old = open_run(plan.folder).data.get("identity")
-        except RunError:
-            return
+        except RunError as error:
+            raise ConfigurationError(
+                f"{error} Choose another --name, or replace it with --replace."
+            ) from error
         if old != plan.identity:
             raise ConfigurationError(
                 f"The run '{plan.id}' in '{plan.folder.parent}' was made from another configuration (model, task, data, "

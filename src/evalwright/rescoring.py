@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.configuration import ModelSpec, home_folder
+from evalwright.configuration import home_folder
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
 from evalwright.evaluation import rules_record, run_blocking, score_answer
-from evalwright.models.registry import open_model
-from evalwright.planning import slug
+from evalwright.models.base import Model, fingerprint_of
+from evalwright.planning import ModelLike, Objects, slug
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
 from evalwright.runs.reader import Run, open_run
@@ -33,25 +33,26 @@ def score_run(
     run: Run | str | Path,
     *,
     scorers: Sequence[str | Mapping[str, Any]] = (),
-    roles: Mapping[str, ModelSpec] | None = None,
+    roles: Mapping[str, ModelLike] | None = None,
     name: str = "",
     out: str | Path | None = None,
     home: str | None = None,
+    runs_folder: str | Path = "runs",
 ) -> Run:
     """Score a run's answers again and write the result as a new run.
 
     scorers: names, or mappings of name to options; none scores with those that the run recorded. With other scorers, the
     metrics are `accuracy` over the first and `mean` over the others. roles: models that the scorers ask, by role.
     name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
+    runs_folder: where a run given by name lies.
 
-    Raises UsageError for unknown scorers, missing roles and a name that is taken by another kind of run.
+    Raises UsageError for unknown scorers, missing roles, a name that is taken by another kind of run, and samples that
+    were changed since the run.
     """
-    old = run if isinstance(run, Run) else open_run(run)
+    old = run if isinstance(run, Run) else open_run(run, Path(runs_folder))
+    old.verify()
     folder = Path(out or old.folder.parent) / slug(name or f"{old.id}.rescored")
-    if folder.resolve() == old.folder.resolve():
-        raise ConfigurationError(
-            "The new scores need another name than the run that they are made from: use --name."
-        )
+    _check_folder(folder, old)
     bound = {task["name"]: _scorers(task, scorers) for task in old.data["tasks"]}
     needed = {role for own, _ in bound.values() for scorer in own for role in scorer.roles}
     missing = sorted(needed - set(roles or {}))
@@ -59,8 +60,26 @@ def score_run(
         raise ConfigurationError(
             f"The scorers ask a model in the role '{missing[0]}': name it with --role {missing[0]}=..."
         )
-    made: Run = run_blocking(lambda: _score(old, folder, bound, roles or {}, home))
+    objects = Objects()
+    models = {role: objects.open(objects.model(model)) for role, model in (roles or {}).items()}
+    for model in models.values():
+        model.check()
+    made: Run = run_blocking(lambda: _score(old, folder, bound, models, home))
     return made
+
+
+def _check_folder(folder: Path, old: Run) -> None:
+    if folder.resolve() == old.folder.resolve():
+        raise ConfigurationError(
+            "The new scores need another name than the run that they are made from: use --name."
+        )
+    if not (folder / RUN_FILE).exists():
+        return
+    source = open_run(folder).data.get("scored_from")
+    if source is None or source["run"] != old.id:
+        raise ConfigurationError(
+            f"'{folder}' holds a run that was not scored from '{old.id}': choose another --name."
+        )
 
 
 Bound = Mapping[str, tuple[Sequence[Scorer], Sequence[MetricSpec]]]
@@ -81,32 +100,27 @@ def _scorers(
     return scorers, metrics
 
 
-async def _score(
-    old: Run, folder: Path, bound: Bound, roles: Mapping[str, ModelSpec], home: str | None
-) -> Run:
+async def _score(old: Run, folder: Path, bound: Bound, models: Mapping[str, Model], home: str | None) -> Run:
     began, started = time.monotonic(), datetime.now(UTC)
-    models = {role: open_model(spec.model, spec.arguments) for role, spec in roles.items()}
-    for model in models.values():
-        model.check()
     tallies = {
         task["name"]: TaskTally([scorer.name for scorer in bound[task["name"]][0]], task["slice_keys"])
         for task in old.data["tasks"]
     }
-    async with Engine(Store.open(home_folder(home))) as engine:
-        door = engine.door(models)
-        with RunWriter(folder) as writer:
+    with Store.open(home_folder(home)) as store, RunWriter(folder) as writer:
+        async with Engine(store) as engine:
+            door = engine.door(models)
             await _score_all(old, bound, tallies, writer, door)
-            tasks = []
-            for task in old.data["tasks"]:
-                scorers, metrics = bound[task["name"]]
-                result = tallies[task["name"]].result(task["name"], task["version"], metrics)
-                tasks.append({**task, **result.as_dict(), **rules_record(scorers, metrics)})
+            tasks = [
+                _task_record(task, *bound[task["name"]], tallies[task["name"]]) for task in old.data["tasks"]
+            ]
+            rules = [[task["scorers"], task["metric_specs"]] for task in tasks]
             writer.finish(
                 {
                     **old.data,
                     "schema": SCHEMA_VERSION,
                     "evalwright": __version__,
                     "id": folder.name,
+                    "identity": fingerprint_of({"answers": old.data["samples"]["sha256"], "rules": rules}),
                     "scored_from": {"run": old.id, "samples_sha256": old.data["samples"]["sha256"]},
                     "started": started.isoformat(timespec="seconds"),
                     "seconds": round(time.monotonic() - began, 3),
@@ -129,10 +143,25 @@ async def _score_all(
             scored = await _score_record(record, bound[record.task][0], door)
             writer.add(position, scored)
             tallies[record.task].add(scored)
+            # Scorers that ask nobody never wait, and an interruption must still get through.
+            if position % 64 == 0:
+                await asyncio.sleep(0)
 
-    async with asyncio.TaskGroup() as crew:
-        for _ in range(AT_ONCE):
-            crew.create_task(worker())
+    crew = [asyncio.create_task(worker()) for _ in range(AT_ONCE)]
+    try:
+        await asyncio.gather(*crew)
+    finally:
+        for member in crew:
+            member.cancel()
+        await asyncio.gather(*crew, return_exceptions=True)
+
+
+def _task_record(
+    task: Mapping[str, Any], scorers: Sequence[Scorer], metrics: Sequence[MetricSpec], tally: TaskTally
+) -> dict[str, Any]:
+    kept = {key: value for key, value in task.items() if key != "slices_left_out"}
+    result = tally.result(task["name"], task["version"], metrics)
+    return {**kept, **result.as_dict(), **rules_record(scorers, metrics)}
 
 
 async def _score_record(record: SampleRecord, scorers: Sequence[Scorer], door: Door) -> SampleRecord:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,15 +32,23 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
                 raise ConfigurationError(
                     f"{option} sets '{step}' both as a value and as a group, in '{pair}'."
                 )
+        if isinstance(place.get(last), dict):
+            raise ConfigurationError(f"{option} sets '{last}' both as a value and as a group, in '{pair}'.")
         place[last] = _value(value)
     return out
 
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
+        value = json.loads(text, parse_constant=_no_number)
     except ValueError:
         return {"True": True, "False": False, "None": None}.get(text, text)
+    return text if isinstance(value, float) and math.isinf(value) else value
+
+
+def _no_number(name: str) -> None:
+    """NaN and Infinity are no JSON and could not be recorded."""
+    raise ValueError(name)
 
 
 def role_specs(roles: Sequence[str], arguments: Sequence[str]) -> dict[str, ModelSpec]:

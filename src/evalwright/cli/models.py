@@ -50,6 +50,8 @@ def check(
     found = open_model(model, key_values(arguments, "-M"))
     found.check()
     description = found.describe()
+    if ask is not None:
+        description["answer"] = _ask(found, ask)
     if as_json:
         import json
 
@@ -57,8 +59,6 @@ def check(
     else:
         for key, value in description.items():
             click.echo(f"{key:<14} {', '.join(value) if isinstance(value, list) else value}")
-    if ask is not None:
-        click.echo(_ask(found, ask))
 
 
 def _ask(model: object, text: str) -> str:
@@ -74,8 +74,9 @@ def _ask(model: object, text: str) -> str:
     prompt: Prompt = (Message("user", text),) if "chat" in model.abilities else text
 
     async def once() -> str:
-        async with Engine(Store.open(home_folder())) as engine:
-            response = await engine.door({"target": model})("target", Generate(prompt, max_tokens=64))
-            return response.text
+        with Store.open(home_folder()) as store:
+            async with Engine(store) as engine:
+                response = await engine.door({"target": model})("target", Generate(prompt, max_tokens=64))
+                return response.text
 
     return asyncio.run(once())

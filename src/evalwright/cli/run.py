@@ -117,7 +117,14 @@ def _conclude(runs: Any) -> int:
 
     failed = sum(run.n_failed for run in runs)
     if not failed:
-        return 0
+        partial = sum(count for run in runs for task in run.tasks for count in task.failures.values())
+        if not partial:
+            return 0
+        say(
+            f"{partial} draws failed, but every sample has a score from its other draws. "
+            f"Run the same command again to ask for these only."
+        )
+        return 1
     total = sum(task.n_samples for run in runs for task in run.tasks)
     say(
         f"{failed} of {total} samples failed; they are counted apart and not scored. "

@@ -98,13 +98,18 @@ def preview(
     from evalwright.checking import preview as requests_of
     from evalwright.cli.arguments import key_values
 
-    for one in _load(task, model, plugins, key_values(arguments, "-M")):
-        requests = requests_of(one, _position(one, sample_id))
-        if as_json:
-            import json
+    found = _sampled(_load(task, model, plugins, key_values(arguments, "-M")), sample_id)
+    shown = [(one, one.samples[index].id, requests_of(one, index)) for one, index in found]
+    if as_json:
+        import json
 
-            click.echo(json.dumps([request.payload() for request in requests], indent=2, ensure_ascii=False))
-            continue
+        rows = [
+            {"task": one.name, "sample": name, "requests": [request.payload() for request in requests]}
+            for one, name, requests in shown
+        ]
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    for one, _, requests in shown:
         for number, request in enumerate(requests, 1):
             click.secho(f"{one.name}: request {number} of {len(requests)}", bold=True)
             for line in _shown(request):
@@ -150,17 +155,20 @@ def _load(
     return load_tasks(name, chat=chat)
 
 
-def _position(task: Task, sample_id: str | None) -> int:
+def _sampled(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]:
+    """Each task with the place of the sample of that id, or of its first; tasks without that id are left out."""
     if sample_id is None:
-        return 0
-    ids = []
-    for index, sample in enumerate(task.samples):
-        if sample.id == sample_id:
-            return index
-        ids.append(sample.id)
-    from evalwright.core.errors import UnknownName
+        return [(task, 0) for task in tasks]
+    ids = [[sample.id for sample in task.samples] for task in tasks]
+    found = [
+        (task, names.index(sample_id)) for task, names in zip(tasks, ids, strict=True) if sample_id in names
+    ]
+    if not found:
+        from evalwright.core.errors import UnknownName
 
-    raise UnknownName(f"sample of the task '{task.name}'", sample_id, ids)
+        named = " and ".join(f"'{task.name}'" for task in tasks)
+        raise UnknownName(f"sample of {named}", sample_id, [name for names in ids for name in names])
+    return found
 
 
 def _shown(request: Request) -> Iterator[str]:

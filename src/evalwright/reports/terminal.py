@@ -32,7 +32,7 @@ def show_board(board: Board, *, file: TextIO | None = None, width: int | None = 
 
 def show_run(run: Run, *, slices: bool = True, file: TextIO | None = None, width: int | None = None) -> None:
     """Print what one run found (by slice too, where asked for), what failed, what it used and where its files are."""
-    names = [run.folder / RUN_FILE, run.folder / str(run.data["samples"]["file"])]
+    names = [run.folder / RUN_FILE, run.samples_file]
     files = Table((Column("", folds=True),), tuple((inert(name),) for name in names), {}, indent=2)
     more = []
     if not slices and any(task.slices for task in run.tasks):

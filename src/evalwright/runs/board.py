@@ -7,6 +7,7 @@ Holm's correction over all pairs of the board. Runs without a score on a task st
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
-from evalwright.runs.comparison import ItemScores, item_scores, paired_scores
+from evalwright.runs.comparison import UNIT_RANGE, ItemScores, item_scores, paired_scores
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 from evalwright.statistics import (
@@ -150,12 +151,16 @@ def _row(run: Run, tasks: Sequence[BoardTask], ranks: tuple[int, int] | None, mi
         model=run.model,
         date=str(run.data["started"])[:10],
         ranks=ranks,
-        overall=macro_average(estimates) if whole else None,
+        overall=_overall(estimates, tasks) if whole else None,
         cells=cells,
         n=sum(part.n for part in estimates),
         n_failed=sum(part.n_failed for part in estimates),
         cost=run.data["usage"].get("cost"),
     )
+
+
+def _overall(estimates: Sequence[Estimate], tasks: Sequence[BoardTask]) -> Estimate:
+    return macro_average(estimates, value_range=UNIT_RANGE if all(task.bounded for task in tasks) else None)
 
 
 def _order(row: BoardRow, sign: float, first: str) -> float:
@@ -196,8 +201,9 @@ def _tests(
         if len(whole) == len(tables) and len(tables) > 1:
             differences = [float(table.difference[left, right]) for table in whole]
             errors = [float(table.standard_error[left, right]) for table in whole]
-            p_value = macro_p_value(differences, errors, [table.units for table in whole])
-            if not math.isnan(p_value):
+            # A task on which the pair shows no spread must not pose as certain: that is for the careful way below.
+            if min(errors) > 0:
+                p_value = macro_p_value(differences, errors, [table.units for table in whole])
                 yield left, right, sum(differences), p_value
                 continue
         yield left, right, *_difference(scores[left], scores[right], tasks)
@@ -225,7 +231,7 @@ def _difference(
         if len(keys) < 2:
             return math.nan, math.nan
         parts.append(
-            compare_paired(*values, clusters=clusters, value_range=(0.0, 1.0) if task.bounded else None)
+            compare_paired(*values, clusters=clusters, value_range=UNIT_RANGE if task.bounded else None)
         )
     if len(parts) == 1:
         return parts[0].difference, parts[0].p_value
@@ -242,8 +248,22 @@ def _notes(runs: Sequence[Run], rows: Sequence[BoardRow], mixed: bool) -> list[s
             "A rank is a range: models whose ranges do not overlap differ surely (paired by item, Holm-corrected, 5%); "
             "where they overlap, compare the two."
         )
+    notes += [
+        f"The runs did not ask '{name}' alike: its version, its data or its scorers differ."
+        for name in _asked_differently(runs)
+    ]
     if any(row.n_failed for row in rows):
         notes.append("Failed items are counted apart and are not scored as wrong.")
     if any(row.ranks is None for row in rows) and not mixed:
         notes.append("Models without a rank have no score on at least one of the tasks.")
     return notes
+
+
+def _asked_differently(runs: Sequence[Run]) -> list[str]:
+    """Tasks of which the runs had different versions, data or scorers."""
+    seen: dict[str, set[str]] = {}
+    for run in runs:
+        for task in run.data["tasks"]:
+            parts = [task["version"], task["content_hash"], task["scorers"]]
+            seen.setdefault(task["name"], set()).add(json.dumps(parts, sort_keys=True))
+    return [name for name, forms in seen.items() if len(forms) > 1]

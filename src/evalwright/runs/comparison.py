@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from evalwright.statistics import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+UNIT_RANGE = (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,10 @@ class TaskComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs over all tasks that both have. overall: every task counts the same; None with a single task."""
+    """Two runs over all tasks that both have.
+
+    overall: every task counts the same; None with a single task, and where tasks are measured in different units.
+    """
 
     a: str
     b: str
@@ -69,7 +76,7 @@ class Comparison:
         from dataclasses import asdict
 
         tasks = [{**asdict(task), "paired": task.paired.as_dict()} for task in self.tasks]
-        overall = asdict(self.overall) if self.overall else None
+        overall = self.overall.as_dict() if self.overall else None
         return {
             "a": self.a,
             "b": self.b,
@@ -93,7 +100,7 @@ class ItemScores:
 def compare_runs(a: Run, b: Run, *, most_flips: int = 20) -> Comparison:
     """Compare two runs on the tasks that both have, paired by sample id, on each task's main metric.
 
-    Raises RunError where they share no task, or no item of a task.
+    Raises RunError where they share no task or no item of a task, or have a task scored by different scorers.
     """
     names_b = {task.name for task in b.tasks}
     common = [task for task in a.tasks if task.name in names_b and task.main]
@@ -104,6 +111,7 @@ def compare_runs(a: Run, b: Run, *, most_flips: int = 20) -> Comparison:
         )
     name_a, name_b = _labels(a, b)
     scorers = {task.name: task.main.scorer for task in common if task.main}
+    _check_scorers(a, b, scorers)
     scores_a, scores_b = item_scores(a, scorers), item_scores(b, scorers)
     tasks = []
     for task in common:
@@ -124,9 +132,26 @@ def compare_runs(a: Run, b: Run, *, most_flips: int = 20) -> Comparison:
                 sentence=sentence(paired, name_a, name_b, "points" if bounded else "units"),
             )
         )
-    overall = macro_difference([task.paired for task in tasks]) if len(tasks) > 1 else None
-    conclusion = _overall_sentence(overall, name_a, name_b) if overall else tasks[0].sentence
+    overall = None
+    if len(tasks) > 1 and all(task.bounded for task in tasks):
+        overall = macro_difference([task.paired for task in tasks], value_range=UNIT_RANGE)
+    conclusion = " ".join(task.sentence for task in tasks)
+    if overall is not None:
+        conclusion = _overall_sentence(overall, name_a, name_b)
+    elif len(tasks) > 1:
+        conclusion = " ".join(f"{task.task}: {task.sentence}" for task in tasks)
     return Comparison(a.id, b.id, tuple(tasks), overall, tuple(_configuration_differences(a, b)), conclusion)
+
+
+def _check_scorers(a: Run, b: Run, scorers: Mapping[str, str]) -> None:
+    """Both runs must have a score by the scorer that is compared."""
+    for task in b.data["tasks"]:
+        wanted, there = scorers.get(task["name"]), [scorer["name"] for scorer in task["scorers"]]
+        if wanted is not None and wanted not in there:
+            raise RunError(
+                f"On '{task['name']}' the run '{a.id}' was scored by '{wanted}' and the run '{b.id}' by "
+                f"{', '.join(there)}. Score one of them again with `evalwright score`."
+            )
 
 
 def item_scores(run: Run, scorers: Mapping[str, str]) -> dict[str, ItemScores]:
@@ -189,7 +214,7 @@ def _paired(
         raise RunError(
             f"On '{task}' the runs '{a.id}' and '{b.id}' have no item in common, so they cannot be paired."
         )
-    value_range = (0.0, 1.0) if bounded else None
+    value_range = UNIT_RANGE if bounded else None
     return compare_paired(*values, clusters=clusters, value_range=value_range), keys, values
 
 
@@ -228,6 +253,11 @@ def _labels(a: Run, b: Run) -> tuple[str, str]:
 
 def _overall_sentence(overall: MacroDifference, name_a: str, name_b: str) -> str:
     points = 100 * overall.difference
+    if math.isnan(overall.low):
+        return (
+            f"Over all tasks {name_a} and {name_b} cannot be compared: at least one of the {overall.n_tasks} tasks "
+            f"has too few items with a score from both."
+        )
     low, high = sorted((100 * overall.low, 100 * overall.high))
     numbers = f"95% interval {low:.1f} to {high:.1f}, mean of {overall.n_tasks} tasks, {overall.n} items"
     if overall.p_value < 1 - overall.level and low * high > 0:
@@ -255,6 +285,10 @@ def _configuration_differences(a: Run, b: Run) -> Iterator[str]:
             continue
         for path in sorted(_differing(task["definition"], other["definition"])):
             yield f"{task['name']}: {path} differs"
+        if task["content_hash"] != other["content_hash"]:
+            yield f"{task['name']}: the data differ"
+        if task["scorers"] != other["scorers"] and task["definition"] == other["definition"]:
+            yield f"{task['name']}: the scorers differ, as one of the runs was scored again"
     left, right = a.data["evalwright"], b.data["evalwright"]
     if left != right:
         yield f"evalwright: {left} against {right}"

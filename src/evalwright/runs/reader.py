@@ -13,7 +13,10 @@ from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.runs.results import TaskResult
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION
+from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, SCHEMA_VERSION
+
+_RUN_KEYS = {"id", "model", "configuration", "usage", "started", "tasks", "samples"}
+_LINE_KEYS = {"task", "index", "id", "draw", "input", "targets", "scores"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +72,32 @@ class Run:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The records as plain mappings, one at a time. Raises RunError naming the line that is broken."""
-        path = self.folder / self.data["samples"]["file"]
+        path = self.samples_file
         try:
-            with path.open(encoding="utf-8") as lines:
+            with path.open("rb") as lines:
                 for number, line in enumerate(lines, 1):
                     try:
-                        yield json.loads(line)
+                        row = json.loads(line)
                     except ValueError as error:
                         raise RunError(f"{path}, line {number} is not valid JSON: {error}.") from error
+                    if not isinstance(row, dict) or not row.keys() >= _LINE_KEYS:
+                        raise RunError(f"{path}, line {number} is not the record of a sample.")
+                    yield row
         except OSError as error:
             raise RunError(
                 f"The samples of run '{self.id}' cannot be read: {path}: {error.strerror}."
             ) from error
 
+    @property
+    def samples_file(self) -> Path:
+        """Where the samples lie."""
+        named = self.folder / str(self.data["samples"]["file"])
+        # A writer that was stopped at its last step has moved the file to its final name, but not yet said so.
+        return named if named.is_file() else self.folder / SAMPLES_FILE
+
     def verify(self) -> None:
         """Raise RunError if the samples file is not the one that `run.json` describes."""
-        path = self.folder / self.data["samples"]["file"]
+        path = self.samples_file
         try:
             with path.open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -134,10 +147,16 @@ def _read(file: Path) -> Run:
         raise RunError(f"{file} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise RunError(f"{file} is not valid JSON: {error}.") from error
-    if not isinstance(data, dict) or "schema" not in data or "tasks" not in data:
+    if not isinstance(data, dict) or not isinstance(data.get("schema"), int):
         raise RunError(f"{file} is not the record of an Evalwright run.")
     if data["schema"] > SCHEMA_VERSION:
         raise RunError(
             f"{file} has schema {data['schema']}, and this version reads up to {SCHEMA_VERSION}. Upgrade evalwright."
         )
+    missing = sorted(_RUN_KEYS - data.keys())
+    if missing:
+        raise RunError(f"{file} is not the record of an Evalwright run: '{missing[0]}' is missing.")
+    name = str(data["samples"].get("file", "")) if isinstance(data["samples"], dict) else ""
+    if not name or Path(name).name != name:
+        raise RunError(f"{file} names no file of samples in its own folder.")
     return Run(file.parent, data)

@@ -1,5 +1,5 @@
 """Writes a run's folder. Records are kept in a partial file as they finish and put in order at the end; every file appears
-whole or not at all.
+whole or not at all, and a run that is replaced stays whole until the new one is.
 
 The partial file is no one's memory: answers are in the store. It only keeps records out of main memory.
 """
@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
+import uuid
 from array import array
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,6 +36,7 @@ class RunWriter:
         self.folder = folder
         # The process id keeps two processes apart that make the same run at the same time.
         self._partial = folder / f".{SAMPLES_FILE}.{os.getpid()}.partial"
+        self._sorted = self._partial.with_suffix(".sorted")
         self._keys: array[int] = array("q")
         self._starts: array[int] = array("q")
         self._position = 0
@@ -42,6 +45,7 @@ class RunWriter:
     def _open(self) -> IO[bytes]:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            _sweep(self.folder)
             return self._partial.open("w+b", buffering=1 << 18)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
@@ -60,8 +64,14 @@ class RunWriter:
     def finish(self, run: Mapping[str, Any]) -> None:
         """Write `samples.jsonl` in the order of positions and then `run.json`, which completes the run."""
         try:
-            digest = self._write_samples()
-            samples = {"file": SAMPLES_FILE, "records": len(self._keys), "sha256": digest}
+            samples = {"file": SAMPLES_FILE, "records": len(self._keys), "sha256": self._write_samples()}
+            if (self.folder / RUN_FILE).exists():
+                # The old record speaks of the old samples, so the new ones stand beside them until a record names them.
+                beside = self._sorted.replace(self.folder / f"samples.{os.getpid()}.jsonl")
+                write_json(self.folder / RUN_FILE, {**run, "samples": {**samples, "file": beside.name}})
+                beside.replace(self.folder / SAMPLES_FILE)
+            else:
+                self._sorted.replace(self.folder / SAMPLES_FILE)
             write_json(self.folder / RUN_FILE, {**run, "samples": samples})
         except OSError as error:
             raise _unwritable(self.folder, error) from error
@@ -72,8 +82,7 @@ class RunWriter:
         self._starts.append(self._position)
         keys = self._keys
         digest = hashlib.sha256()
-        temporary = self._partial.with_suffix(".sorted")
-        with temporary.open("wb", buffering=1 << 18) as out:
+        with self._sorted.open("wb", buffering=1 << 18) as out:
             for row in sorted(range(len(keys)), key=keys.__getitem__):
                 start = self._starts[row]
                 self._file.seek(start)
@@ -82,15 +91,15 @@ class RunWriter:
                 out.write(line)
             out.flush()
             os.fsync(out.fileno())
-        temporary.replace(self.folder / SAMPLES_FILE)
         return digest.hexdigest()
 
     def discard(self) -> None:
-        """Drop the partial file."""
+        """Drop what is partial."""
         with contextlib.suppress(OSError):
             self._file.close()
-        with contextlib.suppress(OSError):
-            self._partial.unlink(missing_ok=True)
+        for file in (self._partial, self._sorted):
+            with contextlib.suppress(OSError):
+                file.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -101,9 +110,51 @@ class RunWriter:
         self.discard()
 
 
+def _sweep(folder: Path) -> None:
+    """Remove what a killed process left behind."""
+    for file in folder.glob(f".{SAMPLES_FILE}.*"):
+        number = file.name.removeprefix(f".{SAMPLES_FILE}.").partition(".")[0]
+        if number.isdecimal() and os.name == "posix" and not _is_running(int(number)):
+            file.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
     """Write JSON so that the file is either the old or the new one, whole."""
-    write_text(path, json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    write_text(path, to_json(data, indent=2) + "\n")
+
+
+def to_json(data: Any, **options: Any) -> str:
+    """JSON that every reader takes, whatever a task's metadata or a model's numbers are.
+
+    nan becomes null; an infinity becomes the number 1e999, which reads as one; dates and the like become text.
+    """
+    settings: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "default": str, **options}
+    try:
+        return json.dumps(data, **settings)
+    except ValueError:
+        mark = uuid.uuid4().hex
+        text = json.dumps(_marked(data, mark), **settings)
+        return text.replace(f'"{mark}+"', "1e999").replace(f'"{mark}-"', "-1e999")
+
+
+def _marked(value: Any, mark: str) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _marked(part, mark) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_marked(part, mark) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else mark + ("+" if value > 0 else "-")
+    return value
 
 
 def write_text(path: Path, text: str) -> None:
@@ -121,11 +172,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
-    try:
-        return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-    except UnicodeEncodeError:
-        # A lone surrogate in an answer has no UTF-8 form; escaped it survives reading and writing.
-        return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+    # A lone surrogate in an answer has no UTF-8 form; escaped (as JSON does too) it survives reading and writing.
+    return to_json(record, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _unwritable(folder: Path, error: OSError) -> RunError:

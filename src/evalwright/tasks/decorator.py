@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from evalwright.core.errors import ConfigurationError, TaskError
-from evalwright.core.tasks import Task
 from evalwright.tasks.names import RULE, is_name
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from evalwright.core.tasks import Task
 
 TaskFunction = Callable[..., "Task | Mapping[str, Any]"]
 Function = TypeVar("Function", bound=TaskFunction)
@@ -42,6 +43,8 @@ class Registered:
 
     def make(self, chat: bool) -> Task | Mapping[str, Any]:
         """Call the function; one with a parameter `chat` is told whether the model takes messages."""
+        from evalwright.core.tasks import Task
+
         wants_chat = "chat" in inspect.signature(self.function).parameters
         made = self.function(chat=chat) if wants_chat else self.function()
         if not isinstance(made, Task | Mapping):

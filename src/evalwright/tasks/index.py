@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
 from evalwright.tasks import decorator
+from evalwright.tasks.entry_points import offered
 from evalwright.tasks.names import RULE, is_name
 
 LIBRARY = Path(__file__).parent / "library"
@@ -126,9 +126,9 @@ class TaskIndex:
                 found.domain,
                 members=(found.name,),
             )
-        for name, point in decorator.entry_points().items():
+        for name, target in offered(decorator.ENTRY_POINTS).items():
             if name not in done:
-                yield Entry(name, f"From {point.value}.", members=(name,))
+                yield Entry(name, f"From {target}.", members=(name,))
 
 
 def _inside(path: str, folder: Path) -> bool:
@@ -200,13 +200,12 @@ class _Cache:
         files = {path: known for path, known in self._files.items() if Path(path).exists()}
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            handle, partial = tempfile.mkstemp(dir=self._path.parent, prefix=".tasks-")
+            partial = self._path.with_name(f".tasks-{os.getpid()}.json")
             try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump({"version": _VERSION, "files": files}, file)
-                Path(partial).replace(self._path)
+                partial.write_text(json.dumps({"version": _VERSION, "files": files}), encoding="utf-8")
+                partial.replace(self._path)
             finally:
-                Path(partial).unlink(missing_ok=True)
+                partial.unlink(missing_ok=True)
 
 
 def _cache_path() -> Path:

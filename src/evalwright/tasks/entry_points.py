@@ -1,0 +1,36 @@
+"""What installed packages offer under an entry point group, read from their metadata files.
+
+`importlib.metadata` says the same but takes longer to import than a whole listing should; it is used to load one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+
+def offered(group: str) -> dict[str, str]:
+    """Name -> "module:attribute" of a group's entry points, in the order of the import path; the first of a name counts."""
+    found: dict[str, str] = {}
+    for folder in sys.path:
+        with suppress(OSError):
+            for item in os.scandir(folder or "."):
+                if item.name.endswith((".dist-info", ".egg-info")):
+                    for name, target in _read(Path(item.path, "entry_points.txt"), group):
+                        found.setdefault(name, target)
+    return found
+
+
+def _read(path: Path, group: str) -> list[tuple[str, str]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return []
+    _, header, section = text.partition(f"[{group}]")
+    if not header:
+        return []
+    lines = section.partition("\n[")[0].splitlines()
+    pairs = [line.split("#")[0].partition("=") for line in lines]
+    return [(name.strip(), target.strip()) for name, equals, target in pairs if equals]
