@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import tempfile
@@ -99,9 +100,23 @@ def lm_eval(folder: Path) -> list[str]:
     return [*command, "--output_path", "out", "--log_samples"]
 
 
+# Its token counter downloads a vocabulary; counting words instead needs no network and costs the peer less.
+INSPECT_OFFLINE = """\
+import tiktoken
+
+
+class Words:
+    def encode(self, text, **options):
+        return text.split()
+
+
+tiktoken.get_encoding = tiktoken.encoding_for_model = lambda name: Words()
+"""
+
+
 def inspect_ai(folder: Path, model: str = "mockllm/model") -> list[str]:
     (folder / "sums.py").write_text(
-        "from inspect_ai import Task, task\n"
+        INSPECT_OFFLINE + "from inspect_ai import Task, task\n"
         "from inspect_ai.dataset import json_dataset\n"
         "from inspect_ai.scorer import match\n"
         "from inspect_ai.solver import generate\n\n\n"
@@ -109,7 +124,10 @@ def inspect_ai(folder: Path, model: str = "mockllm/model") -> list[str]:
         "    return Task(dataset=json_dataset('questions.jsonl'), solver=generate(), scorer=match())\n"
     )
     command = [str(INSPECT.bin / "inspect"), "eval", "sums.py", "--model", model, "--display", "none"]
-    return [*command, "--max-connections", "128", "--max-samples", "256"]
+    command += ["--max-connections", "128", "--max-samples", "256", "--log-dir", "logs"]
+    # It ends with 0 even where the evaluation failed, so its log is asked.
+    check = f"'{INSPECT.bin}/inspect' log dump logs/*.eval --header-only | grep -q '\"status\": \"success\"'"
+    return ["sh", "-c", f"{shlex.join(command)} && {check}"]
 
 
 System = tuple[str, Callable[[Path], list[str]]]

@@ -20,7 +20,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"^(?P<skip><!-- not run: [^\n]+ -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^(?P<skip><!-- not run: [^\n]+ -->\n+)?```(?P<language>\w*)\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 FILE = re.compile(r"^(?:#|<!--|//) file: (?P<name>[\w./-]+)(?: -->)?\n")
 EXITS = re.compile(r"\s+# exits (\d+)$")
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)#\s]+)(?:#[^)]*)?\)")
@@ -52,12 +55,21 @@ def environment(folder: Path) -> dict[str, str]:
         script = commands / name
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
         script.chmod(0o755)
-    return {**kept, "PATH": f"{commands}:{kept['PATH']}", "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": "1"}
+    return {
+        **kept,
+        "PATH": f"{commands}:{kept['PATH']}",
+        "PYTHONPATH": str(ROOT / "src"),
+        "HF_HUB_OFFLINE": "1",
+    }
 
 
 def run(command: list[str], folder: Path, env: dict[str, str], where: str, wanted: int = 0) -> None:
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == wanted, f"{where}: {shlex.join(command)}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    done = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == wanted, (
+        f"{where}: {shlex.join(command)}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    )
 
 
 def commands(body: str) -> Iterator[tuple[str, int]]:
@@ -95,7 +107,9 @@ def quickstart(command: str, folder: Path, env: dict[str, str], where: str) -> N
     if command != "make quickstart":
         assert command in {"make test", "make lint", "make types", "make format", "make demo-models"}, command
         return
-    dry = subprocess.run(["make", "-n", "-B", "quickstart"], cwd=ROOT, capture_output=True, text=True, check=True)
+    dry = subprocess.run(
+        ["make", "-n", "-B", "quickstart"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     lines = re.sub(r"\\\n\s*", "", dry.stdout).splitlines()
     ours = [line.replace(".venv/bin/", "", 1) for line in lines if line.startswith(".venv/bin/evalwright")]
     assert ours, "make quickstart runs no evalwright command"

@@ -52,9 +52,8 @@ def check_task(task: Task) -> Iterator[Finding]:
     samples = list(task.samples)
     yield Finding(True, f"{len(samples)} samples read, ids unique{_spread(samples, task)}")
     repeated = [count for count in Counter(map(_content, samples)).values() if count > 1]
-    yield Finding(
-        not repeated, f"{len(repeated)} questions stand more than once" if repeated else "no question twice"
-    )
+    several = "1 question stands" if len(repeated) == 1 else f"{len(repeated)} questions stand"
+    yield Finding(not repeated, f"{several} more than once" if repeated else "no question twice")
     for scorer in task.scorers:
         if scorer.asks:
             yield Finding(True, f"{scorer.name}: asks a model, so it cannot be checked without one")

@@ -75,6 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             prog_name="evalwright",
             standalone_mode=False,
         )
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -86,8 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "Interrupted. Every answer received so far is kept: run the same command again to go on from here."
         )
         return 130
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`); nothing is wrong with the run.
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output went away (`| head`), which click may have noticed first; nothing is wrong with the run.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:

@@ -157,6 +157,6 @@ def _read(file: Path) -> Run:
     if missing:
         raise RunError(f"{file} is not the record of an Evalwright run: '{missing[0]}' is missing.")
     name = str(data["samples"].get("file", "")) if isinstance(data["samples"], dict) else ""
-    if not name or Path(name).name != name:
+    if name in ("", ".", "..") or Path(name).name != name:
         raise RunError(f"{file} names no file of samples in its own folder.")
     return Run(file.parent, data)

@@ -1,0 +1,135 @@
+"""Reading run folders: by name and by place, and what is said of records that are damaged, changed or too new."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.core.errors import RunError, UnknownName
+from evalwright.runs.reader import list_runs, open_run
+from support.runs import make_run
+
+
+def edited(folder: Path, **changes: Any) -> None:
+    """Put other values into a `run.json`; None takes a key out."""
+    path = folder / "run.json"
+    data = {**json.loads(path.read_text()), **changes}
+    path.write_text(json.dumps({key: value for key, value in data.items() if value is not None}))
+
+
+def test_a_run_is_found_by_folder_record_and_name(tmp_path: Path) -> None:
+    made = make_run(tmp_path, scores=[1, 0, None, 1], name="mine", label="Mine")
+    for run in (
+        open_run(tmp_path / "mine"),
+        open_run(tmp_path / "mine" / "run.json"),
+        open_run("mine", tmp_path),
+    ):
+        assert run.data == made.data
+        run.verify()
+    assert (made.id, made.model, made.label, made.n_failed) == ("mine", "demo/small", "Mine", 1)
+    assert made.task("factual").n_samples == 4
+    assert [spec.kind for spec in made.metric_specs("factual")] == ["accuracy"]
+    records = list(made.samples())
+    assert [record.index for record in records] == [0, 1, 2, 3]
+    assert records[2].failure is not None
+    assert records[0].answer is not None
+    assert records[0].scores["score"].value == 1.0
+    assert [record.as_dict() for record in records] == list(made.rows())
+
+
+def test_unknown_names_come_with_the_closest(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores=[1], name="first")
+    with pytest.raises(UnknownName, match=r"frist.*'first'.*runs list"):
+        open_run("frist", tmp_path)
+    for find in (run.task, run.metric_specs):
+        with pytest.raises(UnknownName, match=r"factul.*'factual'"):
+            find("factul")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RunError, match="not a finished run"):
+        open_run(tmp_path / "empty")
+
+
+def test_verify_detects_a_changed_and_a_missing_file(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores=[1, 0, 1], name="r")
+    path = run.folder / "samples.jsonl"
+    path.write_text(path.read_text().replace('"value":0.0', '"value":1.0'))
+    with pytest.raises(RunError, match="changed after the run"):
+        run.verify()
+    path.unlink()
+    with pytest.raises(RunError, match="cannot be read"):
+        run.verify()
+    with pytest.raises(RunError, match="cannot be read"):
+        list(run.rows())
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b'{"task": "factual", ', "line 2 is not valid JSON"),
+        (b'\xff\xfe{"task"', "line 2 is not valid JSON"),
+        (b'{"task": "fact\xffual"}', "line 2 is not valid JSON"),
+        (b"", "line 2 is not valid JSON"),
+        (b"[1, 2]", "line 2 is not the record of a sample"),
+        (b'{"task": "factual"}', "line 2 is not the record of a sample"),
+    ],
+)
+def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, says: str) -> None:
+    run = make_run(tmp_path, scores=[1, 0, 1], name="r")
+    path = run.folder / "samples.jsonl"
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([lines[0], line, *lines[2:]]))
+    for read in (run.rows, run.samples):
+        with pytest.raises(RunError, match=says):
+            list(read())
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"schema": 2}, "schema 2.*Upgrade"),
+        ({"schema": "1"}, "not the record"),
+        ({"schema": None}, "not the record"),
+        ({"tasks": None}, "'tasks' is missing"),
+        ({"id": None}, "'id' is missing"),
+        ({"samples": []}, "names no file"),
+        ({"samples": {"file": "../other/samples.jsonl", "sha256": ""}}, "names no file"),
+        ({"samples": {"file": "/etc/passwd", "sha256": ""}}, "names no file"),
+        ({"samples": {"file": "..", "sha256": ""}}, "names no file"),
+    ],
+)
+def test_a_record_that_cannot_be_used_is_a_sentence(
+    tmp_path: Path, changes: dict[str, Any], says: str
+) -> None:
+    make_run(tmp_path, scores=[1], name="r")
+    make_run(tmp_path, scores=[1], name="good")
+    edited(tmp_path / "r", **changes)
+    with pytest.raises(RunError, match=says):
+        open_run("r", tmp_path)
+    assert [run.id for run in list_runs(tmp_path)] == ["good"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "null", '"run"', "", "\ufeff{"])
+def test_what_is_no_record_is_a_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "run.json").write_text(text, encoding="utf-8")
+    with pytest.raises(RunError):
+        open_run("r", tmp_path)
+
+
+def test_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "run.json").write_bytes(b'{"schema": 1, "id": "\xff"}')
+    with pytest.raises(RunError, match="not valid JSON"):
+        open_run("r", tmp_path)
+
+
+def test_runs_are_listed_oldest_first(tmp_path: Path) -> None:
+    for day, name in (("18", "b"), ("20", "a"), ("18", "a-too"), ("03", "z")):
+        make_run(tmp_path, scores=[1], name=name, started=f"2026-11-{day}T10:00:00+00:00")
+    (tmp_path / "notes.txt").write_text("no run")
+    (tmp_path / "half").mkdir()
+    assert [run.id for run in list_runs(tmp_path)] == ["z", "a-too", "b", "a"]
+    assert list_runs(None) == list_runs(tmp_path / "nowhere") == []

@@ -1,0 +1,148 @@
+"""Recorded answers, new scores: nobody under test is asked, and no other run is harmed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright import ScriptedModel, compare, evaluate, leaderboard, score_run, scorer
+from evalwright.core.asking import Ask
+from evalwright.core.errors import Overloaded, RunError, UnknownName, UsageError
+from evalwright.core.requests import Generate
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.tasks import Task
+from evalwright.models.base import Pacing
+from evalwright.runs.reader import Run
+from evalwright.tasks.decorator import task_from_definition
+from support.command import records
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+
+
+def quiz(**more: Any) -> Task:
+    rows = [
+        {"id": str(i), "input": f"Say Number {i}", "target": f"number {i}", "domain": "ab"[i % 2]}
+        for i in range(6)
+    ]
+    definition: dict[str, Any] = {
+        "task": "quiz",
+        "dataset": {"rows": rows},
+        "sample": {"metadata": {"domain": "{{ domain }}"}},
+        "scorers": ["exact-match"],
+        **more,
+    }
+    return task_from_definition(definition)
+
+
+def answered(**more: Any) -> Run:
+    """A run whose answers are right but for their case; the fifth failed."""
+    model = ScriptedModel(
+        lambda request: f"number {request.prompt[-1]}",  # type: ignore[union-attr]
+        version="1",
+        failures=lambda request, asked: Overloaded("no") if "4" in request.prompt else None,  # type: ignore[union-attr]
+        pacing=Pacing(max_attempts=1),
+    )
+    (run,) = evaluate(quiz(), model, name="first", **more)
+    return run
+
+
+def test_the_runs_own_scorers_give_the_same_numbers() -> None:
+    run = answered()
+    again = score_run(run)
+    assert again.id == "first.rescored"
+    assert again.folder.parent == run.folder.parent
+    assert records(again.folder) == records(run.folder)
+    assert [task.as_dict() for task in again.tasks] == [task.as_dict() for task in run.tasks]
+    assert again.n_failed == 1
+    assert again.data["scored_from"] == {"run": "first", "samples_sha256": run.data["samples"]["sha256"]}
+    assert again.data["usage"]["requested"] == 0
+    assert again.data["model"] == run.data["model"]
+    assert again.data["identity"] != run.data["identity"]
+    again.verify()
+    run.verify()
+    assert list(again.task("quiz").slices["domain"]) == ["a", "b"]
+
+
+def test_other_scorers_and_options() -> None:
+    run = answered()
+    again = score_run(run, scorers=["numeric", {"exact-match": {"ignore_case": False}}], name="other")
+    task = again.task("quiz")
+    assert [(metric.label, metric.kind, metric.scorer) for metric in task.metrics] == [
+        ("accuracy", "accuracy", "numeric"),
+        ("mean exact-match", "mean", "exact-match"),
+    ]
+    assert again.data["tasks"][0]["scorers"][1]["options"] == {"ignore_case": False}
+    with pytest.raises(RunError, match="scored by"):
+        compare(run, score_run(run, scorers=["numeric"], name="third"))
+    assert any("alike" in note for note in leaderboard([run, again]).notes)
+    twice = score_run(again, name="twice")
+    assert [task.as_dict() for task in twice.tasks] == [task.as_dict() for task in again.tasks]
+
+
+def test_by_name_and_folder_and_again_over_itself() -> None:
+    run = answered()
+    assert score_run("first").id == score_run(run.folder).id == "first.rescored"
+    assert sorted(path.name for path in Path("runs").iterdir()) == ["first", "first.rescored"]
+    elsewhere = score_run("first", out="elsewhere", name="mine")
+    assert elsewhere.folder == Path("elsewhere/mine")
+    with pytest.raises(UnknownName, match=r"frist.*'first'"):
+        score_run("frist")
+
+
+def test_no_other_run_is_overwritten() -> None:
+    run = answered()
+    (other,) = evaluate(quiz(), "scripted/echo", name="precious")
+    with pytest.raises(UsageError, match=r"not scored from 'first'.*--name"):
+        score_run(run, name="precious")
+    with pytest.raises(UsageError, match="another name"):
+        score_run(run, name="first")
+    other.verify()
+
+
+def test_a_judge_is_asked_and_its_answers_are_kept() -> None:
+    @scorer("test-second-judge")
+    async def judged(sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge") -> Score:
+        reply = await ask(role, Generate(f"{sample.input}: {answer.text}"))
+        return Score(float(reply.text == "yes"))
+
+    run = answered()
+    with pytest.raises(UsageError, match=r"role 'judge'.*--role"):
+        score_run(run, scorers=["test-second-judge"])
+    judge = ScriptedModel("yes", name="judge/1")
+    again = score_run(run, scorers=["test-second-judge"], roles={"judge": judge})
+    assert judge.asked == 5
+    assert again.task("quiz").metrics[0].estimate.value == 1.0
+    assert again.data["roles"]["judge"]["name"] == "judge/1"
+    assert again.data["usage"]["asked"] == 5
+    score_run(run, scorers=["test-second-judge"], roles={"judge": judge}, name="more")
+    assert judge.asked == 5
+
+
+def test_changed_samples_are_not_scored() -> None:
+    run = answered()
+    path = run.folder / "samples.jsonl"
+    path.write_text(path.read_text().replace("number 1", "number 9"))
+    with pytest.raises(RunError, match="changed after the run"):
+        score_run(run)
+    assert not Path("runs/first.rescored").exists()
+
+
+def test_an_error_of_the_record_is_one_error_and_no_group() -> None:
+    import hashlib
+
+    run = answered()
+    path = run.folder / "samples.jsonl"
+    path.write_bytes(path.read_bytes() + b"[]\n")
+    data = json.loads((run.folder / "run.json").read_text())
+    data["samples"]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (run.folder / "run.json").write_text(json.dumps(data))
+    with pytest.raises(RunError, match="line 7"):
+        score_run("first")
+    assert not list(Path("runs").glob("*/*.partial"))
