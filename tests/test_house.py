@@ -61,13 +61,13 @@ def room(path: Path) -> str:
 
 def imported_rooms(tree: ast.AST) -> Iterator[tuple[str, int]]:
     for node in ast.walk(tree):
-        names: list[str] = []
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names = [node.module]
-            if node.module == "evalwright":
-                names = [f"evalwright.{alias.name}" for alias in node.names]
+            whole = node.module == "evalwright"
+            names = [f"evalwright.{alias.name}" for alias in node.names] if whole else [node.module]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
+        else:
+            continue
         for name in names:
             parts = name.split(".")
             if parts[0] == "evalwright" and len(parts) > 1:

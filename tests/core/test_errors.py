@@ -33,7 +33,7 @@ def test_missing_extra_says_what_to_install() -> None:
 
 
 def test_every_request_error_is_a_failure_with_a_kind_of_its_own() -> None:
-    kinds = {}
+    kinds: dict[str, type[RequestError]] = {}
     for error in RequestError.__subclasses__():
         failure = error("why", status=500).as_failure(attempts=3)
         assert (failure.message, failure.status, failure.attempts) == ("why", 500, 3)

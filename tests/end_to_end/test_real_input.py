@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from support.command import evalwright, record, records
 from support.openai_server import serving
 
@@ -50,11 +51,32 @@ def test_transformers_and_http_agree_on_mmlu(tmp_path: Path) -> None:
         text = TASK.format(mode=mode, data=DATA, user=USER[mode], shot=SHOT[mode])
         (tmp_path / f"{mode}.yaml").write_text(text, encoding="utf-8")
     tasks = ["likelihood.yaml", "letter.yaml"]
-    local = evalwright("run", *tasks, "--limit", str(QUESTIONS), "--model", f"hf/{folder}", "--name", "local", folder=tmp_path, timeout=400)
+    local = evalwright(
+        "run",
+        *tasks,
+        "--limit",
+        str(QUESTIONS),
+        "--model",
+        f"hf/{folder}",
+        "--name",
+        "local",
+        folder=tmp_path,
+        timeout=400,
+    )
     assert local.code == 0, local.text
     with serving(folder, log=False) as server:
         arguments = ["-M", f"base_url={server.url}", "-M", "interface=completions", "-M", "timeout=120"]
-        command = ["run", *tasks, "--limit", str(QUESTIONS), "--model", "openai/tiny", *arguments, "--name", "remote"]
+        command = [
+            "run",
+            *tasks,
+            "--limit",
+            str(QUESTIONS),
+            "--model",
+            "openai/tiny",
+            *arguments,
+            "--name",
+            "remote",
+        ]
         remote = evalwright(*command, folder=tmp_path, timeout=500)
         assert remote.code == 0, remote.text
 

@@ -76,6 +76,7 @@ def score(
     else:
         show_run(made)
     if made.n_failed:
-        say(f"{made.n_failed} samples have no score: their answer or the scorer failed.")
+        what = "1 sample has" if made.n_failed == 1 else f"{made.n_failed} samples have"
+        say(f"{what} no score: the answer or the scorer failed.")
         return 1
     return 0

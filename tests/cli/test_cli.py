@@ -1,0 +1,101 @@
+"""The command as a whole: versions, help, exit codes, a pipe that closes, and faults of our own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from evalwright import __version__, cli
+from evalwright.cli import COMMANDS
+from support.command import environment, evalwright
+from support.typed import typed
+
+
+def commands() -> list[tuple[str, ...]]:
+    """Every command and every command of a group."""
+    found: list[tuple[str, ...]] = [()]
+    context = click.Context(cli.cli)
+    for name in COMMANDS:
+        found.append((name,))
+        command = cli.cli.get_command(context, name)
+        if isinstance(command, click.Group):
+            found += [(name, one) for one in command.commands]
+    return found
+
+
+def test_every_command_is_there() -> None:
+    wanted = {
+        (), ("run",), ("tasks",), ("tasks", "list"), ("tasks", "show"), ("tasks", "preview"), ("tasks", "check"),
+        ("models",), ("models", "list"), ("models", "check"), ("score",), ("compare",), ("leaderboard",), ("runs",),
+        ("runs", "list"), ("runs", "show"),
+    }  # fmt: skip
+    assert wanted <= set(commands())
+
+
+@pytest.mark.parametrize("command", commands(), ids=" ".join)
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_of_every_command(command: tuple[str, ...], flag: str) -> None:
+    done = typed(*command, flag)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"Usage: evalwright{''.join(f' {word}' for word in command)}")
+    for line in done.out.splitlines():
+        if line.strip().startswith("--") and " " in line.strip():
+            assert len(line.split(maxsplit=1)) == 2, f"an option without a word of help: {line}"
+
+
+def test_version(tmp_path: Path) -> None:
+    assert typed("--version").out == f"evalwright {__version__}\n"
+    done = evalwright("--version", folder=tmp_path)
+    assert (done.code, done.out, done.err) == (0, f"evalwright {__version__}\n", "")
+
+
+@pytest.mark.parametrize("reader", ["head -1", "true"])
+@pytest.mark.parametrize("arguments", ["tasks list", "tasks show factual --json", "models list", "--help"])
+def test_a_reader_that_goes_away_is_no_fault(folder: Path, reader: str, arguments: str) -> None:
+    line = f'"$PYTHON" -m evalwright {arguments} | {reader}; echo "${{PIPESTATUS[0]}}" >&2'
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=folder,
+        env=environment({"PYTHON": sys.executable}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == "0\n"
+
+
+def test_usage_errors_end_with_2_and_a_sentence() -> None:
+    for arguments in (["run", "--nonsense"], ["compare", "one"], ["nonsense"], ["tasks", "nonsense"]):
+        done = typed(*arguments)
+        assert done.code == 2
+        assert done.out == ""
+        assert "Error: " in done.err
+
+
+def test_a_fault_of_ours_says_so_and_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("evalwright.tasks.index.TaskIndex.entries", broken)
+    done = typed("tasks", "list")
+    assert done.code == 2
+    assert "a fault in evalwright" in done.err
+    assert "ZeroDivisionError: oops" in done.err
+    assert "EVALWRIGHT_DEBUG=1" in done.err
+    monkeypatch.setenv("EVALWRIGHT_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        typed("tasks", "list")
+
+
+def test_an_interruption_ends_with_130_and_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("evalwright.tasks.index.TaskIndex.entries", interrupted)
+    done = typed("tasks", "list")
+    assert done.code == 130
+    assert "run the same command again" in done.err

@@ -1,0 +1,64 @@
+"""`evalwright models`: who can be asked, and whether."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from support.typed import typed
+
+
+def test_list() -> None:
+    done = typed("models", "list")
+    assert done.code == 0
+    rows = json.loads(typed("models", "list", "--json").out)
+    assert {"demo", "hf", "onnx", "openai", "replay", "scripted"} <= {row["provider"] for row in rows}
+    assert len(done.out.splitlines()) == len(rows)
+
+
+def test_check_costs_nothing() -> None:
+    done = typed("models", "check", "demo/small")
+    assert done.code == 0
+    assert "log-likelihood" in done.out
+    data = json.loads(typed("models", "check", "demo/small", "--json").out)
+    assert data["name"] == "demo/small"
+    assert "generate" in data["abilities"]
+    assert "answer" not in data
+    assert not Path("home/store.sqlite").exists()
+
+
+def test_check_with_ask_shows_the_answer() -> None:
+    done = typed("models", "check", "scripted/constant", "-M", "text=Good morning", "--ask", "Hello?")
+    assert done.code == 0
+    assert done.out.splitlines()[-1].endswith("Good morning")
+    data = json.loads(typed("models", "check", "scripted/echo", "--ask", "Hello?", "--json").out)
+    assert data["answer"] == "Hello?"
+    assert typed("models", "check", "demo/small", "--ask", "Which river").code == 0
+
+
+def test_check_of_what_cannot_be_used() -> None:
+    for arguments, says in (
+        (("openai/gpt",), "OPENAI_API_KEY"),
+        (("demo/smal",), "small"),
+        (("hf/./nowhere",), "nowhere"),
+        (("scripted/echo", "-M", "txt=1"), "text"),
+    ):
+        done = typed("models", "check", *arguments)
+        assert done.code == 2
+        assert says in done.err
+
+
+def test_ask_of_a_model_that_cannot_write() -> None:
+    Path("embed.py").write_text(
+        "from evalwright import RemoteModel, model\n"
+        "@model('test-cli-embed')\n"
+        "class Embeds(RemoteModel):\n"
+        "    abilities = frozenset({'embed'})\n"
+        "    def __init__(self, name):\n"
+        "        self.name, self.fingerprint = name, 'e'\n"
+        "    async def answer(self, request):\n"
+        "        raise AssertionError\n"
+    )
+    done = typed("models", "check", "test-cli-embed/x", "--plugin", "embed.py", "--ask", "Hello?")
+    assert done.code == 2
+    assert "cannot do 'generate'" in done.err

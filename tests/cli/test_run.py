@@ -1,0 +1,235 @@
+"""`evalwright run`: what it prints, writes and returns, and what its flags do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.command import record, records
+from support.openai_server import serving
+from support.typed import typed
+
+ECHO = ("--model", "scripted/echo")
+
+
+def test_the_happy_path() -> None:
+    done = typed("run", "questions.yaml", *ECHO, "--name", "first")
+    assert done.code == 0
+    assert "Run first" in done.out
+    assert "questions" in done.out
+    assert "6 asked, 0 from the store" in done.out
+    assert len(records(Path("runs/first"))) == 6
+    again = typed("run", "questions.yaml", *ECHO, "--name", "first")
+    assert "0 asked, 6 from the store" in again.out
+
+
+def test_quiet_is_silent_on_standard_error() -> None:
+    done = typed("run", "questions.yaml", *ECHO, "--quiet")
+    assert (done.code, done.err) == (0, "")
+    assert done.out
+    assert typed("run", "questions.yaml", *ECHO).err
+
+
+def test_several_models_end_with_the_board() -> None:
+    done = typed(
+        "run", "questions.yaml", *ECHO, "--model", "scripted/constant", "-M", "latency=0", "--name", "both"
+    )
+    assert done.code == 0
+    assert sorted(path.name for path in Path("runs").iterdir()) == [
+        "both-scripted-constant",
+        "both-scripted-echo",
+    ]
+    parts = done.out.split("Leaderboard: 2 models, 1 task")
+    assert len(parts) == 2
+    assert "Run both-scripted-echo" in parts[0]
+    assert "Run both-scripted-constant" in parts[0]
+    assert "Run " not in parts[1]
+    assert "Rank" in parts[1]
+
+
+def test_json_is_one_document() -> None:
+    done = typed("run", "questions.yaml", *ECHO, "--model", "scripted/constant", "--json", "--quiet")
+    runs = json.loads(done.out)
+    assert [run["model"]["name"] for run in runs] == ["scripted/echo", "scripted/constant"]
+    assert runs[0]["folder"].startswith("runs/")
+    assert record(Path(runs[0]["folder"]))["id"] == runs[0]["id"]
+
+
+def test_flags_reach_the_configuration() -> None:
+    arguments = (
+        "-M",
+        "text=yes",
+        "-M",
+        "seed=4",
+        "--limit",
+        "3",
+        "--seed",
+        "9",
+        "--out",
+        "results",
+        "--name",
+        "x",
+    )
+    more = (
+        "--format",
+        "text",
+        "--max-resident",
+        "2",
+        "--role",
+        "judge=scripted/constant",
+        "-R",
+        "judge.text=no",
+    )
+    done = typed("run", "questions.yaml", "--model", "scripted/constant", *arguments, *more)
+    assert done.code == 0
+    data = record(Path("results/x"))
+    assert data["configuration"] == {
+        "tasks": ["questions.yaml"],
+        "models": [{"model": "scripted/constant", "arguments": {"text": "yes", "seed": 4}}],
+        "roles": {"judge": {"model": "scripted/constant", "arguments": {"text": "no"}}},
+        "limit": 3,
+        "seed": 9,
+        "name": "x",
+        "out": "results",
+        "format": "text",
+        "max_resident": 2,
+    }
+    assert {row["answer"] for row in records(Path("results/x"))} == {"yes"}
+
+
+def test_home_is_where_answers_lie() -> None:
+    assert typed("run", "questions.yaml", *ECHO, "--home", "elsewhere").code == 0
+    assert Path("elsewhere/store.sqlite").exists()
+    assert not Path("home/store.sqlite").exists()
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_recorded_configuration_gives_the_same_run(several: bool) -> None:
+    models = [*ECHO, *(("--model", "scripted/hash", "-M", "latency=0") if several else ())]
+    first = typed("run", "questions.yaml", *models, "--limit", "4", "--seed", "2", "--json", "--quiet")
+    for old in json.loads(first.out):
+        done = typed("run", "--config", f"{old['folder']}/run.json", "--json", "--quiet")
+        assert done.code == 0, done.err
+        (new,) = json.loads(done.out)
+        assert (new["id"], new["identity"], new["folder"]) == (old["id"], old["identity"], old["folder"])
+        assert new["configuration"] == old["configuration"]
+        assert new["usage"]["asked"] == 0
+        assert new["tasks"] == old["tasks"]
+
+
+def test_a_suite_file_and_flags_over_it() -> None:
+    Path("suites").mkdir()
+    for name in ("questions.yaml", "questions.jsonl"):
+        Path(name).rename(f"suites/{name}")
+    Path("suites/all.yaml").write_text(
+        "tasks: questions.yaml\nmodels: [scripted/echo]\nlimit: 2\nname: suite\n"
+    )
+    assert typed("run", "--config", "suites/all.yaml").code == 0
+    assert len(records(Path("runs/suite"))) == 2
+    assert typed("run", "--config", "suites/all.yaml", "--limit", "5", "--name", "more").code == 0
+    assert len(records(Path("runs/more"))) == 5
+    done = typed("run", "--config", "suites/all.yaml", "-M", "latency=0", "--name", "argued")
+    assert done.code == 0
+    assert record(Path("runs/argued"))["configuration"]["models"][0]["arguments"] == {"latency": 0}
+
+
+def test_plugins_bring_models_scorers_and_tasks() -> None:
+    Path("mine.py").write_text(
+        "from evalwright import RemoteModel, Response, Score, model, scorer, task\n"
+        "@model('mine')\n"
+        "class Mine(RemoteModel):\n"
+        "    abilities = frozenset({'generate'})\n"
+        "    def __init__(self, name, *, word='hm'):\n"
+        "        self.name, self.word, self.fingerprint = name, word, f'mine {word}'\n"
+        "    async def answer(self, request):\n"
+        "        return Response(self.word)\n"
+        "@scorer('test-cli-length')\n"
+        "def length(sample, answer):\n"
+        "    return Score(len(answer.text) / 10)\n"
+        "@task('test-cli-task')\n"
+        "def made():\n"
+        "    return {'dataset': {'rows': [{'input': '?', 'target': 'x'}]}, 'scorers': ['test-cli-length']}\n"
+    )
+    done = typed(
+        "run", "test-cli-task", "--plugin", "mine.py", "--model", "mine/x", "-M", "word=hello", "--json"
+    )
+    assert done.code == 0, done.err
+    assert json.loads(done.out)[0]["tasks"][0]["metrics"][0]["value"] == 0.5
+
+
+def test_failures_end_with_1_and_a_sentence() -> None:
+    Path("failing.py").write_text(
+        "from evalwright import Score, scorer\n"
+        "@scorer('test-cli-failing')\n"
+        "def failing(sample, answer):\n"
+        "    return Score(1 / (int(sample.target) % 2))\n"
+    )
+    Path("questions.yaml").write_text(
+        Path("questions.yaml").read_text().replace("exact-match", "test-cli-failing")
+    )
+    done = typed("run", "questions.yaml", *ECHO, "--plugin", "failing.py", "--quiet")
+    assert done.code == 1
+    assert done.err.startswith("3 of 6 samples failed; they are counted apart and not scored.")
+
+
+def test_a_failed_draw_is_said_too() -> None:
+    """Every sample keeps a score from its other draw, but the run is not whole."""
+    Path("draws.py").write_text(
+        "from evalwright import RemoteModel, RequestFailed, Failure, Response, model\n"
+        "from evalwright.core.errors import Rejected\n"
+        "@model('test-cli-draws')\n"
+        "class Draws(RemoteModel):\n"
+        "    abilities = frozenset({'generate'})\n"
+        "    def __init__(self, name):\n"
+        "        self.name, self.fingerprint = name, 'draws'\n"
+        "    async def answer(self, request):\n"
+        "        if request.draw == 1:\n"
+        "            raise Rejected('no')\n"
+        "        return Response('1')\n"
+    )
+    text = Path("questions.yaml").read_text().replace("max_tokens: 20", "draws: 2, temperature: 1")
+    Path("questions.yaml").write_text(text)
+    command = (
+        "run",
+        "questions.yaml",
+        "--plugin",
+        "draws.py",
+        "--model",
+        "test-cli-draws/x",
+        "--json",
+        "--quiet",
+    )
+    done = typed(*command)
+    assert done.code == 1
+    assert "6 draws failed, but every sample has a score" in done.err
+    (run,) = json.loads(done.out)
+    assert (run["tasks"][0]["n_failed"], run["tasks"][0]["failures"]) == (0, {"request rejected": 6})
+
+
+def test_no_key_appears_anywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "sk-cli-secret-9876543210fedcba"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    with serving(key=secret) as server:
+        command = ("--model", "openai/test", "-M", f"base_url={server.url}")
+        done = typed(
+            "run",
+            "questions.yaml",
+            *command,
+            "--name",
+            "keyed",
+            "--role",
+            "judge=openai/test",
+            "-R",
+            f"judge.base_url={server.url}",
+        )
+        assert done.code == 0, done.text
+        shown = typed("runs", "show", "keyed", "--json")
+        checked = typed("models", "check", *command[1:], "--json")
+        leaky = typed("run", "questions.yaml", *command, "-M", f"api_key={secret}", "--name", "leaky")
+    assert leaky.code == 2
+    assert secret not in done.text + shown.text + checked.text + leaky.text
+    for path in folder.rglob("*"):
+        if path.is_file():
+            assert secret.encode() not in path.read_bytes(), path

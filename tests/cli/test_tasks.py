@@ -1,0 +1,107 @@
+"""`evalwright tasks`: listing, showing, previewing and checking."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.typed import typed
+
+PARTS = ["factual-closed-book", "factual-grounded", "factual-stress"]
+
+
+def test_list() -> None:
+    done = typed("tasks", "list")
+    assert done.code == 0
+    names = [line.split()[0] for line in done.out.splitlines()]
+    assert names == sorted(names)
+    assert {"factual", *PARTS} <= set(names)
+    rows = json.loads(typed("tasks", "list", "--json").out)
+    assert {"name", "description", "members", "groups", "path"} <= rows[0].keys()
+    assert set(PARTS) <= {row["name"] for row in rows}
+
+
+def test_list_shows_folders_and_what_is_wrong(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    (folder / "mine").mkdir()
+    (folder / "mine" / "good.yaml").write_text(
+        "task: good\ndescription: Mine.\ndataset: {rows: [{input: a, target: b}]}\n"
+    )
+    (folder / "mine" / "bad.yaml").write_text("task: [\n")
+    monkeypatch.setenv("EVALWRIGHT_TASKS", str(folder / "mine"))
+    lines = typed("tasks", "list").out.splitlines()
+    assert any(line.startswith("good ") and "Mine." in line for line in lines)
+    assert any(line.startswith("bad ") and "cannot be used" in line for line in lines)
+
+
+def test_show() -> None:
+    done = typed("tasks", "show", "factual")
+    assert done.code == 0
+    for part in PARTS:
+        assert f"{part}, version 1" in done.out
+    assert "short-answer" in done.out
+    definitions = json.loads(typed("tasks", "show", "factual", "--json").out)
+    assert [one["task"] for one in definitions] == PARTS
+    assert len(json.loads(typed("tasks", "show", "questions.yaml", "--json").out)) == 1
+
+
+def test_preview_is_what_would_be_sent() -> None:
+    done = typed("tasks", "preview", "questions.yaml")
+    assert (done.code, done.err) == (0, "")
+    assert "questions: request 1 of 1" in done.out
+    assert "Question 00000?" in done.out
+    other = typed("tasks", "preview", "questions.yaml", "--sample", "q00004")
+    assert "Question 00004?" in other.out
+    assert not Path("home/store.sqlite").exists()
+
+
+def test_preview_as_a_chat_model_gets_it() -> None:
+    text, chat = (
+        json.loads(typed("tasks", "preview", "questions.yaml", "--json", "--model", model, *more).out)
+        for model, more in (("scripted/constant", ("-M", "text=x")), ("scripted/echo", ()))
+    )
+    assert chat[0]["requests"][0]["generate"] == [["user", "Question 00000?"]]
+    assert text[0]["requests"][0]["max_tokens"] == 20
+    assert (chat[0]["task"], chat[0]["sample"]) == ("questions", "q00000")
+
+
+def test_preview_of_a_group_is_one_document_and_finds_the_sample() -> None:
+    rows = json.loads(typed("tasks", "preview", "factual", "--json").out)
+    assert [row["task"] for row in rows] == PARTS
+    name = rows[1]["sample"]
+    found = json.loads(typed("tasks", "preview", "factual", "--sample", name, "--json").out)
+    assert [(row["task"], row["sample"]) for row in found] == [(PARTS[1], name)]
+    assert found[0] == rows[1]
+    wrong = typed("tasks", "preview", "factual", "--sample", name + "x")
+    assert wrong.code == 2
+    assert f"'{name}'" in wrong.err
+
+
+@pytest.mark.parametrize("mode", ["likelihood", "letter", "continuation", "perplexity"])
+def test_preview_of_every_mode(mode: str) -> None:
+    Path("m.yaml").write_text(
+        "task: m\ndataset: {rows: [{id: a, input: Which?, target: x}]}\n"
+        f"sample: {{choices: [x, y]}}\nanswer: {{mode: {mode}}}\n"
+    )
+    done = typed("tasks", "preview", "m.yaml")
+    assert done.code == 0, done.err
+    (row,) = json.loads(typed("tasks", "preview", "m.yaml", "--json").out)
+    assert len(row["requests"]) == (2 if mode in ("likelihood", "letter") else 1)
+
+
+def test_check() -> None:
+    done = typed("tasks", "check", "factual", "questions.yaml")
+    assert done.code == 0, done.out
+    assert "FAULT" not in done.out
+    assert "gold answers score 1 on all samples" in done.out
+
+
+def test_check_ends_with_1_where_there_is_a_fault() -> None:
+    Path("same.yaml").write_text(
+        "task: same\ndataset: {rows: [{id: a, input: q, target: x}, {id: b, input: q, target: x}]}\n"
+    )
+    done = typed("tasks", "check", "same.yaml")
+    assert done.code == 1
+    assert "FAULT 1 question stands more than once" in done.out
+    assert "FAULT always 'x': 100 of 100" in done.out
