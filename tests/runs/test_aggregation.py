@@ -287,3 +287,14 @@ def test_memory_is_a_few_dozen_bytes_a_record() -> None:
     grown, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert grown / 10_000 < 100
+
+
+def test_a_metric_that_cannot_be_computed_says_why_and_loses_nothing() -> None:
+    tally = TaskTally(["exact-match"], [])
+    for index in range(3):
+        tally.add(SampleRecord("t", index, 0, Sample(str(index)), Answer("x"), {"exact-match": Score(1.0)}))
+    specs = [MetricSpec("accuracy", "accuracy", "exact-match"), MetricSpec("f1", "macro-f1", "exact-match")]
+    accuracy, f1 = tally.result("t", "1", specs).metrics
+    assert accuracy.estimate.value == 1.0
+    assert math.isnan(f1.estimate.value)
+    assert "scorer 'choice'" in f1.estimate.method

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +100,9 @@ def _metric(metric: MetricResult) -> tuple[str, ...]:
         inert(metric.label),
         numbers.score(estimate, numbers.unit_of(metric.kind)),
         numbers.items(estimate.n, estimate.n_failed, estimate.n_clusters),
-        f"{100 * estimate.level:g}% {inert(estimate.method)}",
+        inert(estimate.method)
+        if math.isnan(estimate.value)
+        else f"{100 * estimate.level:g}% {inert(estimate.method)}",
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from evalwright.core.errors import EvalwrightError
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import Column, compute
@@ -20,6 +21,8 @@ from evalwright.runs.results import MetricResult, TaskResult
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from evalwright.statistics import Estimate
 
 MOST_SLICES = 200
 """A slice key with more values than this is left out, and the result says so."""
@@ -148,7 +151,7 @@ class TaskTally:
         for spec in metrics:
             if spec.scorer not in columns:
                 columns[spec.scorer] = self.column(spec.scorer, rows)
-            estimate = compute(spec.kind, columns[spec.scorer], spec.options)
+            estimate = _estimate(spec, columns[spec.scorer])
             results.append(MetricResult(spec.label, spec.kind, spec.scorer, estimate))
         return tuple(results)
 
@@ -179,6 +182,17 @@ class TaskTally:
             draws=draws[kept] if width > 1 else None,
             part_draws=part_draws if width > 1 else {},
         )
+
+
+def _estimate(spec: MetricSpec, column: Column) -> Estimate:
+    """The metric over a column; one that cannot be computed says why in place of a number, and the run is kept."""
+    try:
+        return compute(spec.kind, column, spec.options)
+    except Exception as error:
+        from evalwright.statistics import Estimate
+
+        reason = str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
+        return Estimate(NAN, NAN, NAN, 0.95, 0, column.n_failed, None, None, f"no number: {reason}")
 
 
 def _spread(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED
+from evalwright.runs.conclusions import conclusion
 from evalwright.runs.reader import Run
 from evalwright.statistics import (
     MacroDifference,
@@ -135,12 +135,13 @@ def compare_runs(a: Run, b: Run, *, most_flips: int = 20) -> Comparison:
     overall = None
     if len(tasks) > 1 and all(task.bounded for task in tasks):
         overall = macro_difference([task.paired for task in tasks], value_range=UNIT_RANGE)
-    conclusion = " ".join(task.sentence for task in tasks)
     if overall is not None:
-        conclusion = _overall_sentence(overall, name_a, name_b)
+        text = conclusion(overall, {task.task: task.paired for task in tasks}, name_a, name_b)
     elif len(tasks) > 1:
-        conclusion = " ".join(f"{task.task}: {task.sentence}" for task in tasks)
-    return Comparison(a.id, b.id, tuple(tasks), overall, tuple(_configuration_differences(a, b)), conclusion)
+        text = " ".join(f"{task.task}: {task.sentence}" for task in tasks)
+    else:
+        text = tasks[0].sentence
+    return Comparison(a.id, b.id, tuple(tasks), overall, tuple(_configuration_differences(a, b)), text)
 
 
 def _check_scorers(a: Run, b: Run, scorers: Mapping[str, str]) -> None:
@@ -249,27 +250,6 @@ def _flips(
 
 def _labels(a: Run, b: Run) -> tuple[str, str]:
     return (a.label, b.label) if a.label != b.label else (a.id, b.id)
-
-
-def _overall_sentence(overall: MacroDifference, name_a: str, name_b: str) -> str:
-    points = 100 * overall.difference
-    if math.isnan(overall.low):
-        return (
-            f"Over all tasks {name_a} and {name_b} cannot be compared: at least one of the {overall.n_tasks} tasks "
-            f"has too few items with a score from both."
-        )
-    low, high = sorted((100 * overall.low, 100 * overall.high))
-    numbers = f"95% interval {low:.1f} to {high:.1f}, mean of {overall.n_tasks} tasks, {overall.n} items"
-    if overall.p_value < 1 - overall.level and low * high > 0:
-        better, worse, by = (name_a, name_b, points) if points > 0 else (name_b, name_a, -points)
-        if points < 0:
-            numbers = numbers.replace(f"{low:.1f} to {high:.1f}", f"{-high:.1f} to {-low:.1f}")
-        return f"Over all tasks {better} scores {by:.1f} points higher than {worse} ({numbers})."
-    visible = 100 * overall.smallest_visible_difference
-    return (
-        f"Over all tasks no difference between {name_a} and {name_b} was seen ({points:+.1f} points; {numbers}); "
-        f"differences under {visible:.1f} points could not have been seen reliably."
-    )
 
 
 def _configuration_differences(a: Run, b: Run) -> Iterator[str]:
