@@ -80,10 +80,13 @@ class RunWriter:
     def _write_samples(self) -> str:
         self._file.flush()
         self._starts.append(self._position)
-        keys = self._keys
+        import numpy as np
+
+        # An array of places takes a fifth of the memory of a sorted list.
+        order = np.argsort(np.frombuffer(self._keys, np.int64), kind="stable")
         digest = hashlib.sha256()
         with self._sorted.open("wb", buffering=1 << 18) as out:
-            for row in sorted(range(len(keys)), key=keys.__getitem__):
+            for row in order:
                 start = self._starts[row]
                 self._file.seek(start)
                 line = self._file.read(self._starts[row + 1] - start)
