@@ -21,6 +21,7 @@ from evalwright._version import __version__
 from evalwright.configuration import Configuration, home_folder
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
+    Cancelled,
     ConfigurationError,
     EvalwrightError,
     Failure,
@@ -184,6 +185,9 @@ async def _ask_all(
         for position, number, index, draw in units:
             task = plan.tasks[number]
             record = await evaluate_sample(task, index, task.samples[index], draw, door)
+            if _was_stopped(record):
+                # What is in flight elsewhere may still arrive, so nobody ends the run: it will be cancelled.
+                await asyncio.Event().wait()
             writer.add(position, record)
             tallies[number].add(record)
             meter.count(record)
@@ -199,6 +203,12 @@ async def _ask_all(
         for member in crew:
             member.cancel()
         await asyncio.gather(*crew, return_exceptions=True)
+
+
+def _was_stopped(record: SampleRecord) -> bool:
+    """Whether the run was interrupted before this sample was answered and scored."""
+    failures = [*record.score_failures.values(), *([record.failure] if record.failure else [])]
+    return any(failure.kind == Cancelled.kind for failure in failures)
 
 
 async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask: Ask) -> SampleRecord:

@@ -129,3 +129,18 @@ def test_ctrl_c_ends_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
         # What was in flight arrived within the grace and is kept.
         assert len(stored_questions(tmp_path / ".evalwright")) == sum(server.completed.values())
     assert not (tmp_path / "runs" / "stopped" / "run.json").exists()
+
+
+def test_an_interrupted_run_leaves_no_record_even_when_little_was_left(tmp_path: Path) -> None:
+    import signal
+
+    write_questions(tmp_path, 30)
+    with serving(latency=30) as server:
+        process = start([*command(server.url, "stopped")], tmp_path)
+        deadline = time.monotonic() + 30
+        while len(asked(server)) < 30 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        assert process.returncode == 130
+    assert not (tmp_path / "runs" / "stopped" / "run.json").exists()
