@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from evalwright.cli.output import print_json
+
 
 @click.command()
 @click.argument("a")
@@ -19,8 +21,6 @@ def compare(a: str, b: str, runs_folder: str, as_json: bool) -> None:
 
     comparison = compare_runs(a, b, runs_folder=runs_folder)
     if as_json:
-        import json
-
-        click.echo(json.dumps(comparison.as_dict(), indent=2, ensure_ascii=False))
+        print_json(comparison.as_dict())
     else:
         show_comparison(comparison)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli.output import print_json
+
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
@@ -36,9 +38,7 @@ def leaderboard(
 
         _write(Path(html), board_html(board, opened, title=title))
     if as_json:
-        import json
-
-        click.echo(json.dumps(board.as_dict(), indent=2, ensure_ascii=False))
+        print_json(board.as_dict())
     else:
         show_board(board)
     for file in (markdown, html):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from evalwright.cli.output import print_json
+
 
 @click.group()
 def models() -> None:
@@ -18,13 +20,7 @@ def list_(as_json: bool) -> None:
 
     rows = [(name, EXAMPLES.get(name, (f"{name}/...", "a plug-in"))) for name in providers()]
     if as_json:
-        import json
-
-        click.echo(
-            json.dumps(
-                [{"provider": name, "example": example, "what": what} for name, (example, what) in rows]
-            )
-        )
+        print_json([{"provider": name, "example": example, "what": what} for name, (example, what) in rows])
         return
     width = max(len(example) for _, (example, _) in rows)
     for _, (example, what) in rows:
@@ -53,9 +49,7 @@ def check(
     if ask is not None:
         description["answer"] = _ask(found, ask)
     if as_json:
-        import json
-
-        click.echo(json.dumps(description, indent=2, ensure_ascii=False))
+        print_json(description)
     else:
         for key, value in description.items():
             click.echo(f"{key:<14} {', '.join(value) if isinstance(value, list) else value}")

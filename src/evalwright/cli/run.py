@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from evalwright.cli.output import print_json
+
 
 @click.command()
 @click.argument("tasks", nargs=-1)
@@ -95,13 +97,7 @@ def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
         with TerminalProgress() as progress:
             runs = run_blocking(lambda: evaluate_configuration(configuration, progress=progress))
     if as_json:
-        import json
-
-        click.echo(
-            json.dumps(
-                [{**run.data, "folder": str(run.folder)} for run in runs], indent=2, ensure_ascii=False
-            )
-        )
+        print_json([{**run.data, "folder": str(run.folder)} for run in runs])
     else:
         from evalwright.runs.board import make_board
 

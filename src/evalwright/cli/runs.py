@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli.output import print_json
+
 
 @click.group()
 def runs() -> None:
@@ -22,13 +24,11 @@ def list_(folder: str, as_json: bool) -> None:
 
     found = list_runs(Path(folder))
     if as_json:
-        import json
-
         rows = [
             {"id": run.id, "model": run.model, "started": run.data["started"], "n_failed": run.n_failed}
             for run in found
         ]
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_json(rows)
     elif found:
         show_runs(found)
     else:
@@ -53,8 +53,6 @@ def show(run: str, folder: str, verify: bool, as_json: bool) -> None:
     if verify:
         found.verify()
     if as_json:
-        import json
-
-        click.echo(json.dumps(dict(found.data), indent=2, ensure_ascii=False))
+        print_json(dict(found.data))
     else:
         show_run(found)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from evalwright.cli.output import print_json
+
 
 @click.command()
 @click.argument("run")
@@ -70,9 +72,7 @@ def score(
         home=home,
     )
     if as_json:
-        import json
-
-        click.echo(json.dumps({**made.data, "folder": str(made.folder)}, indent=2, ensure_ascii=False))
+        print_json({**made.data, "folder": str(made.folder)})
     else:
         show_run(made)
     if made.n_failed:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.output import print_json
+
 if TYPE_CHECKING:
     from evalwright.checking import Finding
     from evalwright.core.requests import Request
@@ -26,9 +28,7 @@ def list_(as_json: bool) -> None:
 
     entries = TaskIndex().entries()
     if as_json:
-        import json
-
-        click.echo(json.dumps([entry.as_dict() for entry in entries], indent=2, ensure_ascii=False))
+        print_json([entry.as_dict() for entry in entries])
         return
     groups: dict[str, list[str]] = {}
     for entry in entries:
@@ -54,7 +54,7 @@ def show(task: str, plugins: tuple[str, ...], as_json: bool) -> None:
 
     found = _load(task, None, plugins)
     if as_json:
-        click.echo(json.dumps([dict(one.definition) for one in found], indent=2, ensure_ascii=False))
+        print_json([dict(one.definition) for one in found])
         return
     for one in found:
         click.echo(f"{one.name}, version {one.version}: {one.description}")
@@ -101,13 +101,11 @@ def preview(
     found = _sampled(_load(task, model, plugins, key_values(arguments, "-M")), sample_id)
     shown = [(one, one.samples[index].id, requests_of(one, index)) for one, index in found]
     if as_json:
-        import json
-
         rows = [
             {"task": one.name, "sample": name, "requests": [request.payload() for request in requests]}
             for one, name, requests in shown
         ]
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_json(rows)
         return
     for one, _, requests in shown:
         for number, request in enumerate(requests, 1):
