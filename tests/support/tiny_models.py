@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 Kind = Literal["llama", "gpt2", "qwen2"]
+Unusual = Literal["gemma2", "cohere", "granite", "bloom", "mamba", "gpt_neo"]
 
 CORPUS = """
 The river rises in the hills above the town and runs past the old mill to the sea. In spring the water is high and brown.
@@ -84,6 +85,60 @@ def make_tiny_model(
     tokenizer.save_pretrained(folder)
     # transformers rebuilds some tokenizers by the model's type when it loads them; what lies in the folder is that one.
     AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
+    return folder
+
+
+def make_unusual_model(folder: Path | str, kind: Unusual, *, context: int = 128, window: int = 16) -> Path:
+    """Write a tiny model that is out of the ordinary, with the tokenizer of "llama", and return its folder.
+
+    "gemma2" attends to `window` tokens in every other layer and bends its logits, "cohere" and "granite" scale them,
+    "bloom" has a bias by distance instead of positions, "gpt_neo" has windows (of `window`) in its own code, "mamba" does not
+    attend at all.
+    """
+    import torch
+    import transformers
+
+    folder = Path(folder)
+    tokenizer = make_tokenizer("llama")
+    common = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 32,
+        "bos_token_id": 0,
+        "eos_token_id": 1,
+        "pad_token_id": 1,
+    }
+    layers = {"num_hidden_layers": 2, **common}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, **layers}
+    heads["max_position_embeddings"] = context
+    configs = {
+        "gemma2": lambda: transformers.Gemma2Config(
+            **heads, head_dim=8, final_logit_softcapping=5.0, sliding_window=window
+        ),
+        "cohere": lambda: transformers.CohereConfig(**heads, logit_scale=0.25),
+        "granite": lambda: transformers.GraniteConfig(**heads, logits_scaling=4.0),
+        "bloom": lambda: transformers.BloomConfig(**common, n_layer=2, n_head=4),
+        "mamba": lambda: transformers.MambaConfig(**layers, state_size=4),
+        "gpt_neo": lambda: transformers.GPTNeoConfig(
+            **common,
+            num_layers=2,
+            num_heads=4,
+            attention_types=[[["global", "local"], 1]],
+            window_size=window,
+            max_position_embeddings=context,
+        ),
+    }
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = transformers.AutoModelForCausalLM.from_config(configs[kind]())
+        for parameter in model.parameters():
+            if parameter.dim() == 2:
+                torch.nn.init.normal_(parameter, std=0.15)
+    shown = transformers.utils.logging.is_progress_bar_enabled()
+    transformers.utils.logging.disable_progress_bar()
+    model.save_pretrained(folder)
+    if shown:
+        transformers.utils.logging.enable_progress_bar()
+    tokenizer.save_pretrained(folder)
     return folder
 
 

@@ -89,7 +89,7 @@ def test_a_model_that_runs_out_of_memory_finishes(folders: dict[str, Path]) -> N
     requests: list[Any] = [LogLikelihood(f"Iron melts at {i}", " degrees" * (1 + i % 3)) for i in range(8)]
     requests += [Generate(f"{i}", max_tokens=4) for i in range(5)]
     expected = dict(TransformersModel(str(folders["llama"]), device="cpu").answer_batch(requests))
-    model = TransformersModel(str(folders["llama"]), device="cpu")
+    model = TransformersModel(str(folders["llama"]), device="cpu", scoring="plain")
     model.load()
     assert model._engine is not None
     base = model._engine.loaded.model.base_model

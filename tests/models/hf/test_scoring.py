@@ -11,6 +11,7 @@ from evalwright.core.errors import Failure
 from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.hf.model import TransformersModel
+from support.tiny_models import Unusual, make_unusual_model
 
 pytestmark = pytest.mark.torch
 KINDS = ["llama", "gpt2", "qwen2"]
@@ -99,8 +100,9 @@ def naive(kind: str, folders: dict[str, Path]) -> Naive:
     return Naive(folders[kind])
 
 
-def test_pairs_agree_with_the_naive_way(kind: str, folders: dict[str, Path], naive: Naive) -> None:
-    model = TransformersModel(str(folders[kind]), device="cpu")
+@pytest.mark.parametrize("way", ["plain", "tree"])
+def test_pairs_agree_with_the_naive_way(kind: str, way: str, folders: dict[str, Path], naive: Naive) -> None:
+    model = TransformersModel(str(folders[kind]), device="cpu", scoring=way)
     found = answers(model, [LogLikelihood(*pair) for pair in PAIRS])
     for pair, response in zip(PAIRS, found, strict=True):
         value, greedy, count = naive.pair(*pair)
@@ -149,7 +151,7 @@ def test_a_greedy_continuation_is_known_as_one(kind: str, folders: dict[str, Pat
 
 def test_without_slicing_the_numbers_are_the_same(kind: str, folders: dict[str, Path]) -> None:
     requests: list[Request] = [LogLikelihood(*pair) for pair in PAIRS]
-    model = TransformersModel(str(folders[kind]), device="cpu")
+    model = TransformersModel(str(folders[kind]), device="cpu", scoring="plain")
     sliced = answers(model, requests)
     model.load()
     assert model._engine is not None
@@ -164,22 +166,24 @@ def test_without_slicing_the_numbers_are_the_same(kind: str, folders: dict[str, 
             assert a.is_greedy == b.is_greedy
 
 
+@pytest.mark.parametrize("way", ["plain", "tree"])
 @pytest.mark.parametrize("batch_size", [1, 3, "auto"])
 def test_batches_change_nothing(
-    folders: dict[str, Path], naive: Naive, kind: str, batch_size: int | str
+    folders: dict[str, Path], naive: Naive, kind: str, batch_size: int | str, way: str
 ) -> None:
     requests: list[Request] = [LogLikelihood(*pair) for pair in PAIRS]
     requests += [RollingLogLikelihood(BOOK)]
-    model = TransformersModel(str(folders[kind]), device="cpu", batch_size=batch_size)
+    model = TransformersModel(str(folders[kind]), device="cpu", batch_size=batch_size, scoring=way)
     for pair, response in zip(PAIRS, answers(model, requests), strict=False):
         assert response.log_likelihood == pytest.approx(naive.pair(*pair)[0], abs=1e-4)
 
 
+@pytest.mark.parametrize("way", ["plain", "tree"])
 @pytest.mark.parametrize("limit", [7, 16, 128])
 def test_rolling_agrees_with_the_naive_way(
-    kind: str, folders: dict[str, Path], naive: Naive, limit: int
+    kind: str, folders: dict[str, Path], naive: Naive, limit: int, way: str
 ) -> None:
-    model = TransformersModel(str(folders[kind]), device="cpu", max_length=limit)
+    model = TransformersModel(str(folders[kind]), device="cpu", max_length=limit, scoring=way)
     found = answers(model, [RollingLogLikelihood(BOOK), RollingLogLikelihood("x"), RollingLogLikelihood("")])
     for text, response in zip([BOOK, "x"], found, strict=False):
         value, count = naive.rolling(text, limit)
@@ -213,8 +217,9 @@ def test_what_cannot_be_scored_fails_alone(folders: dict[str, Path]) -> None:
     assert all(answer.party == "model" and not answer.retryable for answer in found[1:])
 
 
-def test_one_forward_serves_letters_and_repeated_inputs(folders: dict[str, Path]) -> None:
-    model = TransformersModel(str(folders["llama"]), device="cpu")
+@pytest.mark.parametrize("way", ["plain", "tree"])
+def test_one_forward_serves_letters_and_repeated_inputs(folders: dict[str, Path], way: str) -> None:
+    model = TransformersModel(str(folders["llama"]), device="cpu", scoring=way)
     model.load()
     assert model._engine is not None
     rows: list[int] = []
@@ -227,8 +232,9 @@ def test_one_forward_serves_letters_and_repeated_inputs(folders: dict[str, Path]
     assert len({answer.log_likelihood for answer in found}) == 4
 
 
-def test_not_a_number_is_a_failure(folders: dict[str, Path]) -> None:
-    model = TransformersModel(str(folders["llama"]), device="cpu")
+@pytest.mark.parametrize("way", ["plain", "tree"])
+def test_not_a_number_is_a_failure(folders: dict[str, Path], way: str) -> None:
+    model = TransformersModel(str(folders["llama"]), device="cpu", scoring=way)
     model.load()
     assert model._engine is not None
     model._engine.loaded.model.lm_head.weight.data.fill_(float("nan"))
@@ -252,45 +258,16 @@ def test_chat_contexts_are_rendered_without_a_second_bos(folders: dict[str, Path
     assert before.count(naive.prefix) == 1
 
 
-def unusual_model(name: str, folder: Path) -> None:
-    """A tiny model whose output head is not all of its end, or that has no attention at all."""
-    import torch
-    import transformers
-
-    from evalwright.models.hf.quiet import quiet
-    from support.tiny_models import make_tokenizer
-
-    tokenizer = make_tokenizer("llama")
-    common = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 2, "bos_token_id": 0}
-    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, "head_dim": 8}
-    configs = {
-        "gemma2": lambda: transformers.Gemma2Config(
-            **common, **heads, final_logit_softcapping=5.0, sliding_window=16, max_position_embeddings=128
-        ),
-        "cohere": lambda: transformers.CohereConfig(
-            **common,
-            **{k: v for k, v in heads.items() if k != "head_dim"},
-            logit_scale=0.25,
-            max_position_embeddings=128,
-        ),
-        "mamba": lambda: transformers.MambaConfig(**common, state_size=4),
-    }
-    torch.manual_seed(0)
-    model = transformers.AutoModelForCausalLM.from_config(configs[name]())
-    for parameter in model.parameters():
-        if parameter.dim() == 2:
-            torch.nn.init.normal_(parameter, std=0.15)
-    with quiet():
-        model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-
-
-@pytest.mark.parametrize(("name", "sliced"), [("gemma2", False), ("cohere", False), ("mamba", True)])
+@pytest.mark.parametrize("way", ["plain", "auto"])
+@pytest.mark.parametrize(
+    ("name", "sliced"),
+    [("gemma2", True), ("cohere", True), ("granite", True), ("bloom", True), ("mamba", True)],
+)
 def test_unusual_models_are_scored_right(
-    name: str, sliced: bool, tmp_path: Path, folders: dict[str, Path]
+    name: Unusual, sliced: bool, way: str, tmp_path: Path, folders: dict[str, Path]
 ) -> None:
-    unusual_model(name, tmp_path)
-    model = TransformersModel(str(tmp_path), device="cpu", max_length=128)
+    make_unusual_model(tmp_path, name)
+    model = TransformersModel(str(tmp_path), device="cpu", max_length=128, scoring=way)
     naive = Naive(tmp_path)
     found = answers(model, [*(LogLikelihood(*pair) for pair in PAIRS), RollingLogLikelihood(BOOK)])
     for pair, response in zip(PAIRS, found, strict=False):

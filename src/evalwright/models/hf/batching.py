@@ -17,12 +17,14 @@ class Batcher(Generic[Result]):
     """Runs items longest first, in batches of up to `rows` rows (None: any number) and `tokens` padded tokens.
 
     A batch that does not fit into memory is halved and so is the limit, for good; finished batches stay finished. A batch
-    that raises anything else is run again one by one, so that only the item at fault fails.
+    that raises anything else is run again one by one, so that only the item at fault fails; errors of the kinds in
+    `passing` end the whole run instead.
     """
 
-    def __init__(self, rows: int | None, tokens: int) -> None:
+    def __init__(self, rows: int | None, tokens: int, passing: tuple[type[Exception], ...] = ()) -> None:
         self.rows = rows
         self.tokens = tokens
+        self._passing = passing
 
     def run(
         self, costs: Sequence[int], work: Callable[[list[int]], Sequence[Result]]
@@ -37,7 +39,7 @@ class Batcher(Generic[Result]):
             else:
                 batch = self._take(order, place, costs)
                 place += len(batch)
-            outcome = _attempt(work, batch)
+            outcome = self._attempt(work, batch)
             if not isinstance(outcome, Exception):
                 yield from zip(batch, outcome, strict=True)
             elif len(batch) == 1:
@@ -54,6 +56,22 @@ class Batcher(Generic[Result]):
         if self.rows is not None:
             count = min(count, self.rows)
         return list(order[place : place + count])
+
+    def _attempt(
+        self, work: Callable[[list[int]], Sequence[Result]], batch: list[int]
+    ) -> Sequence[Result] | Exception:
+        """The results, or the error without the frames that keep the failed batch's tensors alive."""
+        try:
+            return work(batch)
+        except self._passing:
+            raise
+        except Exception as error:
+            error.__traceback__ = None
+            error.__context__ = None
+            failed = error
+        if is_out_of_memory(failed):
+            free_memory()
+        return failed
 
     def _shrink(self, rows: int, longest: int) -> None:
         if self.rows is not None:
@@ -100,23 +118,15 @@ def generation_budget(model: Any, device: str) -> int:
     return _clamp(_free_bytes(device) // 4 // each, 256, 262144 if _is_gpu(device) else 16384)
 
 
-def _attempt(work: Callable[[list[int]], Sequence[Result]], batch: list[int]) -> Sequence[Result] | Exception:
-    """The results, or the error without the frames that keep the failed batch's tensors alive."""
-    try:
-        return work(batch)
-    except Exception as error:
-        error.__traceback__ = None
-        error.__context__ = None
-        failed = error
-    if is_out_of_memory(failed):
-        free_memory()
-    return failed
-
-
 def _failure(error: Exception) -> Failure:
     if is_out_of_memory(error):
         return ModelError("Out of memory for this request even when it is alone in its batch.").as_failure()
     return ModelError(f"The model raised {type(error).__name__}: {error}").as_failure()
+
+
+def stored_budget(device: str) -> int:
+    """Bytes for keys and values that wait for what hangs below them: a quarter of the free memory."""
+    return _free_bytes(device) // 4
 
 
 def _text_config(model: Any) -> Any:

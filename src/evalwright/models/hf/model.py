@@ -21,6 +21,7 @@ from evalwright.models.hf.options import (
     Options,
     as_count,
     as_flag,
+    as_scoring,
     require_libraries,
     resolve_device,
     resolve_dtype,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from evalwright.models.hf.generation import Generator, Job
     from evalwright.models.hf.loading import Loaded
     from evalwright.models.hf.prompts import ChatRenderer
-    from evalwright.models.hf.scoring import PairScorer, Scored
+    from evalwright.models.hf.scoring import LogitReader, PairScorer, Scored
 
 Answered = Iterator[tuple[int, Response | Failure]]
 
@@ -60,6 +61,8 @@ class TransformersModel(LocalModel):
     chat_template: a file, or the name of one of the tokenizer's. enable_thinking, chat_template_args: variables for it.
     trust_remote_code: run code from the repository. attn_implementation: "sdpa", "eager", "flash_attention_2", ...
     max_tokens: how long an answer may be where the task does not say.
+    scoring: log-likelihoods by a prefix tree ("tree"), one input at a time ("plain"), or the former where the model can
+    ("auto"). verify: score that many requests both ways and say how they compare. Both are not part of the fingerprint.
 
     Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
@@ -82,6 +85,8 @@ class TransformersModel(LocalModel):
         enable_thinking: bool | None = None,
         chat_template_args: Mapping[str, Any] | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
+        scoring: str = "auto",
+        verify: int = 0,
     ) -> None:
         require_libraries()
         self.name = f"hf/{name}" + (f"@{revision}" if revision else "")
@@ -110,6 +115,8 @@ class TransformersModel(LocalModel):
             trust_remote_code=as_flag("trust_remote_code", trust_remote_code),
             attn_implementation=attn_implementation,
             max_tokens=as_count("max_tokens", max_tokens),
+            scoring=as_scoring(scoring),
+            verify=0 if verify in (0, "0") else as_count("verify", verify),
         )
         self._check_length()
         self._has_template = bool(self.options.chat_template or self._tokenizer_source.templates)
@@ -150,6 +157,7 @@ class TransformersModel(LocalModel):
             "context_length": self.options.max_length
             or context_length(source.config, self._tokenizer_source.tokenizer_config),
             "chat_template": self._has_template,
+            "scoring": self._engine.describe_scoring() if self._engine else {"path": self.options.scoring},
             **self._known,
         }
 
@@ -178,7 +186,8 @@ class TransformersModel(LocalModel):
             from evalwright.models.hf.loading import load
 
             loaded = load(self._source, self._tokenizer_source, self.options)
-            self._engine = _Engine(loaded, self.options)
+            self._engine = _Engine(loaded, self.options, self.name)
+            self._known.pop("scoring", None)
             self._known = {
                 "parameters": loaded.model.num_parameters(),
                 "context_length": loaded.rules.max_length,
@@ -189,6 +198,7 @@ class TransformersModel(LocalModel):
         if self._engine is not None:
             from evalwright.models.hf.batching import free_memory
 
+            self._known["scoring"] = self._engine.describe_scoring()
             self._engine = None
             free_memory()
 
@@ -202,7 +212,7 @@ class TransformersModel(LocalModel):
 class _Engine:
     """A loaded model with what turns requests into tokens and results into responses."""
 
-    def __init__(self, loaded: Loaded, options: Options) -> None:
+    def __init__(self, loaded: Loaded, options: Options, name: str) -> None:
         from evalwright.models.hf.batching import Batcher, generation_budget, scoring_budget
         from evalwright.models.hf.generation import Generator
         from evalwright.models.hf.prompts import ChatRenderer
@@ -219,11 +229,18 @@ class _Engine:
         self.renderer: ChatRenderer = ChatRenderer(
             loaded.encoder.tokenizer, options.chat_template, options.template_arguments
         )
-        self.scorer: PairScorer = PlainScorer(
-            LogitReader(model, device), Batcher(options.batch_size, budgets[0]), device
-        )
+        reader = LogitReader(model, device)
+        self.scorer: PairScorer = PlainScorer(reader, Batcher(options.batch_size, budgets[0]), device)
+        if options.scoring != "plain":
+            self.scorer = _tree_scorer(loaded, options, name, reader, self.scorer)
         self.generator: Generator = Generator(loaded, Batcher(options.batch_size, budgets[1]))
         self._max_tokens = options.max_tokens
+
+    def describe_scoring(self) -> dict[str, Any]:
+        """Which way log-likelihoods are computed, and how much that saved."""
+        from evalwright.models.hf.tree_scoring import TreeScorer
+
+        return self.scorer.describe() if isinstance(self.scorer, TreeScorer) else {"path": "plain"}
 
     def answer(self, requests: Sequence[Request]) -> Answered:
         scored: list[tuple[int, list[Pair], bool]] = []
@@ -292,6 +309,31 @@ class _Engine:
         text, complete = self.renderer.render(prompt)
         rules = self.loaded.rules
         return text, rules.without_special_tokens() if complete else rules
+
+
+def _tree_scorer(
+    loaded: Loaded, options: Options, name: str, reader: LogitReader, plain: PairScorer
+) -> PairScorer:
+    from evalwright.models.hf.batching import scoring_budget, stored_budget
+    from evalwright.models.hf.tree_forward import TreeForward
+    from evalwright.models.hf.tree_scoring import Budget, TreeScorer
+
+    tokens = scoring_budget(loaded.model, loaded.device)
+    budget = Budget(
+        tokens if loaded.device.startswith("cuda") else min(tokens, 2048),
+        options.batch_size,
+        stored_budget(loaded.device),
+    )
+    return TreeScorer(
+        TreeForward(loaded.model, reader, loaded.device),
+        reader,
+        plain,
+        budget,
+        name=name,
+        number_bytes=loaded.model.dtype.itemsize,
+        insist=options.scoring == "tree",
+        verify=options.verify,
+    )
 
 
 def _summed(parts: Sequence[Scored], pairs: Sequence[Pair], cut: bool) -> Response:

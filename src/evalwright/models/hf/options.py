@@ -26,6 +26,9 @@ DTYPES = {
     "float64": "float64",
 }
 
+SCORING = ("auto", "tree", "plain")
+"""By a prefix tree where the model can; by a prefix tree or not at all; every different input by itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -42,9 +45,11 @@ class Options:
     trust_remote_code: bool
     attn_implementation: str | None
     max_tokens: int
+    scoring: str = "auto"
+    verify: int = 0
 
     def identity(self) -> dict[str, Any]:
-        """What of these changes answers. The device and the batch size do not."""
+        """What of these changes answers. The device, the batch size and the way of scoring do not, up to rounding."""
         return {
             "dtype": self.dtype,
             "max_length": self.max_length,
@@ -120,6 +125,13 @@ def as_count(name: str, value: Any) -> int:
     if isinstance(with_text, bool) or not isinstance(with_text, int) or with_text < 1:
         raise ConfigurationError(f"{name}={value!r} must be a whole number of at least 1.")
     return with_text
+
+
+def as_scoring(value: Any) -> str:
+    """How log-likelihoods are computed."""
+    if value not in SCORING:
+        raise ConfigurationError(f"scoring={value!r} must be one of {', '.join(SCORING)}.")
+    return str(value)
 
 
 def as_flag(name: str, value: Any) -> bool:

@@ -1,0 +1,132 @@
+"""Attention in parts that are merged: what is stored, attended to once for all rows, and each row for itself.
+
+Softmax over two sets of keys is the mean of softmax over each, weighted by the sum of exponentials that each had; kernels
+give the logarithm of that sum beside their output (Dao et al. 2022; Juravsky et al. 2024 for shared prefixes). So the
+stored keys and values are never copied to the rows and need no mask; queries that share a key-value head are laid end to
+end. Within a row, the chain that it begins with is causal, and only the tokens after its first branch need a mask.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+Tensor = Any
+"""A torch.Tensor; torch is not typed here."""
+
+NAME = "evalwright_cascade"
+_NOT_UNDERSTOOD = ("softcap", "s_aux", "sinks", "position_bias", "head_mask")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one pass attends to.
+
+    stored: for every layer, keys and values (1, key-value heads, length, width); empty: nothing. trunk: tokens at the start
+    of every row that are causal. mask: added to the scores of the tokens after these (rows, 1, length - trunk, length).
+    """
+
+    stored: list[tuple[Tensor, Tensor]]
+    trunk: int
+    mask: Tensor
+
+
+_current = threading.local()
+
+
+def is_possible(config: Any, device: str) -> bool:
+    """Whether the kernel that gives sums of exponentials is there, and the model's attention can be exchanged."""
+    if device != "cpu" or getattr(config, "_attn_implementation", None) != "sdpa":
+        return False
+    if not hasattr(torch.ops.aten, "_scaled_dot_product_flash_attention_for_cpu"):
+        return False
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(NAME, attend)
+    return True
+
+
+@contextmanager
+def attending(config: Any, plan: Plan) -> Iterator[None]:
+    """Let the model of that configuration attend by `plan` within the block, in this thread."""
+    usual = config._attn_implementation
+    config._attn_implementation = NAME
+    _current.plan = plan
+    try:
+        yield
+    finally:
+        config._attn_implementation = usual
+        _current.plan = None
+
+
+def attend(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """An attention function as transformers' AttentionInterface wants it; returns (rows, length, heads, width).
+
+    Raises TypeError for a model whose attention is more than scaled dot products.
+    """
+    unknown = [name for name in _NOT_UNDERSTOOD if others.get(name) is not None]
+    if unknown or query.shape[-1] != value.shape[-1]:
+        raise TypeError(f"its attention is not plain ({', '.join(unknown) or 'widths differ'})")
+    plan: Plan = _current.plan
+    out, total = _within(plan, query, key, value, scaling)
+    if plan.stored:
+        before, weight = _to_stored(query, plan.stored[module.layer_idx], scaling)
+        both = torch.logaddexp(total, weight)
+        out = out * (total - both).exp()[..., None].to(out.dtype)
+        out += before * (weight - both).exp()[..., None].to(out.dtype)
+    return out.transpose(1, 2).contiguous(), None
+
+
+def _within(
+    plan: Plan, query: Tensor, key: Tensor, value: Tensor, scaling: float | None
+) -> tuple[Tensor, Tensor]:
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
+    trunk = plan.trunk
+    if plan.mask is None:
+        return _kernel(query, key, value, scaling, causal=True)
+    first = _kernel(query[:, :, :trunk], key[:, :, :trunk], value[:, :, :trunk], scaling, causal=True)
+    rest = _kernel(query[:, :, trunk:], key, value, scaling, mask=plan.mask)
+    return torch.cat([first[0], rest[0]], dim=2), torch.cat([first[1], rest[1]], dim=2)
+
+
+def _to_stored(query: Tensor, stored: tuple[Tensor, Tensor], scaling: float | None) -> tuple[Tensor, Tensor]:
+    """Every query sees all that is stored: rows and the heads of a group become one long row."""
+    key, value = stored
+    rows, heads, length, width = query.shape
+    shared = key.shape[1]
+    groups = heads // shared
+    folded = query.reshape(rows, shared, groups, length, width).transpose(0, 1).reshape(1, shared, -1, width)
+    out, total = _kernel(folded, key, value, scaling)
+    out = out.reshape(shared, rows, groups, length, width).transpose(0, 1).reshape(query.shape)
+    return out, total.reshape(shared, rows, groups, length).transpose(0, 1).reshape(rows, heads, length)
+
+
+def _kernel(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    scaling: float | None,
+    mask: Tensor = None,
+    causal: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Output (rows, heads, queries, width) and log of the sum of exponentials (rows, heads, queries)."""
+    found: tuple[Tensor, Tensor] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        query, key, value, 0.0, causal, attn_mask=mask, scale=scaling
+    )
+    return found
