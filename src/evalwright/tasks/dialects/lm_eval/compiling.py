@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from evalwright.core.errors import DatasetError, EvalwrightError
+from evalwright.core.errors import DatasetError, EvalwrightError, TaskError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scorer, Task
 from evalwright.tasks.dialects.lm_eval.asking import ABILITIES, Questions, Strategy, answers_of
@@ -38,8 +38,9 @@ class Opened:
 class Work:
     """One task at work. Everything that needs its data is made at first use, and once."""
 
-    def __init__(self, definition: Definition, options: Options) -> None:
+    def __init__(self, definition: Definition, options: Options, lacking: Sequence[TaskError] = ()) -> None:
         self.definition = definition
+        self.lacking = lacking
         self.options = options
         self.metrics = Metrics(definition, options)
         self.samples = Samples(self)
@@ -48,6 +49,8 @@ class Work:
     @cached_property
     def opened(self) -> Opened:
         """Opens the data. What the first row is decides whether rows have several inputs or several right answers."""
+        if self.lacking:
+            raise self.lacking[0]
         splits = Splits(self.definition)
         rows = splits.questions()
         if not len(rows):
@@ -192,13 +195,21 @@ def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
     }
 
 
-def compile_definition(definition: Definition, options: Options, groups: Sequence[Group] = ()) -> Task:
-    """The Task of a definition. Opens no data. Raises TaskError and UnknownName at what cannot be used."""
+def compile_definition(
+    definition: Definition,
+    options: Options,
+    groups: Sequence[Group] = (),
+    lacking: Sequence[TaskError] = (),
+) -> Task:
+    """The Task of a definition. Opens no data. Raises TaskError and UnknownName at what cannot be used.
+
+    lacking: why Python of the task cannot be imported here, which is raised when its samples are first asked for.
+    """
     config = definition.config
     for setting in (config.doc_to_text, config.doc_to_target, config.doc_to_choice, config.gen_prefix):
         if isinstance(setting, str):
             template(setting)
-    work = Work(definition, options)
+    work = Work(definition, options, lacking)
     needs = {ABILITIES[config.output_type]}
     if options.chat and config.output_type != "loglikelihood_rolling":
         needs.add("chat")

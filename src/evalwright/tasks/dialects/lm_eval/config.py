@@ -200,7 +200,7 @@ def _metric(config: TaskConfig, entry: Mapping[str, Any], findings: list[str]) -
     )
     checked = name == "exact_match" and function is None
     odd = [key for key in options if unused or (checked and key not in _EXACT_MATCH)]
-    findings += [_odd_key(f"metric '{name}'", str(key), (*_METRIC_KEYS, *_EXACT_MATCH)) for key in odd]
+    findings += [_odd_key(f"metric '{name}'", str(key), _METRIC_KEYS) for key in odd]
     better = entry.get("higher_is_better")
     if better is not None and not isinstance(better, bool):
         findings.append(
@@ -221,7 +221,7 @@ def _metric(config: TaskConfig, entry: Mapping[str, Any], findings: list[str]) -
 def _odd_key(place: str, key: str, known: Sequence[str]) -> str:
     from evalwright.core.errors import closest
 
-    near = [name for name in closest(key, known) if name != key]
+    near = [] if key in _EXACT_MATCH else closest(key, known)
     meant = f" Was '{near[0]}' meant?" if near else ""
     return f"The {place} has the key '{key}', which has no effect.{meant}"
 

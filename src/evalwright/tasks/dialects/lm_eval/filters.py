@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from evalwright.core.errors import TaskError, UnknownName
+from evalwright.tasks.dialects.lm_eval.functions import Unavailable
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -325,6 +326,8 @@ def _step(step: Mapping[str, Any], task: str) -> Callable[[], Any]:
     options = {key: value for key, value in step.items() if key != "function"}
     if callable(function):
         cls: Any = function
+        if isinstance(function, Unavailable):
+            return lambda: cls(**options)
     else:
         known = {**_BUILT_IN, **_brought}
         if function not in known:

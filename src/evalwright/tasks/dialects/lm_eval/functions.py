@@ -16,6 +16,29 @@ from evalwright.tasks.dialects.lm_eval.files import FunctionRef
 _PACKAGE = "lm_eval.tasks"
 
 
+class _NotImported(TaskError):
+    """A trusted module that raised while it was imported."""
+
+
+class Unavailable:
+    """Stands for a function whose module cannot be imported here, mostly for want of a library. Using it raises the reason."""
+
+    def __init__(self, ref: FunctionRef, reason: TaskError) -> None:
+        self.__name__ = ref.name.rpartition(".")[2]
+        self.reason = reason
+
+    def __call__(self, *arguments: Any, **more: Any) -> Any:
+        raise self.reason
+
+
+def unavailable_in(value: Any) -> list[TaskError]:
+    """Why functions in a task's settings cannot be used."""
+    if isinstance(value, Unavailable):
+        return [value.reason]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [reason for part in parts for reason in unavailable_in(part)]
+
+
 class Functions:
     """Imports what task files name. trusted: folders whose files may run; roots: the folders of task files.
 
@@ -33,9 +56,12 @@ class Functions:
         return any(resolved.is_relative_to(one) for one in self._trusted)
 
     def resolve(self, value: Any, task: str) -> Any:
-        """The value with every `!function` in it replaced by what it names."""
+        """The value with every `!function` in it replaced by what it names, or by an Unavailable."""
         if isinstance(value, FunctionRef):
-            return self.load(value, task)
+            try:
+                return self.load(value, task)
+            except _NotImported as error:
+                return Unavailable(value, error)
         if isinstance(value, dict):
             return {key: self.resolve(item, task) for key, item in value.items()}
         if isinstance(value, list):
@@ -70,10 +96,10 @@ class Functions:
             return importlib.import_module(name)
         except TaskError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # some modules leave the process where a program is missing
             lacking = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
             advice = f" Install it with: pip install {lacking.partition('.')[0]}" if lacking else ""
-            raise TaskError(
+            raise _NotImported(
                 f"The task '{task}' needs {ref}, and its module cannot be imported: {type(error).__name__}: {error}.{advice}"
             ) from error
 

@@ -16,7 +16,7 @@ from evalwright.core.tasks import Task
 from evalwright.tasks.dialects.lm_eval.compiling import compile_definition
 from evalwright.tasks.dialects.lm_eval.config import read
 from evalwright.tasks.dialects.lm_eval.files import Files
-from evalwright.tasks.dialects.lm_eval.functions import Functions
+from evalwright.tasks.dialects.lm_eval.functions import Functions, unavailable_in
 from evalwright.tasks.dialects.lm_eval.groups import Group, averages_of
 from evalwright.tasks.dialects.lm_eval.index import Entry, Index
 from evalwright.tasks.dialects.lm_eval.options import PREFIX, Options
@@ -65,10 +65,12 @@ class Library:
                 f"The task '{name}' is a Python class of lm-evaluation-harness, not a set of settings, and is not translated."
             )
         where = str((settings.get("metadata") or {}).get("config_source", ""))
-        definition = read(self.functions.resolve(settings, name), where)
+        resolved = self.functions.resolve(settings, name)
+        definition = read(resolved, where)
         groups = [group for group in (collection or Collection()).groups.values() if name in group.tasks]
         generates = definition.config.output_type == "generate_until"
-        return compile_definition(definition, generated if generated and generates else self.options, groups)
+        options = generated if generated and generates else self.options
+        return compile_definition(definition, options, groups, unavailable_in(resolved))
 
     def collect(self, name: str) -> Collection:
         """The settings of all tasks that a name stands for."""
