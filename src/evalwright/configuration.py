@@ -42,6 +42,7 @@ class Configuration:
     limit: samples per task, the first of the seed's random order; None takes all. name: of the run (or their common
     beginning). out: folder of run folders. home: folder of the store. format: how prompts are rendered.
     max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may be replaced.
+    dialect: how other frameworks' tasks are run ("lm-eval:..."): task_root, trust, num_fewshot, scoring, and the like.
     """
 
     tasks: tuple[str, ...] = ()
@@ -55,6 +56,7 @@ class Configuration:
     format: PromptFormat = "auto"
     max_resident: int = 1
     replace: bool = False
+    dialect: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is left at its default is left out, but for seed and limit."""
@@ -66,6 +68,8 @@ class Configuration:
         }
         if self.roles:
             out["roles"] = {role: spec.as_dict() for role, spec in self.roles.items()}
+        if self.dialect:
+            out["dialect"] = dict(self.dialect)
         for key in ("name", "out", "format", "max_resident"):
             value = getattr(self, key)
             if value != Configuration.__dataclass_fields__[key].default:

@@ -25,7 +25,7 @@ from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_documen
 
 _WHOLE = {"limit", "seed", "max_resident"}
 _TEXT = {"name", "out", "home", "format"}
-KEYS = ("tasks", "models", "roles", *sorted(_WHOLE), *sorted(_TEXT), "replace")
+KEYS = ("tasks", "models", "roles", *sorted(_WHOLE), *sorted(_TEXT), "replace", "dialect")
 FORMATS = ("auto", "chat", "text")
 
 
@@ -96,6 +96,9 @@ class _Reader:
         if key == "roles":
             self._is(value, Mapping, "a mapping of roles to models", ("roles",))
             return {role: self._model(entry, ("roles", role)) for role, entry in value.items()}
+        if key == "dialect":
+            self._is(value, Mapping, "a mapping of settings for other frameworks' tasks", (key,))
+            return dict(value)
         if key == "replace":
             self._is(value, bool, "true or false", (key,))
         elif key in _WHOLE and not (key == "limit" and value is None):

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from inspect import isawaitable
 from typing import Any
@@ -316,6 +317,8 @@ def _finish(
 ) -> Run:
     tasks = []
     for task, tally in zip(plan.tasks, tallies, strict=True):
+        if task.found_metrics is not None:
+            task = replace(task, metrics=tuple(task.found_metrics(tally.names())))
         result = tally.result(task.name, task.version, task.metrics)
         tasks.append({**result.as_dict(), **task_record(task)})
     label = {"label": plan.spec.label} if plan.spec.label else {}

@@ -123,7 +123,10 @@ def _make_plan(
     tasks = _load(configuration, "chat" in model.abilities, objects)
     for task in tasks:
         _check_abilities(task, model, roles)
-    orders = [_order(len(task.samples), configuration.seed, configuration.limit) for task in tasks]
+    orders = [
+        _order(len(task.samples), configuration.seed, configuration.limit, task.order == "file")
+        for task in tasks
+    ]
     identity = fingerprint_of(
         {
             "model": model.fingerprint,
@@ -153,7 +156,14 @@ def _load(configuration: Configuration, chat: bool, objects: Objects) -> list[Ta
         if name in objects.tasks:
             tasks.append(objects.tasks[name])
         else:
-            tasks.extend(load_tasks(name, prompt_format=configuration.format, chat=chat))
+            tasks.extend(
+                load_tasks(
+                    name,
+                    prompt_format=configuration.format,
+                    chat=chat,
+                    dialect=dict(configuration.dialect),
+                )
+            )
     names = [task.name for task in tasks]
     for name in names:
         if names.count(name) > 1:
@@ -177,10 +187,11 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
                 )
 
 
-def _order(n: int, seed: int, limit: int | None) -> array[int]:
-    """A random order of the samples, fixed by the seed alone; a limit takes its beginning."""
+def _order(n: int, seed: int, limit: int | None, as_filed: bool = False) -> array[int]:
+    """A random order of the samples, fixed by the seed alone, or that of the file; a limit takes its beginning."""
     order = array("q", range(n))
-    random.Random(seed).shuffle(order)
+    if not as_filed:
+        random.Random(seed).shuffle(order)
     return order if limit is None else order[:limit]
 
 

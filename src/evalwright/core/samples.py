@@ -73,12 +73,14 @@ class Score:
 
     value: in the scorer's own unit, mostly 0 to 1. label: an outcome class, e.g. "correct" or "not_attempted".
     explanation: why, in words. parts: further numbers, by name (e.g. token counts of a perplexity).
+    item: what a metric over the whole corpus needs and is no number (a pair of texts, of labels), by name.
     """
 
     value: float
     label: str = ""
     explanation: str = ""
     parts: Mapping[str, float] = field(default_factory=dict)
+    item: Mapping[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON, empty parts left out."""
@@ -89,6 +91,8 @@ class Score:
             out["explanation"] = self.explanation
         if self.parts:
             out["parts"] = dict(self.parts)
+        if self.item:
+            out["item"] = {name: _plain(value) for name, value in self.item.items()}
         return out
 
 
@@ -162,6 +166,15 @@ class SampleRecord:
             failure=Failure(**failure) if failure else None,
             score_failures={name: Failure(**found) for name, found in data.get("score_failures", {}).items()},
         )
+
+
+def _plain(value: Any) -> Any:
+    """JSON's own kinds: sequences as lists, numbers and arrays of numpy as Python's."""
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple, set, frozenset)) else value
 
 
 def _answer_dict(answer: Answer) -> dict[str, Any]:

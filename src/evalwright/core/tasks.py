@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from evalwright.core.asking import Ask
 from evalwright.core.requests import Ability
@@ -53,12 +53,16 @@ class Scorer:
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """Which metric over which scorer's column. `label` is the name shown, e.g. "accuracy"."""
+    """Which metric over which scorer's column. `label` is the name shown, e.g. "accuracy".
+
+    function: a task's own way from a Column to an Estimate, in place of the registered metric `kind`; not recorded.
+    """
 
     label: str
     kind: str
     scorer: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    function: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,9 @@ class Task:
     slices: metadata keys by whose values the metrics are also shown. main_metric: label of the one that a board shows.
     definition: the whole resolved definition as plain JSON, recorded with the run. source: the file it came from.
     draws: answers per sample; repeated draws are averaged within the sample.
-    order: "shuffled" (by the run's seed) or "file".
+    order: "shuffled" (by the run's seed) or "file"; a limit takes the first of that order.
+    found_metrics: for a task whose scores say what its metrics are: from the names of scores' parts, by scorer, to all
+    metrics; in place of `metrics` when the scores are there.
     """
 
     name: str
@@ -83,6 +89,8 @@ class Task:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     definition: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
+    order: Literal["shuffled", "file"] = "shuffled"
+    found_metrics: Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]] | None = None
 
     @property
     def main_metric(self) -> str:

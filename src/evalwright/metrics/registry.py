@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 
-LOWER_IS_BETTER = frozenset({"bits-per-byte", "byte-perplexity", "token-perplexity", "word-perplexity"})
+LOWER_IS_BETTER = frozenset(
+    {
+        "bits-per-byte",
+        "brier-score",
+        "byte-perplexity",
+        "perplexity",
+        "ter",
+        "token-perplexity",
+        "word-perplexity",
+    }
+)
 """Metrics of which less is better; their scores (log-likelihoods) are still better when higher."""
 
 BOUNDED = frozenset({"accuracy", "balanced-accuracy", "exact-match", "macro-f1"})
@@ -30,7 +40,8 @@ class Column:
     values: shape (n,), a sample's mean over its draws. parts: further numbers of the scores by name, shape (n,), nan where
     a score has none. clusters: shape (n,) integers, or None where every sample is its own. n_failed: samples without a
     score because something failed. draws: shape (n, draws) where there are several (nan = missing), else None; part_draws:
-    the same for parts, needed by metrics over classes, whose mean over draws means nothing.
+    the same for parts, needed by metrics over classes, whose mean over draws means nothing. items: the scores' items, in the
+    order of values (of the first draw), empty where no score has one.
     """
 
     values: NDArray[np.float64]
@@ -39,6 +50,7 @@ class Column:
     n_failed: int = 0
     draws: NDArray[np.float64] | None = None
     part_draws: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    items: Sequence[Any] = ()
 
 
 MetricFunction = Callable[..., "Estimate"]

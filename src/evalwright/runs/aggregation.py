@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +36,15 @@ class ScoreColumn:
     def __init__(self) -> None:
         self.values = array("d")
         self.parts: dict[str, array[float]] = {}
+        self.items: dict[int, Mapping[str, Any]] = {}
+        self.item_names: dict[str, None] = {}
 
-    def add(self, row: int, value: float, parts: Any) -> None:
-        """Append the score of record `row`."""
+    def add(self, row: int, value: float, parts: Any, item: Mapping[str, Any] | None = None) -> None:
+        """Append the score of record `row`. Items are kept whole: metrics over texts need them all at once."""
         self.values.append(value)
+        if item:
+            self.items[row] = item
+            self.item_names.update(dict.fromkeys(item))
         for name, part in parts.items():
             column = self.parts.get(name)
             if column is None:
@@ -105,11 +110,18 @@ class TaskTally:
             if score is None:
                 scores.add(row, NAN, {})
             else:
-                scores.add(row, score.value, score.parts)
+                scores.add(row, score.value, score.parts, score.item)
         if record.failure is not None:
             self.failures[record.failure.kind] += 1
         for failure in record.score_failures.values():
             self.failures[failure.kind] += 1
+
+    def names(self) -> dict[str, list[str]]:
+        """What the scores have beside their values, by scorer."""
+        return {
+            name: list(dict.fromkeys([*scores.parts, *scores.item_names]))
+            for name, scores in self.scores.items()
+        }
 
     def result(self, name: str, version: str, metrics: Sequence[MetricSpec]) -> TaskResult:
         """The task's metrics over all its records, and by slice."""
@@ -181,13 +193,14 @@ class TaskTally:
             n_failed=int((~kept).sum()),
             draws=draws[kept] if width > 1 else None,
             part_draws=part_draws if width > 1 else {},
+            items=[scores.items.get(int(row)) for row in rows[first][kept]] if scores.items else (),
         )
 
 
 def _estimate(spec: MetricSpec, column: Column) -> Estimate:
     """The metric over a column; one that cannot be computed says why in place of a number, and the run is kept."""
     try:
-        return compute(spec.kind, column, spec.options)
+        return spec.function(column) if spec.function else compute(spec.kind, column, spec.options)
     except Exception as error:
         from evalwright.statistics import Estimate
 

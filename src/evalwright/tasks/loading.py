@@ -48,9 +48,18 @@ def load_tasks(
     chat: bool = False,
     overrides: Mapping[str, Any] | None = None,
     folders: Sequence[str | Path] = (),
+    dialect: Mapping[str, Any] | None = None,
     _only_one: bool = False,
 ) -> list[Task]:
-    """All tasks of a name: the members of a `for_each` file or of a group, or the one task."""
+    """All tasks of a name: the members of a `for_each` file or of a group, or the one task.
+
+    A name that begins with "lm-eval:" is one of lm-evaluation-harness's; dialect: settings of
+    `tasks.dialects.lm_eval.options.Options` for those.
+    """
+    if str(name_or_path).startswith("lm-eval:"):
+        from evalwright.tasks.dialects.lm_eval.loading import load_named
+
+        return load_named(str(name_or_path), dialect or {}, prompt_format=prompt_format, takes_chat=chat)
     from evalwright.tasks.compiling import compile_task
 
     found = _find(str(name_or_path), overrides, folders, chat)

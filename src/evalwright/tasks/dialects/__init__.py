@@ -1,0 +1,1 @@
+"""Task definitions of other frameworks, translated into Tasks."""

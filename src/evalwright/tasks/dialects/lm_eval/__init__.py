@@ -1,0 +1,20 @@
+"""lm-evaluation-harness's task files, run unchanged: `lm-eval:NAME`.
+
+    options.py    how they are run: folders, trust, shots, published or corrected
+    index.py      every name in a folder, cached
+    files.py      YAML with `include` and `!function`
+    functions.py  the Python that a file names, once its folder is trusted
+    config.py     one task's settings, unknown keys refused
+    rendering.py  columns, templates and literals as text, targets and choices
+    splits.py     the rows of a task
+    shots.py      which examples stand before a question
+    prompts.py    instruction, shots and question as one text or as messages
+    asking.py     what is asked of the model for one row
+    filters.py    what is taken from its answers
+    scoring.py    what that is worth, metric by metric
+    aggregation.py  scores as one number with its standard error
+    groups.py     names that stand for several tasks
+    loading.py    the way in: a name as Tasks
+
+Facts of its behaviour are those of release 0.4.13.
+"""

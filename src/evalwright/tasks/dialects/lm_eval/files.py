@@ -1,0 +1,97 @@
+"""Its YAML: safe tags only, `include` merged one level deep, `!function module.name` kept as a reference and not imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evalwright.core.errors import TaskError
+
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRef:
+    """`!function utils.process_docs`, found in a file of `folder`."""
+
+    name: str
+    folder: Path
+
+    def __str__(self) -> str:
+        return f"!function {self.name}"
+
+
+class _Loader(_Base):  # type: ignore[misc]
+    folder: Path
+
+
+def _function(loader: Any, node: Any) -> FunctionRef:
+    return FunctionRef(str(loader.construct_scalar(node)), loader.folder)
+
+
+_Loader.add_constructor("!function", _function)
+
+
+class Files:
+    """Reads task files; a file that many include is parsed once."""
+
+    def __init__(self) -> None:
+        self._parsed: dict[Path, dict[str, Any]] = {}
+
+    def read(self, path: Path) -> dict[str, Any]:
+        """The file's mapping with what it includes. Its own keys win; lists and mappings are replaced, never merged.
+
+        Raises TaskError where a file cannot be read, is no mapping, or includes itself.
+        """
+        return self._read(path, ())
+
+    def used(self) -> list[Path]:
+        """Every file that was read."""
+        return list(self._parsed)
+
+    def _read(self, path: Path, within: tuple[Path, ...]) -> dict[str, Any]:
+        if path in within:
+            raise TaskError(f"The task file '{path}' includes itself.")
+        own = self._parse(path)
+        if "include" not in own:
+            return own
+        included = own["include"]
+        merged: dict[str, Any] = {}
+        for name in included if isinstance(included, list) else [included]:
+            other = self._read(path.parent / str(name), (*within, path))
+            merged.update((key, value) for key, value in other.items() if key != "task_list")
+        merged.update((key, value) for key, value in own.items() if key != "include")
+        return merged
+
+    def _parse(self, path: Path) -> dict[str, Any]:
+        found = self._parsed.get(path)
+        if found is None:
+            found = self._parsed[path] = parse(path)
+        return found
+
+
+def parse(path: Path) -> dict[str, Any]:
+    """One file's mapping, `include` left in it. Raises TaskError with the line where there is one."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise TaskError(f"The task file '{path}' cannot be read: {error.strerror}.") from None
+    loader = _Loader(data)
+    loader.folder = path.parent
+    try:
+        value = loader.get_single_data()
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise TaskError(f"{path}{line}: this is not YAML that can be used: {problem}.") from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise TaskError(f"{path}: this is not YAML that can be used: {error}.") from None
+    finally:
+        loader.dispose()
+    if not isinstance(value, dict):
+        raise TaskError(f"{path}: a task file is a mapping of keys to values.")
+    return value

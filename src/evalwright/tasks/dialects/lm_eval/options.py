@@ -1,0 +1,67 @@
+"""How lm-evaluation-harness tasks are run: where they are, what is trusted, how many shots, whose arithmetic."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from evalwright.core.errors import ConfigurationError
+
+Scoring = Literal["corrected", "published"]
+PREFIX = "lm-eval:"
+"""What a task's name begins with where it is one of theirs."""
+
+SEED = 1234
+"""The seed of shots that its published numbers were made with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """roots: folders of task files, later ones win; empty means the installed package's. trust: folders whose Python may run.
+
+    num_fewshot: shots in place of the tasks' own. scoring: "published" gives its numbers to the last digit, "corrected"
+    mends what is flawed in them. chat: prompts as messages; multiturn: each shot a turn of its own. system: an instruction
+    before the task's own. seed: of the shots. generation: settings put over the tasks' own. metadata: values that data
+    made by Python gets. bootstrap: replicates behind published standard errors that are no formula's; 0 for none of any kind.
+    """
+
+    roots: tuple[Path, ...] = ()
+    trust: tuple[Path, ...] = ()
+    num_fewshot: int | None = None
+    scoring: Scoring = "corrected"
+    chat: bool = False
+    multiturn: bool = True
+    system: str = ""
+    seed: int = SEED
+    generation: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    bootstrap: int = 100_000
+
+    @property
+    def published(self) -> bool:
+        """Whether its own arithmetic is wanted, flaws included."""
+        return self.scoring == "published"
+
+    def folders(self) -> tuple[Path, ...]:
+        """The roots, resolved. Raises ConfigurationError where there are none or one does not exist."""
+        roots = tuple(Path(root).expanduser().resolve() for root in self.roots) or _installed()
+        for root in roots:
+            if not root.is_dir():
+                raise ConfigurationError(f"The task folder '{root}' does not exist.")
+        return roots
+
+
+def _installed() -> tuple[Path, ...]:
+    spec = importlib.util.find_spec("lm_eval")
+    places = list(spec.submodule_search_locations or []) if spec else []
+    for place in places:
+        folder = Path(place) / "tasks"
+        if folder.is_dir():
+            return (folder.resolve(),)
+    raise ConfigurationError(
+        "lm-evaluation-harness is not installed here, so its tasks are not known: name the folder of its task files with "
+        "--task-root."
+    )
