@@ -91,6 +91,103 @@ GSM_SHOTS = [
     for n in range(6)
 ]
 
+
+def drop(
+    name: str, answer: dict[str, Any], others: list[list[str]], right: tuple[str, ...], wrong: tuple[str, ...]
+) -> Case:
+    row = {
+        "section_id": "s1",
+        "query_id": name,
+        "passage": "Ann won 3 games on 4 May, Bo and Cy none.",
+        "question": "What of Ann and the rest?",
+        "answer": {
+            "number": "",
+            "date": {"day": "", "month": "", "year": ""},
+            "spans": [],
+            "hit_id": "",
+            "worker_id": "",
+        }
+        | answer,
+        "validated_answers": {
+            "number": ["" for _ in others],
+            "date": [{"day": "", "month": "", "year": ""} for _ in others],
+            "spans": others,
+        },
+    }
+    return Case("drop", {("EleutherAI/drop", None, "validation"): [row]}, right, wrong)
+
+
+def xnli(language: str, premise: str, hypothesis: str, label: int) -> Case:
+    rows: dict[Key, Rows] = {
+        ("facebook/xnli", language, "test"): [{"premise": premise, "hypothesis": hypothesis, "label": label}]
+    }
+    right = "ABC"[label]
+    return Case(f"xnli-{language}", rows, (right,), tuple(set("ABC") - {right}))
+
+
+def belebele(variant: str) -> Case:
+    row = {
+        "link": "https://made.up/1",
+        "question_number": 2,
+        "flores_passage": "The ferry leaves at noon. ",
+        "question": "When does the ferry leave?",
+        "mc_answer1": "at dawn",
+        "mc_answer2": "at dusk",
+        "mc_answer3": "at noon",
+        "mc_answer4": "never",
+        "correct_answer_num": "3",
+        "dialect": variant,
+        "ds": "2023-05-03",
+    }
+    rows: dict[Key, Rows] = {("facebook/belebele", variant, "test"): [row]}
+    return Case(f"belebele-{variant.lower().replace('_', '-')}", rows, ("C",), ("A", "B", "D"))
+
+
+def global_mmlu(language: str) -> Case:
+    def row(number: int, split: str) -> dict[str, Any]:
+        return {
+            "sample_id": f"astronomy/{split}/{number}",
+            "subject": "astronomy",
+            "subject_category": "STEM",
+            "question": f"Which number follows {number}?",
+            "option_a": str(number),
+            "option_b": str(number + 1),
+            "option_c": "7000",
+            "option_d": "8000",
+            "answer": "B",
+            "cultural_sensitivity_label": "CA" if split == "test" else "-",
+            "is_annotated": False,
+            "required_knowledge": "[]",
+            "time_sensitive": "[]",
+            "reference": "[]",
+            "culture": "[]",
+            "region": "[]",
+            "country": "[]",
+        }
+
+    name = "CohereLabs/Global-MMLU-Lite"
+    rows: dict[Key, Rows] = {
+        (name, language, "test"): [row(50, "test")],
+        (name, language, "dev"): [row(number, "dev") for number in range(6)],
+    }
+    return Case(f"global-mmlu-lite-{language}", rows, ("B",), ("A", "C", "D"))
+
+
+IFEVAL = {
+    "key": 1000,
+    "prompt": "Write two lines on rain without a comma. Use at least 3 words and end with Amen.",
+    "instruction_id_list": [
+        "punctuation:no_comma",
+        "length_constraints:number_words",
+        "startend:end_checker",
+    ],
+    "kwargs": [
+        {"num_words": None, "relation": None, "end_phrase": None},
+        {"num_words": 3, "relation": "at least", "end_phrase": None},
+        {"num_words": None, "relation": None, "end_phrase": "Amen."},
+    ],
+}
+
 CASES = [
     mmlu("mmlu", ("B",), ("A", "C", "D")),
     mmlu("mmlu-generate", ("B", "B. 6", "The answer is (B)."), ("A", "", "8")),
@@ -218,5 +315,92 @@ CASES = [
         {("EleutherAI/lambada_openai", "default", "test"): [{"text": "She opened the gate for the goat and in walked the goat"}]},
         ("goat",),
         ("horse",),
+    ),
+    drop("a", {"number": "3"}, [["three"]], ("3", "three"), ("4", "")),
+    drop("b", {"spans": ["Bo", "Cy"]}, [], ("Bo, Cy", "bo cy"), ("Ann",)),
+    drop("c", {"date": {"day": "4", "month": "May", "year": ""}}, [["4th of May"]], ("4 May", "4th of May"), ("June",)),
+    Case(
+        "triviaqa",
+        {
+            ("mandarjoshi/trivia_qa", "rc.nocontext", "validation"): [
+                {
+                    "question": "Which river runs through Made-up Town?", "question_id": "tc_1", "question_source": "", "entity_pages": {},
+                    "search_results": {}, "answer": {"value": "Blue Brook", "aliases": ["Blue Brook", "Brook Blue"], "type": "FreeForm"},
+                }
+            ]
+        },
+        ("Blue Brook", "the Blue Brook.", "Brook Blue"),
+        ("Red Brook", "", "I don't know"),
+    ),
+    Case(
+        "nq-open",
+        {("google-research-datasets/nq_open", "nq_open", "validation"): [{"question": "who built the old mill", "answer": ["Olga Vent", "O. Vent"]}]},
+        ("Olga Vent", "O. Vent"),
+        ("Otto Vent", ""),
+    ),
+    Case(
+        "simpleqa-verified",
+        {
+            ("codelion/SimpleQA-Verified", None, "train"): [
+                {
+                    "original_index": 5, "problem": "In which year was the Vent mill rebuilt?",
+                    "answer": "1911 (acceptable range: anything between 1910 and 1912)", "topic": "History", "answer_type": "Number",
+                    "multi_step": False, "requires_reasoning": False, "urls": "",
+                }
+            ]
+        },
+        ("1911", "It was rebuilt in 1911."),
+        ("1921", "I don't know", ""),
+    ),
+    xnli("en", "A boy eats a pear.", "A child eats fruit.", 0),
+    xnli("de", "Ein Junge isst eine Birne.", "Niemand isst.", 2),
+    xnli("zh", "男孩吃梨。", "男孩饿了。", 1),
+    belebele("eng_Latn"),
+    belebele("zho_Hans"),
+    global_mmlu("en"),
+    global_mmlu("yo"),
+    Case(
+        "aime-2024",
+        {("Maxwell-Jia/AIME_2024", None, "train"): [{"ID": "2024-I-0", "Problem": "Find $10^2 + 4$.", "Solution": "", "Answer": 104}]},
+        ("\\boxed{104}", "The answer is 104."),
+        ("\\boxed{14}", ""),
+    ),
+    Case(
+        "aime-2025",
+        {("math-ai/aime25", None, "test"): [{"id": "0", "problem": "Find $10 - 3$.", "answer": "007"}]},
+        ("\\boxed{7}", "\\boxed{007}"),
+        ("\\boxed{70}", ""),
+    ),
+    Case(
+        "commonsense-qa",
+        {
+            ("tau/commonsense_qa", None, "validation"): [
+                {
+                    "id": "q1", "question": "Where would you keep milk?", "question_concept": "milk", "answerKey": "C",
+                    "choices": {"label": list("ABCDE"), "text": ["oven", "roof", "fridge", "garden", "lamp"]},
+                }
+            ]
+        },
+        ("C",),
+        ("A", "E"),
+    ),
+    Case(
+        "sciq",
+        {
+            ("allenai/sciq", None, "test"): [
+                {
+                    "question": "What carries oxygen in blood?", "distractor1": "bones", "distractor2": "skin", "distractor3": "hair",
+                    "correct_answer": "red cells", "support": "",
+                }
+            ]
+        },
+        ("red cells",),
+        ("bones", "hair"),
+    ),
+    Case(
+        "ifeval",
+        {("google/IFEval", None, "train"): [IFEVAL]},
+        ("Rain falls on the roof.\nIt sings. Amen.",),
+        ("",),
     ),
 ]  # fmt: skip

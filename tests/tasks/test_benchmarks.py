@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,3 +157,14 @@ def test_a_broken_row_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     with pytest.raises(DatasetError, match="activity_label"):
         load_task("hellaswag")
+
+
+def test_the_page_names_every_benchmark() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    for entry in TaskIndex().files():
+        names = {
+            name
+            for name in (*entry.members, *(f"{group}-..." for group in entry.groups))
+            if f"`{name}`" in page
+        }
+        assert names, f"docs/benchmarks.md does not name {entry.path}"

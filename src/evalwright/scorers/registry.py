@@ -35,6 +35,7 @@ registry: Registry[ScorerFunction] = Registry(
         "citation": "evalwright.scorers.citation:citation",
         "exact-match": "evalwright.scorers.exact_match:exact_match",
         "final-answer": "evalwright.scorers.final_answer:final_answer",
+        "instructions": "evalwright.scorers.instructions.scorer:instructions",
         "likelihood": "evalwright.scorers.likelihood:likelihood",
         "numeric": "evalwright.scorers.numeric:numeric",
         "perplexity": "evalwright.scorers.likelihood:perplexity",
