@@ -408,3 +408,23 @@ def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "lm_eval", None)
     with pytest.raises(ConfigurationError, match="pip install lm_eval"):
         open_model("lm_eval/hf")
+
+
+def test_a_package_offers_its_class_under_an_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "offering.py").write_text((SOURCE % "from a package") + "\nvalue = 1\n")
+    info = tmp_path / "offering-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: offering\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        "[evalwright.lm]\noffered = offering:Model\nbroken = offering:value\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    model = open_model("lm/offered")
+    assert isinstance(model, LMAdapter)
+    assert dict(model.answer_batch([Generate("a")]))[0] == Response("from a package", finish_reason="stop")
+    with pytest.raises(ConfigurationError, match="is no model class"):
+        open_model("lm/broken")
+    with pytest.raises(UnknownName, match="Did you mean 'offered'"):
+        open_model("lm/offerd")

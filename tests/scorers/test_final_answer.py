@@ -74,11 +74,21 @@ def test_formulas(text: str, target: str, right: bool) -> None:
         ("\\boxed{\\text{B}}", "correct"),
         ("The answer is A", "incorrect"),
         ("The answer is Z", "not_extracted"),
+        ("The answer is B because option A is wrong.", "correct"),
+        ("The answer is $\\mathbf{B}$, not A", "correct"),
+        ("The answer is A or B", "not_extracted"),
+        ("Options A and B remain; I lean to neither", "not_extracted"),
         ("", "not_attempted"),
     ],
 )
 def test_options(text: str, label: str) -> None:
     assert score(text, "two", "choice", ("one", "two", "three")).label == label
+
+
+def test_an_option_that_begins_with_a_letter_goes_before_the_letter() -> None:
+    choices = ("B minor", "A major", "A")
+    assert score("The answer is A major.", "A major", "choice", choices).value == 1
+    assert score("The answer is B", "A major", "choice", choices).value == 1
 
 
 def test_words() -> None:

@@ -6,6 +6,7 @@ The rows stand in for what the hub would send; everything else is the way a real
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
-from evalwright.evaluation import evaluate_sample
+from evalwright.evaluation import evaluate, evaluate_sample
 from evalwright.models.scripted import ScriptedModel
 from evalwright.tasks.datasets import copies
 from evalwright.tasks.index import LIBRARY, TaskIndex
@@ -168,3 +169,20 @@ def test_the_page_names_every_benchmark() -> None:
             if f"`{name}`" in page
         }
         assert names, f"docs/benchmarks.md does not name {entry.path}"
+
+
+def test_a_local_file_takes_the_place_of_the_hub(tmp_path: Path) -> None:
+    """A whole run, through the engine and its store, with a person's own copy of the data."""
+    case = next(case for case in CASES if case.task == "gsm8k")
+    local: dict[str, dict[str, Any]] = {}
+    for (_, _, split), rows in case.rows.items():
+        path = tmp_path / f"{split}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        local[split] = {"path": str(path), "hub": None, "revision": None, "config": None, "split": None}
+    task = load_task("gsm8k", overrides={"dataset": local["test"], "prompt.few_shot.dataset": local["train"]})
+    for number, (reply, value) in enumerate([(case.right[0], 1.0), (case.wrong[0], 0.0)]):
+        model = ScriptedModel(reply, name=f"always/{number}")
+        run = evaluate(task, model, out=str(tmp_path / "runs"), home=str(tmp_path / "home"))[0]
+        assert run.n_failed == 0
+        main = run.tasks[0].main
+        assert main is not None and main.estimate.value == value

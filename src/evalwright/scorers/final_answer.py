@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from string import ascii_uppercase
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
@@ -13,6 +14,9 @@ from evalwright.scorers.text.conclusion import Conclusion, conclusion, last_box
 
 _KINDS = ("choice", "math", "number", "text")
 _NUMBER = re.compile(r"[-−+]?\s?[$€£]?\s?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\s?/\s?\d+(?![\d.]))?")
+_LETTER = re.compile(
+    r"(?:\\(?:text|mathrm|textbf|mathbf)\{)?[\s(\[*\"'$]{0,4}([A-Z])(?![\w'’]|\s+(?:or|and|/)\s+\(?[A-Z]\b)"
+)
 _QUOTES = "\"'`*“”‘’ \t"
 
 
@@ -45,7 +49,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
 def _choice(sample: Sample, found: Conclusion) -> Score:
     if not sample.choices or not sample.gold:
         raise ScoringError(f"The sample '{sample.id}' has no options with a right one among them.")
-    predicted, how = extract(found.text, sample.choices)
+    predicted, how = _chosen(found, sample.choices)
     parts = {"predicted": float(predicted)}
     if len(sample.gold) == 1:
         parts["gold"] = float(sample.gold[0])
@@ -53,6 +57,18 @@ def _choice(sample: Sample, found: Conclusion) -> Score:
         return Score(0.0, "not_extracted", f"{found.rule}: {how}", parts)
     right = predicted in sample.gold
     return Score(float(right), "correct" if right else "incorrect", f"{found.rule}: {how}", parts)
+
+
+def _chosen(found: Conclusion, choices: tuple[str, ...]) -> tuple[int, str]:
+    """The option that a conclusion names. Right after a mark a letter alone is enough ("A because B is wrong")."""
+    opening = _LETTER.match(found.text) if found.marked else None
+    if opening is not None:
+        place = ascii_uppercase.find(opening[1])
+        text = found.text.strip(_QUOTES).casefold()
+        longer = any(len(option) > 1 and text.startswith(option.casefold()) for option in choices)
+        if place < len(choices) and not longer:
+            return place, f"the letter {opening[1]}"
+    return extract(found.text, choices)
 
 
 def _number(sample: Sample, reply: str, found: Conclusion) -> Score:
