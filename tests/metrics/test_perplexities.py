@@ -48,3 +48,12 @@ def test_scores_without_the_parts_are_refused() -> None:
             "byte-perplexity",
             Column(np.ones(1), {"log_likelihood": np.array([-1.0]), "bytes": np.array([0.0])}),
         )
+
+
+def test_without_a_count_of_tokens_a_perplexity_per_token_is_empty() -> None:
+    parts = {"log_likelihood": np.array([-8.0, -4.0]), "bytes": np.array([4.0, 4.0])}
+    column = Column(np.array([-2.0, -1.0]), parts)
+    empty = compute("token-perplexity", column)
+    assert math.isnan(empty.value)
+    assert (empty.n, empty.method) == (0, "no number: the model does not say how many tokens it scored")
+    assert compute("byte-perplexity", column).value == pytest.approx(math.exp(12 / 8))

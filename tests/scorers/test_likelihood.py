@@ -55,3 +55,10 @@ def test_a_text_without_tokens_has_no_perplexity() -> None:
                     "", log_likelihoods=(0.0,), responses=(Response(log_likelihood=0.0, tokens_scored=count),)
                 ),
             )
+
+
+def test_without_a_count_of_tokens_a_text_is_scored_per_byte() -> None:
+    found = perplexity(Sample("s"), Answer("abcd", responses=(Response(log_likelihood=-8.0),)))
+    assert found.value == -2.0
+    assert found.parts == {"log_likelihood": -8.0, "words": 1.0, "bytes": 4.0}
+    assert "does not say how many tokens" in found.explanation

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import DatasetError, TaskError
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import Task
-from evalwright.tasks.few_shot import Shot, Shots, shuffled, without_id
+from evalwright.tasks.few_shot import Shot, Shots, without_id
 from evalwright.tasks.samples import RowError
 
 Load = Callable[..., Task]
@@ -155,25 +155,6 @@ def test_a_pool_that_is_too_small_once_the_question_is_out() -> None:
         RowError, match="2 shots are asked for, besides the question itself, and the pool has 2 rows"
     ):
         draws.check(pool[0], spare=1)
-
-
-@given(st.integers(0, 200), st.text(max_size=5))
-def test_an_order_is_a_permutation_that_its_key_decides(size: int, key: str) -> None:
-    order = list(shuffled(size, key))
-    assert sorted(order) == list(range(size))
-    assert list(shuffled(size, key)) == order
-
-
-def test_orders_do_not_change_between_versions() -> None:
-    assert list(shuffled(8, "0")) == [1, 4, 7, 6, 3, 2, 0, 5]
-
-
-def test_orders_favour_no_place() -> None:
-    counts = [0] * 6
-    for key in range(3000):
-        counts[next(shuffled(6, str(key)))] += 1
-    # 500 expected, standard deviation 20.4: five of them either way.
-    assert all(398 < count < 602 for count in counts)
 
 
 TASK = """\

@@ -293,3 +293,20 @@ def test_every_row_comes_back_whatever_its_text(
     samples = load_task(folder / "t.yaml").samples
     assert [sample.input for sample in samples] == texts
     assert samples[len(texts) - 1].input == texts[-1]
+
+
+def test_shuffled_choices_keep_the_right_one_and_favour_no_place(load: Load) -> None:
+    rows = [
+        {"id": str(n), "input": "?", "choices": [f"right {n}", "b", "c", "d"], "target": 0}
+        for n in range(400)
+    ]
+    text = f"task: t\nanswer: {{mode: letter}}\nsample: {{shuffle: true}}\ndataset: {{rows: {rows}}}"
+    samples = list(load(text).samples)
+    places = [0] * 4
+    for number, sample in enumerate(samples):
+        assert sorted(sample.choices) == ["b", "c", "d", f"right {number}"]
+        assert sample.choices[sample.gold[0]] == sample.target == f"right {number}"
+        places[sample.gold[0]] += 1
+    # 100 expected, standard deviation 8.7.
+    assert all(60 < count < 140 for count in places)
+    assert [sample.gold for sample in load(text).samples] == [sample.gold for sample in samples]

@@ -6,6 +6,7 @@ They read the parts that the scorers `perplexity` and `likelihood` leave: "log_l
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalwright.core.errors import ConfigurationError
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 
 
 def token_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
-    """exp(-log-likelihood per token). It depends on the tokenizer: compare only models that share one."""
+    """exp(-log-likelihood per token). It depends on the tokenizer: compare only models that share one.
+
+    Empty where the model does not say how many tokens it scored.
+    """
+    if "log_likelihood" in column.parts and "tokens" not in column.parts:
+        empty = nothing_scored(column, level)
+        return replace(empty, method="no number: the model does not say how many tokens it scored")
     return _perplexity(column, "tokens", level)
 
 

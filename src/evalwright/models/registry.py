@@ -19,6 +19,8 @@ from evalwright.models.base import LocalModel, Model, RemoteModel
 BUILT_IN: dict[str, str] = {
     "demo": "evalwright.models.demo:demo_model",
     "hf": "evalwright.models.hf.model:TransformersModel",
+    "lm": "evalwright.models.lm_adapter:lm_model",
+    "lm_eval": "evalwright.models.lm_adapter:lm_eval_model",
     "onnx": "evalwright.models.onnx:OnnxModel",
     "openai": "evalwright.models.openai:OpenAIModel",
     "replay": "evalwright.models.replay:ReplayModel",
@@ -28,6 +30,8 @@ BUILT_IN: dict[str, str] = {
 EXAMPLES: dict[str, tuple[str, str]] = {
     "demo": ("demo/small", "the embedded demonstration models: demo/small, demo/large"),
     "hf": ("hf/Qwen/Qwen3-0.6B", "a transformers model: hub id or folder (pip install 'evalwright[hf]')"),
+    "lm": ("lm/my-model", "a class of lm-evaluation-harness's model interface, from --plugin my_model.py"),
+    "lm_eval": ("lm_eval/dummy", "a model of the installed package lm_eval, with its arguments as -M"),
     "onnx": ("onnx/path/to/folder", "an exported ONNX decoder with its tokenizer.json; no torch"),
     "openai": (
         "openai/gpt-4o-mini",

@@ -42,24 +42,23 @@ def likelihood(sample: Sample, answer: Answer) -> Score:
 def perplexity(sample: Sample, answer: Answer) -> Score:
     """The text's log-likelihood per token (natural log; at most 0, higher is better).
 
-    parts: "log_likelihood" (summed), "tokens", "words", "bytes" (UTF-8), from which the perplexity metrics are made.
+    parts: "log_likelihood" (summed), "tokens", "words", "bytes" (UTF-8), from which the perplexity metrics are made. Where the
+    model does not say how many tokens it scored, there is no part "tokens" and the value is per byte.
     Words are counted as in the published word perplexities, `len(re.split(r"\\s+", text))`: outer white space adds an empty
     word. Raises ScoringError where nothing was scored.
     """
     response = _first(answer)
     tokens = response.tokens_scored
-    if not tokens:
+    size = len(answer.text.encode("utf-8", "surrogatepass"))
+    if tokens == 0 or not size:
         raise ScoringError("The model scored no token of this text, so it has no perplexity.")
     total = _log_likelihood(answer, response)
-    return Score(
-        total / tokens,
-        parts={
-            "log_likelihood": total,
-            "tokens": float(tokens),
-            "words": float(len(_SPACES.split(answer.text))),
-            "bytes": float(len(answer.text.encode("utf-8", "surrogatepass"))),
-        },
-    )
+    parts = {"log_likelihood": total}
+    if tokens is not None:
+        parts["tokens"] = float(tokens)
+    parts |= {"words": float(len(_SPACES.split(answer.text))), "bytes": float(size)}
+    explanation = "" if tokens else "per byte: the model does not say how many tokens it scored"
+    return Score(total / (tokens or size), explanation=explanation, parts=parts)
 
 
 def _first(answer: Answer) -> Response:

@@ -34,10 +34,13 @@ registry: Registry[ScorerFunction] = Registry(
         "choice": "evalwright.scorers.choice:choice",
         "citation": "evalwright.scorers.citation:citation",
         "exact-match": "evalwright.scorers.exact_match:exact_match",
+        "final-answer": "evalwright.scorers.final_answer:final_answer",
+        "instructions": "evalwright.scorers.instructions.scorer:instructions",
         "likelihood": "evalwright.scorers.likelihood:likelihood",
         "numeric": "evalwright.scorers.numeric:numeric",
         "perplexity": "evalwright.scorers.likelihood:perplexity",
         "short-answer": "evalwright.scorers.short_answer:short_answer",
+        "token-f1": "evalwright.scorers.token_f1:token_f1",
     },
     _check,
 )

@@ -7,7 +7,6 @@ subset, a resumed run or a cluster shows the same shots.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +15,7 @@ from typing import Any, Literal
 
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import SampleSource
+from evalwright.tasks.orders import shuffled
 from evalwright.tasks.samples import RowError
 from evalwright.tasks.templates import missing_column
 
@@ -149,16 +149,6 @@ class _Draw:
                 return None
             self._shots.append(self._shot(index))
         return self._shots[position]
-
-
-def shuffled(size: int, key: str) -> Iterator[int]:
-    """The numbers below `size` in an order that `key` alone decides (Fisher and Yates, one step at a time)."""
-    moved: dict[int, int] = {}
-    for step in range(size):
-        digest = hashlib.blake2b(f"{key}/{step}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        other = step + int.from_bytes(digest, "big") % (size - step)
-        yield moved.get(other, other)
-        moved[other] = moved.pop(step, step)
 
 
 def without_id(row: Any) -> dict[str, Any]:

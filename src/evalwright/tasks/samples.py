@@ -15,6 +15,7 @@ from evalwright.core.samples import Passage, Sample
 from evalwright.tasks import schema, templates
 from evalwright.tasks.datasets.opening import Filter
 from evalwright.tasks.datasets.rows import Row, Rows
+from evalwright.tasks.orders import shuffled
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
 
 KNOWN_METADATA = ("domain", "language", "source", "created_at")
@@ -44,6 +45,7 @@ class SampleMaker:
     ) -> None:
         self._variables = dict(variables)
         self._defaults = dict(defaults)
+        self._shuffle = sample.shuffle
         self._given: dict[str, Render] = {}
         self._places: dict[str, str] = {}
         for name in _COLUMNS:
@@ -74,11 +76,16 @@ class SampleMaker:
             extra = [aliases] if isinstance(aliases, str | int | float) else _list(aliases, "aliases")
             targets = tuple(dict.fromkeys((*targets, *(_text(alias, "an alias") for alias in extra))))
         identity = self._value("id", context, row)
+        name = content_id(row) if identity is None else _text(identity, "the id")
+        if self._shuffle and choices:
+            order = list(shuffled(len(choices), f"choices of {name}"))
+            choices = tuple(choices[index] for index in order)
+            gold = tuple(order.index(index) for index in gold)
         passages = self._value("passages", context, row)
         cluster = self._value("cluster", context, row)
         shown = self._value("input", context, row)
         return Sample(
-            id=content_id(row) if identity is None else _text(identity, "the id"),
+            id=name,
             input="" if shown is None else _text(shown, "the input"),
             targets=targets,
             choices=choices,

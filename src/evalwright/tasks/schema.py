@@ -80,6 +80,7 @@ class Sample(Part):
     id: Text | None = None
     input: Text | None = None
     choices: Text | list[Any] | None = None
+    shuffle: bool = False
     target: Any = None
     aliases: Any = None
     passages: Any = None

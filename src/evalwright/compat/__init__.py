@@ -1,0 +1,1 @@
+"""Thin front doors that accept what was written for other frameworks."""
