@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
@@ -35,13 +36,13 @@ class Outcome(NamedTuple):
 def run(program: str, *, seconds: float = 10.0, megabytes: int = 1024) -> Outcome:
     """Run a program to its end. "passed" only where it came to its last line.
 
-    seconds: of wall and of processor time. megabytes: of address space. Blocks for that long at the most. Raises NoSandbox where the
-    system has not what it takes.
+    seconds: of wall time, beside one for starting; processor time is bounded a little above it. megabytes: of address space.
+    Blocks for that long at the most. Raises NoSandbox where the system has not what it takes.
     """
     if sys.platform != "linux":
         raise NoSandbox("Programs that models write are run only on Linux, where they can be shut in.")
     word = secrets.token_hex(16)
-    job = json.dumps({"program": program, "word": word, "seconds": int(seconds) + 1, "megabytes": megabytes})
+    job = json.dumps({"program": program, "word": word, "seconds": int(seconds) + 3, "megabytes": megabytes})
     with tempfile.TemporaryDirectory(prefix="evalwright-") as folder:
         jail = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", str(_JAIL)],
@@ -56,11 +57,13 @@ def run(program: str, *, seconds: float = 10.0, megabytes: int = 1024) -> Outcom
             said = _exchange(jail, job.encode("utf-8", "surrogatepass"), time.monotonic() + seconds + 1.0)
         finally:
             jail.kill()
-            jail.wait()
+            ended_by = -jail.wait()
             for stream in (jail.stdin, jail.stdout):
                 if stream is not None:
                     stream.close()
-    return Outcome("timed out", f"after {seconds:g} seconds") if said is None else _read(said, word)
+    if said is None or ended_by == signal.SIGXCPU:
+        return Outcome("timed out", f"after {seconds:g} seconds")
+    return _read(said, word)
 
 
 def _exchange(jail: subprocess.Popen[bytes], job: bytes, deadline: float) -> bytes | None:
