@@ -403,4 +403,35 @@ CASES = [
         ("Rain falls on the roof.\nIt sings. Amen.",),
         ("",),
     ),
+    Case(
+        "humaneval",
+        {
+            ("openai/openai_humaneval", None, "test"): [
+                {
+                    "task_id": "Made/0", "prompt": "from typing import List\n\n\ndef total(xs: List[int]) -> int:\n    \"\"\" The sum of xs. \"\"\"\n",
+                    "canonical_solution": "    return sum(xs)\n", "entry_point": "total",
+                    "test": "def check(candidate):\n    assert candidate([1, 2]) == 3\n    assert candidate([]) == 0\n",
+                }
+            ]
+        },
+        (
+            "    return sum(xs)\n",
+            "\n    total = 0\n    for x in xs:\n        total += x\n    return total",
+            "Here:\n```python\ndef total(xs: List[int]) -> int:\n    return sum(xs)\n```\nIt adds them up.",
+        ),
+        ("    return 3\n", "```python\ndef total(xs):\n    return xs\n```", "", "    import os; os._exit(0)"),
+    ),
+    Case(
+        "mbpp",
+        {
+            ("google-research-datasets/mbpp", "sanitized", "test"): [
+                {
+                    "task_id": 3, "source_file": "made up", "prompt": "Write a function to double a number.", "code": "",
+                    "test_imports": ["import math"], "test_list": ["assert twice(2) == 4", "assert twice(math.inf) == math.inf"],
+                }
+            ]
+        },
+        ("```python\ndef twice(x):\n    return 2 * x\n```", "def twice(x): return x + x"),
+        ("```python\ndef twice(x):\n    return x\n```", "", "def thrice(x): return x"),
+    ),
 ]  # fmt: skip

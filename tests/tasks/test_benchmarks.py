@@ -25,6 +25,7 @@ from evalwright.models.scripted import ScriptedModel
 from evalwright.tasks.datasets import copies
 from evalwright.tasks.index import LIBRARY, TaskIndex
 from evalwright.tasks.loading import load_task
+from support import sandbox
 from support.hub_rows import CASES, Case, Key, Rows
 
 HUB = [entry for entry in TaskIndex().files() if "/factual/" not in entry.path]
@@ -64,6 +65,8 @@ def test_gold_scores_one_and_wrong_scores_nought(
 ) -> None:
     asked = serve(monkeypatch, dict(case.rows))
     task = load_task(case.task, chat=chat)
+    if task.scorers[0].kind == "unit-tests" and not sandbox.works():
+        pytest.skip("this system cannot shut a program in")
     assert sorted(asked, key=str) == sorted(case.rows, key=str)
     for scorer in (task.metrics[0].scorer, task.scorers[-1].name):
         for reply in case.right:

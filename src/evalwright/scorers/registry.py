@@ -41,6 +41,7 @@ registry: Registry[ScorerFunction] = Registry(
         "perplexity": "evalwright.scorers.likelihood:perplexity",
         "short-answer": "evalwright.scorers.short_answer:short_answer",
         "token-f1": "evalwright.scorers.token_f1:token_f1",
+        "unit-tests": "evalwright.scorers.code.unit_tests:unit_tests",
     },
     _check,
 )
