@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -40,10 +41,27 @@ class HubEncoder:
         self._dropped = frozenset(tokenizer.all_special_ids) - kept
         # Siblings have one context and come one after another.
         self._encode = lru_cache(maxsize=256)(self._encode_once)
+        self._prepared: dict[tuple[str, bool], list[int]] = {}
+        self._batch = _batch_encoder(tokenizer)
 
     def encode(self, text: str, add_special_tokens: bool) -> list[int]:
         """See Encoder."""
-        return list(self._encode(text, add_special_tokens))
+        prepared = self._prepared.get((text, add_special_tokens))
+        return list(self._encode(text, add_special_tokens) if prepared is None else prepared)
+
+    def prepare(self, texts: Iterable[tuple[str, bool]]) -> None:
+        """Encode texts that will be asked for, `(text, add_special_tokens)`, on all cores; forgets those of the last call."""
+        self._prepared = {}
+        if self._batch is None:
+            return
+        wanted = set(texts)
+        for special in (True, False):
+            some = [text for text, how in wanted if how is special]
+            with suppress(
+                Exception
+            ):  # half a surrogate pair, say: the one text that is at fault fails when it is asked for
+                found = self._batch(some, add_special_tokens=special)
+                self._prepared |= {(text, special): each.ids for text, each in zip(some, found, strict=True)}
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
         """See Encoder."""
@@ -56,6 +74,28 @@ class HubEncoder:
 
     def _encode_once(self, text: str, add_special_tokens: bool) -> tuple[int, ...]:
         return tuple(self.tokenizer.encode(text, add_special_tokens=add_special_tokens))
+
+
+def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
+    """The tokenizers library's own function for many texts, where it gives what the tokenizer of transformers does."""
+    core = getattr(tokenizer, "backend_tokenizer", None)
+    function: Callable[..., list[Any]] | None = getattr(core, "encode_batch_fast", None)
+    if function is None:
+        return None
+    probe = [
+        "",
+        " a",
+        "One two\n\n three.  Four ",
+        "<s>é</s> 東京 <|im_start|>" + "".join(tokenizer.all_special_tokens),
+    ]
+    try:
+        for special in (True, False):
+            found = [each.ids for each in function(probe, add_special_tokens=special)]
+            if found != [tokenizer.encode(text, add_special_tokens=special) for text in probe]:
+                return None
+    except Exception:  # any refusal means: not this way
+        return None
+    return function
 
 
 @dataclass(frozen=True, slots=True)

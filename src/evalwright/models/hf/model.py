@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
 Answered = Iterator[tuple[int, Response | Failure]]
 
+_PREPARED = 512
+"""Requests whose texts are turned into tokens together."""
+
 
 @model("hf")
 class TransformersModel(LocalModel):
@@ -246,6 +249,8 @@ class _Engine:
         scored: list[tuple[int, list[Pair], bool]] = []
         jobs: list[tuple[int, Job]] = []
         for index, request in enumerate(requests):
+            if index % _PREPARED == 0:
+                self.loaded.encoder.prepare(self._texts(requests[index : index + _PREPARED]))
             try:
                 if isinstance(request, LogLikelihood):
                     pair, cut = self._pair(request)
@@ -262,6 +267,7 @@ class _Engine:
             except Exception as error:  # a tokenizer can raise anything, for half a surrogate pair, say
                 reason = f"{type(error).__name__}: {error}"
                 yield index, ModelError(f"The request cannot be turned into tokens ({reason}).").as_failure()
+        self.loaded.encoder.prepare(())
         yield from self._likelihoods(scored)
         if jobs:
             for place, response in self.generator.generate([job for _, job in jobs]):
@@ -294,6 +300,19 @@ class _Engine:
         context, continuation = encode_pair(self.loaded.encoder, rules, text, request.continuation)
         kept = truncate_pair(context, continuation, rules.max_length)
         return kept, len(kept[0]) < len(context)
+
+    def _texts(self, requests: Sequence[Request]) -> Iterator[tuple[str, bool]]:
+        """What `encode_pair` and `rolling_pairs` will encode for plain texts; it costs time only where this is wrong."""
+        special = self.loaded.rules.add_special_tokens
+        for request in requests:
+            if isinstance(request, RollingLogLikelihood):
+                yield request.text, False
+            elif isinstance(request, LogLikelihood) and isinstance(request.context, str):
+                whole = request.context + request.continuation
+                kept = request.context.rstrip()
+                yield whole, bool(kept) and special
+                if kept:
+                    yield kept, special
 
     def _job(self, request: Generate) -> Job:
         from evalwright.models.hf.generation import Job

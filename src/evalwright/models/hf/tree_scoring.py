@@ -1,8 +1,8 @@
 """Log-likelihoods by a prefix tree: every different token goes through the model once.
 
 Shots that many questions share, a question that several choices share and requests that come twice are computed once.
-Two requests of every new kind of pass (below a stored prefix, with branches, longer than any before) are also scored the
-plain way before any of the pass is believed. Where that differs, or the model refuses, the other way of attending is taken,
+A request or two of every new kind of pass (below a stored prefix, with branches, longer than any before) are also scored
+the plain way before any of the pass is believed. Where that differs, or the model refuses, the other way of attending is taken,
 then the plain way; what was finished stays finished, and memory that runs out costs only the batch that it ran out in.
 """
 
@@ -289,7 +289,9 @@ class TreeScorer:
         if not any(kind) or size <= self._seen.get(kind, 0) or not found:
             return
         by_length = sorted(found, key=lambda each: -sum(map(len, job.pairs[each[0]])))
-        picked = [by_length[0]] if len(found) == 1 else [by_length[0], by_length[len(found) // 2]]
+        picked = [by_length[0]]
+        if kind not in self._seen and len(found) > 1:
+            picked.append(by_length[len(found) // 2])
         difference = compare(
             self._plain,
             [job.pairs[index] for index, _ in picked],
