@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import hash_model
-import synthetic
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from evalwright import evaluate
 from evalwright.core.errors import EvalwrightError
@@ -40,6 +39,7 @@ from evalwright.tasks.dialects.lm_eval.loading import Library
 from evalwright.tasks.dialects.lm_eval.options import Options
 from evalwright.tasks.dialects.lm_eval.results import task_results
 from evalwright.tasks.dialects.lm_eval.splits import Splits
+from parity import hash_model, synthetic
 
 HERE = Path(__file__).resolve().parent
 ROWS = 6

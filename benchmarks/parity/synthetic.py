@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from hash_model import WORDS
 from jinja2 import Environment, TemplateError, nodes
+
+from parity.hash_model import WORDS
 
 Kind = Any
 """A column: "text", "place" (a small whole number), "list", a list of values to pick from, or a mapping of columns."""

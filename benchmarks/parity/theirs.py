@@ -13,12 +13,13 @@ from typing import Any
 
 os.environ["DISABLE_MULTIPROC"] = "1"
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import hash_model
 from lm_eval import simple_evaluate
 from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
+
+from parity import hash_model
 
 
 class HashModel(LM):  # type: ignore[misc]
