@@ -39,7 +39,7 @@ from evalwright.tasks.dialects.lm_eval.loading import Library
 from evalwright.tasks.dialects.lm_eval.options import Options
 from evalwright.tasks.dialects.lm_eval.results import task_results
 from evalwright.tasks.dialects.lm_eval.splits import Splits
-from parity import hash_model, synthetic
+from parity import by_hand, hash_model, synthetic
 
 HERE = Path(__file__).resolve().parent
 ROWS = 6
@@ -77,6 +77,12 @@ def splits_of(definition: Definition) -> list[str]:
 
 def rows_of(name: str, definition: Definition, columns: Mapping[str, Any]) -> Rows:
     """Synthetic rows for every split; the same name gives the same rows."""
+    made = by_hand.ROWS.get(name)
+    if made is not None:
+        return {
+            split: [made(random.Random(f"{name}/{split}/{number}")) for number in range(ROWS)]
+            for split in splits_of(definition)
+        }
     return {
         split: [
             synthetic.row(dict(columns), random.Random(f"{name}/{split}/{number}"), number)
@@ -130,7 +136,7 @@ def try_row(work: Work, index: int) -> None:
 
 
 def prepared(
-    library: Library, names: list[str], folder: Path, wanted: int
+    library: Library, names: list[str], folder: Path, wanted: int, number: int
 ) -> tuple[list[dict[str, Any]], Counter[str]]:
     """Write task files and rows for as many of the names as wanted; returns jobs, and why others were left out."""
     jobs: list[dict[str, Any]] = []
@@ -152,7 +158,7 @@ def prepared(
         if config.custom_dataset or config.doc_to_image or config.doc_to_audio:
             left["its Python makes the data, or it has images or sound"] += 1
             continue
-        job = variant(name, definition)
+        job = variant(name, number)
         options = Options(
             roots=library.roots, trust=library.roots, scoring="published", num_fewshot=job["shots"]
         )
@@ -165,9 +171,9 @@ def prepared(
     return jobs, left
 
 
-def variant(name: str, definition: Definition) -> dict[str, Any]:
-    """How a task is run: shots, chat, instruction, decided by its name."""
-    chance = random.Random(name)
+def variant(name: str, number: int) -> dict[str, Any]:
+    """How a task is run: shots, chat, instruction, decided by its name and a number."""
+    chance = random.Random(f"{name}{number or ''}")
     chat = chance.random() < 0.4
     return {
         "key": name,
@@ -276,6 +282,9 @@ def main() -> int:
     )
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--variant", type=int, default=0, help="another choice of shots and chat for every task"
+    )
     parser.add_argument("--only", nargs="*", help="these tasks instead of a sample")
     parser.add_argument("--work", type=Path, default=Path(".parity"))
     given = parser.parse_args()
@@ -290,7 +299,7 @@ def main() -> int:
     names = given.only or [name for name, entry in library.index.items() if entry.kind == "task"]
     if not given.only:
         random.Random(given.seed).shuffle(names)
-    jobs, left = prepared(library, names, folder, given.sample)
+    jobs, left = prepared(library, names, folder, given.sample, given.variant)
     (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
     out = folder / "theirs.jsonl"
     subprocess.run(
