@@ -16,8 +16,8 @@ from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation import checked_score
 
 PLACEHOLDER = "(the model's answer)"
-NO_GOLD = frozenset({"likelihood", "perplexity"})
-"""Scorers whose worth is a likelihood, so that no text can be right."""
+NO_GOLD = frozenset({"likelihood", "lm-eval", "perplexity"})
+"""Scorers whose worth is, or may be, a likelihood, so that no text can be right."""
 
 MOST_FOR_NOTHING = 0.5
 """An answer that ignores the question and still gets this much shows a fault of the task or its scorer."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from evalwright.cli.dialect import dialect_options, dialect_settings
 from evalwright.cli.output import print_json
 
 
@@ -49,25 +50,7 @@ from evalwright.cli.output import print_json
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models, tasks or scorers."
 )
-@click.option(
-    "--task-root",
-    "task_root",
-    multiple=True,
-    metavar="DIR",
-    help="Where the tasks of lm-eval:NAME are. Repeatable.",
-)
-@click.option(
-    "--trust",
-    multiple=True,
-    metavar="DIR",
-    help="A folder whose task files may run their Python. Repeatable.",
-)
-@click.option("--num-fewshot", type=int, metavar="N", help="Shots for lm-eval tasks, in place of their own.")
-@click.option(
-    "--scoring",
-    type=click.Choice(["corrected", "published"]),
-    help="Whose arithmetic lm-eval tasks use. Default: corrected.",
-)
+@dialect_options
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that was made otherwise.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
@@ -98,11 +81,7 @@ def run(**given: Any) -> int:
         flags["format"] = given["prompt_format"]
     if given["replace"]:
         flags["replace"] = True
-    dialect = {
-        key: list(given[key]) if isinstance(given[key], tuple) else given[key]
-        for key in ("task_root", "trust", "num_fewshot", "scoring")
-        if given[key] not in (None, ())
-    }
+    dialect = dialect_settings(given)
     if dialect:
         flags["dialect"] = dialect
     configuration = configuration_from(given["config"], flags, {} if given["models"] else arguments)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.dialect import dialect_options, dialect_settings
 from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -22,8 +23,18 @@ def tasks() -> None:
 
 @tasks.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
-def list_(as_json: bool) -> None:
+@click.option("--dialect", type=click.Choice(["lm-eval"]), help="List another framework's tasks instead.")
+@click.option(
+    "--task-root",
+    multiple=True,
+    metavar="DIR",
+    help="Where those are. Default: those of the installed package.",
+)
+def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> None:
     """List all tasks that can be named: bundled, registered, and those in the folders of $EVALWRIGHT_TASKS."""
+    if dialect or task_root:
+        _list_lm_eval(as_json, task_root)
+        return
     from evalwright.tasks.index import TaskIndex
 
     entries = TaskIndex().entries()
@@ -44,15 +55,40 @@ def list_(as_json: bool) -> None:
         click.echo(f"{name:<{width}}  {description}".rstrip())
 
 
+def _list_lm_eval(as_json: bool, roots: tuple[str, ...]) -> None:
+    from pathlib import Path
+
+    from evalwright.tasks.dialects.lm_eval.index import Index
+    from evalwright.tasks.dialects.lm_eval.options import PREFIX, Options
+
+    index = Index(Options(roots=tuple(map(Path, roots))).folders())
+    if as_json:
+        import json
+
+        rows = [
+            {
+                "name": f"{PREFIX}{name}",
+                "kind": entry.kind,
+                "path": entry.path,
+                "members": list(entry.members),
+            }
+            for name, entry in index.items()
+        ]
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    click.echo("\n".join(f"{PREFIX}{name}  {entry.kind}" for name, entry in index.items()))
+
+
 @tasks.command()
 @click.argument("task")
 @click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
+@dialect_options
 @click.option("--json", "as_json", is_flag=True, help="Print the resolved definition as JSON.")
-def show(task: str, plugins: tuple[str, ...], as_json: bool) -> None:
+def show(task: str, plugins: tuple[str, ...], as_json: bool, **dialect: Any) -> None:
     """Show what TASK is: its data, prompt, scorers, metrics and where it comes from."""
     import json
 
-    found = _load(task, None, plugins)
+    found = _load(task, None, plugins, dialect=dialect)
     if as_json:
         print_json([dict(one.definition) for one in found])
         return
@@ -85,6 +121,7 @@ def show(task: str, plugins: tuple[str, ...], as_json: bool) -> None:
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks or models."
 )
+@dialect_options
 @click.option("--json", "as_json", is_flag=True, help="Print the requests as JSON.")
 def preview(
     task: str,
@@ -93,12 +130,13 @@ def preview(
     sample_id: str | None,
     plugins: tuple[str, ...],
     as_json: bool,
+    **dialect: Any,
 ) -> None:
     """Print exactly what would be sent for a sample of TASK. Nothing is asked."""
     from evalwright.checking import preview as requests_of
     from evalwright.cli.arguments import key_values
 
-    found = _sampled(_load(task, model, plugins, key_values(arguments, "-M")), sample_id)
+    found = _sampled(_load(task, model, plugins, key_values(arguments, "-M"), dialect), sample_id)
     shown = [(one, one.samples[index].id, requests_of(one, index)) for one, index in found]
     if as_json:
         rows = [
@@ -139,7 +177,11 @@ def check(names: tuple[str, ...], plugins: tuple[str, ...]) -> int:
 
 
 def _load(
-    name: str, model: str | None, plugins: tuple[str, ...], arguments: dict[str, Any] | None = None
+    name: str,
+    model: str | None,
+    plugins: tuple[str, ...],
+    arguments: dict[str, Any] | None = None,
+    dialect: dict[str, Any] | None = None,
 ) -> list[Task]:
     from evalwright.cli.arguments import load_plugins
     from evalwright.tasks.loading import load_tasks
@@ -150,7 +192,7 @@ def _load(
         from evalwright.models.registry import open_model
 
         chat = "chat" in open_model(model, arguments).abilities
-    return load_tasks(name, chat=chat)
+    return load_tasks(name, chat=chat, dialect=dialect_settings(dialect or {}))
 
 
 def _sampled(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]:

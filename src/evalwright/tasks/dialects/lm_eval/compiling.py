@@ -51,6 +51,7 @@ class Work:
         """Opens the data. What the first row is decides whether rows have several inputs or several right answers."""
         if self.lacking:
             raise self.lacking[0]
+        self.metrics.check()
         splits = Splits(self.definition)
         rows = splits.questions()
         if not len(rows):

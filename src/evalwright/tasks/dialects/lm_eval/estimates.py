@@ -6,11 +6,13 @@ pairs that an aggregation reads (`Score.item`).
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import statistics as standard
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evalwright.core.errors import MissingExtra
 from evalwright.core.samples import Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.tasks.dialects.lm_eval import aggregation, labels
@@ -46,6 +48,14 @@ class Metrics:
         if not self.published and name == "f1":
             return "macro_f1", _f1_of_any
         return name, function
+
+    def check(self) -> None:
+        """Raise MissingExtra where a metric needs a library that is not installed, before anything is asked."""
+        for name, _ in self._ways.values():
+            if name in aggregation.SLOW and importlib.util.find_spec("sacrebleu") is None:
+                raise MissingExtra(
+                    f"The metric '{name}' of the task '{self.definition.name}'", "lm-eval", "sacrebleu"
+                )
 
     def expected(self) -> tuple[MetricSpec, ...]:
         """The metrics that the task's file names, for every pipeline."""

@@ -158,8 +158,8 @@ class Library:
                 log.warning("%s%s: %s", PREFIX, group.name, finding)
         told: dict[str, list[str]] = {}
         for task in tasks:
-            for note in task.metadata.get("notes", ()):
-                told.setdefault(note, []).append(task.name)
+            if notes := task.metadata.get("notes"):
+                told.setdefault(" ".join(notes), []).append(task.name)
         for note, names in told.items():
             more = f" (and {len(names) - 1} more tasks)" if len(names) > 1 else ""
             log.warning("%s%s: %s", names[0], more, note)
@@ -220,6 +220,9 @@ def load_named(
     takes them and the task generates text; published prompts are texts unless messages are asked for.
     """
     options = options_of(settings, chat=prompt_format == "chat")
+    own = Path(name.removeprefix(PREFIX))
+    if not options.roots and own.suffix in (".yaml", ".yml"):
+        options = replace(options, roots=(own.parent,))
     if prompt_format == "auto" and takes_chat and not options.published:
         chatting = replace(options, chat=True)
         return Library(options).load(name.removeprefix(PREFIX), generated=chatting)

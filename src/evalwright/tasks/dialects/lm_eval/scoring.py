@@ -92,17 +92,17 @@ class Scoring:
             predicted = int(np.argmax(values))
             by_length = int(np.argmax(values / np.array([float(len(choice)) for choice in choices])))
             by_bytes = int(np.argmax(values / np.array([float(len(c.encode("utf-8"))) for c in choices])))
+        # In the order in which the published runner names them.
         scores: dict[str, Any] = {
             "acc": self._hit(predicted, gold),
+            "f1": (gold, predicted),
+            "mcc": (gold, predicted),
             "acc_norm": self._hit(by_length, gold),
             "acc_bytes": self._hit(by_bytes, gold),
             "exact_match": self._greedy(greedy, gold),
-            "f1": (gold, predicted),
-            "mcc": (gold, predicted),
+            "brier_score": (gold, _softmax(values)),
             "likelihood": (gold, tuple(likelihoods)),
         }
-        if "brier_score" in wanted:
-            scores["brier_score"] = (gold, _softmax(values))
         if "acc_mutual_info" in wanted:
             scores["acc_mutual_info"] = self._hit(int(np.argmax(values - np.array(alone, dtype=float))), gold)
         return scores

@@ -1,0 +1,350 @@
+"""A random sample of shipped tasks, run in the released lm_eval and in Evalwright on the same synthetic rows and the same model.
+
+    python benchmarks/parity/compare.py --tasks .../site-packages/lm_eval/tasks --peer .../bin/python --sample 300
+
+Requests are compared byte for byte, filtered answers and worth row by row, results and standard errors to 1e-9. Tasks for
+which no rows can be made (or whose Python lacks a library here) are counted apart, with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import math
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from evalwright import evaluate
+from evalwright.core.errors import EvalwrightError
+from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.responses import Response
+from evalwright.core.tasks import Task
+from evalwright.models.scripted import ScriptedModel
+from evalwright.tasks.dialects.lm_eval import compiling
+from evalwright.tasks.dialects.lm_eval.asking import as_text
+from evalwright.tasks.dialects.lm_eval.compiling import Work, compile_definition
+from evalwright.tasks.dialects.lm_eval.config import Definition, read
+from evalwright.tasks.dialects.lm_eval.functions import unavailable_in
+from evalwright.tasks.dialects.lm_eval.loading import Library
+from evalwright.tasks.dialects.lm_eval.options import Options
+from evalwright.tasks.dialects.lm_eval.results import task_results
+from evalwright.tasks.dialects.lm_eval.splits import Splits
+from parity import by_hand, hash_model, synthetic
+
+HERE = Path(__file__).resolve().parent
+ROWS = 6
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def answer(request: Request) -> Response:
+    """The hash model's answer to a request of ours."""
+    if isinstance(request, LogLikelihood):
+        value, greedy = hash_model.likelihood(
+            as_text(request.context, hash_model.template), request.continuation
+        )
+        return Response(log_likelihood=value, is_greedy=greedy, tokens_scored=1)
+    if isinstance(request, RollingLogLikelihood):
+        return Response(log_likelihood=hash_model.rolling(request.text), tokens_scored=1)
+    assert isinstance(request, Generate)
+    return Response(
+        text=hash_model.generated(as_text(request.prompt, hash_model.template), list(request.stop))
+    )
+
+
+def work_of(task: Task) -> Work:
+    """The inside of a compiled task."""
+    function: Any = task.scorers[0].function
+    work: Work = function.func.__self__
+    return work
+
+
+def splits_of(definition: Definition) -> list[str]:
+    """The names of the splits that a task reads."""
+    config = definition.config
+    named = (config.training_split, config.validation_split, config.test_split, definition.shots.split)
+    return [name for name in dict.fromkeys(named) if name]
+
+
+def rows_of(name: str, definition: Definition, columns: Mapping[str, Any]) -> Rows:
+    """Synthetic rows for every split; the same name gives the same rows."""
+    made = by_hand.ROWS.get(name)
+    if made is not None:
+        return {
+            split: [made(random.Random(f"{name}/{split}/{number}")) for number in range(ROWS)]
+            for split in splits_of(definition)
+        }
+    return {
+        split: [
+            synthetic.row(dict(columns), random.Random(f"{name}/{split}/{number}"), number)
+            for number in range(ROWS)
+        ]
+        for split in splits_of(definition)
+    }
+
+
+def found_rows(name: str, definition: Definition, options: Options) -> Rows | None:
+    """Rows that can be asked and scored, None where none were found."""
+    import datasets
+
+    def attempt(columns: dict[str, Any]) -> None:
+        tables = {
+            split: datasets.Dataset.from_list(rows)
+            for split, rows in rows_of(name, definition, columns).items()
+        }
+
+        class Given(Splits):
+            def _open(self) -> Any:
+                return tables
+
+        with mock.patch.object(compiling, "Splits", Given):
+            work = work_of(compile_definition(definition, options))
+            for index in range(len(work.samples)):
+                try_row(work, index)
+
+    texts = [
+        text
+        for made in (definition.config.process_docs, definition.shots.process_docs)
+        for text in synthetic.constants(made)
+    ]
+    parts = name.split("_")
+    texts += ["_".join(parts[start:]) for start in range(1, len(parts))] + [
+        str(definition.config.dataset_name)
+    ]
+    columns = synthetic.settle(synthetic.columns_of(definition.config), attempt, list(dict.fromkeys(texts)))
+    return None if columns is None else rows_of(name, definition, columns)
+
+
+def try_row(work: Work, index: int) -> None:
+    """Ask and score one row of a task, without the engine."""
+    from evalwright.core.samples import Answer
+
+    doc = work.opened.rows[index]
+    asked = work.opened.questions(index, doc)
+    responses = [answer(one.request(0)) for one in asked for _ in range(work.repeats)]
+    for pipeline in work.definition.pipelines:
+        work.scores(pipeline, work.opened.rows[index], Answer(responses=tuple(responses)))
+
+
+def prepared(
+    library: Library, names: list[str], folder: Path, wanted: int, number: int
+) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """Write task files and rows for as many of the names as wanted; returns jobs, and why others were left out."""
+    jobs: list[dict[str, Any]] = []
+    left: Counter[str] = Counter()
+    for name in names:
+        if len(jobs) == wanted:
+            break
+        settings = library.collect(name).tasks[name]
+        try:
+            resolved = library.functions.resolve(settings, name)
+            definition = read(resolved)
+        except EvalwrightError as error:
+            left[f"not compiled ({type(error).__name__})"] += 1
+            continue
+        if unavailable_in(resolved):
+            left["a library of its Python is not installed here"] += 1
+            continue
+        config = definition.config
+        if config.custom_dataset or config.doc_to_image or config.doc_to_audio:
+            left["its Python makes the data, or it has images or sound"] += 1
+            continue
+        job = variant(name, number)
+        options = Options(
+            roots=library.roots, trust=library.roots, scoring="published", num_fewshot=job["shots"]
+        )
+        rows = found_rows(name, definition, options)
+        if rows is None:
+            left["no synthetic rows found that it can be asked"] += 1
+            continue
+        write(folder, job["name"], Path(library.index[name].path), rows, settings)
+        jobs.append(job)
+    return jobs, left
+
+
+def variant(name: str, number: int) -> dict[str, Any]:
+    """How a task is run: shots, chat, instruction, decided by its name and a number."""
+    chance = random.Random(f"{name}{number or ''}")
+    chat = chance.random() < 0.4
+    return {
+        "key": name,
+        "name": f"syn__{name}",
+        "shots": chance.choice([None, 0, 2]),
+        "chat": chat,
+        "multiturn": chance.random() < 0.5,
+        "system": "Be brief." if chat and chance.random() < 0.5 else None,
+    }
+
+
+def write(folder: Path, name: str, shipped: Path, rows: Rows, settings: Mapping[str, Any]) -> None:
+    """A task file that points the shipped one at rows beside it."""
+    import yaml
+
+    files = {}
+    for split, content in rows.items():
+        path = folder / "rows" / f"{name}.{split}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(one) + "\n" for one in content), encoding="utf-8")
+        files[split] = str(path)
+    data = {"dataset_path": "json", "dataset_name": None, "dataset_kwargs": {"data_files": files}}
+    text = yaml.safe_dump({"include": str(shipped), "task": name, **data})
+    (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def ours(folder: Path, roots: tuple[Path, ...], job: Mapping[str, Any]) -> dict[str, Any]:
+    """One run here, in the shape of theirs."""
+    options = Options(
+        roots=(folder,),
+        trust=(*roots, folder),
+        scoring="published",
+        num_fewshot=job["shots"],
+        chat=job["chat"],
+        multiturn=job["multiturn"],
+        system=job["system"] or "",
+        bootstrap=100,
+    )
+    try:
+        tasks = Library(options).load(job["name"])
+        model = ScriptedModel(answer, name="hash")
+        (run,) = evaluate(tasks, model, out=str(folder / "runs"), replace=True, home=str(folder / "home"))
+    except EvalwrightError as error:
+        return {"error": f"{type(error).__name__}: {error}"[:300]}
+    if run.n_failed:
+        failed = next(record for record in run.samples() if record.failure or record.score_failures)
+        return {"error": f"failed: {failed.failure or next(iter(failed.score_failures.values()))}"[:300]}
+    answers = {record.index: record.answer for record in run.samples()}
+    work = work_of(tasks[0])
+    samples = [
+        sample_of(work, index, pipeline, answers[index])
+        for pipeline in work.definition.pipelines
+        for index in range(len(work.samples))
+    ]
+    return {"results": task_results(run), "samples": {job["name"]: samples}}
+
+
+def sample_of(work: Work, index: int, pipeline: Any, found: Any) -> dict[str, Any]:
+    """One row's requests, filtered answers and worth."""
+    doc = work.opened.rows[index]
+    arguments = [
+        [as_text(one.context, hash_model.template)] + ([] if one.rolling else [one.rest])
+        for one in work.opened.questions(index, doc)
+    ]
+    worth = work.scores(pipeline, work.opened.rows[index], found)
+    return {
+        "doc_id": index,
+        "arguments": arguments,
+        "filtered_resps": work.filtered(pipeline, doc, found),
+        "filter": pipeline.name,
+        "metrics": list(worth),
+        "worth": worth,
+    }
+
+
+def differences(found: Any, wanted: Any, where: str = "") -> Iterator[str]:
+    """Where two runs differ."""
+    if hasattr(found, "tolist"):
+        found = found.tolist()
+    if isinstance(wanted, dict) and isinstance(found, Mapping):
+        for key in {**wanted, **found}:
+            if key not in found or key not in wanted:
+                yield f"{where}/{key}: only {'theirs' if key in wanted else 'ours'}"
+            else:
+                yield from differences(found[key], wanted[key], f"{where}/{key}")
+    elif isinstance(wanted, list) and isinstance(found, list | tuple):
+        if len(wanted) != len(found):
+            yield f"{where}: {len(found)} here, {len(wanted)} there"
+        else:
+            for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
+                yield from differences(one, other, f"{where}[{place}]")
+    elif isinstance(wanted, int | float) and isinstance(found, int | float):
+        both_nan = math.isnan(wanted) and math.isnan(found)
+        if not both_nan and not math.isclose(found, wanted, rel_tol=1e-9, abs_tol=1e-9):
+            yield f"{where}: {found!r} here, {wanted!r} there"
+    elif found != wanted and str(found) != str(wanted):
+        yield f"{where}: {str(found)[:120]!r} here, {str(wanted)[:120]!r} there"
+
+
+def main() -> int:
+    """Run the comparison, print what differs; exit code 1 where anything does."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", type=Path, required=True, help="the released package's tasks folder")
+    parser.add_argument(
+        "--peer", type=Path, required=True, help="an interpreter that has the released package"
+    )
+    parser.add_argument("--sample", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--variant", type=int, default=0, help="another choice of shots and chat for every task"
+    )
+    parser.add_argument("--only", nargs="*", help="these tasks instead of a sample")
+    parser.add_argument("--work", type=Path, default=Path(".parity"))
+    given = parser.parse_args()
+    logging.getLogger("evalwright.lm_eval").setLevel(logging.ERROR)
+    folder: Path = given.work.resolve()
+    for old in folder.glob("syn__*.yaml"):
+        old.unlink()
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ["EVALWRIGHT_HOME"] = str(folder / "home")
+    tasks: Path = given.tasks.resolve()
+    library = Library(Options(roots=(tasks,), trust=(tasks,)))
+    names = given.only or [name for name, entry in library.index.items() if entry.kind == "task"]
+    if not given.only:
+        random.Random(given.seed).shuffle(names)
+    jobs, left = prepared(library, names, folder, given.sample, given.variant)
+    (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
+    out = folder / "theirs.jsonl"
+    subprocess.run(
+        [str(given.peer), str(HERE / "theirs.py"), str(folder), str(folder / "jobs.json"), str(out)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    with out.open(encoding="utf-8") as file:
+        theirs = {line["key"]: line for line in map(json.loads, file)}
+    return report(jobs, left, theirs, folder, library.roots)
+
+
+def report(
+    jobs: list[dict[str, Any]],
+    left: Counter[str],
+    theirs: Mapping[str, Any],
+    folder: Path,
+    roots: tuple[Path, ...],
+) -> int:
+    """Compare, and say what holds."""
+    verdicts: Counter[str] = Counter()
+    for job in jobs:
+        wanted = dict(theirs[job["key"]])
+        wanted.pop("key")
+        found = ours(folder, roots, job)
+        if "error" in wanted or "error" in found:
+            verdict = "both refuse" if "error" in wanted and "error" in found else "only one refuses"
+            notes = [f"here: {found.get('error', 'runs')}", f"there: {wanted.get('error', 'runs')}"]
+        else:
+            notes = list(differences(found, wanted))
+            verdict = "different" if notes else "equal"
+        verdicts[verdict] += 1
+        if verdict != "equal":
+            print(f"{verdict}: {job['key']} (shots {job['shots']}, chat {job['chat']})")
+            for note in notes[:4]:
+                print(f"    {note}")
+    print(
+        f"\n{len(jobs)} tasks compared: "
+        + ", ".join(f"{count} {name}" for name, count in verdicts.most_common())
+    )
+    for reason, count in left.most_common():
+        print(f"{count} passed over: {reason}")
+    return int(verdicts["different"] + verdicts["only one refuses"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""The flags of other frameworks' tasks (`lm-eval:NAME`), shared by the commands that load tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+Command = Callable[..., Any]
+
+_OPTIONS = (
+    click.option(
+        "--task-root",
+        "task_root",
+        multiple=True,
+        metavar="DIR",
+        help="Where the tasks of lm-eval:NAME are. Repeatable. Default: those of the installed package.",
+    ),
+    click.option(
+        "--trust",
+        multiple=True,
+        metavar="DIR",
+        help="A folder whose task files may run their Python. Repeatable.",
+    ),
+    click.option(
+        "--num-fewshot", type=int, metavar="N", help="Shots for lm-eval tasks, in place of their own."
+    ),
+    click.option(
+        "--scoring",
+        type=click.Choice(["corrected", "published"]),
+        help="Whose arithmetic lm-eval tasks use. Default: corrected.",
+    ),
+)
+KEYS = ("task_root", "trust", "num_fewshot", "scoring")
+
+
+def dialect_options(command: Command) -> Command:
+    """Adds the flags to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def dialect_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags that were given, as a configuration's `dialect`."""
+    return {
+        key: list(given[key]) if isinstance(given[key], tuple) else given[key]
+        for key in KEYS
+        if given.get(key) not in (None, ())
+    }
