@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 
-LOWER_IS_BETTER = frozenset({"bits-per-byte", "byte-perplexity", "token-perplexity", "word-perplexity"})
+LOWER_IS_BETTER = frozenset(
+    {
+        "bits-per-byte",
+        "brier-score",
+        "byte-perplexity",
+        "perplexity",
+        "ter",
+        "token-perplexity",
+        "word-perplexity",
+    }
+)
 """Metrics of which less is better; their scores (log-likelihoods) are still better when higher."""
 
 BOUNDED = frozenset({"accuracy", "balanced-accuracy", "exact-match", "macro-f1"})
