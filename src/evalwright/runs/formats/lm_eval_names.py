@@ -17,8 +17,13 @@ PREFIX = "lm-eval:"
 NO_FILTER = "none"
 NOT_AVAILABLE = "N/A"
 
-COUNTED = {"word_perplexity": "words", "byte_perplexity": "bytes", "bits_per_byte": "bytes"}
-"""Metrics whose items are pairs: a log-likelihood, and the number of these."""
+COUNTED = {
+    "bits_per_byte": "bytes",
+    "byte_perplexity": "bytes",
+    "token_perplexity": "tokens",
+    "word_perplexity": "words",
+}
+"""Metrics whose items are pairs: a log-likelihood, and the number of these. The one per token is ours alone."""
 
 _OURS = {
     "acc": "accuracy",

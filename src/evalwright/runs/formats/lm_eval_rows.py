@@ -62,7 +62,16 @@ class Rows:
         if not answered or not any(record.scores for record in answered):
             return []
         whole = self._request(answered)
-        return [{**whole, **self._filtered(name, answered, whole)} for name in self.filters]
+        return [
+            # In the order of their lines, so that the files read alike.
+            {
+                **whole,
+                **self._filtered(name, answered, whole),
+                **_hashes(whole),
+                **self._items(name, answered),
+            }
+            for name in self.filters
+        ]
 
     def failed_line(self, record: SampleRecord) -> dict[str, Any]:
         """What is kept of a sample without a score, in a file of its own."""
@@ -93,9 +102,6 @@ class Rows:
                 for i, part in enumerate(arguments)
             },
             "resps": kept.get("resps", resps),
-            "doc_hash": doc_digest(doc),
-            "prompt_hash": digest(str(arguments[0][0])) if arguments and arguments[0] else digest(""),
-            "target_hash": digest(target),
         }
 
     def _doc(self, record: SampleRecord) -> Any:
@@ -127,13 +133,14 @@ class Rows:
 
     def _filtered(self, name: str, draws: Sequence[SampleRecord], whole: Mapping[str, Any]) -> dict[str, Any]:
         kept = _kept(draws[0])
-        metrics = [metric for metric in self.metrics if metric.filter == name]
         return {
             "filtered_resps": kept.get("filtered_resps", {}).get(name, self._taken(draws, whole)),
             "filter": name,
-            "metrics": [metric.name for metric in metrics],
-            **{metric.name: self._item(metric, draws) for metric in metrics},
+            "metrics": [metric.name for metric in self.metrics if metric.filter == name],
         }
+
+    def _items(self, name: str, draws: Sequence[SampleRecord]) -> dict[str, Any]:
+        return {metric.name: self._item(metric, draws) for metric in self.metrics if metric.filter == name}
 
     @staticmethod
     def _taken(draws: Sequence[SampleRecord], whole: Mapping[str, Any]) -> list[Any]:
@@ -152,7 +159,7 @@ class Rows:
         scores = [record.scores[metric.scorer] for record in draws if metric.scorer in record.scores]
         if not scores:
             return None
-        unit = COUNTED.get(metric.name, "tokens" if metric.name == "token_perplexity" else "")
+        unit = COUNTED.get(metric.name)
         if unit and {"log_likelihood", unit} <= scores[0].parts.keys():
             return [_mean_part(scores, "log_likelihood"), _mean_part(scores, unit)]
         if metric.kind in PAIRED and {"gold", "predicted"} <= scores[0].parts.keys():
@@ -160,6 +167,16 @@ class Rows:
         if self.theirs:
             return scores[0].parts.get(metric.name)
         return sum(score.value for score in scores) / len(scores)
+
+
+def _hashes(line: Mapping[str, Any]) -> dict[str, str]:
+    requests = list(line["arguments"].values())
+    prompt = str(requests[0].get("arg_0", "")) if requests else ""
+    return {
+        "doc_hash": doc_digest(line["doc"]),
+        "prompt_hash": digest(prompt),
+        "target_hash": digest(line["target"]),
+    }
 
 
 def output_type(record: SampleRecord, answer: Answer) -> str:
