@@ -41,4 +41,5 @@ def lm_eval(run: str, out: str, runs_folder: str, as_json: bool) -> None:
         for file in files:
             click.echo(f"Written: {file}")
     if found.n_failed:
-        say(f"{found.n_failed} failed samples are in failures_*.jsonl or without a value, and in no number.")
+        failed = "1 failed sample stands" if found.n_failed == 1 else f"{found.n_failed} failed samples stand"
+        say(f"{failed} in failures_*.jsonl, or in samples_*.jsonl without a value; no number counts them.")

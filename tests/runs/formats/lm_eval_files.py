@@ -64,4 +64,6 @@ def line(doc: int, **metrics: Any) -> dict[str, Any]:
 
 def values(run: Run) -> dict[str, float]:
     """A run's metrics by task and label."""
-    return {f"{task.name} {metric.label}": metric.estimate.value for task in run.tasks for metric in task.metrics}
+    return {
+        f"{task.name} {metric.label}": metric.estimate.value for task in run.tasks for metric in task.metrics
+    }

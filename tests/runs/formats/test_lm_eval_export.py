@@ -29,7 +29,10 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
 
 
-ROWS = [{"id": f"q{i}", "q": f"Colour {i}?", "options": ["red", "green"], "a": ["red", "green"][i % 2]} for i in range(6)]
+ROWS = [
+    {"id": f"q{i}", "q": f"Colour {i}?", "options": ["red", "green"], "a": ["red", "green"][i % 2]}
+    for i in range(6)
+]
 SAMPLE = {"id": "{{ id }}", "input": "{{ q }}", "target": "{{ a }}"}
 MODES: Mapping[str, Mapping[str, Any]] = {
     "written": {"answer": {"mode": "generate", "max_tokens": 5, "stop": ["\n"]}, "scorers": ["exact-match"]},
@@ -172,7 +175,9 @@ def test_there_and_back_again(tmp_path: Path, draws: int) -> None:
     first, second = tree(tmp_path / "1"), tree(tmp_path / "2")
     assert first.keys() == second.keys()
     for name in first:
-        assert close(json.loads(f"[{','.join(first[name])}]"), json.loads(f"[{','.join(second[name])}]")), name
+        assert close(json.loads(f"[{','.join(first[name])}]"), json.loads(f"[{','.join(second[name])}]")), (
+            name
+        )
 
 
 def tree(folder: Path) -> dict[str, list[str]]:

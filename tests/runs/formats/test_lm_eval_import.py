@@ -92,7 +92,13 @@ def test_golden_results_are_made_again_from_their_samples(tmp_path: Path) -> Non
 def test_without_samples_the_standard_error_makes_a_normal_interval(tmp_path: Path) -> None:
     results = {
         "results": {
-            "t": {"alias": "t", "acc,none": 0.25, "acc_stderr,none": 0.05, "bleu,none": 31.5, "bleu_stderr,none": "N/A"},
+            "t": {
+                "alias": "t",
+                "acc,none": 0.25,
+                "acc_stderr,none": 0.05,
+                "bleu,none": 31.5,
+                "bleu_stderr,none": "N/A",
+            },
             "edge": {"acc,none": 0.01, "acc_stderr,none": 0.02},
         },
         "n-samples": {"t": {"original": 500, "effective": 76}, "edge": {"original": 30, "effective": 30}},
@@ -154,7 +160,11 @@ def test_a_tree_of_models_compares_and_ranks(tmp_path: Path) -> None:
 
 
 def test_filters_are_scorers_of_their_own(tmp_path: Path) -> None:
-    rows = [line(i, filter=name, exact_match=float(i < k)) for name, k in (("strict", 1), ("loose", 3)) for i in range(4)]
+    rows = [
+        line(i, filter=name, exact_match=float(i < k))
+        for name, k in (("strict", 1), ("loose", 3))
+        for i in range(4)
+    ]
     entry = {"g": {"exact_match,strict": 0.25, "exact_match,loose": 0.75}}
     (run,) = import_lm_eval(write(tmp_path / "r", {"results": entry}, g=rows), tmp_path, "g")
     metrics = run.task("lm-eval:g").metrics
@@ -182,6 +192,23 @@ def test_samples_that_do_not_give_the_published_number_do_not_replace_it(tmp_pat
     (metric,) = run.tasks[0].metrics
     assert metric.estimate.value == 0.9
     assert metric.estimate.method.startswith("imported from lm_eval")
+
+
+def test_where_less_is_better_scores_are_better_when_higher(tmp_path: Path) -> None:
+    for name, errors in (("good", 0.1), ("bad", 0.9)):
+        results = {
+            "results": {"t": {"ter,none": errors}, "b": {"brier_score,none": 0.02}},
+            "higher_is_better": {"t": {"ter": False}, "b": {"brier_score": False}},
+            "config": {"model": name},
+        }
+        items = [line(i, ter=errors + i / 1000 - 0.0095) for i in range(20)]
+        brier = [line(0, brier_score=[1, [0.1, 0.9]])]
+        write(tmp_path / "tree" / name, results, t=items, b=brier)
+    bad, good = import_lm_eval(tmp_path / "tree", tmp_path / "runs")
+    assert (bad.model, bad.tasks[0].metrics[0].kind) == ("bad", "ter")
+    assert bad.tasks[0].metrics[0].estimate.value == pytest.approx(0.9)
+    assert compare_runs(good, bad).tasks[0].paired.difference == pytest.approx(0.8)
+    assert list(good.samples())[-1].scores["none"].value == pytest.approx(-0.02)
 
 
 def test_samples_alone_are_enough(tmp_path: Path) -> None:
@@ -212,7 +239,9 @@ def test_broken_samples_are_named_with_their_line(tmp_path: Path, text: str, say
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").rglob("run.json"))
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"results": {}}', '{"results": {"t": 3}}', '{"results": {"t": {"alias": "t"}}}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"results": {}}', '{"results": {"t": 3}}', '{"results": {"t": {"alias": "t"}}}']
+)
 def test_broken_results_are_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "results_x.json"
     path.write_text(text)
@@ -220,7 +249,19 @@ def test_broken_results_are_named(tmp_path: Path, text: str) -> None:
         import_lm_eval(path, tmp_path / "runs")
 
 
-ODD: list[Any] = [None, 3, "x", [], {}, [[]], [["a", "b"]], [[["x", "True"]]], {"gen_args_0": 3}, [[None]], float("inf")]
+ODD: list[Any] = [
+    None,
+    3,
+    "x",
+    [],
+    {},
+    [[]],
+    [["a", "b"]],
+    [[["x", "True"]]],
+    {"gen_args_0": 3},
+    [[None]],
+    float("inf"),
+]
 
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)

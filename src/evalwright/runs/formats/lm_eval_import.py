@@ -110,6 +110,10 @@ class _Task:
         self.entry: Mapping[str, Any] = source.part("results").get(name, {})
         self.metrics = metrics_of(self.entry)
         self.ours = bool(source.part("evalwright").get("rows"))
+        better = source.part("higher_is_better").get(name)
+        named = better.items() if isinstance(better, dict) else ()
+        # A log-likelihood is better when higher, also where its perplexity is better when lower.
+        self.less = frozenset(key for key, up in named if up is False and key != "perplexity")
         path = source.samples.get(name)
         self.lines = SampleLines(path, tuple(self.metrics)) if path else None
         if self.lines and not self.metrics:
@@ -131,7 +135,7 @@ class _Task:
         failed = self._failed_records()
         for doc, lines in self.lines.documents() if self.lines else ():
             yield from (failed.pop(place) for place in sorted(place for place in failed if place < doc))
-            record = record_of(PREFIX + self.name, doc, lines, self.metrics, self.ours)
+            record = record_of(PREFIX + self.name, doc, lines, self.metrics, less=self.less, ours=self.ours)
             self._count(record, lines)
             yield record
         yield from (failed[place] for place in sorted(failed))

@@ -9,7 +9,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import EvalwrightError
-from evalwright.metrics.registry import BOUNDED, Column, compute
+from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, Column, compute
 from evalwright.runs.formats.lm_eval_names import COUNTED, NO_FILTER, our_kind
 from evalwright.runs.formats.lm_eval_records import number, pair
 from evalwright.runs.results import MetricResult
@@ -112,12 +112,11 @@ def _again(
     column = Column(values, parts, clusters, n_failed)
     ours = kind if kind in ("accuracy", "exact-match") or metric in COUNTED else "mean"
     try:
-        return ours if ours != "mean" or metric not in _LESS else kind, compute(ours, column)
+        estimate = compute(ours, column)
     except EvalwrightError:
         return kind, None
-
-
-_LESS = {"brier_score", "ter", "wer", "cer"}
+    # The kind says which way is better, so a mean of which less is better keeps its name.
+    return kind if kind in LOWER_IS_BETTER else ours, estimate
 
 
 def _as_published(kind: str, value: float | None, error: float | None, n: int, n_failed: int) -> Estimate:

@@ -51,9 +51,19 @@ def pair(metric: str, value: Any) -> tuple[float, float] | None:
 
 
 def record_of(
-    task: str, doc: int, lines: Lines, metrics: Mapping[str, Sequence[str]], ours: bool
+    task: str,
+    doc: int,
+    lines: Lines,
+    metrics: Mapping[str, Sequence[str]],
+    *,
+    less: frozenset[str] = frozenset(),
+    ours: bool = False,
 ) -> SampleRecord:
-    """The record of document number `doc`. metrics: names by filter. ours: rows are those of our own export."""
+    """The record of document number `doc`. metrics: names by filter.
+
+    less: metrics of which less is better, whose scores are negated, as scores are better when higher. ours: the rows are
+    those of our own export.
+    """
     first = next(iter(lines.values()))
     arguments = _arguments(first.get("arguments"))
     rolling = bool(arguments) and all(len(part) == 1 for part in arguments)
@@ -62,7 +72,7 @@ def record_of(
     choices = _choices(arguments, responses)
     sample = _sample(doc, first, prompt, choices, ours)
     answer = _answer(lines, prompt, arguments, responses, choices)
-    scores, failures = _scores(lines, metrics)
+    scores, failures = _scores(lines, metrics, less)
     kept: dict[str, Any] = {"target": _text(first.get("target", ""))}
     kept["arguments"] = [[None if value == prompt else value for value in part] for part in arguments]
     if several > 1:
@@ -203,7 +213,7 @@ def _answer(
 
 
 def _scores(
-    lines: Lines, metrics: Mapping[str, Sequence[str]]
+    lines: Lines, metrics: Mapping[str, Sequence[str]], less: frozenset[str]
 ) -> tuple[dict[str, Score], dict[str, Failure]]:
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
@@ -219,6 +229,8 @@ def _scores(
         if worth is None:
             message = f"The samples have no value of '{names[0]}' here." if names else "There is no metric."
             failures[name] = Failure("no score", "scorer", message)
+        elif names[0] in less and names[0] not in COUNTED and names[0] in parts:
+            scores[name] = Score(-worth, explanation="negated: less is better", parts=parts)
         else:
             scores[name] = Score(worth, parts=parts)
     return scores, failures
@@ -229,9 +241,19 @@ def _worth(metric: str, value: Any) -> float | None:
     counted = pair(metric, value)
     if counted is not None:
         return counted[0] / counted[1]
+    if metric == "brier_score" and (squares := _brier(value)) is not None:
+        return -squares
     if isinstance(value, list):
         return float(len(value) == 2 and value[0] == value[1])
     return number(value)
+
+
+def _brier(value: Any) -> float | None:
+    """An item's squared distance of (right class, probabilities of all classes)."""
+    if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], list):
+        return None
+    numbers = [number(one) for one in value[1]]
+    return math.fsum(((one or 0.0) - float(place == value[0])) ** 2.0 for place, one in enumerate(numbers))
 
 
 def _items(line: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
