@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evalwright import ScriptedModel, evaluate
+from evalwright import ScriptedModel, evaluate, score_run
 from evalwright.core.errors import RateLimited
 from evalwright.core.requests import Generate, LogLikelihood, RollingLogLikelihood
 from evalwright.core.responses import Response
@@ -215,6 +215,15 @@ def test_released_results_come_back_as_they_were(tmp_path: Path) -> None:
         for key, value in entry.items():
             if "_stderr" not in key:
                 assert close(ours["results"][task][key], value), (task, key)
+
+
+def test_imported_results_that_were_scored_again(tmp_path: Path) -> None:
+    (run,) = import_lm_eval(RELEASED, tmp_path / "runs")
+    rescored = score_run(run, scorers=["exact-match"], name="again")
+    export_lm_eval(rescored, tmp_path / "out")
+    assert read_results(tmp_path / "out")["results"]["sums"]["exact_match,none"] == 0.5
+    theirs = [row["exact_match"] for row in read_lines(RELEASED, "sums")]
+    assert [row["exact_match"] for row in read_lines(tmp_path / "out", "sums")] == theirs
 
 
 def test_clusters_stay(tmp_path: Path) -> None:

@@ -178,11 +178,11 @@ class _Exported:
 def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
     """Names and filters that no two metrics of the task share."""
     scorers = {scorer["name"]: scorer for scorer in task["scorers"]}
-    theirs = task["definition"].get("dialect") == DIALECT
     taken: set[tuple[str, str]] = set()
     out = []
     for metric in task["metrics"]:
         label, kind, scorer = metric["label"], metric["kind"], metric["scorer"]
+        theirs = scorers.get(scorer, {}).get("kind") == DIALECT
         if theirs:
             name, pipeline = label.removesuffix(f",{scorer}"), scorer
         else:
@@ -190,7 +190,7 @@ def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
             if (name, pipeline) in taken:
                 pipeline = scorer.replace(",", "_")
         taken.add((name, pipeline))
-        out.append(ExportedMetric(name, pipeline, label, kind, scorer))
+        out.append(ExportedMetric(name, pipeline, label, kind, scorer, theirs))
     return out
 
 

@@ -24,13 +24,17 @@ PAIRED = {"macro-f1", "balanced-accuracy"}
 
 @dataclass(frozen=True, slots=True)
 class ExportedMetric:
-    """One metric of a task: `name,filter` there; label, kind and scorer here."""
+    """One metric of a task: `name,filter` there; label, kind and scorer here.
+
+    theirs: the scorer is one of their filters, which keeps every metric as a part of its score.
+    """
 
     name: str
     filter: str
     label: str
     kind: str
     scorer: str
+    theirs: bool = False
 
     @property
     def key(self) -> str:
@@ -154,7 +158,7 @@ class Rows:
 
     def _item(self, metric: ExportedMetric, draws: Sequence[SampleRecord]) -> Any:
         items = _kept(draws[0]).get("items", {}).get(metric.filter, {})
-        if metric.name in items:
+        if metric.theirs and metric.name in items:
             return items[metric.name]
         scores = [record.scores[metric.scorer] for record in draws if metric.scorer in record.scores]
         if not scores:
@@ -164,7 +168,7 @@ class Rows:
             return [_mean_part(scores, "log_likelihood"), _mean_part(scores, unit)]
         if metric.kind in PAIRED and {"gold", "predicted"} <= scores[0].parts.keys():
             return [scores[0].parts["gold"], scores[0].parts["predicted"]]
-        if self.theirs:
+        if metric.theirs:
             return scores[0].parts.get(metric.name)
         return sum(score.value for score in scores) / len(scores)
 
