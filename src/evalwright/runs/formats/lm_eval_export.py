@@ -130,7 +130,9 @@ class _Exported:
     def config(self) -> dict[str, Any]:
         """The task's entry in `configs`: as imported, else our definition in their words."""
         if self.definition.get("dialect") == DIALECT:
-            return dict(self.definition.get("config", {}))
+            config = dict(self.definition.get("config", {}))
+            run_here = "generation" in self.definition
+            return {**config, "num_fewshot": self.shots()} if run_here else config
         prompt, answer = self.definition.get("prompt") or {}, self.definition.get("answer") or {}
         dataset = self.definition.get("dataset") or {}
         out = {
@@ -172,7 +174,11 @@ class _Exported:
     def better(self) -> dict[str, Any]:
         """Whether more is better, by metric."""
         known = self.definition.get("higher_is_better") or {}
-        return {metric.name: known.get(metric.name, higher_is_better(metric.kind)) for metric in self.metrics}
+        out = {}
+        for metric in self.metrics:
+            found = known.get(metric.name)
+            out[metric.name] = higher_is_better(metric.kind) if found is None else found
+        return out
 
 
 def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:

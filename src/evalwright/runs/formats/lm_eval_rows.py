@@ -55,10 +55,12 @@ class Rows:
         self.metrics = metrics
         self.filters = tuple(dict.fromkeys(metric.filter for metric in metrics))
         self.answer = definition.get("answer") or {}
-        prompt = definition.get("prompt") or {}
-        chat = prompt.get("format") == "chat" and not prompt.get("prefill")
-        self.delimiter = "" if chat else str(prompt.get("delimiter", " "))
         self.theirs = definition.get("dialect") == DIALECT
+        self.generation = definition.get("generation") or generation(self.answer)
+        config, prompt = definition.get("config") or {}, definition.get("prompt") or {}
+        chat = prompt.get("format") == "chat" and not prompt.get("prefill")
+        given = config.get("target_delimiter") if self.theirs else prompt.get("delimiter")
+        self.delimiter = "" if chat else str(" " if given is None else given)
 
     def lines(self, draws: Sequence[SampleRecord]) -> list[dict[str, Any]]:
         """The lines of one sample, of all its draws, by filter; none where nothing was scored."""
@@ -132,8 +134,9 @@ class Rows:
             count = len(record.sample.choices)
             return [[prompt, self.delimiter + option] for option in options[:count]]
         if kind == CONTINUE:
-            return [[prompt, self.delimiter + answer.text]]
-        return [[answer.text]] if kind == ROLLING else [[prompt, generation(self.answer)]]
+            # A task of theirs answers with the whole continuation.
+            return [[prompt, answer.text if self.theirs else self.delimiter + answer.text]]
+        return [[answer.text]] if kind == ROLLING else [[prompt, dict(self.generation)]]
 
     def _filtered(self, name: str, draws: Sequence[SampleRecord], whole: Mapping[str, Any]) -> dict[str, Any]:
         kept = _kept(draws[0])
@@ -169,7 +172,10 @@ class Rows:
         if metric.kind in PAIRED and {"gold", "predicted"} <= scores[0].parts.keys():
             return [scores[0].parts["gold"], scores[0].parts["predicted"]]
         if metric.theirs:
-            return scores[0].parts.get(metric.name)
+            # Items that are no numbers stand in `item` where the score has one.
+            whole = getattr(scores[0], "item", None)
+            named = whole if isinstance(whole, Mapping) else {}
+            return named.get(metric.name, scores[0].parts.get(metric.name))
         return sum(score.value for score in scores) / len(scores)
 
 
