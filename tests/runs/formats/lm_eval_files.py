@@ -14,6 +14,7 @@ from typing import Any
 from evalwright.runs.reader import Run
 
 RELEASED = Path(__file__).parent / "lm_eval_0_4_13" / "dummy"
+GOLDEN = Path(__file__).resolve().parents[4] / "shared" / "parity" / "golden.json.gz"
 TIME = "2026-11-20T20-11-47.806334"
 
 

@@ -15,11 +15,9 @@ from evalwright.core.errors import RunError
 from evalwright.runs.board import make_board
 from evalwright.runs.comparison import compare_runs
 from evalwright.runs.formats.lm_eval_import import import_lm_eval
-from runs.formats.lm_eval_files import RELEASED, TIME, line, read_lines, read_results, values, write
+from runs.formats.lm_eval_files import GOLDEN, RELEASED, TIME, line, read_lines, read_results, values, write
 
 SCHEMAS = Path(evalwright.runs.__file__).parent / "schemas"
-ROOT = Path(__file__).resolve().parents[3]
-GOLDEN = ROOT.parent / "shared" / "parity" / "golden.json.gz"
 
 
 def check_schemas(folder: Path) -> None:
