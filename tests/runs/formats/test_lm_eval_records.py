@@ -31,7 +31,7 @@ def lines(draw: st.DrawFn) -> dict[str, Any]:
     kind = draw(st.sampled_from(["generate", "choose", "roll"]))
     greedy = st.sampled_from(["True", "False"])
     if kind == "choose":
-        arguments = [[draw(texts), draw(texts)] for _ in range(count)]
+        arguments: list[list[Any]] = [[draw(texts), draw(texts)] for _ in range(count)]
         resps: list[Any] = [[[draw(likelihoods), draw(greedy)]] for _ in range(count)]
     elif kind == "roll":
         arguments, resps = [[draw(texts)]], [[draw(likelihoods)]]

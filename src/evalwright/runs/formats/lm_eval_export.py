@@ -124,7 +124,11 @@ class _Exported:
     def original(self) -> int:
         """How many samples the data have, where that is known."""
         dataset = self.definition.get("dataset")
-        whole = dataset.get("samples") if isinstance(dataset, Mapping) else self.definition.get("original")
+        whole = (
+            dataset.get("samples")
+            if isinstance(dataset, Mapping)
+            else self.task.get("metadata", {}).get("original")
+        )
         return whole if isinstance(whole, int) else int(self.task["n_samples"])
 
     def config(self) -> dict[str, Any]:
@@ -173,7 +177,7 @@ class _Exported:
 
     def better(self) -> dict[str, Any]:
         """Whether more is better, by metric."""
-        known = self.definition.get("higher_is_better") or {}
+        known = self.task.get("metadata", {}).get("higher_is_better") or {}
         out = {}
         for metric in self.metrics:
             found = known.get(metric.name)

@@ -198,9 +198,7 @@ class _Task:
             "alias": str(self.entry.get("alias", name)).strip(" -") or name,
             "groups": [],
             "num_fewshot": source.part("n-shot").get(name, config.get("num_fewshot", 0)),
-            "higher_is_better": source.part("higher_is_better").get(name, {}),
             "config": config,
-            **({"original": counted["original"]} if isinstance(counted.get("original"), int) else {}),
         }
         content = (
             self.content.hexdigest()[:32] if self.lines else fingerprint_of({"task": name, "v": version})
@@ -208,7 +206,11 @@ class _Task:
         return {
             **result.as_dict(),
             "description": f"imported from lm_eval: {name}",
-            "metadata": {"imported": DIALECT},
+            "metadata": {
+                "imported": DIALECT,
+                "higher_is_better": source.part("higher_is_better").get(name, {}),
+                "original": counted.get("original"),
+            },
             "definition": definition,
             "content_hash": content,
             "draws": 1,

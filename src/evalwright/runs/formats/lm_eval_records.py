@@ -237,10 +237,10 @@ def _scores(
 
 
 def _worth(metric: str, value: Any) -> float | None:
-    """One number for an item: of a pair, the log-likelihood per unit, or whether both are the same."""
+    """One number for an item: of a pair, the log-likelihood, or whether both are the same."""
     counted = pair(metric, value)
     if counted is not None:
-        return counted[0] / counted[1]
+        return counted[0]
     if metric == "brier_score" and (squares := _brier(value)) is not None:
         return -squares
     if isinstance(value, list):
