@@ -14,6 +14,7 @@ import evalwright.runs
 from evalwright.core.errors import RunError
 from evalwright.runs.board import make_board
 from evalwright.runs.comparison import compare_runs
+from evalwright.runs.formats.lm_eval_export import export_lm_eval
 from evalwright.runs.formats.lm_eval_import import import_lm_eval
 from runs.formats.lm_eval_files import GOLDEN, RELEASED, TIME, line, read_lines, read_results, values, write
 
@@ -270,6 +271,20 @@ def test_odd_parts_of_a_line_do_no_harm(tmp_path: Path, key: str, odd: Any) -> N
     assert values(run) == {"lm-eval:t acc": 0.5}
     check_schemas(run.folder)
     assert len(list(run.samples())) == 2
+
+
+@pytest.mark.parametrize(
+    "odd", [None, 3, "x", [1], {"sums": 5, "pick": [2], "both": None}, {"model_args": [1], "rows": 1}]
+)
+def test_odd_parts_of_results_do_no_harm(tmp_path: Path, odd: Any) -> None:
+    whole = read_results(RELEASED)
+    lines = {task: read_lines(RELEASED, task) for task in ("sums", "pick")}
+    for number, key in enumerate(key for key in whole if key != "results"):
+        folder = write(tmp_path / f"in-{number}", {**whole, key: odd}, sums=lines["sums"], pick=lines["pick"])
+        (run,) = import_lm_eval(folder, tmp_path / "runs", f"run-{number}")
+        check_schemas(run.folder)
+        export_lm_eval(run, tmp_path / f"out-{number}")
+        assert values(run)["lm-eval:sums exact_match"] == 0.5
 
 
 def test_another_run_is_not_overwritten(tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ class _Task:
         named = better.items() if isinstance(better, dict) else ()
         # A log-likelihood is better when higher, also where its perplexity is better when lower.
         self.less = frozenset(key for key, up in named if up is False and key != "perplexity")
+        self.better = dict(named)
         path = source.samples.get(name)
         self.lines = SampleLines(path, tuple(self.metrics)) if path else None
         if self.lines and not self.metrics:
@@ -208,7 +209,7 @@ class _Task:
             "description": f"imported from lm_eval: {name}",
             "metadata": {
                 "imported": DIALECT,
-                "higher_is_better": source.part("higher_is_better").get(name, {}),
+                "higher_is_better": self.better,
                 "original": counted.get("original"),
             },
             "definition": definition,
