@@ -23,6 +23,8 @@ COMMANDS = {
     "compare": ("compare:compare", "Compare two runs, paired by item."),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
     "runs": ("runs:runs", "List and show runs."),
+    "import": ("import_:import_", "Make runs of results of other programs."),
+    "export": ("export:export", "Write runs as files of other programs."),
 }
 
 

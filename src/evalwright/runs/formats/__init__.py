@@ -1,0 +1,1 @@
+"""Runs in other programs' files, and other programs' files as runs."""

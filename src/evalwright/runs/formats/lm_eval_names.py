@@ -1,0 +1,84 @@
+"""What lm-evaluation-harness calls things: metrics, files and hashes, beside our names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.metrics.registry import LOWER_IS_BETTER
+
+DIALECT = "lm-eval"
+PREFIX = "lm-eval:"
+"""What a task's name begins with here, so that it is never taken for one of ours."""
+
+NO_FILTER = "none"
+NOT_AVAILABLE = "N/A"
+
+COUNTED = {
+    "bits_per_byte": "bytes",
+    "byte_perplexity": "bytes",
+    "token_perplexity": "tokens",
+    "word_perplexity": "words",
+}
+"""Metrics whose items are pairs: a log-likelihood, and the number of these. The one per token is ours alone."""
+
+_OURS = {
+    "acc": "accuracy",
+    "acc_all": "accuracy",
+    "acc_bytes": "accuracy",
+    "acc_mutual_info": "accuracy",
+    "acc_norm": "accuracy",
+    "exact_match": "exact-match",
+}
+_THEIRS = {"accuracy": "acc"}
+_NORMALISED = {"characters": "acc_norm", "bytes": "acc_bytes"}
+
+
+def our_kind(metric: str) -> str:
+    """Our metric of that name; names without a counterpart are kept, with dashes."""
+    return _OURS.get(metric, metric.replace("_", "-"))
+
+
+def their_metric(label: str, kind: str, scorer: Mapping[str, Any]) -> str:
+    """Their name of a metric of ours. scorer: the record of the scorer whose scores it summarises.
+
+    A metric that has a name of its own (`mean politeness`) keeps it: `mean_politeness`.
+    """
+    normalised = scorer.get("options", {}).get("normalise", "none")
+    if label == kind == "accuracy" and scorer.get("kind") == "choice" and normalised in _NORMALISED:
+        return _NORMALISED[normalised]
+    if label == kind == "accuracy" and scorer.get("kind") == "exact-match":
+        return "exact_match"
+    name = _THEIRS.get(kind, kind) if label == kind else label
+    return re.sub(r"[,\s-]+", "_", name)
+
+
+def higher_is_better(kind: str) -> bool:
+    """Whether more of a metric is better."""
+    return kind not in LOWER_IS_BETTER
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a text, as their hashes are made."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def doc_digest(doc: Any) -> str:
+    """Their `doc_hash`: over the row as indented JSON."""
+    return digest(json.dumps(doc, indent=2, ensure_ascii=False, default=str))
+
+
+def file_safe(model: str) -> str:
+    """A model's name as that of its folder. Nothing leads out of the parent folder."""
+    name = re.sub(r'["<>:/|\\?*\[\]]+', "__", model)
+    return name if name.strip(". ") else "model"
+
+
+def spelled(value: Any) -> Any:
+    """Every number and truth value in nested lists as text, which is how they write responses."""
+    if isinstance(value, (list, tuple)):
+        return [spelled(part) for part in value]
+    return str(value)
