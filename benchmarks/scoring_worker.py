@@ -35,8 +35,8 @@ def ours(model: str, requests: list[Any], way: str) -> tuple[float, float, list[
 
 def theirs(model: str, requests: list[Any], batch_size: str) -> tuple[float, float, list[Any], Any]:
     """The same with lm_eval's transformers model."""
-    from lm_eval.api.instance import Instance  # type: ignore[import-not-found]
-    from lm_eval.models.huggingface import HFLM  # type: ignore[import-not-found]
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
 
     began = clock()
     opened = HFLM(pretrained=model, device="cpu", dtype="float32", batch_size=int(batch_size))

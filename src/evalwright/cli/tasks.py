@@ -63,8 +63,6 @@ def _list_lm_eval(as_json: bool, roots: tuple[str, ...]) -> None:
 
     index = Index(Options(roots=tuple(map(Path, roots))).folders())
     if as_json:
-        import json
-
         rows = [
             {
                 "name": f"{PREFIX}{name}",
@@ -74,7 +72,7 @@ def _list_lm_eval(as_json: bool, roots: tuple[str, ...]) -> None:
             }
             for name, entry in index.items()
         ]
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_json(rows)
         return
     click.echo("\n".join(f"{PREFIX}{name}  {entry.kind}" for name, entry in index.items()))
 
