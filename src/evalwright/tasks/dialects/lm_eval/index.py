@@ -52,6 +52,11 @@ class Index(Mapping[str, Entry]):
             return self._entries[name]
         except KeyError:
             hint = f"`evalwright tasks list --dialect {PREFIX.rstrip(':')}` shows all of them."
+            unread = [text for text in self.problems.values() if "names no task" not in text]
+            if unread:
+                hint += f" Not used: {unread[0]}" + (
+                    f" (and {len(unread) - 1} more files)" if unread[1:] else ""
+                )
             raise UnknownName("lm-eval task", name, self._entries, hint) from None
 
     def __contains__(self, name: object) -> bool:

@@ -144,7 +144,7 @@ class Library:
             return [f"{group}::{own}"], self._add_group(f"{group}::{own}", dict(member), overrides, found)
         base = str(member["task"])
         inner = {**overrides, **{key: value for key, value in member.items() if key != "task"}}
-        if base not in self.index:
+        if base not in self.index and {"dataset_path", "custom_dataset"} & inner.keys():
             made = self._add_task({**inner, "task": f"{group}::{base}"}, "", found)
             return [made], [made]
         entry = self.index[base]
