@@ -234,3 +234,22 @@ def test_other_dtypes(folders: dict[str, Path], dtype: str) -> None:
         exact[0].log_likelihood, rel=0.05 if dtype == "bfloat16" else 1e-5
     )
     assert isinstance(found[1], Response)
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen2"])
+def test_texts_prepared_together_are_encoded_as_one_by_one(kind: str, folders: dict[str, Path]) -> None:
+    model = TransformersModel(str(folders[kind]), device="cpu")
+    model.load()
+    assert model._engine is not None
+    encoder = model._engine.loaded.encoder
+    assert encoder._batch is not None
+    texts = ["", " a", "<s>Iron</s> melts\n\nat 1538 <|im_start|>", "東京 naïve  ", "x" * 5000]
+    asked = [(text, special) for text in texts for special in (True, False)]
+    expected = [encoder.encode(*each) for each in asked]
+    encoder.prepare(asked)
+    assert len(encoder._prepared) == len(asked)
+    assert [encoder.encode(*each) for each in asked] == expected
+    assert encoder.encode("not prepared", False) == list(encoder._encode_once("not prepared", False))
+    # One text that no tokenizer takes does not keep the others from being encoded.
+    encoder.prepare([*asked, ("\ud800", False)])
+    assert [encoder.encode(*each) for each in asked] == expected

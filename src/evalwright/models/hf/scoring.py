@@ -23,7 +23,10 @@ Tensor = Any
 """A torch.Tensor; torch is not typed here."""
 
 CHUNK_ELEMENTS = 1 << 25
-"""Logits held in float32 at once: 128 MiB."""
+"""Logits held in float32 at once, at the most: 128 MiB."""
+
+CHUNK_ROWS = 256
+"""Positions whose logits are computed at once: enough for the output head's product, few enough to stay near the caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +164,11 @@ def read_log_likelihoods(
 ) -> tuple[list[float], list[bool]]:
     """Log-probability, and whether it is the most probable, of every `(place, token)` in `reads`.
 
-    Softmax in float32, `CHUNK_ELEMENTS` logits at a time.
+    Softmax in float32, `CHUNK_ROWS` positions at a time, fewer where the vocabulary is large.
     """
     values = [0.0] * len(reads)
     greedy = [False] * len(reads)
-    step = max(1, CHUNK_ELEMENTS // vocabulary)
+    step = max(1, min(CHUNK_ROWS, CHUNK_ELEMENTS // vocabulary))
     order = sorted(range(len(reads)), key=lambda read: reads[read][0])
     done = 0
     for start in range(0, places, step):
