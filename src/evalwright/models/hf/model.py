@@ -98,6 +98,11 @@ class TransformersModel(LocalModel):
         if tokenizer is not None:
             where, _, at = tokenizer.partition("@")
             self._tokenizer_source = find_source(where, at or None, needs="tokenizer_config.json")
+        if chat_template is not None and not isinstance(chat_template, str):
+            raise ConfigurationError(
+                "chat_template must be a file or the name of one of the tokenizer's templates. To send prompts as text, "
+                "use --format text."
+            )
         if chat_template_args is not None and not isinstance(chat_template_args, Mapping):
             raise ConfigurationError(
                 "chat_template_args must be a mapping, for example '{enable_thinking: false}'."
