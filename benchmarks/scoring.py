@@ -5,7 +5,8 @@
 
 FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is a Llama of random weights with grouped
 queries; both systems load the same folder and score the same requests in processes of their own, interleaved, and medians are
-shown: the scoring call alone (tokenising and all), and the whole process (imports, loading, scoring). lm_eval's process is
+shown: the scoring call alone (tokenising and all; "of the limit" is the time that the products of the layers with every
+different token, and of the output head with every position read, take at the rate of a large matrix product), and the whole process (imports, loading, scoring). lm_eval's process is
 its model class alone, without its command's start-up. Log-likelihoods are compared request by request.
 
 --share: lm_eval shares nothing between questions but the letters of one, so its time is in proportion to them; with 0.2 it
@@ -246,7 +247,8 @@ def measure(name: str, questions: list[Requests], model: Path, options: argparse
     differences = [abs(a[0] - b[0]) / max(1, a[2]) for a, b in zip(ours_part, other[0].rows, strict=True)]
     flags = sum(a[1] != b[1] for a, b in zip(ours_part, other[0].rows, strict=True)) if per > 1 else 0
     tokens = mine[0].how.get("tokens_computed", 0)
-    floor = 2 * options.layer_parameters * tokens / options.rate
+    head = options.vocab * options.hidden * mine[0].how.get("positions_read", 0)
+    floor = 2 * (options.layer_parameters * tokens + head) / options.rate
     return (
         f"| {name} | {len(everything)} | {score:.2f} | {their_score:.2f}{'' if step == 1 else f' ({step} x 1/{step})'} "
         f"| {their_score / score:.1f} | {whole:.2f} | {their_whole:.2f} | {their_whole / whole:.1f} | {size} "

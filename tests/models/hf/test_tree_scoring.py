@@ -23,7 +23,8 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 from evalwright.models.hf.batching import Batcher  # noqa: E402
-from evalwright.models.hf.scoring import LogitReader, PlainScorer, Scored  # noqa: E402
+from evalwright.models.hf.reading import LogitReader  # noqa: E402
+from evalwright.models.hf.scoring import PlainScorer, Scored  # noqa: E402
 from evalwright.models.hf.tree_forward import TreeForward, longest_path  # noqa: E402
 from evalwright.models.hf.tree_scoring import Budget, TreeScorer  # noqa: E402
 

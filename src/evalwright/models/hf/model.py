@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from evalwright.models.hf.generation import Generator, Job
     from evalwright.models.hf.loading import Loaded
     from evalwright.models.hf.prompts import ChatRenderer
-    from evalwright.models.hf.scoring import LogitReader, PairScorer, Scored
+    from evalwright.models.hf.reading import LogitReader
+    from evalwright.models.hf.scoring import PairScorer, Scored
 
 Answered = Iterator[tuple[int, Response | Failure]]
 
@@ -224,7 +225,8 @@ class _Engine:
         from evalwright.models.hf.batching import Batcher, generation_budget, scoring_budget
         from evalwright.models.hf.generation import Generator
         from evalwright.models.hf.prompts import ChatRenderer
-        from evalwright.models.hf.scoring import LogitReader, PlainScorer
+        from evalwright.models.hf.reading import LogitReader
+        from evalwright.models.hf.scoring import PlainScorer
 
         model, device = loaded.model, loaded.device
         # Who names a batch size has measured it, so no budget of ours stands in its way.

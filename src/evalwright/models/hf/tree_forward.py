@@ -21,7 +21,7 @@ import torch
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from evalwright.models.hf import cascade
-from evalwright.models.hf.scoring import LogitReader
+from evalwright.models.hf.reading import LogitReader
 from evalwright.models.hf.tree import Row
 
 Tensor = Any

@@ -16,7 +16,8 @@ from typing import Any
 from evalwright.core.errors import Failure, ModelError
 from evalwright.models.hf.batching import Batcher, is_out_of_memory
 from evalwright.models.hf.quiet import logger, quiet
-from evalwright.models.hf.scoring import LogitReader, PairScorer, Scored, checked, read_log_likelihoods
+from evalwright.models.hf.reading import LogitReader, read_log_likelihoods
+from evalwright.models.hf.scoring import PairScorer, Scored, checked
 from evalwright.models.hf.tree import Limits, Node, Row, build_tree, cut, regrow
 from evalwright.models.hf.tree_forward import NOTHING, Stored, TreeForward
 from evalwright.models.hf.verify import Verification, compare
@@ -104,7 +105,7 @@ class TreeScorer:
         self._batcher: Batcher[Found] = Batcher(budget.rows, budget.tokens, passing=(_Unfit,))
         self._seen: dict[tuple[bool, bool], int] = {}
         self._verification = Verification(verify, plain, name, number_bytes)
-        self._given = self._computed = 0
+        self._given = self._computed = self._read = 0
         if forward.refusal is not None:
             self._refuse(forward.refusal)
 
@@ -128,7 +129,11 @@ class TreeScorer:
         else:
             out["attention"] = "cascade" if self._forward.cascading else "portable"
         if self._given:
-            out |= {"tokens_given": self._given, "tokens_computed": self._computed}
+            out |= {
+                "tokens_given": self._given,
+                "tokens_computed": self._computed,
+                "positions_read": self._read,
+            }
         if self._verification.difference.compared:
             out["verified"] = self._verification.describe()
         return out
@@ -270,13 +275,11 @@ class TreeScorer:
                 start += len(part.node)
         if not reads:
             return []
+        self._read += len(places)
         with torch.inference_mode():
             chosen = hidden[[row for row, _ in places], [column for _, column in places]]
             values, greedy = read_log_likelihoods(
-                lambda start, end: self._reader.head(chosen[start:end]),
-                len(places),
-                reads,
-                self._reader.vocabulary,
+                lambda start, end: self._reader.blocks(chosen[start:end]), len(places), reads
             )
         found = job.take(slots, values, greedy)
         self._believe(job, rows, past, found)

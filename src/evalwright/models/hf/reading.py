@@ -1,0 +1,193 @@
+"""From hidden states to log-likelihoods: logits at single positions only, and never more of them than are needed at once.
+
+The table of all positions by the whole vocabulary never exists. Positions are read some hundred at a time, and the
+vocabulary a block at a time where the output head is a plain matrix: each block's part of the softmax is summed while it
+lies in the processor's cache (the running maximum and sum of Milakov & Gimelshein 2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from inspect import signature
+from typing import Any
+
+import torch
+
+Tensor = Any
+"""A torch.Tensor; torch is not typed here."""
+
+Block = tuple[int, Tensor]
+"""Logits (positions, some columns) of the tokens that begin at the given number; whoever gets it may overwrite it."""
+
+LogitsOf = Callable[[int, int], Iterable[Block]]
+"""(start, end) -> the logits of these positions, in blocks of the vocabulary from the first token to the last."""
+
+CHUNK_ELEMENTS = 1 << 25
+"""Logits held in float32 at once, at the most: 128 MiB."""
+
+CACHED_ELEMENTS = 1 << 18
+"""Logits of one block on a CPU: 1 MiB, which stays near the processor."""
+
+_NONE: Tensor = None
+
+CHUNK_ROWS = 256
+"""Positions whose logits are computed at once: enough for the output head's product, few enough to stay near the caches."""
+
+
+class LogitReader:
+    """Gives the logits at chosen positions of a batch.
+
+    Where applying the output head to the base model's last hidden states, with what some architectures do to the logits
+    after it, gives what the whole model gives (it is tried once, here), the head sees the chosen positions only. Else the
+    whole model runs, from the first chosen column on where it can leave the others out.
+    """
+
+    def __init__(self, model: Any, device: str) -> None:
+        self._model = model
+        self._accepted = set(signature(model.forward).parameters)
+        self._head: Any = model.get_output_embeddings()
+        self._base: Any = getattr(model, "base_model", None)
+        config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+        self.vocabulary = int(config.vocab_size)
+        self._finish = _finish(config)
+        self._by_blocks = type(self._head) is torch.nn.Linear and not _has_hooks(self._head)
+        self.sliced = self._can_slice(device)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        """The logits of last hidden states (positions, width), where `sliced` holds."""
+        return self._finish(self._head(hidden))
+
+    def blocks(self, hidden: Tensor) -> Iterator[Block]:
+        """The same, a part of the vocabulary at a time where the output head is a plain matrix."""
+        columns = max(CACHED_ELEMENTS if hidden.device.type == "cpu" else CHUNK_ELEMENTS, 1) // len(hidden)
+        if not self._by_blocks or columns >= self.vocabulary:
+            yield 0, self.head(hidden)
+            return
+        weight, bias = self._head.weight, self._head.bias
+        for start in range(0, len(weight), columns):
+            end = start + columns
+            part = None if bias is None else bias[start:end]
+            yield start, self._finish(torch.nn.functional.linear(hidden, weight[start:end], part))
+
+    def prepare(self, ids: Tensor, mask: Tensor, rows: list[int], columns: list[int]) -> LogitsOf:
+        """Run the model on `ids` (batch, length) and return the logits of the positions at `rows` and `columns`."""
+        row_index = torch.tensor(rows, device=ids.device)
+        column_index = torch.tensor(columns, device=ids.device)
+        if self.sliced:
+            hidden = self._base(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
+            chosen = hidden[row_index, column_index]
+            return lambda start, end: self.blocks(chosen[start:end])
+        arguments = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
+        first = 0
+        if "logits_to_keep" in self._accepted:
+            first = min(columns)
+            arguments["logits_to_keep"] = ids.shape[1] - first
+        logits = self._model(**{k: v for k, v in arguments.items() if k in self._accepted}).logits
+        return lambda start, end: [(0, logits[row_index[start:end], column_index[start:end] - first])]
+
+    def _can_slice(self, device: str) -> bool:
+        if self._head is None or self._base is None or self._base is self._model:
+            return False
+        ids = torch.arange(1, 9, device=device)[None] % max(2, int(self._head.weight.shape[0]))
+        mask = torch.ones_like(ids)
+        try:
+            with torch.inference_mode():
+                whole = self._model(input_ids=ids, attention_mask=mask, use_cache=False).logits
+                hidden = self._base(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
+                apart = self.head(hidden)
+        except Exception:  # any refusal means: not this way
+            return False
+        if apart.shape != whole.shape:
+            return False
+        scale = float(whole.abs().max())
+        return bool(float((apart.float() - whole.float()).abs().max()) <= 1e-6 * max(1.0, scale))
+
+
+def read_log_likelihoods(
+    logits_of: LogitsOf, places: int, reads: Sequence[tuple[int, int]]
+) -> tuple[list[float], list[bool]]:
+    """Log-probability, and whether it is the most probable, of every `(place, token)` in `reads`.
+
+    places: how many there are. Of several highest logits the first is the most probable. Softmax in float32.
+    """
+    values = [0.0] * len(reads)
+    greedy = [False] * len(reads)
+    order = sorted(range(len(reads)), key=lambda read: reads[read][0])
+    done = 0
+    for start in range(0, places, CHUNK_ROWS):
+        end = min(start + CHUNK_ROWS, places)
+        here = done
+        while done < len(order) and reads[order[done]][0] < end:
+            done += 1
+        if done == here:
+            continue
+        chosen = order[here:done]
+        part = _Reads([reads[read][0] - start for read in chosen], [reads[read][1] for read in chosen])
+        for first, block in logits_of(start, end):
+            part.add(first, block.float())
+        for read, value, best in zip(chosen, *part.result(), strict=True):
+            values[read], greedy[read] = value, best
+    return values, greedy
+
+
+class _Reads:
+    """Each `tokens[i]` at position `places[i]` of one chunk, while its logits come by in blocks of the vocabulary.
+
+    By position, over the blocks so far: `highest` logit, and `total` of exp(logit - highest). By read: the token's logit
+    `picked`, and whether it `leads` the logits up to its own block's end.
+    """
+
+    def __init__(self, places: list[int], tokens: list[int]) -> None:
+        self._given = (places, tokens)
+        self._place = self._token = self._highest = self._total = self._picked = self._leads = _NONE
+
+    def _start(self, logits: Tensor) -> None:
+        rows, device = logits.shape[0], logits.device
+        self._place, self._token = (torch.tensor(each, device=device) for each in self._given)
+        self._highest = torch.full((rows,), -torch.inf, device=device)
+        # Many blocks are added up; Apple's GPUs know no larger numbers.
+        exact = torch.float32 if device.type == "mps" else torch.float64
+        self._total = torch.zeros(rows, dtype=exact, device=device)
+        self._picked = torch.zeros(len(self._token), device=device)
+        self._leads = torch.zeros(len(self._token), dtype=torch.bool, device=device)
+
+    def add(self, first: int, logits: Tensor) -> None:
+        """Take in the logits (positions, columns) of the tokens from `first` on, which are overwritten."""
+        if self._place is _NONE:
+            self._start(logits)
+        top = logits.amax(dim=-1)
+        inside = ((self._token >= first) & (self._token < first + logits.shape[1])).nonzero()[:, 0]
+        place, column = self._place[inside], self._token[inside] - first
+        self._picked[inside] = logits[place, column]
+        leading = (self._picked[inside] == top[place]) & (top[place] > self._highest[place])
+        for read in leading.nonzero()[:, 0].tolist():  # few: where it matters which of several comes first
+            self._leads[inside[read]] = logits[place[read]].argmax() == column[read]
+        larger = torch.maximum(self._highest, top)
+        sums = logits.sub_(larger[:, None]).exp_().sum(dim=-1)
+        self._total = self._total * (self._highest - larger).exp() + sums
+        self._highest = larger
+
+    def result(self) -> tuple[list[float], list[bool]]:
+        """Log-probabilities, and whether each token is the most probable."""
+        highest = self._highest[self._place]
+        values = self._picked - highest - self._total.log()[self._place]
+        return values.tolist(), (self._leads & (self._picked == highest)).tolist()
+
+
+def _has_hooks(head: Any) -> bool:
+    """Whether calling the module does more than its product (weights that are brought from elsewhere, say)."""
+    return bool(head._forward_hooks or head._forward_pre_hooks or hasattr(head, "_hf_hook"))
+
+
+def _finish(config: Any) -> Callable[[Tensor], Tensor]:
+    """What an architecture does to its logits after the output head."""
+    cap = getattr(config, "final_logit_softcapping", None)  # Gemma 2 and 3
+    if cap is not None:
+        return lambda logits: torch.tanh(logits / cap) * cap
+    scale = getattr(config, "logit_scale", None)  # Cohere
+    if scale is not None:
+        return lambda logits: logits * scale
+    divisor = getattr(config, "logits_scaling", None)  # Granite
+    if divisor is not None:
+        return lambda logits: logits / divisor
+    return lambda logits: logits
