@@ -41,6 +41,7 @@ from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
 from evalwright.runs.progress import Progress, ProgressReporter
 from evalwright.runs.reader import Run, open_run
+from evalwright.runs.scores import keep_scores
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
 from evalwright.strategies.generate import TARGET
 
@@ -337,7 +338,9 @@ def _finish(
         "tasks": tasks,
     }
     writer.finish(data)
-    return open_run(plan.folder)
+    run = open_run(plan.folder)
+    keep_scores(run, {task.name: tally.table() for task, tally in zip(plan.tasks, tallies, strict=True)})
+    return run
 
 
 def task_record(task: Task) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import pytest
 from scipy import stats
 
 from evalwright.core.errors import RunError
-from evalwright.runs.comparison import compare_runs, hashed, item_scores
+from evalwright.runs.comparison import compare_runs
 from evalwright.runs.reader import open_run
+from evalwright.runs.scores import hashed, item_scores
 from support.runs import make_run
 
 

@@ -9,7 +9,6 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import EvalwrightError
@@ -17,6 +16,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import Column, compute
 from evalwright.runs.results import MetricResult, TaskResult
+from evalwright.runs.scores import ScoreTable, cluster_code, hashed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,6 +82,7 @@ class TaskTally:
     def __init__(self, scorers: Sequence[str], slices: Sequence[str]) -> None:
         self.indices = array("q")
         self.draws = array("i")
+        self.keys = array("q")
         self.clusters = array("q")
         self.clustered = False
         self.scores = {name: ScoreColumn() for name in scorers}
@@ -97,12 +98,8 @@ class TaskTally:
         if sample.cluster:
             self.clustered = True
         # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all but impossible.
-        unit = sample.cluster or f"\0{sample.id}"
-        self.clusters.append(
-            int.from_bytes(
-                blake2b(unit.encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True
-            )
-        )
+        self.keys.append(hashed(sample.id))
+        self.clusters.append(cluster_code(sample.cluster, self.keys[-1]))
         for key, column in self.slices.items():
             column.add(sample.metadata.get(key))
         for name, scores in self.scores.items():
@@ -116,6 +113,14 @@ class TaskTally:
         for failure in record.score_failures.values():
             self.failures[failure.kind] += 1
 
+    def table(self) -> ScoreTable:
+        """The scores by hashed id, as they are read again for comparisons."""
+        import numpy as np
+
+        clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
+        scores = {name: np.frombuffer(column.values, np.float64) for name, column in self.scores.items()}
+        return ScoreTable(np.frombuffer(self.keys, np.int64), clusters, scores)
+
     def names(self) -> dict[str, list[str]]:
         """What the scores have beside their values, by scorer."""
         return {
@@ -128,7 +133,7 @@ class TaskTally:
         import numpy as np
 
         order = np.lexsort((np.frombuffer(self.draws, np.int32), np.frombuffer(self.indices, np.int64)))
-        items = np.unique(np.frombuffer(self.indices, np.int64)).size
+        first = _starts(np.frombuffer(self.indices, np.int64)[order])
         whole = self._metrics(order, metrics)
         slices: dict[str, dict[str, tuple[MetricResult, ...]]] = {}
         left_out = []
@@ -143,19 +148,18 @@ class TaskTally:
                 }
         failures = dict(sorted(self.failures.items()))
         return TaskResult(
-            name, version, int(items), self._n_failed(order), whole, slices, failures, tuple(left_out)
+            name, version, len(first), self._n_failed(order, first), whole, slices, failures, tuple(left_out)
         )
 
-    def _n_failed(self, rows: NDArray[np.int64]) -> int:
-        """Items that lack the score of at least one scorer in all their draws."""
+    def _n_failed(self, rows: NDArray[np.int64], first: NDArray[np.int64]) -> int:
+        """Items that lack the score of at least one scorer in all their draws. first: where each item's rows begin."""
         import numpy as np
 
-        items = np.frombuffer(self.indices, np.int64)[rows]
-        failed: set[int] = set()
+        failed = np.zeros(len(first), dtype=bool)
         for scores in self.scores.values():
             there = ~np.isnan(np.frombuffer(scores.values, np.float64)[rows])
-            failed.update(np.setdiff1d(items, items[there]).tolist())
-        return len(failed)
+            failed |= ~np.logical_or.reduceat(there, first) if len(first) else False
+        return int(failed.sum())
 
     def _metrics(self, rows: NDArray[np.int64], metrics: Sequence[MetricSpec]) -> tuple[MetricResult, ...]:
         columns: dict[str, Column] = {}
@@ -175,7 +179,7 @@ class TaskTally:
         total = len(self.indices)
         items = np.frombuffer(self.indices, np.int64)[rows]
         values = np.frombuffer(scores.values, np.float64)[rows]
-        first = np.flatnonzero(np.r_[True, items[1:] != items[:-1]]) if items.size else np.zeros(0, np.int64)
+        first = _starts(items)
         counts = np.diff(np.r_[first, items.size])
         width = int(counts.max()) if counts.size else 1
         draws = _spread(values, first, counts, width)
@@ -206,6 +210,13 @@ def _estimate(spec: MetricSpec, column: Column) -> Estimate:
 
         reason = str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
         return Estimate(NAN, NAN, NAN, 0.95, 0, column.n_failed, None, None, f"no number: {reason}")
+
+
+def _starts(items: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each item begins in a sorted array of items."""
+    import numpy as np
+
+    return np.flatnonzero(np.r_[True, items[1:] != items[:-1]]) if items.size else np.zeros(0, np.int64)
 
 
 def _spread(

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
-from evalwright.runs.comparison import UNIT_RANGE, ItemScores, item_scores, paired_scores
+from evalwright.runs.comparison import UNIT_RANGE
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
+from evalwright.runs.scores import ItemScores, item_scores, paired_scores
 from evalwright.statistics import (
     compare_paired,
     macro_average,

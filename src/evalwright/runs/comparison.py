@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.conclusions import conclusion
 from evalwright.runs.reader import Run
+from evalwright.runs.scores import ItemScores, hashed, item_scores, paired_scores
 from evalwright.statistics import (
     MacroDifference,
     PairedComparison,
@@ -87,16 +86,6 @@ class Comparison:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ItemScores:
-    """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan for failed, clusters (n,)."""
-
-    keys: NDArray[np.int64]
-    values: NDArray[np.float64]
-    clusters: NDArray[np.int64]
-    clustered: bool
-
-
 def compare_runs(a: Run, b: Run, *, most_flips: int = 20) -> Comparison:
     """Compare two runs on the tasks that both have, paired by sample id, on each task's main metric.
 
@@ -153,58 +142,6 @@ def _check_scorers(a: Run, b: Run, scorers: Mapping[str, str]) -> None:
                 f"On '{task['name']}' the run '{a.id}' was scored by '{wanted}' and the run '{b.id}' by "
                 f"{', '.join(there)}. Score one of them again with `evalwright score`."
             )
-
-
-def item_scores(run: Run, scorers: Mapping[str, str]) -> dict[str, ItemScores]:
-    """Mean scores by item of some tasks (task name -> scorer), read in one pass over the samples."""
-    import numpy as np
-
-    rows: dict[str, tuple[array[int], array[float], array[int]]] = {}
-    clustered = set()
-    for name in scorers:
-        rows[name] = (array("q"), array("d"), array("q"))
-    for row in run.rows():
-        name = row["task"]
-        if name not in rows:
-            continue
-        score = row["scores"].get(scorers[name])
-        keys, values, clusters = rows[name]
-        keys.append(hashed(row["id"]))
-        values.append(score["value"] if score else float("nan"))
-        cluster = row.get("cluster")
-        if cluster:
-            clustered.add(name)
-        clusters.append(hashed(cluster or f"\0{row['id']}"))
-    out = {}
-    for name, (keys, values, clusters) in rows.items():
-        unique, first, inverse = np.unique(
-            np.frombuffer(keys, np.int64), return_index=True, return_inverse=True
-        )
-        found = np.frombuffer(values, np.float64)
-        there = ~np.isnan(found)
-        counts = np.bincount(inverse, weights=there, minlength=len(unique))
-        sums = np.bincount(inverse, weights=np.where(there, found, 0.0), minlength=len(unique))
-        means = np.divide(sums, counts, out=np.full(len(unique), np.nan), where=counts > 0)
-        out[name] = ItemScores(unique, means, np.frombuffer(clusters, np.int64)[first], name in clustered)
-    return out
-
-
-def paired_scores(
-    a: ItemScores, b: ItemScores
-) -> tuple[NDArray[np.int64], tuple[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64] | None]:
-    """Keys, scores and clusters of the items that both have."""
-    import numpy as np
-
-    keys, in_a, in_b = np.intersect1d(a.keys, b.keys, assume_unique=True, return_indices=True)
-    clusters = a.clusters[in_a] if a.clustered or b.clustered else None
-    return keys, (a.values[in_a], b.values[in_b]), clusters
-
-
-def hashed(text: str) -> int:
-    """A 64-bit hash that is the same in every process."""
-    return int.from_bytes(
-        blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True
-    )
 
 
 def _paired(

@@ -72,14 +72,17 @@ class Run:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The records as plain mappings, one at a time. Raises RunError naming the line that is broken."""
+        # It takes less than half of the time of the standard library's parser.
+        from pydantic_core import from_json
+
         path = self.samples_file
         try:
             with path.open("rb") as lines:
                 for number, line in enumerate(lines, 1):
                     try:
-                        row = json.loads(line)
-                    except ValueError as error:
-                        raise RunError(f"{path}, line {number} is not valid JSON: {error}.") from error
+                        row = from_json(line)
+                    except ValueError:
+                        row = _parsed(line, f"{path}, line {number}")
                     if not isinstance(row, dict) or not row.keys() >= _LINE_KEYS:
                         raise RunError(f"{path}, line {number} is not the record of a sample.")
                     yield row
@@ -107,6 +110,14 @@ class Run:
             ) from error
         if found != self.data["samples"]["sha256"]:
             raise RunError(f"{path} was changed after the run: its SHA-256 is not the one in {RUN_FILE}.")
+
+
+def _parsed(line: bytes, where: str) -> Any:
+    """What the fast parser does not take: half a surrogate pair, or what is no JSON at all."""
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise RunError(f"{where} is not valid JSON: {error}.") from error
 
 
 def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:

@@ -15,13 +15,13 @@ from evalwright._version import __version__
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
 from evalwright.models.base import fingerprint_of
-from evalwright.runs.comparison import hashed
 from evalwright.runs.formats.lm_eval_files import SampleLines, Source, find_sources, read_lines
 from evalwright.runs.formats.lm_eval_names import DIALECT, PREFIX, doc_digest
 from evalwright.runs.formats.lm_eval_numbers import Items, metric_result, metrics_of, size
 from evalwright.runs.formats.lm_eval_records import failed_record, number, record_of
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import MetricResult, TaskResult
+from evalwright.runs.scores import hashed
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 
 _SECRET = re.compile(r"(?:.*_)?(?:api_?key|token|password|secret|authorization)", re.IGNORECASE)

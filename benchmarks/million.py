@@ -1,0 +1,149 @@
+"""Intervals, slices and a paired comparison of a million samples: seconds and memory.
+
+    python benchmarks/million.py [--samples 1000000] [--answer 200] [--folder DIR]
+
+Two runs of one task are written first (not timed): right or wrong answers, three metrics (a clustered mean, one over
+repeated passages, one graded), two slice keys, passages of ten questions as clusters, answers of so many characters. Then,
+each in a process of its own: `numbers` puts the scores in order and computes every metric with its interval, as a whole and by
+slice, as the end of a run does; `compare` reads both records and compares them, pair by pair, as it must where the arrays that a run leaves beside its records
+are missing; `again` has them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.core.tasks import MetricSpec
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.comparison import compare_runs
+from evalwright.runs.reader import open_run
+from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
+
+SLICES = ("subject", "language")
+METRICS = (
+    MetricSpec("accuracy", "accuracy", "exact"),
+    MetricSpec("mean", "mean", "exact"),
+    MetricSpec("quality", "mean", "graded"),
+)
+
+
+def record(index: int, rng: random.Random, skill: float, answer: str) -> SampleRecord:
+    """One answered and scored sample."""
+    hard = random.Random(index).random()
+    right = float(rng.random() < skill + 0.4 * (0.5 - hard))
+    sample = Sample(
+        id=f"q{index}",
+        input=f"Question number {index}?",
+        targets=("yes",),
+        metadata={"subject": f"subject {index % 57}", "language": ["en", "ko", "id", "th"][index % 4]},
+        cluster=f"passage {index // 10}",
+    )
+    scores = {"exact": Score(right), "graded": Score(round(0.5 * right + 0.5 * rng.random(), 3))}
+    return SampleRecord("million", index, 0, sample, Answer(text=answer), scores)
+
+
+def write(folder: Path, seed: int, skill: float, options: argparse.Namespace) -> None:
+    """One run's folder."""
+    rng, answer = random.Random(seed), "a" * options.answer
+    with RunWriter(folder) as writer:
+        tally = TaskTally(["exact", "graded"], SLICES)
+        for index in range(options.samples):
+            made = record(index, rng, skill, answer)
+            writer.add(index, made)
+            tally.add(made)
+        result = tally.result("million", "1", METRICS).as_dict()
+        entry = {
+            **result,
+            "definition": {},
+            "content_hash": "",
+            "scorers": [{"name": name, "kind": name, "options": {}} for name in ("exact", "graded")],
+            "slice_keys": list(SLICES),
+        }
+        data: dict[str, Any] = {
+            "schema": SCHEMA_VERSION,
+            "evalwright": "0",
+            "id": folder.name,
+            "identity": folder.name,
+            "started": "2026-01-01T00:00:00",
+            "seconds": 0.0,
+            "model": {"name": folder.name},
+            "configuration": {},
+            "environment": {},
+            "usage": {},
+            "tasks": [entry],
+        }
+        writer.finish(data)
+
+
+def numbers(folder: Path) -> dict[str, Any]:
+    """The metrics of a run again, from its scores."""
+    tally = TaskTally(["exact", "graded"], SLICES)
+    for made in open_run(folder / "a").samples():
+        tally.add(made)
+    began, cpu = time.perf_counter(), time.process_time()
+    result = tally.result("million", "1", METRICS)
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    shown = result.metrics[0].estimate
+    parts = sum(len(values) for values in result.slices.values())
+    return {
+        "seconds": seconds,
+        "cpu": cpu,
+        "what": f"{shown.value:.4f} ({shown.low:.4f} to {shown.high:.4f}), {parts} slices",
+    }
+
+
+def compared(folder: Path) -> dict[str, Any]:
+    """The comparison of both runs."""
+    began, cpu = time.perf_counter(), time.process_time()
+    comparison = compare_runs(open_run(folder / "a"), open_run(folder / "b"))
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    return {"seconds": seconds, "cpu": cpu, "what": comparison.conclusion}
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--answer", type=int, default=200, help="characters of an answer")
+    parser.add_argument("--folder", type=Path, help="keep the runs here, and take them from here")
+    parser.add_argument("--step", choices=["numbers", "compare"], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.step:
+        found = (numbers if options.step == "numbers" else compared)(options.folder)
+        found["mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps(found))
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        for seed, (name, skill) in enumerate([("a", 0.70), ("b", 0.69)]):
+            if not (folder / name / "run.json").exists():
+                write(folder / name, seed, skill, options)
+        for kept in folder.glob("*/.scores.npz"):
+            kept.unlink()
+        size = sum(file.stat().st_size for file in folder.glob("*/samples.jsonl")) / 1e6
+        print(f"{options.samples} samples a run, {size:.0f} MB of records in both\n")
+        print("| step | seconds | CPU seconds | peak memory, MiB | what came out |\n|---|---|---|---|---|")
+        for label, step in (("numbers", "numbers"), ("compare", "compare"), ("again", "compare")):
+            command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            found = json.loads(done.stdout)
+            print(
+                f"| {label} | {found['seconds']:.1f} | {found['cpu']:.1f} | {found['mib']:.0f} | {found['what']} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""The scores of a run by item, as arrays: what comparisons and boards are made of.
+
+Reading a million records takes a while, so the arrays of a large run are kept in a file beside them. It is made anew where
+the records are not those that it was made from, and nothing is lost with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+from evalwright.runs.reader import Run
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+KEPT_FILE = ".scores.npz"
+"""The arrays of a large run, in its folder."""
+
+LARGE = 4 << 20
+"""Bytes of records from which on reading them again costs more than keeping the arrays."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemScores:
+    """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan for failed, clusters (n,)."""
+
+    keys: NDArray[np.int64]
+    values: NDArray[np.float64]
+    clusters: NDArray[np.int64]
+    clustered: bool
+
+
+def item_scores(run: Run, scorers: Mapping[str, str]) -> dict[str, ItemScores]:
+    """Mean scores by item of some tasks (task name -> scorer). Raises RunError where the records cannot be read."""
+    tables = _tables(run)
+    out = {}
+    for task, scorer in scorers.items():
+        table = tables.get(task)
+        out[task] = _means(table, scorer) if table else _nothing()
+    return out
+
+
+def paired_scores(
+    a: ItemScores, b: ItemScores
+) -> tuple[NDArray[np.int64], tuple[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64] | None]:
+    """Keys, scores and clusters of the items that both have."""
+    import numpy as np
+
+    keys, in_a, in_b = np.intersect1d(a.keys, b.keys, assume_unique=True, return_indices=True)
+    clusters = a.clusters[in_a] if a.clustered else b.clusters[in_b] if b.clustered else None
+    return keys, (a.values[in_a], b.values[in_b]), clusters
+
+
+def hashed(text: str) -> int:
+    """A 64-bit hash that is the same in every process."""
+    return int.from_bytes(
+        blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "big", signed=True
+    )
+
+
+def cluster_code(cluster: str | None, key: int) -> int:
+    """What stands for an item's cluster. Without one it is alone, also where a cluster elsewhere has its id for a name."""
+    return hashed(cluster) if cluster else ~key
+
+
+# -- records as arrays --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """A row per record of one task: hashed id, hashed cluster (empty: no item has one), and the scores by scorer."""
+
+    keys: NDArray[np.int64]
+    clusters: NDArray[np.int64]
+    scores: Mapping[str, NDArray[np.float64]]
+
+
+def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
+    """Keep a large run's arrays, which whoever has just made it has at hand."""
+    mark = _mark(run.samples_file)
+    if mark and mark[0] >= LARGE:
+        _keep(run.folder / KEPT_FILE, mark, tables)
+
+
+def _means(table: ScoreTable, scorer: str) -> ItemScores:
+    import numpy as np
+
+    unique, first, inverse = np.unique(table.keys, return_index=True, return_inverse=True)
+    found = table.scores.get(scorer)
+    if found is None:
+        found = np.full(len(table.keys), np.nan)
+    there = ~np.isnan(found)
+    counts = np.bincount(inverse, weights=there, minlength=len(unique))
+    sums = np.bincount(inverse, weights=np.where(there, found, 0.0), minlength=len(unique))
+    means = np.divide(sums, counts, out=np.full(len(unique), np.nan), where=counts > 0)
+    clustered = len(table.clusters) > 0
+    return ItemScores(unique, means, table.clusters[first] if clustered else unique, clustered)
+
+
+def _nothing() -> ItemScores:
+    import numpy as np
+
+    none = np.zeros(0, np.int64)
+    return ItemScores(none, np.zeros(0), none, False)
+
+
+class _Rows:
+    """The records of one task as they are read."""
+
+    def __init__(self) -> None:
+        self.keys = array("q")
+        self.clusters = array("q")
+        self.clustered = False
+        self.scores: dict[str, array[float]] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        count = len(self.keys)
+        key = hashed(row["id"])
+        self.keys.append(key)
+        cluster = row.get("cluster")
+        self.clusters.append(cluster_code(cluster, key))
+        self.clustered = self.clustered or bool(cluster)
+        for name, score in row["scores"].items():
+            column = self.scores.get(name)
+            if column is None:
+                column = self.scores[name] = array("d")
+            if len(column) < count:
+                column.extend([float("nan")] * (count - len(column)))
+            value = score["value"]
+            column.append(float("nan") if value is None else value)
+
+    def table(self) -> ScoreTable:
+        import numpy as np
+
+        scores = {}
+        for name, column in self.scores.items():
+            scores[name] = np.full(len(self.keys), np.nan)
+            scores[name][: len(column)] = np.frombuffer(column, np.float64)
+        clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
+        return ScoreTable(np.frombuffer(self.keys, np.int64), clusters, scores)
+
+
+def _tables(run: Run) -> dict[str, ScoreTable]:
+    path = run.samples_file
+    mark = _mark(path)
+    kept = _kept(run.folder / KEPT_FILE, mark)
+    if kept is not None:
+        return kept
+    rows: dict[str, _Rows] = {}
+    for row in run.rows():
+        task = row["task"]
+        if task not in rows:
+            rows[task] = _Rows()
+        rows[task].add(row)
+    tables = {task: found.table() for task, found in rows.items()}
+    keep_scores(run, tables)
+    return tables
+
+
+def _mark(path: Path) -> list[int]:
+    """What tells one version of a file from another."""
+    try:
+        found = path.stat()
+    except OSError:
+        return []  # reading it will say why
+    return [found.st_size, found.st_mtime_ns]
+
+
+def _kept(file: Path, mark: list[int]) -> dict[str, ScoreTable] | None:
+    """The arrays in the file, if they were made from these records."""
+    import numpy as np
+
+    if not mark or not file.is_file():
+        return None
+    try:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
+            head = json.loads(str(arrays["head"]))
+            if head["mark"] != mark:
+                return None
+            return {
+                task: ScoreTable(
+                    arrays[f"{place}.keys"],
+                    arrays[f"{place}.clusters"],
+                    {name: arrays[f"{place}.{number}"] for number, name in enumerate(scorers)},
+                )
+                for place, (task, scorers) in enumerate(head["tasks"])
+            }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile, EOFError):
+        return None
+
+
+def _keep(file: Path, mark: list[int], tables: Mapping[str, ScoreTable]) -> None:
+    import numpy as np
+
+    head = {"mark": mark, "tasks": [[task, list(table.scores)] for task, table in tables.items()]}
+    arrays: dict[str, Any] = {"head": np.array(json.dumps(head))}
+    for place, table in enumerate(tables.values()):
+        arrays |= {f"{place}.keys": table.keys, f"{place}.clusters": table.clusters}
+        arrays |= {f"{place}.{number}": column for number, column in enumerate(table.scores.values())}
+    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    with contextlib.suppress(OSError):  # a folder that cannot be written is read again next time
+        try:
+            with temporary.open("wb") as out:
+                np.savez(out, **arrays)
+            temporary.replace(file)
+        finally:
+            temporary.unlink(missing_ok=True)
