@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from evalwright.models.hf.loading import Loaded
     from evalwright.models.hf.prompts import ChatRenderer
     from evalwright.models.hf.scoring import LogitReader, PairScorer, Scored
+    from evalwright.models.tokens import Reader
 
 Answered = Iterator[tuple[int, Response | Failure]]
 
@@ -187,6 +188,12 @@ class TransformersModel(LocalModel):
             )
         if self._source.quantisation and find_spec("accelerate") is None:
             raise MissingExtra(f"The quantised model '{self.name}'", "hf", "accelerate")
+
+    def reader(self) -> Reader:
+        """See Model; the tokenizer alone is loaded."""
+        from evalwright.models.hf.loading import load_reader
+
+        return load_reader(self._source, self._tokenizer_source, self.options)
 
     def load(self) -> None:
         """Load weights and tokenizer. Raises ConfigurationError or ModelError."""
