@@ -32,7 +32,8 @@ def check_labels(material: Material) -> Iterator[Finding]:
         )
         return
     yield _places(samples)
-    yield _length(samples)
+    if len({frozenset(sample.choices) for sample in samples}) > 1:
+        yield _length(samples)
 
 
 def _places(samples: Sequence[Sample]) -> Finding:
