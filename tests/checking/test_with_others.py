@@ -188,7 +188,9 @@ def foreign(text: str, rows: list[dict[str, Any]], **dialect: Any) -> Task:
     return task
 
 
-EVEN: list[dict[str, Any]] = [{"q": f"Is the number {n} even?", "options": ["no", "yes"], "a": 1 - n % 2} for n in range(20)]
+EVEN: list[dict[str, Any]] = [
+    {"q": f"Is the number {n} even?", "options": ["no", "yes"], "a": 1 - n % 2} for n in range(20)
+]
 
 
 def faults(task: Task) -> str:

@@ -92,6 +92,20 @@ def worths(material: Material, scorer: Scorer, asked: Iterable[tuple[Sample, Rep
     return out
 
 
+def preferences(material: Material, scorer: Scorer) -> list[tuple[Sample, int, float]]:
+    """For each sample and option the worth of finding that option the most likely. Raises as `worths` does; asked once."""
+    found = material.preferred.get(scorer.name)
+    if found is None:
+        repeats = repeats_of(material.task)
+        samples = [sample for sample in material.samples if sample.id not in material.broken]
+        pairs = [(sample, place) for sample in samples for place in range(len(sample.choices))]
+        replies = {place: preferring(place, repeats) for _, place in pairs}
+        values = worths(material, scorer, ((sample, replies[place]) for sample, place in pairs))
+        found = [(sample, place, value) for (sample, place), value in zip(pairs, values, strict=True)]
+        material.preferred[scorer.name] = found
+    return found
+
+
 async def _answer(task: Task, sample: Sample, reply: Reply) -> Answer:
     place = -1
 

@@ -9,8 +9,7 @@ from evalwright.checking.asking import (
     Reply,
     cited,
     continuing,
-    preferring,
-    repeats_of,
+    preferences,
     saying,
     unjudged,
     worths,
@@ -50,13 +49,9 @@ def _checked(material: Material, scorer: Scorer) -> Iterator[Finding]:
 
 def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
     """All preferences of all samples: 1 where a right option is the most likely, else 0."""
-    repeats = repeats_of(material.task)
-    samples = [one for one in material.samples if one.gold and one.id not in material.broken]
-    pairs = [(sample, choice) for sample in samples for choice in range(len(sample.choices))]
-    values = worths(material, scorer, ((one, preferring(choice, repeats)) for one, choice in pairs))
-    found = list(zip(pairs, values, strict=True))
-    low = _unique(one.id for (one, choice), value in found if choice in one.gold and value != 1.0)
-    high = _unique(one.id for (one, choice), value in found if choice not in one.gold and value != 0.0)
+    found = [one for one in preferences(material, scorer) if one[0].gold]
+    low = _unique(one.id for one, place, value in found if place in one.gold and value != 1.0)
+    high = _unique(one.id for one, place, value in found if place not in one.gold and value != 0.0)
     name = scorer.name
     if low:
         yield fault(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-from evalwright.checking.asking import Reply, judged, preferring, repeats_of, saying, worths
+from evalwright.checking.asking import judged, preferences, saying, worths
 from evalwright.checking.findings import Finding, counted, fault, note, ok, points, quoted, skipped
 from evalwright.checking.material import Material
 from evalwright.core.errors import ScoringError
@@ -103,10 +103,9 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
     choosing = [one for one in asked if one.material.chooses]
     saying_so = [one for one in asked if not one.material.chooses and one.material.generates]
     try:
-        yield from _letters(choosing, preferring)
+        yield from _letters(choosing, _by_likelihood)
         yield from _letters(
-            [one for one in saying_so if all(sample.choices for sample in one.samples)],
-            lambda place, repeats: saying(ascii_uppercase[place]),
+            [one for one in saying_so if all(sample.choices for sample in one.samples)], _by_letter
         )
         yield from _texts(saying_so)
     except ScoringError as error:
@@ -116,8 +115,22 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
 # -- always the same option ---------------------------------------------------------------------------------------------
 
 
-def _letters(asked: Sequence[Asked], reply: Callable[[int, int], Reply]) -> Iterator[Finding]:
-    """reply: from an option's place, and how often requests are repeated, to the reply that chooses it."""
+Worths = Callable[["Asked", int], tuple[list[Sample], list[float]]]
+"""The samples that have an option at that place, and what choosing it is worth for each."""
+
+
+def _by_likelihood(one: Asked, place: int) -> tuple[list[Sample], list[float]]:
+    found = [entry for entry in preferences(one.material, one.scorer) if entry[1] == place]
+    return [sample for sample, _, _ in found], [value for _, _, value in found]
+
+
+def _by_letter(one: Asked, place: int) -> tuple[list[Sample], list[float]]:
+    having = [sample for sample in one.samples if place < len(sample.choices)]
+    reply = saying(ascii_uppercase[place])
+    return having, worths(one.material, one.scorer, ((sample, reply) for sample in having))
+
+
+def _letters(asked: Sequence[Asked], worths_of: Worths) -> Iterator[Finding]:
     n = sum(len(one.samples) for one in asked)
     if 0 < n < LEAST_SAMPLES:
         yield skipped(
@@ -130,10 +143,9 @@ def _letters(asked: Sequence[Asked], reply: Callable[[int, int], Reply]) -> Iter
         values: list[float] = []
         samples: list[Sample] = []
         for one in asked:
-            having = [sample for sample in one.samples if place < len(sample.choices)]
-            repeats = repeats_of(one.material.task)
-            values += worths(one.material, one.scorer, ((sample, reply(place, repeats)) for sample in having))
+            having, got_there = worths_of(one, place)
             samples += having
+            values += got_there
         found[place] = outcome(values, samples, [chance_of(sample) for sample in samples])
     if not found:
         return

@@ -28,6 +28,7 @@ class Material:
 
     questions: the user's turn, without instruction and shots. requests: what would be sent, () where that failed; `broken`
     says why, by id. renderer: a task file's own, None for other tasks. dialect: another framework's name, "" for none.
+    preferred: see `asking.preferences`.
     """
 
     task: Task
@@ -37,6 +38,7 @@ class Material:
     broken: dict[str, str] = field(default_factory=dict)
     renderer: Any = None
     dialect: str = ""
+    preferred: dict[str, list[tuple[Sample, int, float]]] = field(default_factory=dict)
 
     @property
     def chooses(self) -> bool:
