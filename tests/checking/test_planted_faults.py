@@ -131,7 +131,7 @@ FAULTS = [
     Planted("a shot that is a sample", set_shot(question="which metal is liquid at ROOM temperature?", options=["tin", "zinc", "nickel oxide", "mercury"], right=3), "a shot asks the question itself in 1 sample", "q00", ("shots",)),
     Planted("a shot that holds a question", set_shot(question="Which organ pumps blood? And where do fish live?"), "a shot holds the question or its whole answer in 1 sample", "q06", ("shots",)),
     Planted("shots in another form than the answer", set_prompt(assistant="{{ target }}"), "answers 'yellow', where 'A' is scored", "Which colour has a ripe banana?", ("shots",)),
-    Planted("shots from the evaluated rows", own_shots, "are drawn from the evaluated samples", "q00", ("shots",)),
+    Planted("shots from the evaluated rows", own_shots, "the evaluated samples hold 3 of 3 shots", "q00", ("shots",)),
     Planted("right is always B", all_at(1), "the labels are skewed towards B", "q00", ("labels", "answers that ignore the question")),
     Planted("right is the longest", longest, "the longest option is the gold one in 100 of 100", "q00", ("labels",)),
     Planted("a template in the data", set_row(2, question="How many legs does {{ animal }} have?"), "a template is left unrendered in 1 sample ('{{ animal }}')", "q02", ("prompts",)),

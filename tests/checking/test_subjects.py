@@ -225,6 +225,18 @@ def test_a_shot_may_have_the_answer_of_a_sample() -> None:
     assert found(a_task(rows, prompt={"few_shot": few_shot})) == []
 
 
+def test_questions_that_differ_in_another_column_are_not_each_others_shots() -> None:
+    rows = [
+        {"input": "Is this so?", "claim": f"{n} is even", "target": ("yes", "no")[n % 2]} for n in range(10)
+    ]
+    pool = [{"input": "Is this so?", "claim": "100 is even", "target": "yes"}]
+    prompt = {"user": "{{ claim }}. {{ input }}", "few_shot": {"count": 1, "dataset": {"rows": pool}}}
+    assert found(a_task(rows, prompt=prompt)) == []
+    pool[0]["claim"] = "4 is EVEN"
+    told = texts(a_task(rows, prompt={**prompt, "few_shot": {"count": 1, "dataset": {"rows": pool}}}))
+    assert "the evaluated samples hold 1 of 1 shot: s4" in told
+
+
 # -- metadata -----------------------------------------------------------------------------------------------------------
 
 

@@ -47,7 +47,7 @@ def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
             f"a shot holds the question or its whole answer in {counted(len(leaking), 'sample')}",
             leaking,
         )
-    evaluated = list(_evaluated(material, list(drawn.values()), shots))
+    evaluated = list(_evaluated(material, list(drawn.values())))
     wrong = list(_wrong(material, list(drawn.values())))
     yield from evaluated
     yield from wrong
@@ -73,12 +73,23 @@ def _question_of(sample: Sample, rendered: str) -> str:
 
 def _gives_away(shot: Any, question: str, sample: Sample) -> bool:
     text = normalised(f"{shot.user}\n{shot.answer}")
-    if len(question) >= _TELLING and question in text and not sample.choices:
+    if len(question) >= _TELLING and _holds(text, question) and not sample.choices:
         return True
     asked = normalised(sample.input)
-    if len(asked) >= _TELLING and asked in text and not _only_options_differ(shot, sample):
+    if len(asked) >= _TELLING and _holds(text, asked) and not _only_options_differ(shot, sample):
         return True
-    return any(len(form) >= 2 * _TELLING and normalised(form) in text for form in sample.targets)
+    return any(len(form) >= 2 * _TELLING and _holds(text, normalised(form)) for form in sample.targets)
+
+
+def _holds(text: str, part: str) -> bool:
+    """Whether a part stands in a text, and not in the middle of a word or number."""
+    place = text.find(part)
+    while place >= 0:
+        around = text[place - 1 : place] + text[place + len(part) : place + len(part) + 1]
+        if not any(char.isalnum() for char in around):
+            return True
+        place = text.find(part, place + 1)
+    return False
 
 
 def _only_options_differ(shot: Any, sample: Sample) -> bool:
@@ -86,16 +97,25 @@ def _only_options_differ(shot: Any, sample: Sample) -> bool:
     return shot.sample is not None and normalised(shot.sample.input) == normalised(sample.input)
 
 
-def _evaluated(material: Material, drawn: list[Any], shots: Any) -> Iterator[Finding]:
-    few_shot = material.task.definition.get("prompt", {}).get("few_shot", {})
-    pool, own = few_shot.get("dataset", {}), material.task.definition.get("dataset", {})
-    same = bool(pool) and pool.get("content_hash") == own.get("content_hash")
-    names = {sample.id for sample in material.samples}
-    taken = [shot.sample.id for shot in drawn if shot.sample is not None and shot.sample.id in names]
-    if same and taken:
-        yield fault(
-            _CHECK, f"{counted(len(taken), 'shot is', 'shots are')} drawn from the evaluated samples", taken
-        )
+def _evaluated(material: Material, drawn: list[Any]) -> Iterator[Finding]:
+    """Shots that are samples of the task: what they show is not asked any more, whoever they stand before."""
+    pairs = zip(material.samples, material.questions, strict=True)
+    names = {_key(sample, question): sample.id for sample, question in pairs if question.strip()}
+    taken = [
+        names[key]
+        for shot in drawn
+        if shot.sample is not None and (key := _key(shot.sample, shot.user)) in names
+    ]
+    if taken:
+        told = f"the evaluated samples hold {len(taken)} of {counted(len(drawn), 'shot')}"
+        yield fault(_CHECK, told, taken)
+
+
+def _key(sample: Sample, rendered: str) -> tuple[object, ...]:
+    """What a question is. Options are listed in the rendered one, and their order does not make it another."""
+    passages = tuple(normalised(passage.text) for passage in sample.passages)
+    question = _question_of(sample, rendered) if sample.choices else normalised(rendered)
+    return question, tuple(sorted(map(normalised, sample.choices))), passages
 
 
 def _wrong(material: Material, drawn: list[Any]) -> Iterator[Finding]:
