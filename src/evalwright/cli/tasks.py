@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,9 +11,11 @@ from evalwright.cli.dialect import dialect_options, dialect_settings
 from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
-    from evalwright.checking import Finding
+    from evalwright.checking import Examined
     from evalwright.core.requests import Request
     from evalwright.core.tasks import Task
+    from evalwright.models.base import Model
+    from evalwright.runs.reader import Run
 
 
 @click.group()
@@ -152,26 +154,88 @@ def preview(
 
 @tasks.command()
 @click.argument("names", metavar="TASK...", nargs=-1, required=True)
-@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
-def check(names: tuple[str, ...], plugins: tuple[str, ...]) -> int:
-    """Check that TASKs are fit to be asked; no model is needed. Exit code 1 where there is a fault."""
-    from evalwright.checking import check_constants, check_task
+@click.option(
+    "--model", metavar="M", help="Also check that prompts fit into this model's context. It is not asked."
+)
+@click.option(
+    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the model. Repeatable."
+)
+@click.option("--run", "run_name", metavar="RUN", help="Also check that this run's answers could be read.")
+@click.option(
+    "--out",
+    "runs_folder",
+    default="runs",
+    metavar="DIR",
+    help="Where a run given by name lies. Default: runs.",
+)
+@click.option(
+    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks or models."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
+def check(
+    names: tuple[str, ...],
+    model: str | None,
+    arguments: tuple[str, ...],
+    run_name: str | None,
+    runs_folder: str,
+    plugins: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Check that TASKs are fit to be asked; no model is asked. Exit code 1 where there is a fault."""
+    from evalwright.checking import Examined, Finding, examine
+    from evalwright.cli.arguments import key_values, load_plugins
+    from evalwright.core.errors import ConfigurationError, DatasetError
 
-    faults = 0
-
-    def show(title: str, findings: Iterable[Finding]) -> None:
-        nonlocal faults
-        click.secho(title, bold=True)
-        for finding in findings:
-            faults += not finding.ok
-            click.echo(f"  {'ok   ' if finding.ok else 'FAULT'} {finding.text}")
-
+    load_plugins(plugins)
+    given = key_values(arguments, "-M")
+    opened = _opened(model, given)
+    if given and opened is None:
+        raise ConfigurationError("-M gives arguments to a model: name it with --model.")
+    run = _opened_run(run_name, runs_folder)
+    found: list[Examined] = []
     for name in names:
-        loaded = _load(name, None, plugins)
-        for one in loaded:
-            show(f"{one.name}, version {one.version}", check_task(one))
-        show(f"{name}: answers that ignore the question", check_constants(loaded))
-    return 1 if faults else 0
+        try:
+            examined = examine(_load(name, model, (), given), name=name, model=opened, run=run)
+            for one in examined:
+                found.append(one)
+                if not as_json:
+                    _show_examined(one)
+        except DatasetError as error:
+            found.append(Examined(name, name, (Finding("fault", "samples", str(error)),)))
+            if not as_json:
+                _show_examined(found[-1])
+    if as_json:
+        rows = [
+            {
+                "task": one.task,
+                "title": one.title,
+                "findings": [finding.as_dict() for finding in one.findings],
+            }
+            for one in found
+        ]
+        print_json(rows)
+    return 1 if any(one.n_faults for one in found) else 0
+
+
+_WORDS = {"ok": "ok   ", "note": "note ", "skipped": "skip ", "fault": "FAULT"}
+
+
+def _show_examined(examined: Examined) -> None:
+    click.secho(examined.title, bold=True)
+    for finding in examined.findings:
+        click.echo(f"  {_WORDS[finding.verdict]} {finding.text}")
+
+
+def _opened(model: str | None, arguments: dict[str, Any]) -> Model | None:
+    from evalwright.models.registry import open_model
+
+    return None if model is None else open_model(model, arguments)
+
+
+def _opened_run(name: str | None, folder: str) -> Run | None:
+    from evalwright.api import open_run
+
+    return None if name is None else open_run(name, folder)
 
 
 def _load(

@@ -12,11 +12,14 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
+
+if TYPE_CHECKING:
+    from evalwright.models.tokens import Reader
 
 
 class Model(ABC):
@@ -36,6 +39,10 @@ class Model(ABC):
 
     def check(self) -> None:
         """Raise a `UsageError` if the model cannot be used (no key, no such folder). Asks nothing that costs."""
+
+    def reader(self) -> Reader | None:
+        """How it reads prompts, where that is known without asking it; else None. Weights need not be loaded."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)

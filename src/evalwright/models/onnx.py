@@ -29,6 +29,7 @@ from evalwright.models.onnx_files import JsonTokenizer, read_folder
 from evalwright.models.tokens import (
     DoesNotFit,
     Pair,
+    Reader,
     StopSearch,
     TokenRules,
     encode_pair,
@@ -105,6 +106,12 @@ class OnnxModel(LocalModel):
             JsonTokenizer(self._files.files["tokenizer.json"])
         else:
             self.load()
+
+    def reader(self) -> Reader:
+        """See Model."""
+        self.load()
+        assert self._open is not None
+        return Reader(self._open.tokenizer, self._open.rules, self._open._render)
 
     def load(self) -> None:
         """Open the session. Raises ConfigurationError for a file that is not a decoder model, or no model at all."""

@@ -14,11 +14,12 @@ The rules are those that published log-likelihood scores were made with, with th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from evalwright.core.errors import Party, Rejected
+from evalwright.core.requests import Prompt
 
 DEFAULT_MAX_TOKENS = 256
 """How many tokens a local model writes at the most where a request leaves the limit to the model."""
@@ -67,6 +68,15 @@ class TokenRules:
     def without_special_tokens(self) -> TokenRules:
         """The rules for text that holds its special tokens already, such as a rendered chat template."""
         return replace(self, add_special_tokens=False, add_bos=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How a model reads prompts: its tokenizer, its rules, and `render`: a prompt as text with the rules that hold for it."""
+
+    encoder: Encoder
+    rules: TokenRules
+    render: Callable[[Prompt], tuple[str, TokenRules]]
 
 
 def rules_for(

@@ -24,11 +24,15 @@ _CACHED = 4096
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A worked example, rendered. content: the row without its id, to tell whether it is the question itself."""
+    """A worked example, rendered. content: the row without its id, to tell whether it is the question itself.
+
+    sample: what it was rendered from.
+    """
 
     user: str
     answer: str
     content: dict[str, Any]
+    sample: Sample | None = None
 
 
 class Shots:

@@ -124,7 +124,22 @@ class Renderer:
             raise RowError("a shot has no answer: its target is empty")
         prefill = self._prefill(context)
         whole = self._answered(prefill, answer) if prefill else answer
-        return Shot(self._users[0](context), whole, without_id(sample.row))
+        return Shot(self._users[0](context), whole, without_id(sample.row), sample)
+
+    def question(self, sample: Sample) -> str:
+        """The user's turns of a sample, without what stands before them. Raises DatasetError."""
+        context = self.context(sample)
+        try:
+            return "\n\n".join(part(context) for part in self._users)
+        except RowError as error:
+            raise DatasetError(f"Sample '{sample.id}': {error}.") from None
+
+    def answer(self, sample: Sample) -> str:
+        """What a shot of this sample would answer, without the prefill; "" where its row cannot be a shot."""
+        try:
+            return self._assistant(self.context(sample))
+        except RowError:
+            return ""
 
     def check(self, sample: Sample) -> None:
         """Raise RowError where any part but the shots cannot be rendered."""

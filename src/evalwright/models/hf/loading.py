@@ -13,10 +13,12 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
+from evalwright.core.requests import Prompt
 from evalwright.models.hf.options import Options
+from evalwright.models.hf.prompts import ChatRenderer
 from evalwright.models.hf.quiet import quiet
 from evalwright.models.hf.source import Source, context_length
-from evalwright.models.tokens import TokenRules, rules_for
+from evalwright.models.tokens import Reader, TokenRules, rules_for
 
 FALLBACK_LENGTH = 2048
 """The context of a model that does not say what it is."""
@@ -132,17 +134,37 @@ def load(source: Source, tokenizer_source: Source, options: Options) -> Loaded:
     return Loaded(
         model=model,
         encoder=encoder,
-        rules=rules_for(
-            encoder,
-            bos_token=tokenizer.bos_token_id,
-            eos_token=tokenizer.eos_token_id,
-            max_length=length or FALLBACK_LENGTH,
-            add_special_tokens=options.add_special_tokens,
-            add_bos=options.add_bos,
-        ),
+        rules=_rules(encoder, length, options),
         device=options.device,
         end_tokens=ends,
         pad_token=_first(tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0),
+    )
+
+
+def load_reader(source: Source, tokenizer_source: Source, options: Options) -> Reader:
+    """The tokenizer and its rules without the weights. Raises ConfigurationError."""
+    with quiet():
+        tokenizer = _load_tokenizer(tokenizer_source, options)
+    encoder = HubEncoder(tokenizer)
+    length = options.max_length or context_length(source.config, tokenizer_source.tokenizer_config)
+    rules = _rules(encoder, length, options)
+    renderer = ChatRenderer(tokenizer, options.chat_template, options.template_arguments)
+
+    def render(prompt: Prompt) -> tuple[str, TokenRules]:
+        text, complete = renderer.render(prompt)
+        return text, rules.without_special_tokens() if complete else rules
+
+    return Reader(encoder, rules, render)
+
+
+def _rules(encoder: HubEncoder, length: int | None, options: Options) -> TokenRules:
+    return rules_for(
+        encoder,
+        bos_token=encoder.tokenizer.bos_token_id,
+        eos_token=encoder.tokenizer.eos_token_id,
+        max_length=length or FALLBACK_LENGTH,
+        add_special_tokens=options.add_special_tokens,
+        add_bos=options.add_bos,
     )
 
 

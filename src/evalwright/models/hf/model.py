@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from evalwright.models.hf.prompts import ChatRenderer
     from evalwright.models.hf.reading import LogitReader
     from evalwright.models.hf.scoring import PairScorer, Scored
+    from evalwright.models.tokens import Reader
 
 Answered = Iterator[tuple[int, Response | Failure]]
 
@@ -188,6 +189,12 @@ class TransformersModel(LocalModel):
             )
         if self._source.quantisation and find_spec("accelerate") is None:
             raise MissingExtra(f"The quantised model '{self.name}'", "hf", "accelerate")
+
+    def reader(self) -> Reader:
+        """See Model; the tokenizer alone is loaded."""
+        from evalwright.models.hf.loading import load_reader
+
+        return load_reader(self._source, self._tokenizer_source, self.options)
 
     def load(self) -> None:
         """Load weights and tokenizer. Raises ConfigurationError or ModelError."""

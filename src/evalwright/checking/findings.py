@@ -1,0 +1,78 @@
+"""One verdict, and the words that verdicts share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Verdict = Literal["ok", "note", "skipped", "fault"]
+"""note: worth knowing, and no fault. skipped: it cannot be known here, and the text says why."""
+
+_LISTED = 5
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One verdict on a task. check: what was looked at, e.g. "shots". samples: ids of all samples that show it."""
+
+    verdict: Verdict
+    check: str
+    text: str
+    samples: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is no fault."""
+        return self.verdict != "fault"
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        return {
+            "verdict": self.verdict,
+            "check": self.check,
+            "text": self.text,
+            "samples": list(self.samples),
+        }
+
+
+def ok(check: str, text: str) -> Finding:
+    """All is well."""
+    return Finding("ok", check, text)
+
+
+def note(check: str, text: str, samples: Sequence[str] = ()) -> Finding:
+    """Worth knowing, no fault."""
+    return Finding("note", check, text, tuple(samples))
+
+
+def skipped(check: str, text: str) -> Finding:
+    """Cannot be known here."""
+    return Finding("skipped", check, text)
+
+
+def fault(check: str, text: str, samples: Sequence[str] = ()) -> Finding:
+    """A fault; the text ends with the first of its samples."""
+    return Finding("fault", check, text + (f": {listed(samples)}" if samples else ""), tuple(samples))
+
+
+def listed(ids: Sequence[str]) -> str:
+    """The first few ids."""
+    return ", ".join(ids[:_LISTED]) + (", ..." if len(ids) > _LISTED else "")
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """ "1 sample", "2 samples"."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def quoted(text: str) -> str:
+    """A text in quotes and on one line, long ones cut."""
+    flat = " ".join(text.split())
+    return f"'{flat if len(flat) <= _SHOWN else flat[: _SHOWN - 3] + '...'}'"
+
+
+def points(share: float) -> str:
+    """A share in points of 100."""
+    return f"{100 * share:.0f}"

@@ -1,0 +1,158 @@
+"""A task read once for all checks: its samples, the question of each as it is rendered, and the requests as they would be sent."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalwright.core.asking import Ask
+from evalwright.core.errors import EvalwrightError, TaskError
+from evalwright.core.requests import Generate, LogLikelihood, Message, Prompt, Request, RollingLogLikelihood
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample
+from evalwright.core.tasks import Task
+
+PLACEHOLDER = "(the model's answer)"
+
+_SPACES = re.compile(r"\s+")
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the checks look at. All sequences have one entry per sample.
+
+    questions: the user's turn, without instruction and shots. requests: what would be sent, () where that failed; `broken`
+    says why, by id. renderer: a task file's own, None for other tasks. dialect: another framework's name, "" for none.
+    preferred: see `asking.preferences`.
+    """
+
+    task: Task
+    samples: tuple[Sample, ...]
+    questions: tuple[str, ...]
+    requests: tuple[tuple[Request, ...], ...]
+    broken: dict[str, str] = field(default_factory=dict)
+    renderer: Any = None
+    dialect: str = ""
+    preferred: dict[str, list[tuple[Sample, int, float]]] = field(default_factory=dict)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether every sample's options are compared by likelihood."""
+        return bool(self.samples) and all(
+            len(sample.choices) >= 2
+            and len(asked) >= len(sample.choices)
+            and isinstance(asked[0], LogLikelihood)
+            for sample, asked in zip(self.samples, self.requests, strict=True)
+            if asked
+        )
+
+    @property
+    def generates(self) -> bool:
+        """Whether the model answers in its own words."""
+        return any(isinstance(request, Generate) for asked in self.requests for request in asked[:1])
+
+    @property
+    def continues(self) -> bool:
+        """Whether the likelihood of one given continuation is asked for."""
+        asked = [one for one in self.requests if one]
+        return bool(asked) and all(len(one) == 1 and isinstance(one[0], LogLikelihood) for one in asked)
+
+
+def material_of(task: Task) -> Material:
+    """Reads a task. What a sample's own templates or code raise is kept in `broken`."""
+    samples = tuple(task.samples)
+    render = getattr(task.strategy, "render", None)
+    renderer = render if hasattr(render, "question") else None
+    asked: list[tuple[Request, ...]] = []
+    broken: dict[str, str] = {}
+
+    async def read_all() -> None:
+        for sample in samples:
+            try:
+                asked.append(tuple(await _requests(task, sample)))
+            except TaskError:
+                raise
+            except Exception as error:
+                asked.append(())
+                reason = (
+                    str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
+                )
+                broken[sample.id] = reason
+
+    asyncio.run(read_all())
+    questions = [
+        renderer.question(sample) if renderer and sample.id not in broken else sample.input
+        for sample in samples
+    ]
+    return Material(
+        task,
+        samples,
+        tuple(questions),
+        tuple(asked),
+        broken,
+        renderer,
+        str(task.metadata.get("dialect") or "") if renderer is None else "",
+    )
+
+
+def preview(task: Task, index: int) -> list[Request]:
+    """The requests that a sample would send, exactly. What depends on an earlier reply shows a placeholder for it."""
+    return asyncio.run(_requests(task, task.samples[index]))
+
+
+async def _requests(task: Task, sample: Sample) -> list[Request]:
+    asked: list[Request] = []
+
+    async def ask(role: str, request: Request) -> Response:
+        asked.append(request)
+        return Response(text=PLACEHOLDER, log_likelihood=0.0, is_greedy=False)
+
+    await answered(task, sample, ask)
+    return asked
+
+
+async def answered(task: Task, sample: Sample, ask: Ask) -> Answer:
+    """The strategy's answer where `ask` answers it."""
+    return await task.strategy(sample, ask, 0)
+
+
+# -- texts --------------------------------------------------------------------------------------------------------------
+
+
+def normalised(text: str) -> str:
+    """Unicode NFC, casefolded, runs of white space as one space, none outside."""
+    return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip().casefold()
+
+
+def words(text: str) -> str:
+    """The words alone, with a space on either side of each, so that `in` finds whole words."""
+    return f" {' '.join(_WORD.findall(normalised(text)))} "
+
+
+def prompt_text(prompt: Prompt) -> str:
+    """A prompt as one text."""
+    return prompt if isinstance(prompt, str) else "\n\n".join(turn.content for turn in prompt)
+
+
+def request_prompt(request: Request) -> Prompt:
+    """What stands before the answer (of a rolling request, the text)."""
+    if isinstance(request, Generate):
+        return request.prompt
+    if isinstance(request, LogLikelihood):
+        return request.context
+    return request.text if isinstance(request, RollingLogLikelihood) else ""
+
+
+def turns(prompt: Prompt) -> Sequence[Message]:
+    """The messages of a prompt; a text is one of the user."""
+    return (Message("user", prompt),) if isinstance(prompt, str) else prompt
+
+
+def where(material: Material, wrong: Callable[[int, Sample], bool]) -> list[str]:
+    """Ids of the samples of which `wrong` is true."""
+    return [sample.id for index, sample in enumerate(material.samples) if wrong(index, sample)]
