@@ -24,6 +24,10 @@ from evalwright.statistics.estimate import plain_fields
 from evalwright.statistics.intervals import Range, effective_score_interval
 from evalwright.statistics.units import F64
 
+_DOUBT = 0.5
+"""Weight of each of the two disagreements that 0/1 scores count on top. With whole ones intervals cover 97-99.7% at
+40 labels; with none 89% at 40 labels, a good judge and a high mean."""
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeCorrection:
@@ -79,8 +83,8 @@ def corrected_mean(
 
     Interval: t with Welch-Satterthwaite degrees of freedom; scores that are all at the ends of `value_range`, and
     intervals that would leave it, get Wilson's with the effective n (Korn & Graubard 1998). 0/1 labels and verdicts
-    count two more labels in the variance, one disagreement each way (after Bonett & Price 2012), so that forty
-    labels without a disagreement do not pose as a proof that there is none.
+    count half a disagreement each way more in the variance (in the spirit of Bonett & Price 2012), so that forty labels
+    without a disagreement do not pose as a proof that there is none.
 
     Raises ValueError for other shapes or values.
     """
@@ -222,27 +226,44 @@ def _variance(
     """Variance of the estimate and its degrees of freedom."""
     if sample.codes is not None:
         return _clustered_variance(sample, trust)
+    doubts = _doubts(sample, value_range) if not difference else None
     if sample.scheme == "random":
-        return _random_variance(sample, trust, value_range, difference)
+        return _random_variance(sample, trust, doubts)
     if sample.scheme == "stratified":
-        return _stratified_variance(sample, trust, value_range, difference)
+        return _stratified_variance(sample, trust, doubts)
     influence = _influence(sample, trust)
     w = sample.weights[sample.labelled]
     worth = float(w.sum()) ** 2 / float(np.dot(w, w))  # Kish: labels of equal weight that these are worth
+    variance = float(np.dot(influence, influence))
+    if doubts is not None:
+        residuals = sample.human[sample.labelled] - trust * sample.judge[sample.labelled]
+        centre = float(np.dot(w, residuals)) / float(w.sum())
+        unseen = doubts[0] - trust * doubts[1]
+        variance += _DOUBT * float(((unseen - centre) ** 2).sum()) / worth**2
     n = int(np.count_nonzero(sample.labelled))
-    return float(np.dot(influence, influence)) * n / (n - 1), max(1.0, worth - 1)
+    return variance * n / (n - 1), max(1.0, worth - 1 - (trust > 0))
+
+
+def _doubts(sample: JudgedSample, value_range: Range | None) -> tuple[F64, F64] | None:
+    """Labels and verdicts of the two disagreements that may yet come, where all scores are at the ends."""
+    if value_range is None or not sample.two_valued(value_range):
+        return None
+    low, high = value_range
+    return np.array([low, high]), np.array([high, low])
 
 
 def _random_variance(
-    sample: JudgedSample, trust: float, value_range: Range | None, difference: bool
+    sample: JudgedSample, trust: float, doubts: tuple[F64, F64] | None
 ) -> tuple[float, float]:
     """lambda^2 Var f / N + Var(y - lambda f) / n, degrees of freedom by Welch and Satterthwaite."""
     rest = sample.judge[~sample.labelled]
     y, f = sample.human[sample.labelled], sample.judge[sample.labelled]
-    if sample.two_valued(value_range) and not difference:
-        low, high = value_range or (0.0, 1.0)
-        y, f = np.append(y, [low, high]), np.append(f, [high, low])
-    own = float((y - trust * f).var(ddof=1)) / len(y)
+    residuals, mass = y - trust * f, np.ones(len(y))
+    if doubts is not None:
+        residuals, mass = np.append(residuals, doubts[0] - trust * doubts[1]), np.append(mass, [_DOUBT] * 2)
+    size = float(mass.sum())
+    centre = float(np.dot(mass, residuals)) / size
+    own = float(np.dot(mass, (residuals - centre) ** 2)) / (size - 1) / size
     judged = trust**2 * float(rest.var(ddof=1)) / len(rest) if len(rest) > 1 else 0.0
     # One degree of freedom pays for lambda, which the same labels chose.
     df = max(1, len(y) - 1 - (trust > 0))
@@ -251,35 +272,32 @@ def _random_variance(
 
 
 def _stratified_variance(
-    sample: JudgedSample, trust: float, value_range: Range | None, difference: bool
+    sample: JudgedSample, trust: float, doubts: tuple[F64, F64] | None
 ) -> tuple[float, float]:
     """Var(y) / M over items like these, plus sum_h W_h^2 (1 - n_h/M_h) Var_h(y - lambda f) / n_h for the unseen labels."""
     assert sample.strata is not None
-    total = len(sample.judge)
-    shares = np.bincount(sample.strata) / total
-    counts = np.bincount(sample.strata[sample.labelled], minlength=len(shares)).astype(np.float64)
-    y, f = sample.human[sample.labelled], sample.judge[sample.labelled]
+    total, sizes = len(sample.judge), np.bincount(sample.strata)
+    shares = sizes / total
     rows = sample.strata[sample.labelled]
-    seen = counts.copy()
-    if sample.two_valued(value_range) and not difference:
-        # Within a stratum of one verdict the doubt is about the label: one of each, weighing one label in all.
-        low, high = value_range or (0.0, 1.0)
-        extra = np.arange(len(shares))
-        y, f = np.append(y, np.tile([low, high], len(extra))), np.append(f, np.full(2 * len(extra), np.nan))
-        rows = np.append(rows, np.repeat(extra, 2))
-        centre = np.bincount(sample.strata, weights=sample.judge) / np.bincount(sample.strata)
-        f = np.where(np.isnan(f), centre[rows], f)
-        counts = counts + 2
-    residuals = y - trust * f
-    means = np.bincount(rows, weights=residuals) / counts
-    squares = np.bincount(rows, weights=(residuals - means[rows]) ** 2) / np.maximum(counts - 1, 1)
-    parts = shares**2 * (1 - seen / (shares * total)) * squares / counts
-    label_means = np.bincount(rows, weights=y) / counts
-    label_squares = np.bincount(rows, weights=(y - label_means[rows]) ** 2) / np.maximum(counts - 1, 1)
-    centre_all = float(np.dot(shares, label_means))
-    whole = (
-        float(np.dot(shares, label_squares)) + float(np.dot(shares, (label_means - centre_all) ** 2))
-    ) / total
+    seen = np.bincount(rows, minlength=len(shares)).astype(np.float64)
+    y, f, mass = sample.human[sample.labelled], sample.judge[sample.labelled], np.ones(len(rows))
+    if doubts is not None:
+        # Within a stratum the judge says much the same; the doubt is about the label.
+        verdicts = np.bincount(sample.strata, weights=sample.judge) / sizes
+        each = np.repeat(np.arange(len(shares)), 2)
+        y, f = np.append(y, np.tile(doubts[0], len(shares))), np.append(f, verdicts[each])
+        rows, mass = np.append(rows, each), np.append(mass, np.full(len(each), _DOUBT))
+    counts = np.bincount(rows, weights=mass)
+
+    def moments(values: F64) -> tuple[F64, F64]:
+        means = np.bincount(rows, weights=mass * values) / counts
+        squares = np.bincount(rows, weights=mass * (values - means[rows]) ** 2)
+        return means, squares / np.maximum(counts - 1, 1)
+
+    parts = shares**2 * (1 - seen / sizes) * moments(y - trust * f)[1] / counts
+    means, squares = moments(y)
+    spread = float(np.dot(shares, squares + (means - float(np.dot(shares, means))) ** 2))
+    whole = spread / total
     variance = float(parts.sum()) + whole
     pooled = float((parts**2 / np.maximum(seen - 1, 1)).sum()) + whole**2 / max(1, total - 1)
     return variance, variance**2 / pooled if pooled > 0 else 1.0

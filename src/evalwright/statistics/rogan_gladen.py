@@ -16,6 +16,10 @@ from evalwright.statistics.estimate import plain_fields
 _LEAST_POWER = 0.1
 """Below this sensitivity + specificity - 1, the interval is more than ten times as wide as that of the raw rate."""
 
+_SHRINK = 0.25
+"""Successes and failures added to sensitivity and specificity. With none, eight labelled wrong answers give intervals
+that cover 88%; with the one of Lang & Reiczigel nearly all cover more than 99%."""
+
 
 @dataclass(frozen=True, slots=True)
 class RoganGladen:
@@ -62,8 +66,8 @@ def rogan_gladen(
     """p = (q + sp - 1) / (se + sp - 1) from q = passed/judged, se = true_positives/positives, sp = true_negatives/negatives.
 
     `positives` and `negatives` count labelled items that are right and wrong, apart from the `judged` ones. Variance
-    by the delta method, (q(1-q)/n + p^2 se(1-se)/n_pos + (1-p)^2 sp(1-sp)/n_neg) / (se+sp-1)^2, for the interval with
-    the shrunken rates of Lang & Reiczigel (2014): one more success and failure in se and sp, z^2/2 in q.
+    by the delta method, (q(1-q)/n + p^2 se(1-se)/n_pos + (1-p)^2 sp(1-sp)/n_neg) / (se+sp-1)^2, for the interval at
+    shrunken rates (after Lang & Reiczigel 2014): z^2/2 more of each kind in q, a quarter in se and sp.
 
     Raises ValueError for counts that cannot be.
     """
@@ -81,10 +85,11 @@ def rogan_gladen(
     )
     separation = sensitivity + specificity - 1
     z = normal_quantile(0.5 + level / 2)
-    smooth_se, smooth_sp = (true_positives + 1) / (positives + 2), (true_negatives + 1) / (negatives + 2)
+    size_se, size_sp = positives + 2 * _SHRINK, negatives + 2 * _SHRINK
+    smooth_se, smooth_sp = (true_positives + _SHRINK) / size_se, (true_negatives + _SHRINK) / size_sp
     part_se, part_sp = (
-        smooth_se * (1 - smooth_se) / (positives + 2),
-        smooth_sp * (1 - smooth_sp) / (negatives + 2),
+        smooth_se * (1 - smooth_se) / size_se,
+        smooth_sp * (1 - smooth_sp) / size_sp,
     )
     smooth_j, half_j = smooth_se + smooth_sp - 1, z * math.sqrt(part_se + part_sp)
     separation_low, separation_high = max(-1.0, smooth_j - half_j), min(1.0, smooth_j + half_j)
