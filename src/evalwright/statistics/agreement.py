@@ -98,9 +98,9 @@ def cohen_kappa(
         joint = sums.reshape(*sums.shape[:-1], size, size)
         expected = np.einsum("...i,...j,ij->...", joint.sum(axis=-1), joint.sum(axis=-2), cost)
         observed = (joint * cost).sum(axis=(-1, -2)) * joint.sum(axis=(-1, -2))
-        return _one_minus(observed, expected)
+        return one_minus(observed, expected)
 
-    return _estimate(table, cells, kappa, level, draws, seed)
+    return interval_of(table, cells, kappa, level, draws, seed)
 
 
 def fleiss_kappa(
@@ -120,9 +120,9 @@ def fleiss_kappa(
 
     def statistic(sums: F64) -> F64:
         shares = _shares(sums[..., 1:-1])
-        return _one_minus(sums[..., 0] / np.maximum(sums[..., -1], 1), 1 - (shares**2).sum(axis=-1))
+        return one_minus(sums[..., 0] / np.maximum(sums[..., -1], 1), 1 - (shares**2).sum(axis=-1))
 
-    return _estimate(table, parts, statistic, level, draws, seed)
+    return interval_of(table, parts, statistic, level, draws, seed)
 
 
 def gwet_ac1(
@@ -148,13 +148,13 @@ def gwet_ac1(
         used = _shares(sums[..., 1:])
         chance = (used * (1 - used)).sum(axis=-1) / max(q - 1, 1)
         items = sums[..., 1:].sum(axis=-1)
-        return _one_minus(sums[..., 0] / np.maximum(items, 1e-300), 1 - chance)
+        return one_minus(sums[..., 0] / np.maximum(items, 1e-300), 1 - chance)
 
     if q < 2:
         return _nothing(table, level, "no interval: a single label")
     used = _shares(shares.sum(axis=0))
     free = 1 - float((used * (1 - used)).sum()) / (q - 1)
-    return _estimate(table, parts, coefficient, level, draws, seed, free)
+    return interval_of(table, parts, coefficient, level, draws, seed, free)
 
 
 def krippendorff_alpha(
@@ -176,7 +176,7 @@ def krippendorff_alpha(
     parts, disagreement = {"nominal": _nominal, "ordinal": _ordinal, "interval": _interval_scale}[scale](
         table
     )
-    return _estimate(table, parts, disagreement, level, draws, seed)
+    return interval_of(table, parts, disagreement, level, draws, seed)
 
 
 def read_ratings(ratings: npt.ArrayLike, clusters: npt.ArrayLike | None, *, count: bool = True) -> Ratings:
@@ -217,7 +217,7 @@ def _nominal(table: Ratings) -> Parts:
         totals = sums[..., 1:]
         all_of_them = totals.sum(axis=-1)
         expected = (totals * (all_of_them[..., None] - totals)).sum(axis=-1) / np.maximum(all_of_them - 1, 1)
-        return _one_minus(sums[..., 0], expected)
+        return one_minus(sums[..., 0], expected)
 
     return np.column_stack([differing, table.counts]), alpha
 
@@ -236,7 +236,7 @@ def _ordinal(table: Ratings) -> Parts:
         squares = (ranks[..., :, None] - ranks[..., None, :]) ** 2
         expected = np.einsum("...i,...j,...ij->...", totals, totals, squares)
         observed = (joint * squares).sum(axis=(-1, -2)) * np.maximum(totals.sum(axis=-1) - 1, 1)
-        return _one_minus(observed, expected)
+        return one_minus(observed, expected)
 
     return pairs.reshape(table.n, size * size), alpha
 
@@ -254,12 +254,12 @@ def _interval_scale(table: Ratings) -> Parts:
     def alpha(sums: F64) -> F64:
         observed, count, total, squares = (sums[..., part] for part in range(4))
         expected = 2 * (count * squares - total**2) / np.maximum(count - 1, 1)
-        return _one_minus(observed, expected)
+        return one_minus(observed, expected)
 
     return np.column_stack([differing, sizes, first, second]), alpha
 
 
-def _estimate(
+def interval_of(
     table: Ratings,
     parts: F64,
     coefficient: Callable[[F64], F64],
@@ -331,7 +331,7 @@ def _nothing(table: Ratings, level: float, method: str) -> Estimate:
     )
 
 
-def _one_minus(observed: F64, expected: F64) -> F64:
+def one_minus(observed: F64, expected: F64) -> F64:
     """1 - observed / expected disagreement; nan where chance alone would give none."""
     possible = np.asarray(expected) > 1e-12
     ratio = np.divide(observed, expected, out=np.full(np.shape(expected), np.nan), where=possible)
