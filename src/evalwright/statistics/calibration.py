@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics._quantiles import check_level, t_quantile
+from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
 from evalwright.statistics.estimate import Estimate, plain_fields
-from evalwright.statistics.intervals import mean_interval
+from evalwright.statistics.intervals import alike_interval, mean_interval
 from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
 
 _DRAWS = 1000
+_SCALES = 61
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ class CalibrationError:
     `raw` is the usual figure, sum of share * |confidence - accuracy|. It is biased upwards: the noise of every
     bin counts as error, so `if_calibrated` is what it would be on average for perfectly calibrated confidence of
     the same sizes, and `calibrated_limit` what it would stay under with probability `level`. `value` is
-    `raw` less the bias, and the interval is for the error over these bins. `miscalibrated`: raw > calibrated_limit.
+    `raw` without the bias (the size of error whose median would be the raw one; 0 where noise alone would do), and the
+    interval is for the error over these bins. `miscalibrated`: raw > calibrated_limit.
     """
 
     value: float
@@ -158,7 +160,8 @@ def calibration_error(
     """Expected calibration error over at most `bins` bins of equal mass, its upward bias named and taken off.
 
     Arguments as for `brier_score`. The bins are those of the data and stay as they are in resamples. Interval: the
-    bins' gaps are resampled around themselves; what that adds to the error is the bias, its spread the standard error.
+    pattern of the bins' gaps is taken larger and smaller, with their resampled noise, and those sizes are kept that
+    would give an error like the one seen (the bootstrap's own percentiles would count the noise twice).
     `if_calibrated` draws right answers with the stated chances, as if every item stood alone.
     """
     check_level(level)
@@ -221,16 +224,38 @@ def _error_interval(
     what = "items" if answers.codes is None else "clusters"
     if answers.size < 2:
         return 0.0, 1.0, raw, None, f"one {what.removesuffix('s')}: the whole range"
-    covariance = _gap_covariance(answers, rows, len(gaps))
-    values, vectors = np.linalg.eigh(covariance)
+    values, vectors = np.linalg.eigh(_gap_covariance(answers, rows, len(gaps)))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    noise = rng.standard_normal((draws, len(gaps))) @ root.T
-    resampled = np.abs(gaps + noise).sum(axis=1)
-    value = max(0.0, 2 * raw - float(resampled.mean()))
-    error = float(resampled.std(ddof=1))
-    reach = t_quantile(0.5 + level / 2, answers.size - 1)
-    low, high = max(0.0, value - reach * error), min(1.0, value + reach * error)
-    return low, high, value, error or None, f"bootstrap over {what}, bias taken off, t"
+    wider = t_quantile(0.5 + level / 2, answers.size - 1) / normal_quantile(0.5 + level / 2)
+    noise = wider * rng.standard_normal((draws, len(gaps))) @ root.T
+    spread = float(np.abs(gaps + noise).sum(axis=1).std(ddof=1))
+    if not raw > 0 or not spread > 0:
+        low, high = alike_interval(raw, answers.size, (0.0, 1.0), level)
+        return low, high, raw, None, f"rule of three ({answers.size} {what} alike)"
+    # The observed pattern of gaps, larger or smaller: which sizes would give an error like the one seen?
+    method = f"bootstrap over {what}, test inverted"
+    scales = np.linspace(0.0, 1.0 + 6.0 * spread / raw, _SCALES)
+    tails = (0.5 - level / 2, 0.5, 0.5 + level / 2)
+    found = np.array([np.quantile(np.abs(s * gaps + noise).sum(axis=1), tails) for s in scales])
+    found = np.maximum.accumulate(found, axis=0)
+    high, value, low = (min(1.0, raw * float(np.interp(raw, found[:, k], scales))) for k in range(3))
+    return low, max(high, _coarse_limit(gaps, noise, level)), value, spread / wider, method
+
+
+def _coarse_limit(gaps: F64, noise: F64, level: float) -> float:
+    """The greatest upper end from the same bins, and from joined ones.
+
+    Noise makes even gaps look ragged, and ragged gaps are taken for smaller than they are. Joined bins have less noise and
+    no more error than the bins they are made of, so the error's upper end cannot lie under theirs.
+    """
+    ends = []
+    for joined in {1, min(3, len(gaps)), len(gaps)}:
+        into = np.eye(joined)[np.arange(len(gaps)) * joined // len(gaps)]
+        sums, spread = gaps @ into, noise @ into
+        resampled = np.abs(sums + spread).sum(axis=1)
+        reach = normal_quantile(0.5 + level / 2) * float(resampled.std(ddof=1))
+        ends.append(2 * float(np.abs(sums).sum()) - float(resampled.mean()) + reach)
+    return min(1.0, max(ends))
 
 
 def _gap_covariance(answers: Answers, rows: I64, bins: int) -> F64:

@@ -193,7 +193,7 @@ def _best_weight(sample: JudgedSample) -> float:
     if sample.scheme == "random":
         spread = float(sample.judge.var(ddof=1))
         unlabelled = len(sample.judge) - len(y)
-        if spread <= 0 or unlabelled == 0:
+        if unlabelled == 0 or spread <= 1e-20 * max(float(np.abs(sample.judge).max()) ** 2, 1e-280):
             return 0.0
         covariance = float(np.dot(y - y.mean(), f - f.mean())) / (len(y) - 1)
         return min(1.0, max(0.0, covariance / ((1 + len(y) / unlabelled) * spread)))
