@@ -76,7 +76,7 @@ class CalibrationError:
     bin counts as error, so `if_calibrated` is what it would be on average for perfectly calibrated confidence of
     the same sizes, and `calibrated_limit` what it would stay under with probability `level`. `value` is
     `raw` without the bias (the size of error whose median would be the raw one; 0 where noise alone would do), and the
-    interval is for the error over these bins. `miscalibrated`: raw > calibrated_limit.
+    interval is for the error over these bins. `miscalibrated`: raw > calibrated_limit, and with clusters low > 0 too.
     """
 
     value: float
@@ -185,7 +185,7 @@ def calibration_error(
         raw=raw,
         if_calibrated=float(ideal.mean()),
         calibrated_limit=limit,
-        miscalibrated=raw > limit,
+        miscalibrated=raw > limit and (answers.codes is None or low > 0),
         overconfidence=float(gaps.sum()),
         n=answers.n,
         n_failed=answers.n_left_out,
