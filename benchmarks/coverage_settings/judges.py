@@ -16,6 +16,7 @@ import numpy.typing as npt
 from evalwright.statistics.agreement import cohen_kappa, gwet_ac1, krippendorff_alpha
 from evalwright.statistics.calibration import brier_score, calibration_error
 from evalwright.statistics.contamination import contamination_check
+from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.judge_correction import corrected_difference, corrected_mean
 from evalwright.statistics.judge_rates import rogan_gladen
 from evalwright.statistics.selection import auroc, risk_coverage
@@ -165,7 +166,7 @@ def agreement_of_two(kind: str, items: int, share: float, care: float) -> Settin
     truth = (agree - expected) / (1 - expected)
 
     def setting(rng: np.random.Generator, repetitions: int) -> dict[str, object]:
-        found = []
+        found: list[Estimate] = []
         for turn in range(repetitions):
             table = _raters(rng, items, share, care)
             if kind == "kappa":
@@ -213,10 +214,7 @@ def _two_normals(rng: np.random.Generator, items: int) -> tuple[F64, F64]:
 
 def area_under_curve(items: int) -> Setting:
     def setting(rng: np.random.Generator, repetitions: int) -> dict[str, object]:
-        found = []
-        while len(found) < repetitions:
-            confidence, right = _two_normals(rng, items)
-            found.append(auroc(confidence, right))
+        found = [auroc(*_two_normals(rng, items)) for _ in range(repetitions)]
         return _row(f"AUROC, {items} items, 70% right", 0.5 * math.erfc(-0.5), found)
 
     return setting

@@ -149,8 +149,8 @@ def test_clusters_widen() -> None:
     ("call", "message"),
     [
         (lambda: cohen_kappa([1, 0], [1]), "same items"),
-        (lambda: cohen_kappa([1, 0], [1, 0], weighting="cubic"), "unknown weighting"),
-        (lambda: krippendorff_alpha([[1, 2]], scale="ratio"), "unknown scale"),
+        (lambda: cohen_kappa([1, 0], [1, 0], weighting="cubic"), "unknown weighting"),  # type: ignore[arg-type]
+        (lambda: krippendorff_alpha([[1, 2]], scale="ratio"), "unknown scale"),  # type: ignore[arg-type]
         (lambda: raw_agreement([1, 2, 3]), "at least two raters"),
         (lambda: gwet_ac1(np.arange(200).reshape(100, 2)), "distinct values"),
         (lambda: judge_agreement([1, 0], [[1, 0]]), "shape"),

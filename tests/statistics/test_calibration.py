@@ -168,7 +168,8 @@ def test_accuracy_at_a_coverage() -> None:
     confidence = np.array([0.9, 0.8, 0.8, 0.8, 0.5, 0.4, NAN])
     right = np.array([1, 1, 0, 1, 0, 1, 1.0])
     found = accuracy_at_coverage(confidence, right, 1 / 3)
-    assert (found.threshold, found.coverage) == (0.8, pytest.approx(4 / 6))
+    assert found.threshold == 0.8
+    assert found.coverage == pytest.approx(4 / 6)
     assert found.accuracy.value == 0.75
     assert (found.accuracy.low, found.accuracy.high) == pytest.approx(wilson(3, 4))
     assert accuracy_at_coverage(confidence, right, 1.0).accuracy.n == 6

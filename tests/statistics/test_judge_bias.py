@@ -90,7 +90,7 @@ def test_a_lenient_judge() -> None:
 
 
 def test_flips() -> None:
-    found = repeat_flips([[1, 1, 1], [1, 0, 1], [0, 1, NAN], [2, NAN, NAN], [3, 3, NAN]])
+    found = repeat_flips(np.array([[1, 1, 1], [1, 0, 1], [0, 1, NAN], [2, NAN, NAN], [3, 3, NAN]]))
     assert found.flip_rate.value == pytest.approx((0 + 2 / 3 + 1 + 0) / 4)
     assert found.unstable.value == pytest.approx(0.5)
     assert (found.flip_rate.n, found.flip_rate.n_failed, found.repeats) == (4, 1, 3)

@@ -62,7 +62,7 @@ def test_corrections_from_such_sets_are_unbiased() -> None:
         labels = np.full(500, math.nan)
         labels[list(drawn.indices)] = truth[list(drawn.indices)]
         values.append(corrected_mean(verdicts, labels, strata=drawn.strata).value)
-    assert np.mean(values) == pytest.approx(truth.mean(), abs=4 * np.std(values) / math.sqrt(300))
+    assert np.mean(values) == pytest.approx(truth.mean(), abs=float(4 * np.std(values)) / math.sqrt(300))
     assert np.std(values) < 0.9 * math.sqrt(truth.var() / 80)
 
 

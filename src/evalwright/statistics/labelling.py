@@ -117,7 +117,8 @@ def _strata(verdicts: F64, sure: F64 | None) -> I64:
             if min(np.count_nonzero(low), np.count_nonzero(mine & ~low)) >= 2:
                 cut[low] = 1
     _, both = np.unique(codes * 2 + cut, return_inverse=True)
-    return both.astype(np.int64)
+    strata: I64 = both.astype(np.int64)
+    return strata
 
 
 def _doubt(sure: F64) -> float:
@@ -132,7 +133,7 @@ def _allotted(sizes: I64, doubts: F64, total: int) -> I64:
         raise ValueError(
             f"{total} labels are too few for {len(sizes)} strata, which need two each; draw more labels, or at random"
         )
-    wanted = least.copy()
+    wanted: I64 = least.astype(np.int64)
     while wanted.sum() < total:
         room = wanted < sizes
         share = np.where(room, sizes * doubts, 0.0)
