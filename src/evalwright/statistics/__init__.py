@@ -15,27 +15,88 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evalwright.statistics.agreement import (
+        cohen_kappa,
+        fleiss_kappa,
+        gwet_ac1,
+        krippendorff_alpha,
+        raw_agreement,
+    )
+    from evalwright.statistics.calibration import BrierScore, CalibrationError, brier_score, calibration_error
+    from evalwright.statistics.contamination import ContaminationCheck, contamination_check
     from evalwright.statistics.estimate import Estimate
     from evalwright.statistics.intervals import mean_interval, wilson
+    from evalwright.statistics.judge_bias import (
+        DriftProbe,
+        LeanProbe,
+        LengthProbe,
+        RepeatProbe,
+        SwapProbe,
+        canary_drift,
+        length_bias,
+        repeat_flips,
+        swap_consistency,
+        yes_lean,
+    )
+    from evalwright.statistics.judge_ceiling import JudgeAgreement, judge_agreement
+    from evalwright.statistics.judge_correction import JudgeCorrection, corrected_difference, corrected_mean
+    from evalwright.statistics.judge_rates import RoganGladen, rogan_gladen
+    from evalwright.statistics.labelling import LabellingSet, draw_labelling_set
     from evalwright.statistics.labels import accuracy, balanced_accuracy, macro_f1
     from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference, macro_p_value
     from evalwright.statistics.paired import PairedComparison, compare_paired
     from evalwright.statistics.pairwise import PairwiseDifferences, pairwise_differences
     from evalwright.statistics.perplexities import bits_per_byte, perplexity
+    from evalwright.statistics.selection import (
+        RiskCoverage,
+        SelectiveAccuracy,
+        accuracy_at_coverage,
+        auroc,
+        risk_coverage,
+    )
     from evalwright.statistics.sentences import sentence
     from evalwright.statistics.units import VarianceComponents, clustered_standard_error, variance_components
 
 __all__ = [
+    "BrierScore",
+    "CalibrationError",
+    "ContaminationCheck",
+    "DriftProbe",
     "Estimate",
+    "JudgeAgreement",
+    "JudgeCorrection",
+    "LabellingSet",
+    "LeanProbe",
+    "LengthProbe",
     "MacroDifference",
     "PairedComparison",
     "PairwiseDifferences",
+    "RepeatProbe",
+    "RiskCoverage",
+    "RoganGladen",
+    "SelectiveAccuracy",
+    "SwapProbe",
     "VarianceComponents",
     "accuracy",
+    "accuracy_at_coverage",
+    "auroc",
     "balanced_accuracy",
     "bits_per_byte",
+    "brier_score",
+    "calibration_error",
+    "canary_drift",
     "clustered_standard_error",
+    "cohen_kappa",
     "compare_paired",
+    "contamination_check",
+    "corrected_difference",
+    "corrected_mean",
+    "draw_labelling_set",
+    "fleiss_kappa",
+    "gwet_ac1",
+    "judge_agreement",
+    "krippendorff_alpha",
+    "length_bias",
     "macro_average",
     "macro_difference",
     "macro_f1",
@@ -43,22 +104,57 @@ __all__ = [
     "mean_interval",
     "pairwise_differences",
     "perplexity",
+    "raw_agreement",
+    "repeat_flips",
+    "risk_coverage",
+    "rogan_gladen",
     "sentence",
+    "swap_consistency",
     "variance_components",
     "wilson",
+    "yes_lean",
 ]
 
 _HOME = {
+    "BrierScore": "calibration",
+    "CalibrationError": "calibration",
+    "ContaminationCheck": "contamination",
+    "DriftProbe": "judge_bias",
     "Estimate": "estimate",
+    "JudgeAgreement": "judge_ceiling",
+    "JudgeCorrection": "judge_correction",
+    "LabellingSet": "labelling",
+    "LeanProbe": "judge_bias",
+    "LengthProbe": "judge_bias",
     "MacroDifference": "macro",
     "PairedComparison": "paired",
     "PairwiseDifferences": "pairwise",
+    "RepeatProbe": "judge_bias",
+    "RiskCoverage": "selection",
+    "RoganGladen": "judge_rates",
+    "SelectiveAccuracy": "selection",
+    "SwapProbe": "judge_bias",
     "VarianceComponents": "units",
     "accuracy": "labels",
+    "accuracy_at_coverage": "selection",
+    "auroc": "selection",
     "balanced_accuracy": "labels",
     "bits_per_byte": "perplexities",
+    "brier_score": "calibration",
+    "calibration_error": "calibration",
+    "canary_drift": "judge_bias",
     "clustered_standard_error": "units",
+    "cohen_kappa": "agreement",
     "compare_paired": "paired",
+    "contamination_check": "contamination",
+    "corrected_difference": "judge_correction",
+    "corrected_mean": "judge_correction",
+    "draw_labelling_set": "labelling",
+    "fleiss_kappa": "agreement",
+    "gwet_ac1": "agreement",
+    "judge_agreement": "judge_ceiling",
+    "krippendorff_alpha": "agreement",
+    "length_bias": "judge_bias",
     "macro_average": "macro",
     "macro_difference": "macro",
     "macro_f1": "labels",
@@ -66,9 +162,15 @@ _HOME = {
     "mean_interval": "intervals",
     "pairwise_differences": "pairwise",
     "perplexity": "perplexities",
+    "raw_agreement": "agreement",
+    "repeat_flips": "judge_bias",
+    "risk_coverage": "selection",
+    "rogan_gladen": "judge_rates",
     "sentence": "sentences",
+    "swap_consistency": "judge_bias",
     "variance_components": "units",
     "wilson": "intervals",
+    "yes_lean": "judge_bias",
 }
 
 

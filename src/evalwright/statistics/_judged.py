@@ -1,0 +1,140 @@
+"""What a judge said of all items and people of some: checked, weighted, in clusters or strata."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics.intervals import Range
+from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+
+Scheme = Literal["random", "weighted", "stratified"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSample:
+    """The judged items: verdicts and labels (nan = none), normalised inverse-probability weights, clusters, strata."""
+
+    judge: F64
+    human: F64
+    labelled: npt.NDArray[np.bool_]
+    weights: F64
+    codes: I64 | None
+    n_clusters: int | None
+    strata: I64 | None
+    n_left_out: int
+
+    @property
+    def scheme(self) -> Scheme:
+        if self.strata is not None:
+            return "stratified"
+        chosen = self.weights[self.labelled]
+        return "random" if len(chosen) == 0 or np.ptp(chosen) <= 1e-12 * chosen.max() else "weighted"
+
+    @property
+    def labelled_units(self) -> int:
+        if self.codes is None:
+            return int(np.count_nonzero(self.labelled))
+        return len(np.unique(self.codes[self.labelled]))
+
+    def stratum_means(self, values: F64) -> F64:
+        """For each labelled item the mean of `values` (labelled,) over the labelled items of its stratum."""
+        if self.strata is None:
+            return np.full(len(values), values.mean())
+        rows = self.strata[self.labelled]
+        means: F64 = (np.bincount(rows, weights=values) / np.maximum(np.bincount(rows), 1))[rows]
+        return means
+
+    def two_valued(self, value_range: Range | None) -> bool:
+        """Whether all labels and verdicts stand at the ends of the range."""
+        if value_range is None:
+            return False
+        return at_ends(self.human[self.labelled], value_range) and at_ends(self.judge, value_range)
+
+
+def judged_sample(
+    judge: npt.ArrayLike,
+    human: npt.ArrayLike,
+    clusters: npt.ArrayLike | None,
+    probabilities: npt.ArrayLike | None,
+    strata: npt.ArrayLike | None,
+) -> JudgedSample:
+    """The items with a verdict, checked. Raises ValueError for shapes and values that do not fit (each says which)."""
+    verdicts, labels = vector(judge, "judge"), vector(human, "human")
+    n = len(verdicts)
+    if len(labels) != n:
+        raise ValueError(
+            f"human must hold one label (or nan) for each of the {n} verdicts, but has {len(labels)} entries"
+        )
+    if probabilities is not None and strata is not None:
+        raise ValueError(
+            "give probabilities or strata, not both: strata already say how the labels were drawn"
+        )
+    ids = None if clusters is None else cluster_ids(clusters, n)
+    groups = None if strata is None else cluster_ids(strata, n)
+    weights = _weights(probabilities, ~np.isnan(labels), n)
+    there = ~np.isnan(verdicts)
+    verdicts, labels, weights = verdicts[there], labels[there], weights[there]
+    labelled = ~np.isnan(labels)
+    codes, n_clusters = cluster_codes(None if ids is None else ids[there])
+    if groups is not None:
+        groups = np.unique(groups[there], return_inverse=True)[1].astype(np.int64)
+        weights = _stratum_weights(groups, labelled)
+    return JudgedSample(verdicts, labels, labelled, weights, codes, n_clusters, groups, n - len(verdicts))
+
+
+def vector(values: npt.ArrayLike, name: str) -> F64:
+    """A finite float vector with nan for missing. Raises ValueError for anything else."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or np.isinf(array).any():
+        raise ValueError(f"{name} must be a vector of finite numbers, nan where one is missing")
+    return array
+
+
+def check_range(sample: JudgedSample, value_range: Range | None) -> None:
+    """Raise ValueError where a verdict or label lies outside `value_range`."""
+    if value_range is None or len(sample.judge) == 0:
+        return
+    bottom, top = value_range
+    slack = 1e-9 * (top - bottom)
+    seen = np.concatenate([sample.judge, sample.human[sample.labelled]])
+    least, most = float(seen.min()), float(seen.max())
+    if not bottom < top or least < bottom - slack or most > top + slack:
+        raise ValueError(
+            f"verdicts and labels from {least:g} to {most:g} do not lie in value_range {value_range}; "
+            "give the range that these scores can have, or None"
+        )
+
+
+def at_ends(values: F64, value_range: Range) -> bool:
+    """Whether every value is one of the two ends of the range."""
+    return bool(((values == value_range[0]) | (values == value_range[1])).all())
+
+
+def _weights(probabilities: npt.ArrayLike | None, labelled: npt.NDArray[np.bool_], n: int) -> F64:
+    if probabilities is None:
+        return np.ones(n)
+    chances = np.asarray(probabilities, dtype=np.float64)
+    if chances.shape != (n,):
+        raise ValueError(f"probabilities must hold one chance for each of the {n} items, not {chances.shape}")
+    known = chances[labelled]
+    if not ((known > 0) & (known <= 1)).all():
+        raise ValueError(
+            "the inclusion probability of every labelled item must be known, above 0 and at most 1"
+        )
+    return 1.0 / np.where(labelled, chances, 1.0)
+
+
+def _stratum_weights(groups: I64, labelled: npt.NDArray[np.bool_]) -> F64:
+    sizes = np.bincount(groups)
+    drawn = np.bincount(groups[labelled], minlength=len(sizes))
+    if (drawn < 2).any() and ((drawn < sizes) & (drawn < 2)).any():
+        raise ValueError(
+            "every stratum needs at least two labels (or a label on each of its items): with fewer, "
+            "nobody knows how labels vary there; label more, or join strata"
+        )
+    weights: F64 = (sizes / np.maximum(drawn, 1))[groups]
+    return weights

@@ -1,0 +1,365 @@
+"""How far raters agree: raw agreement, Cohen's kappa, Gwet's AC1, Krippendorff's alpha, each with its interval.
+
+| coefficient | chance agreement from | note |
+|---|---|---|
+| raw agreement | none | what it sounds like; high where one label is rare |
+| Cohen's kappa (1960; weighted 1968) | each rater's own label shares | falls to 0 where one label is rare, however much raters agree |
+| Fleiss' kappa (1971) | pooled label shares | any number of raters, the same on every item |
+| Gwet's AC1 (2008) | how evenly labels are used | steady where one label is rare |
+| Krippendorff's alpha (2011) | pooled labels without replacement | any number of raters, missing ratings, ordered labels |
+
+All are functions of sums over items, so one bootstrap over items (or clusters) serves them all. Raters are fixed: the
+interval speaks of other items for these raters, not of other raters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics._quantiles import check_level
+from evalwright.statistics.bootstrap import DRAWS, Statistic, resampled_interval
+from evalwright.statistics.estimate import Estimate
+from evalwright.statistics.intervals import mean_interval, wilson
+from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+
+Scale = Literal["nominal", "ordinal", "interval"]
+Weighting = Literal["none", "linear", "quadratic"]
+SCALES: tuple[Scale, ...] = ("nominal", "ordinal", "interval")
+WEIGHTINGS: tuple[Weighting, ...] = ("none", "linear", "quadratic")
+_MOST_LABELS = 50
+_UNSEEN = "Wilson's bound on unseen disagreement"
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """Ratings (items, raters) with nan for missing, only items that two raters saw; their clusters; what was left out."""
+
+    values: F64
+    labels: F64
+    """The distinct values, ascending."""
+    counts: F64
+    """How many raters gave each label to each item, (items, labels); empty where there are too many labels."""
+    codes: I64 | None
+    n_clusters: int | None
+    n_left_out: int
+
+    @property
+    def n(self) -> int:
+        """Items with at least two ratings."""
+        return len(self.values)
+
+
+def raw_agreement(
+    ratings: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95
+) -> Estimate:
+    """The mean over items of the share of pairs of raters that gave the same label.
+
+    `ratings`: (items, raters), nan where a rater gave none; items with fewer than two ratings count as failed. The
+    interval is that of `mean_interval`. Raises ValueError for other shapes.
+    """
+    table = read_ratings(ratings, clusters)
+    shares = _pair_shares(table.counts)
+    return mean_interval(shares, clusters=table.codes, n_failed=table.n_left_out, level=level)
+
+
+def cohen_kappa(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    weighting: Weighting = "none",
+    clusters: npt.ArrayLike | None = None,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Estimate:
+    """Cohen's kappa of two raters, a and b (items,), nan = missing; 1 - observed / expected disagreement.
+
+    `weighting`: "none" (all disagreements alike), "linear" or "quadratic" in the rank of the labels that occur (Cohen
+    1968; as in scikit-learn). nan where both raters gave one and the same label to everything.
+    """
+    _known(weighting, WEIGHTINGS, "weighting")
+    both = _pair(a, b)
+    table = read_ratings(both, clusters)
+    size = len(table.labels)
+    ranks = np.searchsorted(table.labels, table.values).astype(np.int64)
+    cells = np.zeros((table.n, size * size))
+    if table.n:
+        cells[np.arange(table.n), ranks[:, 0] * size + ranks[:, 1]] = 1.0
+    gaps = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(np.float64)
+    cost = {"none": (gaps > 0).astype(np.float64), "linear": gaps, "quadratic": gaps**2}[weighting]
+
+    def kappa(sums: F64) -> F64:
+        joint = sums.reshape(*sums.shape[:-1], size, size)
+        expected = np.einsum("...i,...j,ij->...", joint.sum(axis=-1), joint.sum(axis=-2), cost)
+        observed = (joint * cost).sum(axis=(-1, -2)) * joint.sum(axis=(-1, -2))
+        return one_minus(observed, expected)
+
+    return interval_of(table, cells, kappa, level, draws, seed)
+
+
+def fleiss_kappa(
+    ratings: npt.ArrayLike,
+    *,
+    clusters: npt.ArrayLike | None = None,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Estimate:
+    """Fleiss' kappa of ratings (items, raters): mean pair agreement against that of the pooled label shares.
+
+    nan = missing; items then weigh alike, as in the original where all have the same number of ratings.
+    """
+    table = read_ratings(ratings, clusters)
+    parts = np.column_stack([1 - _pair_shares(table.counts), table.counts, np.ones(table.n)])
+
+    def statistic(sums: F64) -> F64:
+        shares = _shares(sums[..., 1:-1])
+        return one_minus(sums[..., 0] / np.maximum(sums[..., -1], 1), 1 - (shares**2).sum(axis=-1))
+
+    return interval_of(table, parts, statistic, level, draws, seed)
+
+
+def gwet_ac1(
+    ratings: npt.ArrayLike,
+    *,
+    labels: int | None = None,
+    clusters: npt.ArrayLike | None = None,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Estimate:
+    """Gwet's AC1 of ratings (items, raters), nan = missing: (pa - pe) / (1 - pe), pe = sum_k s_k (1 - s_k) / (q - 1).
+
+    s_k is the mean over items of the share of raters who gave label k, q the number of labels: those that occur, or
+    `labels` if the scale has more. Gwet (2008). nan with a single label.
+    """
+    table = read_ratings(ratings, clusters)
+    q = max(len(table.labels), labels or 0)
+    shares = table.counts / np.maximum(table.counts.sum(axis=1, keepdims=True), 1)
+    parts = np.column_stack([1 - _pair_shares(table.counts), shares])
+
+    def coefficient(sums: F64) -> F64:
+        used = _shares(sums[..., 1:])
+        chance = (used * (1 - used)).sum(axis=-1) / max(q - 1, 1)
+        items = sums[..., 1:].sum(axis=-1)
+        return one_minus(sums[..., 0] / np.maximum(items, 1e-300), 1 - chance)
+
+    if q < 2:
+        return _nothing(table, level, "no interval: a single label")
+    used = _shares(shares.sum(axis=0))
+    free = 1 - float((used * (1 - used)).sum()) / (q - 1)
+    return interval_of(table, parts, coefficient, level, draws, seed, free)
+
+
+def krippendorff_alpha(
+    ratings: npt.ArrayLike,
+    *,
+    scale: Scale = "nominal",
+    clusters: npt.ArrayLike | None = None,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Estimate:
+    """Krippendorff's alpha (2011) of ratings (items, raters), nan = missing: 1 - observed / expected disagreement.
+
+    `scale`: what the labels are. nominal: names; ordinal: ranks; interval: numbers whose differences count. nan where
+    all ratings are alike. Raises ValueError for an unknown scale, and more than 50 distinct ordinal labels.
+    """
+    _known(scale, SCALES, "scale")
+    table = read_ratings(ratings, clusters, count=scale != "interval")
+    parts, disagreement = {"nominal": _nominal, "ordinal": _ordinal, "interval": _interval_scale}[scale](
+        table
+    )
+    return interval_of(table, parts, disagreement, level, draws, seed)
+
+
+def read_ratings(ratings: npt.ArrayLike, clusters: npt.ArrayLike | None, *, count: bool = True) -> Ratings:
+    """Check ratings and keep the items that two raters saw. Raises ValueError for shapes and values that do not fit."""
+    values = np.asarray(ratings, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] < 2 or np.isinf(values).any():
+        raise ValueError(
+            f"ratings must be finite numbers in the shape (items, raters) with at least two raters, not {values.shape}"
+        )
+    ids = None if clusters is None else cluster_ids(clusters, len(values))
+    kept = (~np.isnan(values)).sum(axis=1) >= 2
+    left_out = int(len(values) - np.count_nonzero(kept))
+    values = values[kept]
+    codes, n_clusters = cluster_codes(None if ids is None else ids[kept])
+    there = ~np.isnan(values)
+    labels = np.unique(values[there])
+    counts = np.zeros((len(values), 0))
+    if count:
+        if len(labels) > _MOST_LABELS:
+            raise ValueError(
+                f"the ratings have {len(labels)} distinct values; coefficients for labels take at most {_MOST_LABELS}: "
+                'group them, or use krippendorff_alpha(scale="interval") for numbers'
+            )
+        counts = np.stack(
+            [(values == label).sum(axis=1) for label in labels] or [np.zeros(len(values))], axis=1
+        )
+    return Ratings(values, labels, counts.astype(np.float64), codes, n_clusters, left_out)
+
+
+Parts = tuple[F64, Statistic]
+
+
+def _nominal(table: Ratings) -> Parts:
+    sizes = table.counts.sum(axis=1)
+    differing = (table.counts * (sizes[:, None] - table.counts)).sum(axis=1) / (sizes - 1)
+
+    def alpha(sums: F64) -> F64:
+        totals = sums[..., 1:]
+        all_of_them = totals.sum(axis=-1)
+        expected = (totals * (all_of_them[..., None] - totals)).sum(axis=-1) / np.maximum(all_of_them - 1, 1)
+        return one_minus(sums[..., 0], expected)
+
+    return np.column_stack([differing, table.counts]), alpha
+
+
+def _ordinal(table: Ratings) -> Parts:
+    """The distance of two ranks is the number of ratings between them, so it changes with every resample."""
+    size = len(table.labels)
+    pairs = table.counts[:, :, None] * table.counts[:, None, :]
+    pairs[:, np.arange(size), np.arange(size)] -= table.counts
+    pairs /= (table.counts.sum(axis=1) - 1)[:, None, None]
+
+    def alpha(sums: F64) -> F64:
+        joint = sums.reshape(*sums.shape[:-1], size, size)
+        totals = joint.sum(axis=-1)
+        ranks = np.cumsum(totals, axis=-1) - totals / 2
+        squares = (ranks[..., :, None] - ranks[..., None, :]) ** 2
+        expected = np.einsum("...i,...j,...ij->...", totals, totals, squares)
+        observed = (joint * squares).sum(axis=(-1, -2)) * np.maximum(totals.sum(axis=-1) - 1, 1)
+        return one_minus(observed, expected)
+
+    return pairs.reshape(table.n, size * size), alpha
+
+
+def _interval_scale(table: Ratings) -> Parts:
+    there = ~np.isnan(table.values)
+    sizes = there.sum(axis=1).astype(np.float64)
+    middle = float(table.values[there].mean()) if there.any() else 0.0
+    values = np.where(
+        there, table.values - middle, 0.0
+    )  # around their middle, where squares keep their digits
+    first, second = values.sum(axis=1), (values**2).sum(axis=1)
+    differing = 2 * (sizes * second - first**2) / (sizes - 1)
+
+    def alpha(sums: F64) -> F64:
+        observed, count, total, squares = (sums[..., part] for part in range(4))
+        expected = 2 * (count * squares - total**2) / np.maximum(count - 1, 1)
+        return one_minus(observed, expected)
+
+    return np.column_stack([differing, sizes, first, second]), alpha
+
+
+def interval_of(
+    table: Ratings,
+    parts: F64,
+    coefficient: Callable[[F64], F64],
+    level: float,
+    draws: int,
+    seed: int,
+    expected: float | None = None,
+) -> Estimate:
+    """The coefficient with a BCa interval over items or clusters; from Wilson's interval where all agree."""
+    check_level(level)
+    if table.n == 0:
+        return _nothing(table, level, "no interval: no item has two ratings")
+    value = float(coefficient(parts.sum(axis=0)))
+    if math.isnan(value):
+        return _nothing(table, level, "no interval: every rating is the same")
+    units = parts
+    if table.codes is not None:
+        units = np.zeros((table.n_clusters or 1, parts.shape[1]))
+        np.add.at(units, table.codes, parts)
+    if len(units) < 2:
+        return _made(table, value, -1.0, 1.0, level, None, "one unit: the whole range")
+    # A resample in which every rating is the same shows no chance agreement to beat; it counts as no better than chance.
+    drawn = resampled_interval(
+        units,
+        lambda sums: np.nan_to_num(coefficient(sums), nan=0.0),
+        level=level,
+        draws=draws,
+        seed=seed,
+        unit="items" if table.codes is None else "clusters",
+    )
+    if value >= 1.0 - 1e-12:
+        expected = _by_chance(table) if expected is None else expected
+        return _made(table, value, _unseen(len(units), expected, level), 1.0, level, None, _UNSEEN)
+    return _made(table, value, drawn.low, drawn.high, level, drawn.standard_error, drawn.method)
+
+
+def _unseen(units: int, expected: float, level: float) -> float:
+    """The lower end where nobody disagreed: as many disagreements as so many units leave possible (Wilson).
+
+    `expected` is the share of disagreements by chance; an unseen disagreement is taken to be of the usual size.
+    """
+    return max(-1.0, 1 - (1 - wilson(units, units, level)[0]) / max(expected, 1e-12))
+
+
+def _by_chance(table: Ratings) -> float:
+    """The share of disagreements among two ratings drawn at random; 1 where labels are not counted."""
+    return 1 - float((_shares(table.counts.sum(axis=0)) ** 2).sum()) if table.counts.size else 1.0
+
+
+def _made(
+    table: Ratings, value: float, low: float, high: float, level: float, error: float | None, method: str
+) -> Estimate:
+    return Estimate(
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        level=level,
+        n=table.n,
+        n_failed=table.n_left_out,
+        n_clusters=table.n_clusters,
+        standard_error=error or None,
+        method=method,
+    )
+
+
+def _nothing(table: Ratings, level: float, method: str) -> Estimate:
+    return Estimate(
+        math.nan, math.nan, math.nan, level, table.n, table.n_left_out, table.n_clusters, None, method
+    )
+
+
+def one_minus(observed: F64, expected: F64) -> F64:
+    """1 - observed / expected disagreement; nan where chance alone would give none."""
+    possible = np.asarray(expected) > 1e-12
+    ratio = np.divide(observed, expected, out=np.full(np.shape(expected), np.nan), where=possible)
+    result: F64 = 1 - ratio
+    return result
+
+
+def _pair_shares(counts: F64) -> F64:
+    """For each item the share of pairs of raters with the same label."""
+    sizes = counts.sum(axis=1)
+    shares: F64 = (counts * (counts - 1)).sum(axis=1) / np.maximum(sizes * (sizes - 1), 1)
+    return shares
+
+
+def _shares(totals: F64) -> F64:
+    shares: F64 = totals / np.maximum(totals.sum(axis=-1, keepdims=True), 1e-300)
+    return shares
+
+
+def _pair(a: npt.ArrayLike, b: npt.ArrayLike) -> F64:
+    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if left.ndim != 1 or left.shape != right.shape:
+        raise ValueError(
+            f"the two raters must have one rating for the same items, not {left.shape} and {right.shape}"
+        )
+    return np.column_stack([left, right])
+
+
+def _known(name: str, names: tuple[str, ...], what: str) -> None:
+    if name not in names:
+        raise ValueError(f"unknown {what} {name!r}; there are {', '.join(names)}")

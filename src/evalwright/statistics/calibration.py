@@ -1,0 +1,280 @@
+"""Whether confidence means what it says: Brier score and its parts, and calibration error over equal-mass bins.
+
+Confidence is the stated probability (from log-probabilities, words, or the agreement of samples) that an answer is
+right. Whether it *sorts* right from wrong is another question: see `selection`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
+from evalwright.statistics.estimate import Estimate, plain_fields
+from evalwright.statistics.intervals import alike_interval, mean_interval
+from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+
+_DRAWS = 1000
+_SCALES = 61
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Confidence and right (1) or wrong (0) of the items that have both, and their clusters."""
+
+    confidence: F64
+    right: F64
+    codes: I64 | None
+    n_clusters: int | None
+    n_left_out: int
+
+    @property
+    def n(self) -> int:
+        """Items with a confidence and a mark."""
+        return len(self.right)
+
+    @property
+    def size(self) -> int:
+        """Independent units: clusters where there are any, else items."""
+        return self.n if self.n_clusters is None else self.n_clusters
+
+
+@dataclass(frozen=True, slots=True)
+class BrierScore:
+    """The mean of (confidence - right)^2 and what it is made of.
+
+    score = reliability - resolution + uncertainty + within_bin, exactly. `reliability` (less is better) is how far the
+    bins' confidence is from their accuracy, `resolution` (more is better) how far their accuracy is from the
+    average, `uncertainty` the variance of right and wrong, and `within_bin` what confidence still says inside a bin:
+    its variance there less twice its covariance with right (Stephenson, Coelho & Jolliffe 2008).
+    """
+
+    score: Estimate
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within_bin: float
+    bins: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as JSON-ready values."""
+        parts = (self.reliability, self.resolution, self.uncertainty, self.within_bin)
+        shown = [part if math.isfinite(part) else None for part in parts]
+        names = ("reliability", "resolution", "uncertainty", "within_bin")
+        return {"score": self.score.as_dict(), **dict(zip(names, shown, strict=True)), "bins": self.bins}
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationError:
+    """Expected calibration error over `bins` bins of equal mass, with an interval.
+
+    `raw` is the usual figure, sum of share * |confidence - accuracy|. It is biased upwards: the noise of every
+    bin counts as error, so `if_calibrated` is what it would be on average for perfectly calibrated confidence of
+    the same sizes, and `calibrated_limit` what it would stay under with probability `level`. `value` is
+    `raw` without the bias (the size of error whose median would be the raw one; 0 where noise alone would do), and the
+    interval is for the error over these bins. `miscalibrated`: raw > calibrated_limit, and with clusters low > 0 too.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    raw: float
+    if_calibrated: float
+    calibrated_limit: float
+    miscalibrated: bool
+    overconfidence: float
+    n: int
+    n_failed: int
+    n_clusters: int | None
+    bins: int
+    standard_error: float | None
+    method: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values: nan and infinities become None."""
+        return plain_fields(self)
+
+
+def read_answers(confidence: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayLike | None) -> Answers:
+    """Check and pair confidence (n,) in [0, 1] with right (n,) of 0 and 1; nan = missing. Raises ValueError."""
+    sure, mark = np.asarray(confidence, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    if sure.ndim != 1 or sure.shape != mark.shape:
+        raise ValueError(
+            f"confidence and right must be vectors of one length, not {sure.shape} and {mark.shape}"
+        )
+    ids = None if clusters is None else cluster_ids(clusters, len(sure))
+    kept = ~(np.isnan(sure) | np.isnan(mark))
+    n_left_out = int(len(kept) - np.count_nonzero(kept))
+    sure, mark = sure[kept], mark[kept]
+    if not ((sure >= 0) & (sure <= 1)).all():
+        raise ValueError("confidence must lie between 0 and 1; divide percentages by 100")
+    if not ((mark == 0) | (mark == 1)).all():
+        raise ValueError("right must be 1 for right and 0 for wrong answers")
+    codes, n_clusters = cluster_codes(None if ids is None else ids[kept])
+    return Answers(sure, mark, codes, n_clusters, n_left_out)
+
+
+def brier_score(
+    confidence: npt.ArrayLike,
+    right: npt.ArrayLike,
+    *,
+    bins: int = 10,
+    clusters: npt.ArrayLike | None = None,
+    level: float = 0.95,
+) -> BrierScore:
+    """Brier score (1950) with Murphy's (1973) parts over at most `bins` bins of equal mass; ties stay in one bin.
+
+    `confidence` (n,) in [0, 1], `right` (n,) of 0 and 1, nan = missing. The interval is that of `mean_interval`.
+    """
+    answers = read_answers(confidence, right, clusters)
+    losses = (answers.confidence - answers.right) ** 2
+    score = mean_interval(losses, clusters=answers.codes, n_failed=answers.n_left_out, level=level)
+    if answers.n == 0:
+        return BrierScore(score, math.nan, math.nan, math.nan, math.nan, 0)
+    rows = equal_mass_bins(answers.confidence, bins)
+    sizes = np.bincount(rows)
+    stated, found = (np.bincount(rows, weights=v) / sizes for v in (answers.confidence, answers.right))
+    share, base = sizes / answers.n, float(answers.right.mean())
+    spread = answers.confidence - stated[rows]
+    within = float((spread**2).mean() - 2 * (spread * (answers.right - found[rows])).mean())
+    reliability = float(np.dot(share, (stated - found) ** 2))
+    resolution = float(np.dot(share, (found - base) ** 2))
+    return BrierScore(score, reliability, resolution, base * (1 - base), within, len(sizes))
+
+
+def calibration_error(
+    confidence: npt.ArrayLike,
+    right: npt.ArrayLike,
+    *,
+    bins: int = 15,
+    clusters: npt.ArrayLike | None = None,
+    level: float = 0.95,
+    draws: int = _DRAWS,
+    seed: int = 0,
+) -> CalibrationError:
+    """Expected calibration error over at most `bins` bins of equal mass, its upward bias named and taken off.
+
+    Arguments as for `brier_score`. The bins are those of the data and stay as they are in resamples. Interval: the
+    pattern of the bins' gaps is taken larger and smaller, with their resampled noise, and those sizes are kept that
+    would give an error like the one seen (the bootstrap's own percentiles would count the noise twice).
+    `if_calibrated` draws right answers with the stated chances, as if every item stood alone.
+    """
+    check_level(level)
+    answers = read_answers(confidence, right, clusters)
+    if answers.n == 0:
+        none = "no interval: nothing was scored"
+        return _no_error(answers, level, none)
+    rows = equal_mass_bins(answers.confidence, bins)
+    sizes = np.bincount(rows).astype(np.float64)
+    gaps = np.bincount(rows, weights=answers.confidence - answers.right) / answers.n
+    raw = float(np.abs(gaps).sum())
+    rng = np.random.default_rng(seed)
+    ideal = _if_calibrated(answers, rows, len(sizes), draws, rng)
+    limit = float(np.quantile(ideal, level))
+    low, high, value, error, method = _error_interval(answers, rows, gaps, raw, level, draws, rng)
+    return CalibrationError(
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        raw=raw,
+        if_calibrated=float(ideal.mean()),
+        calibrated_limit=limit,
+        miscalibrated=raw > limit and (answers.codes is None or low > 0),
+        overconfidence=float(gaps.sum()),
+        n=answers.n,
+        n_failed=answers.n_left_out,
+        n_clusters=answers.n_clusters,
+        bins=len(sizes),
+        standard_error=error,
+        method=method,
+    )
+
+
+def equal_mass_bins(confidence: F64, bins: int) -> I64:
+    """The bin 0..B-1 of each item: at most `bins` bins of about equal size; equal confidence is in one bin."""
+    if bins < 1:
+        raise ValueError(f"bins must be at least 1, but is {bins}")
+    values, inverse, counts = np.unique(confidence, return_inverse=True, return_counts=True)
+    # Each distinct value goes where the middle of its items falls.
+    middle = np.cumsum(counts) - (counts + 1) / 2
+    places = np.minimum((middle * bins / len(confidence)).astype(np.int64), bins - 1)
+    _, codes = np.unique(places, return_inverse=True)
+    rows: I64 = codes.astype(np.int64)[inverse] if len(values) else np.zeros(0, dtype=np.int64)
+    return rows
+
+
+def _if_calibrated(answers: Answers, rows: I64, bins: int, draws: int, rng: np.random.Generator) -> F64:
+    """The raw error of draws in which every item is right with its stated chance (bins' sums taken as normal)."""
+    variance = np.bincount(rows, weights=answers.confidence * (1 - answers.confidence), minlength=bins)
+    noise = rng.standard_normal((draws, bins)) * np.sqrt(variance) / answers.n
+    found: F64 = np.abs(noise).sum(axis=1)
+    return found
+
+
+def _error_interval(
+    answers: Answers, rows: I64, gaps: F64, raw: float, level: float, draws: int, rng: np.random.Generator
+) -> tuple[float, float, float, float | None, str]:
+    """(low, high, value without bias, standard error, method)."""
+    what = "items" if answers.codes is None else "clusters"
+    if answers.size < 2:
+        return 0.0, 1.0, raw, None, f"one {what.removesuffix('s')}: the whole range"
+    values, vectors = np.linalg.eigh(_gap_covariance(answers, rows, len(gaps)))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    wider = t_quantile(0.5 + level / 2, answers.size - 1) / normal_quantile(0.5 + level / 2)
+    noise = wider * rng.standard_normal((draws, len(gaps))) @ root.T
+    spread = float(np.abs(gaps + noise).sum(axis=1).std(ddof=1))
+    if not raw > 0 or not spread > 0:
+        low, high = alike_interval(raw, answers.size, (0.0, 1.0), level)
+        return low, high, raw, None, f"rule of three ({answers.size} {what} alike)"
+    # The observed pattern of gaps, larger or smaller: which sizes would give an error like the one seen?
+    method = f"bootstrap over {what}, test inverted"
+    scales = np.linspace(0.0, 1.0 + 6.0 * spread / raw, _SCALES)
+    tails = (0.5 - level / 2, 0.5, 0.5 + level / 2)
+    found = np.array([np.quantile(np.abs(s * gaps + noise).sum(axis=1), tails) for s in scales])
+    found = np.maximum.accumulate(found, axis=0)
+    high, value, low = (min(1.0, raw * float(np.interp(raw, found[:, k], scales))) for k in range(3))
+    return low, max(high, _coarse_limit(gaps, noise, level)), value, spread / wider, method
+
+
+def _coarse_limit(gaps: F64, noise: F64, level: float) -> float:
+    """The greatest upper end from the same bins, and from joined ones.
+
+    Noise makes even gaps look ragged, and ragged gaps are taken for smaller than they are. Joined bins have less noise and
+    no more error than the bins they are made of, so the error's upper end cannot lie under theirs.
+    """
+    ends = []
+    for joined in {1, min(3, len(gaps)), len(gaps)}:
+        into = np.eye(joined)[np.arange(len(gaps)) * joined // len(gaps)]
+        sums, spread = gaps @ into, noise @ into
+        resampled = np.abs(sums + spread).sum(axis=1)
+        reach = normal_quantile(0.5 + level / 2) * float(resampled.std(ddof=1))
+        ends.append(2 * float(np.abs(sums).sum()) - float(resampled.mean()) + reach)
+    return min(1.0, max(ends))
+
+
+def _gap_covariance(answers: Answers, rows: I64, bins: int) -> F64:
+    """Covariance of the bins' gaps (their share of all items times confidence less accuracy)."""
+    signed = answers.confidence - answers.right
+    means = np.bincount(rows, weights=signed, minlength=bins) / np.bincount(rows, minlength=bins)
+    residuals = (signed - means[rows]) / answers.n
+    if answers.codes is None:
+        sizes = np.bincount(rows, minlength=bins)
+        squares = np.bincount(rows, weights=residuals**2, minlength=bins)
+        return np.diag(squares * sizes / np.maximum(sizes - 1, 1))
+    totals = np.zeros((answers.size, bins))
+    np.add.at(totals, (answers.codes, rows), residuals)
+    covariance: F64 = totals.T @ totals * (answers.size / (answers.size - 1))
+    return covariance
+
+
+def _no_error(answers: Answers, level: float, method: str) -> CalibrationError:
+    nan = math.nan
+    return CalibrationError(
+        nan, nan, nan, level, nan, nan, nan, False, nan, 0, answers.n_left_out, None, 0, None, method
+    )

@@ -1,0 +1,173 @@
+"""Whether a benchmark was learnt by heart: the drop on perturbed items, less that of control items.
+
+A rephrased item may simply be harder. Control items, which the model cannot have seen, are perturbed in the same way
+and show how much harder; what the benchmark's items drop beyond that (difference in differences) is the suspicion.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
+from evalwright.statistics.intervals import Range
+from evalwright.statistics.paired import PairedComparison, compare_paired
+from evalwright.statistics.units import F64, cluster_ids
+
+
+@dataclass(frozen=True, slots=True)
+class ContaminationCheck:
+    """`drop` (original minus perturbed) and `control_drop`, each with its n, and `excess`, the first less the second.
+
+    `suspicious`: the interval of the excess lies above 0 and p_value < 1 - level. It is a reason to look, no proof.
+    """
+
+    drop: PairedComparison
+    control_drop: PairedComparison
+    excess: float
+    low: float
+    high: float
+    level: float
+    p_value: float
+    standard_error: float | None
+    suspicious: bool
+    method: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as JSON-ready values: nan and infinities become None."""
+        plain: dict[str, Any] = {"drop": self.drop.as_dict(), "control_drop": self.control_drop.as_dict()}
+        for name in self.__slots__[2:]:
+            value = getattr(self, name)
+            plain[name] = None if isinstance(value, float) and not math.isfinite(value) else value
+        return plain
+
+
+def contamination_check(
+    original: npt.ArrayLike,
+    perturbed: npt.ArrayLike,
+    control_original: npt.ArrayLike,
+    control_perturbed: npt.ArrayLike,
+    *,
+    clusters: npt.ArrayLike | None = None,
+    control_clusters: npt.ArrayLike | None = None,
+    value_range: Range | None = (0.0, 1.0),
+    level: float = 0.95,
+) -> ContaminationCheck:
+    """Difference in differences of scores, item by item.
+
+    `original`, `perturbed` (n,) or (n, draws) and `control_original`, `control_perturbed` (m,) or (m, draws), nan =
+    missing. Clusters are integers; an id that stands on both sides (a passage with items of both kinds) is one
+    cluster. Welch's t where no cluster is on both sides, else t with one degree of freedom less than the clusters.
+    Raises ValueError as `compare_paired` does.
+    """
+    check_level(level)
+    drop = compare_paired(original, perturbed, clusters=clusters, value_range=value_range, level=level)
+    control = compare_paired(
+        control_original, control_perturbed, clusters=control_clusters, value_range=value_range, level=level
+    )
+    excess = drop.difference - control.difference
+    shared = _shared(clusters, control_clusters)
+    if drop.n == 0 or control.n == 0:
+        none = "none: one side has no item with both scores"
+        return ContaminationCheck(
+            drop, control, math.nan, math.nan, math.nan, level, math.nan, None, False, none
+        )
+    if shared:
+        assert clusters is not None and control_clusters is not None
+        error, freedom, method = _joint(
+            original, perturbed, control_original, control_perturbed, clusters, control_clusters
+        )
+    else:
+        error, freedom, method = _welch(drop, control)
+    span = math.inf if value_range is None else 2 * (value_range[1] - value_range[0])
+    if not error > 0:
+        low, high, p_value = -span, span, math.nan
+        if error != error:
+            method = f"{method}: too few units for an interval"
+    else:
+        half = t_quantile(0.5 + level / 2, freedom) * error
+        low, high = max(-span, excess - half), min(span, excess + half)
+        p_value = t_two_sided(excess / error, freedom)
+    return ContaminationCheck(
+        drop=drop,
+        control_drop=control,
+        excess=excess,
+        low=low,
+        high=high,
+        level=level,
+        p_value=p_value,
+        standard_error=error if error > 0 else None,
+        suspicious=low > 0 and p_value < 1 - level,
+        method=method,
+    )
+
+
+def _welch(drop: PairedComparison, control: PairedComparison) -> tuple[float, float, str]:
+    parts = [_squared_error(side) for side in (drop, control)]
+    units = [side.n if side.n_clusters is None else side.n_clusters for side in (drop, control)]
+    total = math.fsum(parts)
+    if min(units) < 2 or not total > 0:
+        return math.nan, 1.0, "Welch t"
+    pooled = math.fsum(part**2 / (size - 1) for part, size in zip(parts, units, strict=True))
+    clustered = drop.n_clusters is not None or control.n_clusters is not None
+    return math.sqrt(total), total**2 / pooled, "clustered Welch t" if clustered else "Welch t"
+
+
+def _squared_error(side: PairedComparison) -> float:
+    """The squared standard error; where differences have no spread, from the width of their conservative interval."""
+    if side.standard_error is not None:
+        return side.standard_error**2
+    units = side.n if side.n_clusters is None else side.n_clusters
+    if units < 2:
+        return math.nan
+    return ((side.high - side.low) / 2 / t_quantile(0.5 + side.level / 2, units - 1)) ** 2
+
+
+def _shared(clusters: npt.ArrayLike | None, control_clusters: npt.ArrayLike | None) -> bool:
+    if clusters is None or control_clusters is None:
+        return False
+    return bool(np.isin(np.asarray(clusters), np.asarray(control_clusters)).any())
+
+
+def _joint(
+    original: npt.ArrayLike,
+    perturbed: npt.ArrayLike,
+    control_original: npt.ArrayLike,
+    control_perturbed: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    control_clusters: npt.ArrayLike,
+) -> tuple[float, float, str]:
+    """The standard error where clusters stand on both sides: each cluster's pull on the excess, squared and summed."""
+    pulls, ids = [], []
+    sides = (
+        (original, perturbed, clusters, 1.0),
+        (control_original, control_perturbed, control_clusters, -1.0),
+    )
+    for first, second, group, sign in sides:
+        gaps = _means(first) - _means(second)
+        there = ~np.isnan(gaps)
+        gaps = gaps[there]
+        pulls.append(sign * (gaps - gaps.mean()) / len(gaps))
+        ids.append(cluster_ids(group, len(there))[there])
+    _, codes = np.unique(np.concatenate(ids), return_inverse=True)
+    sums = np.bincount(codes, weights=np.concatenate(pulls))
+    size = len(sums)
+    if size < 2:
+        return math.nan, 1.0, "clustered t"
+    error = math.sqrt(float(np.dot(sums, sums)) * size / (size - 1))
+    return error, size - 1.0, f"clustered t (G={size}, some on both sides)"
+
+
+def _means(scores: npt.ArrayLike) -> F64:
+    values = np.asarray(scores, dtype=np.float64)
+    values = values.reshape(len(values), -1)
+    there = ~np.isnan(values)
+    counts = there.sum(axis=1)
+    means: F64 = np.where(
+        counts > 0, np.where(there, values, 0.0).sum(axis=1) / np.maximum(counts, 1), np.nan
+    )
+    return means

@@ -1,0 +1,308 @@
+"""Probes of a judge's habits: position, length, its own family, leniency, wavering, and drift over time.
+
+Each takes verdicts as arrays and gives typed numbers with intervals; whether a habit matters is for the reader to say.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics._logistic import fit_logistic
+from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
+from evalwright.statistics.estimate import Estimate, plain_fields
+from evalwright.statistics.intervals import mean_interval
+from evalwright.statistics.paired import PairedComparison, compare_paired, mcnemar_mid_p
+from evalwright.statistics.units import F64, cluster_codes, cluster_ids, score_matrix
+
+
+@dataclass(frozen=True, slots=True)
+class SwapProbe:
+    """Verdicts on the same pairs in both orders.
+
+    `consistency`: share of pairs with the same verdict in both orders. `first_rate`: share of the verdicts that are no
+    ties and name the answer shown first; 1/2 without a habit. `both_first` and `both_second` count pairs that got the
+    first, or the second, place in both orders. Pairs tied in both orders count as failed in `first_rate`. `p_value` is that of no habit.
+    """
+
+    consistency: Estimate
+    first_rate: Estimate
+    both_first: int
+    both_second: int
+    p_value: float
+    test: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as JSON-ready values."""
+        return _nested(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One coefficient of a logistic regression, in log odds for a unit of its column."""
+
+    name: str
+    coefficient: float
+    low: float
+    high: float
+    standard_error: float
+    p_value: float
+
+    @property
+    def odds_ratio(self) -> float:
+        """By how much one unit multiplies the odds."""
+        return math.exp(self.coefficient)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values, with the odds ratio."""
+        return {**plain_fields(self), "odds_ratio": self.odds_ratio}
+
+
+@dataclass(frozen=True, slots=True)
+class LengthProbe:
+    """How a judge's verdict moves with length (and family): `effects` in the order of the columns, intercept first."""
+
+    effects: tuple[Effect, ...]
+    n: int
+    n_failed: int
+    n_clusters: int | None
+    level: float
+    method: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as JSON-ready values."""
+        return _nested(self)
+
+
+@dataclass(frozen=True, slots=True)
+class LeanProbe:
+    """Where judge and people disagree on pass or fail.
+
+    `false_yes`: share of the items that people failed and the judge passed; `false_no`: of those that people passed and
+    the judge failed. `lean`: judge's pass rate less people's, a paired comparison ("better" means that it says yes more often).
+    """
+
+    false_yes: Estimate
+    false_no: Estimate
+    lean: PairedComparison
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as JSON-ready values."""
+        return _nested(self)
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatProbe:
+    """The same request asked again: `flip_rate` is the chance that two repeats differ, `unstable` the share of items with any difference."""
+
+    flip_rate: Estimate
+    unstable: Estimate
+    repeats: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as JSON-ready values."""
+        return _nested(self)
+
+
+@dataclass(frozen=True, slots=True)
+class DriftProbe:
+    """Fixed items judged on two dates: `comparison` is after minus before, `changed` the share of other verdicts.
+
+    `drifted`: the mean moved beyond chance. A judge at temperature 0 that is the same model changes nothing at all, so
+    any change says that something did.
+    """
+
+    comparison: PairedComparison
+    changed: Estimate
+    drifted: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as JSON-ready values."""
+        return _nested(self)
+
+
+def swap_consistency(
+    a_first: npt.ArrayLike,
+    b_first: npt.ArrayLike,
+    *,
+    clusters: npt.ArrayLike | None = None,
+    level: float = 0.95,
+) -> SwapProbe:
+    """Position habits from verdicts on the same pairs with A shown first, and with B shown first.
+
+    Both (pairs,): 1 where A won, 0 where B won, 0.5 for a tie, nan where there is no verdict; pairs without both
+    verdicts count as failed. p: exact McNemar mid-p on the pairs that got the same place twice (a pair judged
+    consistently names each place once and says nothing); clustered t with clusters. Raises ValueError for other values.
+    """
+    forth, back = _verdicts(a_first, "a_first", ties=True), _verdicts(b_first, "b_first", ties=True)
+    both, ids = _common(forth, back, clusters)
+    there = _complete(both)
+    forth, back = both[there, 0], both[there, 1]
+    codes = None if ids is None else ids[there]
+    n_failed = int(len(there) - np.count_nonzero(there))
+    consistency = mean_interval(
+        (forth == back).astype(np.float64), clusters=codes, n_failed=n_failed, level=level
+    )
+    places = np.column_stack([np.where(forth == 0.5, np.nan, forth), np.where(back == 0.5, np.nan, 1 - back)])
+    first_rate = mean_interval(places, clusters=codes, n_failed=n_failed, level=level)
+    lean = forth - back  # 1: the first place twice, -1: the second twice, halves with a tie
+    first, second = int(np.count_nonzero(lean > 0)), int(np.count_nonzero(lean < 0))
+    if codes is None:
+        p_value, test = mcnemar_mid_p(first, second), "exact McNemar mid-p"
+    else:
+        found = compare_paired(forth, back, clusters=codes, binary=False, level=level)
+        p_value, test = found.p_value, found.test
+    return SwapProbe(consistency, first_rate, first, second, p_value, test)
+
+
+def length_bias(
+    verdict: npt.ArrayLike,
+    log_length_difference: npt.ArrayLike,
+    *,
+    same_family: npt.ArrayLike | None = None,
+    clusters: npt.ArrayLike | None = None,
+    ridge: float = 0.0,
+    level: float = 0.95,
+) -> LengthProbe:
+    """Logistic regression of "A won" on log(length of A / length of B), and on whether A is of the judge's family.
+
+    `verdict` (n,): 1, 0, or 0.5 for a tie; `same_family` (n,): 1 where A is of the judge's family and B is not, -1 the
+    other way round, 0 else. nan anywhere leaves the row out and counts it as failed. The standard errors are the
+    sandwich's over `clusters` (n,), intervals with t_{G-1}. A length effect may be honest (longer answers may be
+    better): hold quality fixed by pairs of like quality, or put human verdicts through the same probe.
+
+    Raises ValueError for other values, fewer than ten rows more than columns, and where no finite fit exists (give a ridge).
+    """
+    check_level(level)
+    outcome = _verdicts(verdict, "verdict", ties=True)
+    columns = [np.asarray(log_length_difference, dtype=np.float64)]
+    names = ["intercept", "log length difference"]
+    if same_family is not None:
+        columns.append(np.asarray(same_family, dtype=np.float64))
+        names.append("same family")
+    if any(column.shape != outcome.shape for column in columns):
+        raise ValueError(f"every column needs one number for each of the {len(outcome)} verdicts")
+    kept = ~np.isnan(np.column_stack([outcome, *columns])).any(axis=1)
+    design = np.column_stack([np.ones(len(outcome)), *columns])[kept]
+    ids = None if clusters is None else cluster_ids(clusters, len(outcome))[kept]
+    codes, n_clusters = cluster_codes(ids)
+    n = len(design)
+    if n < design.shape[1] + 10:
+        raise ValueError(f"{n} complete rows are too few for a regression with {design.shape[1]} columns")
+    coefficients, covariance = fit_logistic(design, outcome[kept], clusters=codes, ridge=ridge)
+    df = (n if n_clusters is None else n_clusters) - (design.shape[1] if n_clusters is None else 1)
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    reach = t_quantile(0.5 + level / 2, df) if df > 0 else math.nan
+    effects = tuple(
+        _effect(name, float(b), float(se), reach, df)
+        for name, b, se in zip(names, coefficients, errors, strict=True)
+    )
+    over = "rows" if n_clusters is None else f"clusters (G={n_clusters})"
+    return LengthProbe(
+        effects, n, len(outcome) - n, n_clusters, level, f"logistic regression, sandwich over {over}"
+    )
+
+
+def yes_lean(
+    judge: npt.ArrayLike, human: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95
+) -> LeanProbe:
+    """False yes against false no of a judge (n,) where people labelled, human (n,); 1 = pass, 0 = fail, nan = missing."""
+    both, ids = _common(_verdicts(judge, "judge"), _verdicts(human, "human"), clusters)
+    there = _complete(both)
+    said, truth = both[there, 0], both[there, 1]
+    codes = None if ids is None else ids[there]
+
+    def rate(rows: npt.NDArray[np.bool_], wrong: float) -> Estimate:
+        own = None if codes is None else codes[rows]
+        return mean_interval((said[rows] == wrong).astype(np.float64), clusters=own, level=level)
+
+    lean = compare_paired(both[:, 0], both[:, 1], clusters=ids, level=level)
+    return LeanProbe(rate(truth == 0.0, 1.0), rate(truth == 1.0, 0.0), lean)
+
+
+def repeat_flips(
+    verdicts: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95
+) -> RepeatProbe:
+    """How often a judge at temperature 0 changes its mind: verdicts (items, repeats), any labels, nan = missing.
+
+    Items with fewer than two verdicts count as failed. Raises ValueError for fewer than two repeats.
+    """
+    labels = score_matrix(verdicts)
+    if labels.shape[1] < 2:
+        raise ValueError("repeat_flips needs at least two repeats of every item: shape (items, repeats)")
+    sizes = (~np.isnan(labels)).sum(axis=1)
+    names = np.unique(labels[~np.isnan(labels)])
+    alike = np.zeros(len(labels))
+    for name in names:
+        count = (labels == name).sum(axis=1)
+        alike += count * (count - 1)
+    pairs = sizes * (sizes - 1)
+    flips = np.where(pairs > 0, 1 - alike / np.maximum(pairs, 1), np.nan)
+    unstable = np.where(np.isnan(flips), np.nan, (flips > 0).astype(np.float64))
+    return RepeatProbe(
+        mean_interval(flips, clusters=clusters, level=level),
+        mean_interval(unstable, clusters=clusters, level=level),
+        labels.shape[1],
+    )
+
+
+def canary_drift(
+    before: npt.ArrayLike,
+    after: npt.ArrayLike,
+    *,
+    clusters: npt.ArrayLike | None = None,
+    value_range: tuple[float, float] | None = (0.0, 1.0),
+    level: float = 0.95,
+) -> DriftProbe:
+    """The same items (n,) judged on two dates, nan = missing: paired (McNemar for pass or fail, t for graded scores)."""
+    found = compare_paired(after, before, clusters=clusters, value_range=value_range, level=level)
+    both, ids = _common(score_matrix(before)[:, 0], score_matrix(after)[:, 0], clusters)
+    moved = np.where(_complete(both), (both[:, 0] != both[:, 1]).astype(np.float64), np.nan)
+    changed = mean_interval(moved, clusters=ids, level=level)
+    return DriftProbe(found, changed, found.verdict != "no difference seen")
+
+
+def _effect(name: str, coefficient: float, error: float, reach: float, df: int) -> Effect:
+    p_value = t_two_sided(coefficient / error, df) if error > 0 and df > 0 else math.nan
+    return Effect(name, coefficient, coefficient - reach * error, coefficient + reach * error, error, p_value)
+
+
+def _verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> F64:
+    array = np.asarray(values, dtype=np.float64)
+    allowed = (0.0, 0.5, 1.0) if ties else (0.0, 1.0)
+    if array.ndim != 1 or not (np.isin(array, allowed) | np.isnan(array)).all():
+        raise ValueError(
+            f"{name} must be a vector of {', '.join(f'{v:g}' for v in allowed)}, or nan for none"
+        )
+    return array
+
+
+def _common(
+    left: F64, right: F64, clusters: npt.ArrayLike | None
+) -> tuple[F64, npt.NDArray[np.int64] | None]:
+    if len(left) != len(right):
+        raise ValueError(f"both sides must have a row for the same items, not {len(left)} and {len(right)}")
+    return np.column_stack([left, right]), None if clusters is None else cluster_ids(clusters, len(left))
+
+
+def _complete(both: F64) -> npt.NDArray[np.bool_]:
+    complete: npt.NDArray[np.bool_] = np.isnan(both).sum(axis=1) == 0
+    return complete
+
+
+def _nested(record: Any) -> dict[str, Any]:
+    """A record's fields as JSON-ready values, where some are records or tuples of them."""
+    plain = {}
+    for name in record.__slots__:
+        value = getattr(record, name)
+        if hasattr(value, "as_dict"):
+            plain[name] = value.as_dict()
+        elif isinstance(value, tuple) and all(hasattr(part, "as_dict") for part in value):
+            plain[name] = [part.as_dict() for part in value]
+        else:
+            plain[name] = None if isinstance(value, float) and not math.isfinite(value) else value
+    return plain

@@ -1,0 +1,365 @@
+"""What people would have said, from many verdicts of a judge and few human labels.
+
+A judge is cheap and biased, people are unbiased and dear. Where people label a random part of what the judge saw, the
+judge's mean can be moved by the error that the labels show. That is PPI++
+(Angelopoulos, Duchi & Zrnic 2023): it serves any score, assumes nothing about the judge, and puts a weight on it that
+falls to 0 (labels alone) where it is of no use.
+
+Labels drawn with unequal but known probabilities (more of the doubtful verdicts, say) are weighted by their inverse
+(Horvitz & Thompson 1952; Hajek 1971; active inference, Zrnic & Candes 2024).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics._judged import JudgedSample, at_ends, check_range, judged_sample, vector
+from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
+from evalwright.statistics.estimate import plain_fields
+from evalwright.statistics.intervals import Range, effective_score_interval
+from evalwright.statistics.units import F64
+
+_DOUBT = 0.5
+"""Weight of each of the two disagreements that 0/1 scores count on top. With whole ones intervals cover 97-99.7% at
+40 labels; with none 89% at 40 labels, a good judge and a high mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCorrection:
+    """The mean that people would have given to all `n_judged` items, with the interval [`low`, `high`] at `level`.
+
+    `judge_weight` is lambda, the trust in the judge (0: labels alone, 1: its errors are merely subtracted).
+    `judge_mean` is what the judge alone says, `labels_mean` what the labels alone say, with `labels_error` their
+    standard error. `label_gain` is how many times as many labels would have been needed without the judge (nan where
+    it cannot be told). `n_left_out` items had no verdict and are in none of the numbers. `p_value` tests a mean of 0
+    and is there for differences only. `standard_error` is None where there are fewer than two labelled units.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    standard_error: float | None
+    judge_weight: float
+    judge_mean: float
+    labels_mean: float
+    labels_error: float | None
+    label_gain: float
+    n_labels: int
+    n_judged: int
+    n_left_out: int
+    n_clusters: int | None
+    p_value: float | None
+    method: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values: nan and infinities become None."""
+        return plain_fields(self)
+
+
+def corrected_mean(
+    judge: npt.ArrayLike,
+    human: npt.ArrayLike,
+    *,
+    clusters: npt.ArrayLike | None = None,
+    probabilities: npt.ArrayLike | None = None,
+    strata: npt.ArrayLike | None = None,
+    judge_weight: float | None = None,
+    value_range: Range | None = (0.0, 1.0),
+    level: float = 0.95,
+) -> JudgeCorrection:
+    """The mean human score over all judged items, by PPI++.
+
+    `judge` (N,): verdicts; an item with nan is left out. `human` (N,): labels, nan where nobody looked. The labelled
+    items must be a random part: with equal chances, or with chance `probabilities` (N,) in (0, 1] each (only those of labelled items
+    are used), drawn independently; with `strata` (N,) integers, at random within each stratum, whatever its share.
+    `clusters` (N,) integers: items that share one are not independent. `judge_weight`: lambda in [0, 1], None for
+    the best one, Cov(y, f) / ((1 + n/N) Var f) clipped to [0, 1].
+
+    Interval: t with Welch-Satterthwaite degrees of freedom; scores that are all at the ends of `value_range`, and
+    intervals that would leave it, get Wilson's with the effective n (Korn & Graubard 1998). 0/1 labels and verdicts
+    count half a disagreement each way more in the variance (in the spirit of Bonett & Price 2012), so that forty labels
+    without a disagreement do not pose as a proof that there is none.
+
+    Raises ValueError for other shapes or values.
+    """
+    check_level(level)
+    if judge_weight is not None and not 0.0 <= judge_weight <= 1.0:
+        raise ValueError(f"judge_weight must lie between 0 and 1, but is {judge_weight!r}")
+    sample = judged_sample(judge, human, clusters, probabilities, strata)
+    check_range(sample, value_range)
+    return _corrected(sample, judge_weight, value_range, level, difference=False)
+
+
+def corrected_difference(
+    judge_a: npt.ArrayLike,
+    human_a: npt.ArrayLike,
+    judge_b: npt.ArrayLike,
+    human_b: npt.ArrayLike,
+    *,
+    clusters: npt.ArrayLike | None = None,
+    probabilities: npt.ArrayLike | None = None,
+    strata: npt.ArrayLike | None = None,
+    judge_weight: float | None = None,
+    value_range: Range | None = (0.0, 1.0),
+    level: float = 0.95,
+) -> JudgeCorrection:
+    """Model a minus model b on the same items, corrected by labels for both: PPI++ on the differences.
+
+    Arguments as for `corrected_mean`, all (N,); an item counts as labelled where people looked at both answers.
+    `value_range` is that of one score. The result's means are differences, and its `p_value` tests for none.
+    """
+    check_level(level)
+    if judge_weight is not None and not 0.0 <= judge_weight <= 1.0:
+        raise ValueError(f"judge_weight must lie between 0 and 1, but is {judge_weight!r}")
+    verdicts = [vector(judge_a, "judge_a"), vector(judge_b, "judge_b")]
+    labels = [vector(human_a, "human_a"), vector(human_b, "human_b")]
+    if len({len(array) for array in verdicts + labels}) > 1:
+        raise ValueError(
+            "the verdicts and labels of both models must have one entry for each of the same items"
+        )
+    span = None if value_range is None else value_range[1] - value_range[0]
+    reach = None if span is None else (-span, span)
+    sample = judged_sample(verdicts[0] - verdicts[1], labels[0] - labels[1], clusters, probabilities, strata)
+    check_range(sample, reach)
+    return _corrected(sample, judge_weight, reach, level, difference=True)
+
+
+def _corrected(
+    sample: JudgedSample, weight: float | None, value_range: Range | None, level: float, *, difference: bool
+) -> JudgeCorrection:
+    n, total = int(np.count_nonzero(sample.labelled)), len(sample.judge)
+    judge_mean = float(sample.judge.mean()) if total else math.nan
+    if n == 0:
+        wide = (math.nan, math.nan) if value_range is None else value_range
+        return JudgeCorrection(
+            math.nan, *wide, level, None, 0.0, judge_mean, math.nan, None, math.nan, 0, total,
+            sample.n_left_out, sample.n_clusters, None, "no labels: a judge alone says nothing about its errors",
+        )  # fmt: skip
+    units = sample.labelled_units
+    if units < 2:
+        trust = 0.0 if weight is None else weight
+        value = _value(sample, trust)
+        wide = (math.nan, math.nan) if value_range is None else value_range
+        low, high = min(wide[0], value), max(wide[1], value)
+        labels = _value(sample, 0.0)
+        what = "one label" if n == 1 else "one labelled cluster"
+        return JudgeCorrection(
+            value, low, high, level, None, trust, judge_mean, labels, None, math.nan, n, total,
+            sample.n_left_out, sample.n_clusters, None, f"{what}: the whole range",
+        )  # fmt: skip
+    trust = _best_weight(sample) if weight is None else weight
+    value, labels = _value(sample, trust), _value(sample, 0.0)
+    variance, freedom = _variance(sample, trust, value_range, difference)
+    alone, _ = _variance(sample, 0.0, value_range, difference)
+    error = math.sqrt(variance)
+    low, high, kind = _interval(sample, value, error, freedom, value_range, level, difference)
+    p_value = None
+    if difference:
+        p_value = t_two_sided(value / error, freedom) if error > 0 else (1.0 if value == 0 else 0.0)
+    return JudgeCorrection(
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        level=level,
+        standard_error=error if error > 0 else None,
+        judge_weight=trust,
+        judge_mean=judge_mean,
+        labels_mean=labels,
+        labels_error=math.sqrt(alone) if alone > 0 else None,
+        label_gain=alone / variance if variance > 0 else math.nan,
+        n_labels=n,
+        n_judged=total,
+        n_left_out=sample.n_left_out,
+        n_clusters=sample.n_clusters,
+        p_value=p_value,
+        method=f"PPI++ ({sample.scheme} labels), {kind}",
+    )
+
+
+def _best_weight(sample: JudgedSample) -> float:
+    """lambda* = Cov(y, f) / ((1 + n/N) Var f) in [0, 1]; with known probabilities, weighted moments and all items.
+
+    Where labels have unequal chances, the residuals' weighted spread is what lambda is to make small, so moments
+    carry the squares of the weights (Zrnic & Candes 2024, least squares of the residual term).
+    """
+    chosen = sample.labelled
+    y, f = sample.human[chosen], sample.judge[chosen]
+    if sample.scheme == "random":
+        spread = float(sample.judge.var(ddof=1))
+        unlabelled = len(sample.judge) - len(y)
+        if unlabelled == 0 or spread <= 1e-20 * max(float(np.abs(sample.judge).max()) ** 2, 1e-280):
+            return 0.0
+        covariance = float(np.dot(y - y.mean(), f - f.mean())) / (len(y) - 1)
+        return min(1.0, max(0.0, covariance / ((1 + len(y) / unlabelled) * spread)))
+    w = sample.weights[chosen]
+    if sample.strata is not None:
+        y, f = y - sample.stratum_means(y), f - sample.stratum_means(f)
+    else:
+        y, f = y - float(np.dot(w, y)) / w.sum(), f - float(np.dot(w, f)) / w.sum()
+    weight = w * np.maximum(w - 1.0, 0.0)  # what an unsampled rest adds; 0 where everything was labelled
+    spread = float(np.dot(weight, f * f))
+    return min(1.0, max(0.0, float(np.dot(weight, y * f)) / spread)) if spread > 0 else 0.0
+
+
+def _value(sample: JudgedSample, trust: float) -> float:
+    """lambda mean f + mean (y - lambda f); f over the unlabelled for random labels (PPI++), else over all items."""
+    chosen = sample.labelled
+    residuals = sample.human[chosen] - trust * sample.judge[chosen]
+    if sample.scheme == "random":
+        rest = sample.judge[~chosen]
+        return float(residuals.mean()) + (
+            trust * float(rest.mean()) if len(rest) else trust * float(sample.judge.mean())
+        )
+    w = sample.weights[chosen]
+    return trust * float(sample.judge.mean()) + float(np.dot(w, residuals)) / float(w.sum())
+
+
+def _variance(
+    sample: JudgedSample, trust: float, value_range: Range | None, difference: bool
+) -> tuple[float, float]:
+    """Variance of the estimate and its degrees of freedom."""
+    if sample.codes is not None:
+        return _clustered_variance(sample, trust)
+    doubts = _doubts(sample, value_range) if not difference else None
+    if sample.scheme == "random":
+        return _random_variance(sample, trust, doubts)
+    if sample.scheme == "stratified":
+        return _stratified_variance(sample, trust, doubts)
+    influence = _influence(sample, trust)
+    w = sample.weights[sample.labelled]
+    worth = float(w.sum()) ** 2 / float(np.dot(w, w))  # Kish: labels of equal weight that these are worth
+    variance = float(np.dot(influence, influence))
+    if doubts is not None:
+        residuals = sample.human[sample.labelled] - trust * sample.judge[sample.labelled]
+        centre = float(np.dot(w, residuals)) / float(w.sum())
+        unseen = doubts[0] - trust * doubts[1]
+        variance += _DOUBT * float(((unseen - centre) ** 2).sum()) / worth**2
+    n = int(np.count_nonzero(sample.labelled))
+    return variance * n / (n - 1), max(1.0, worth - 1 - (trust > 0))
+
+
+def _doubts(sample: JudgedSample, value_range: Range | None) -> tuple[F64, F64] | None:
+    """Labels and verdicts of the two disagreements that may yet come, where all scores are at the ends."""
+    if value_range is None or not sample.two_valued(value_range):
+        return None
+    low, high = value_range
+    return np.array([low, high]), np.array([high, low])
+
+
+def _random_variance(
+    sample: JudgedSample, trust: float, doubts: tuple[F64, F64] | None
+) -> tuple[float, float]:
+    """lambda^2 Var f / N + Var(y - lambda f) / n, degrees of freedom by Welch and Satterthwaite."""
+    rest = sample.judge[~sample.labelled]
+    y, f = sample.human[sample.labelled], sample.judge[sample.labelled]
+    residuals, mass = y - trust * f, np.ones(len(y))
+    if doubts is not None:
+        residuals, mass = np.append(residuals, doubts[0] - trust * doubts[1]), np.append(mass, [_DOUBT] * 2)
+    size = float(mass.sum())
+    centre = float(np.dot(mass, residuals)) / size
+    own = float(np.dot(mass, (residuals - centre) ** 2)) / (size - 1) / size
+    judged = trust**2 * float(rest.var(ddof=1)) / len(rest) if len(rest) > 1 else 0.0
+    # One degree of freedom pays for lambda, which the same labels chose.
+    df = max(1, len(y) - 1 - (trust > 0))
+    pooled = own**2 / df + (judged**2 / (len(rest) - 1) if len(rest) > 1 else 0.0)
+    return own + judged, ((own + judged) ** 2 / pooled if pooled > 0 else df)
+
+
+def _stratified_variance(
+    sample: JudgedSample, trust: float, doubts: tuple[F64, F64] | None
+) -> tuple[float, float]:
+    """Var(y) / M over items like these, plus sum_h W_h^2 (1 - n_h/M_h) Var_h(y - lambda f) / n_h for the unseen labels."""
+    assert sample.strata is not None
+    total, sizes = len(sample.judge), np.bincount(sample.strata)
+    shares = sizes / total
+    rows = sample.strata[sample.labelled]
+    seen = np.bincount(rows, minlength=len(shares)).astype(np.float64)
+    y, f, mass = sample.human[sample.labelled], sample.judge[sample.labelled], np.ones(len(rows))
+    if doubts is not None:
+        # Within a stratum the judge says much the same; the doubt is about the label.
+        verdicts = np.bincount(sample.strata, weights=sample.judge) / sizes
+        each = np.repeat(np.arange(len(shares)), 2)
+        y, f = np.append(y, np.tile(doubts[0], len(shares))), np.append(f, verdicts[each])
+        rows, mass = np.append(rows, each), np.append(mass, np.full(len(each), _DOUBT))
+    counts = np.bincount(rows, weights=mass)
+
+    def moments(values: F64) -> tuple[F64, F64]:
+        means = np.bincount(rows, weights=mass * values) / counts
+        squares = np.bincount(rows, weights=mass * (values - means[rows]) ** 2)
+        return means, squares / np.maximum(counts - 1, 1)
+
+    parts = shares**2 * (1 - seen / sizes) * moments(y - trust * f)[1] / counts
+    means, squares = moments(y)
+    spread = float(np.dot(shares, squares + (means - float(np.dot(shares, means))) ** 2))
+    whole = spread / total
+    variance = float(parts.sum()) + whole
+    pooled = float((parts**2 / np.maximum(seen - 1, 1)).sum()) + whole**2 / max(1, total - 1)
+    return variance, variance**2 / pooled if pooled > 0 else 1.0
+
+
+def _clustered_variance(sample: JudgedSample, trust: float) -> tuple[float, float]:
+    """Influences summed by cluster; G counts the clusters with a label, for theirs is the spread that decides."""
+    sums = (
+        np.bincount(sample.codes, weights=_influence(sample, trust))
+        if sample.codes is not None
+        else np.zeros(1)
+    )
+    size = sample.labelled_units
+    return float(np.dot(sums, sums)) * size / (size - 1), max(1.0, size - 1.0)
+
+
+def _influence(sample: JudgedSample, trust: float) -> F64:
+    """What each item adds to the estimate's error: the estimate is, to first order, the truth plus their sum."""
+    chosen = sample.labelled
+    influence = np.zeros(len(sample.judge))
+    residuals = sample.human[chosen] - trust * sample.judge[chosen]
+    if sample.scheme == "random":
+        influence[chosen] = (residuals - residuals.mean()) / len(residuals)
+        rest = sample.judge[~chosen]
+        if len(rest):
+            influence[~chosen] = trust * (rest - rest.mean()) / len(rest)
+        return influence
+    w = sample.weights[chosen]
+    centre = float(np.dot(w, residuals)) / float(w.sum())
+    influence += trust * (sample.judge - sample.judge.mean()) / len(influence)
+    if sample.strata is not None:
+        means = sample.stratum_means(residuals)
+        influence[chosen] += w * (residuals - means) / float(w.sum())
+        every = np.bincount(sample.strata[chosen], weights=residuals) / np.bincount(sample.strata[chosen])
+        return influence + (every[sample.strata] - centre) / len(influence)
+    influence[chosen] += w * (residuals - centre) / float(w.sum())
+    return influence
+
+
+def _interval(
+    sample: JudgedSample,
+    value: float,
+    error: float,
+    freedom: float,
+    value_range: Range | None,
+    level: float,
+    difference: bool,
+) -> tuple[float, float, str]:
+    critical = t_quantile(0.5 + level / 2, freedom)
+    low, high = value - critical * error, value + critical * error
+    at = f"t (df = {freedom:.0f})" if sample.codes is None else f"clustered t (G={sample.labelled_units})"
+    if value_range is None:
+        return low, high, at
+    ends = at_ends(sample.human[sample.labelled], value_range) and not difference
+    if ends or low < value_range[0] or high > value_range[1] or error == 0.0:
+        low, high = effective_score_interval(
+            value,
+            error,
+            value_range,
+            critical=critical,
+            most=len(sample.judge),
+            without_spread=sample.labelled_units,
+        )
+        return low, high, "Wilson (effective n)"
+    return low, high, at

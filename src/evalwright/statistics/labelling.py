@@ -1,0 +1,142 @@
+"""Which verdicts people should check: a labelling set with known chances, so that the correction stays unbiased.
+
+Labelling only what looks doubtful, without known chances, biases every correction; with them, doubtful verdicts may be
+chosen more often and each label weighs the inverse of its chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics.units import F64, I64
+
+Design = Literal["random", "stratified"]
+DESIGNS: tuple[Design, ...] = ("random", "stratified")
+_MOST_STRATA = 5
+_LEAST_DOUBT = 0.1
+"""Stated certainty is often false, so a stratum of sure verdicts still gets labels as if one in ten were doubtful."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabellingSet:
+    """What to label: `indices` (chosen,) in the order drawn; `probabilities` (items,) of being chosen, 0 without a verdict.
+
+    `strata` (items,) integers, -1 without a verdict; one stratum for a simple random set. Hand `strata` to
+    `corrected_mean` (or `probabilities` where labels came from elsewhere).
+    """
+
+    indices: tuple[int, ...]
+    probabilities: tuple[float, ...]
+    strata: tuple[int, ...]
+    design: Design
+    seed: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values."""
+        return {
+            "indices": list(self.indices),
+            "probabilities": list(self.probabilities),
+            "strata": list(self.strata),
+            "design": self.design,
+            "seed": self.seed,
+        }
+
+
+def draw_labelling_set(
+    verdicts: npt.ArrayLike,
+    size: int,
+    *,
+    design: Design = "random",
+    confidence: npt.ArrayLike | None = None,
+    seed: int = 0,
+) -> LabellingSet:
+    """Draw `size` items to label from a judge's verdicts (items,), nan where it gave none.
+
+    "random": each judged item with the same chance. "stratified": strata by verdict (graded ones in fifths), each cut
+    at its median `confidence` (items,) in [0, 1] where given; labels by Neyman's rule, in proportion to items times
+    the root of c(1 - c) for mean confidence c, at least two a stratum; within a stratum at random. A longer set
+    drawn with the same seed need not contain a shorter one.
+
+    Raises ValueError for an unknown design, a size that cannot be drawn, and confidence outside [0, 1].
+    """
+    if design not in DESIGNS:
+        raise ValueError(f"unknown design {design!r}; there are {', '.join(DESIGNS)}")
+    given = np.asarray(verdicts, dtype=np.float64)
+    if given.ndim != 1 or np.isinf(given).any():
+        raise ValueError("verdicts must be a vector of finite numbers, nan where the judge gave none")
+    judged = np.flatnonzero(~np.isnan(given))
+    if not 1 <= size <= len(judged):
+        raise ValueError(f"{size} labels cannot be drawn from {len(judged)} judged items")
+    sure = _confidence(confidence, given)
+    strata = np.full(len(given), -1, dtype=np.int64)
+    strata[judged] = (
+        0 if design == "random" else _strata(given[judged], None if sure is None else sure[judged])
+    )
+    groups = [np.flatnonzero(strata == code) for code in range(int(strata.max()) + 1)]
+    doubts = np.array([1.0 if sure is None else _doubt(sure[group]) for group in groups])
+    wanted = _allotted(np.array([len(group) for group in groups]), doubts, size)
+    rng = np.random.default_rng(seed)
+    probabilities = np.zeros(len(given))
+    chosen = []
+    for group, number in zip(groups, wanted, strict=True):
+        probabilities[group] = number / len(group)
+        chosen.append(rng.choice(group, int(number), replace=False))
+    order = rng.permutation(np.concatenate(chosen))  # people tire: no stratum may come last
+    return LabellingSet(
+        tuple(order.tolist()), tuple(probabilities.tolist()), tuple(strata.tolist()), design, seed
+    )
+
+
+def _confidence(confidence: npt.ArrayLike | None, verdicts: F64) -> F64 | None:
+    if confidence is None:
+        return None
+    sure = np.asarray(confidence, dtype=np.float64)
+    if sure.shape != verdicts.shape:
+        raise ValueError(f"confidence must hold one number for each of the {len(verdicts)} verdicts")
+    sure = np.where(np.isnan(sure), 0.5, sure)  # a verdict without a confidence is as doubtful as can be
+    if not ((sure >= 0) & (sure <= 1)).all():
+        raise ValueError("confidence must lie between 0 and 1")
+    return sure
+
+
+def _strata(verdicts: F64, sure: F64 | None) -> I64:
+    """Codes 0.. by verdict and confidence; a stratum with fewer than four items is not cut further."""
+    values, codes = np.unique(verdicts, return_inverse=True)
+    if len(values) > _MOST_STRATA:
+        edges = np.unique(np.quantile(verdicts, np.arange(1, _MOST_STRATA) / _MOST_STRATA))
+        codes = np.searchsorted(edges, verdicts, side="right")
+    cut = np.zeros(len(verdicts), dtype=np.int64)
+    if sure is not None:
+        for code in np.unique(codes):
+            mine = codes == code
+            low = mine & (sure < np.median(sure[mine]))
+            if min(np.count_nonzero(low), np.count_nonzero(mine & ~low)) >= 2:
+                cut[low] = 1
+    _, both = np.unique(codes * 2 + cut, return_inverse=True)
+    strata: I64 = both.astype(np.int64)
+    return strata
+
+
+def _doubt(sure: F64) -> float:
+    mean = float(np.clip(sure.mean(), _LEAST_DOUBT / 2, 1 - _LEAST_DOUBT / 2))
+    return float(np.sqrt(mean * (1 - mean)))
+
+
+def _allotted(sizes: I64, doubts: F64, total: int) -> I64:
+    """How many labels each stratum gets: at least two (or all it has), at most all, in proportion to size times doubt."""
+    least = np.minimum(sizes, 2 if len(sizes) > 1 else 1)
+    if least.sum() > total:
+        raise ValueError(
+            f"{total} labels are too few for {len(sizes)} strata, which need two each; draw more labels, or at random"
+        )
+    wanted: I64 = least.astype(np.int64)
+    while wanted.sum() < total:
+        room = wanted < sizes
+        share = np.where(room, sizes * doubts, 0.0)
+        gap = np.where(room, share / share.sum() * total - wanted, -np.inf)
+        wanted[int(np.argmax(gap))] += 1
+    return wanted
