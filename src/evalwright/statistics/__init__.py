@@ -15,6 +15,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evalwright.statistics.asymptotic import AsymptoticSequence, asymptotic_half_width
+    from evalwright.statistics.confidence_sequences import BettingSequence, betting_sequence, cluster_totals
+    from evalwright.statistics.e_values import pair_e_value
     from evalwright.statistics.estimate import Estimate
     from evalwright.statistics.intervals import mean_interval, wilson
     from evalwright.statistics.labels import accuracy, balanced_accuracy, macro_f1
@@ -22,51 +25,93 @@ if TYPE_CHECKING:
     from evalwright.statistics.paired import PairedComparison, compare_paired
     from evalwright.statistics.pairwise import PairwiseDifferences, pairwise_differences
     from evalwright.statistics.perplexities import bits_per_byte, perplexity
+    from evalwright.statistics.power import (
+        Plan,
+        best_draws,
+        items_for_difference,
+        items_for_half_width,
+        plan_comparison,
+        smallest_visible_difference,
+    )
     from evalwright.statistics.sentences import sentence
+    from evalwright.statistics.stopping import Decision, Monitor
+    from evalwright.statistics.stopping_rules import Rule, parse_rule
     from evalwright.statistics.units import VarianceComponents, clustered_standard_error, variance_components
 
 __all__ = [
+    "AsymptoticSequence",
+    "BettingSequence",
+    "Decision",
     "Estimate",
     "MacroDifference",
+    "Monitor",
     "PairedComparison",
     "PairwiseDifferences",
+    "Plan",
+    "Rule",
     "VarianceComponents",
     "accuracy",
+    "asymptotic_half_width",
     "balanced_accuracy",
+    "best_draws",
+    "betting_sequence",
     "bits_per_byte",
+    "cluster_totals",
     "clustered_standard_error",
     "compare_paired",
+    "items_for_difference",
+    "items_for_half_width",
     "macro_average",
     "macro_difference",
     "macro_f1",
     "macro_p_value",
     "mean_interval",
+    "pair_e_value",
     "pairwise_differences",
+    "parse_rule",
     "perplexity",
+    "plan_comparison",
     "sentence",
+    "smallest_visible_difference",
     "variance_components",
     "wilson",
 ]
 
 _HOME = {
+    "AsymptoticSequence": "asymptotic",
+    "BettingSequence": "confidence_sequences",
+    "Decision": "stopping",
     "Estimate": "estimate",
     "MacroDifference": "macro",
+    "Monitor": "stopping",
     "PairedComparison": "paired",
     "PairwiseDifferences": "pairwise",
+    "Plan": "power",
+    "Rule": "stopping_rules",
     "VarianceComponents": "units",
     "accuracy": "labels",
+    "asymptotic_half_width": "asymptotic",
     "balanced_accuracy": "labels",
+    "best_draws": "power",
+    "betting_sequence": "confidence_sequences",
     "bits_per_byte": "perplexities",
+    "cluster_totals": "confidence_sequences",
     "clustered_standard_error": "units",
     "compare_paired": "paired",
+    "items_for_difference": "power",
+    "items_for_half_width": "power",
     "macro_average": "macro",
     "macro_difference": "macro",
     "macro_f1": "labels",
     "macro_p_value": "macro",
     "mean_interval": "intervals",
+    "pair_e_value": "e_values",
     "pairwise_differences": "pairwise",
+    "parse_rule": "stopping_rules",
     "perplexity": "perplexities",
+    "plan_comparison": "power",
     "sentence": "sentences",
+    "smallest_visible_difference": "power",
     "variance_components": "units",
     "wilson": "intervals",
 }

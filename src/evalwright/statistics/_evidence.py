@@ -86,7 +86,7 @@ class _ExactShare:
         self._n = self._least = self._most = 0
         self._low, self._high = 0.0, 1.0
         # The mixture bets best near the number of items that the wanted width needs, on the clock n N / (N - n).
-        needed = min(2.5 / self._margin**2, settings.n_total / 3)
+        needed = min(2.5 / self._margin**2, 4 * settings.n_total)
         self._weight = max(1.0, needed / OPTIMUM)
 
     def add(self, a: list[float], b: list[float]) -> None:
@@ -117,9 +117,7 @@ class _Filled:
             self.method = f"betting confidence sequence {where}"
         else:
             best = max(1, settings.n_total // 3)
-            self._sequence = AsymptoticSequence(
-                alpha=settings.alpha, n_opt=best, n_total=settings.population
-            )
+            self._sequence = AsymptoticSequence(alpha=settings.alpha, n_opt=best, n_total=settings.population)
             self.method = f"asymptotic confidence sequence{' without replacement' if settings.here else ''}"
         self._best = self._sequence
         self._blind = False

@@ -103,8 +103,8 @@ class AsymptoticSequence:
         if self.n < 30 or spread <= 1e-20 * max(squares, 1e-300):
             return
         sd = math.sqrt((spread + farthest) / self.n)
-        half = asymptotic_half_width(
-            sd, self.n, n_opt=self.n_opt, alpha=self.alpha, n_total=self.n_total
-        ) * (self.n / items)
+        half = asymptotic_half_width(sd, self.n, n_opt=self.n_opt, alpha=self.alpha, n_total=self.n_total) * (
+            self.n / items
+        )
         if mean - half <= self._high and mean + half >= self._low:
             self._low, self._high = max(self._low, mean - half), min(self._high, mean + half)

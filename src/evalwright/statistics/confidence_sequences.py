@@ -60,6 +60,9 @@ class BettingSequence:
         self._variance = 0.25
         self._low, self._high = 0.0, 1.0
         self._values, self._bets = np.empty(1024), np.empty(1024)
+        self._grid: F64 = np.empty(0)
+        self._above: F64 = np.empty(0)
+        self._below: F64 = np.empty(0)
         self._set_grid()
 
     def update(self, values: npt.ArrayLike) -> None:
@@ -207,5 +210,6 @@ def cluster_totals(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[F64,
     ids = cluster_ids(clusters, len(scores))
     _, first, codes = np.unique(ids, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    sums = np.bincount(codes, weights=scores, minlength=len(first))
-    return sums[order], np.bincount(codes, minlength=len(first)).astype(np.float64)[order]
+    sums: F64 = np.bincount(codes, weights=scores, minlength=len(first)).astype(np.float64)
+    sizes: F64 = np.bincount(codes, minlength=len(first)).astype(np.float64)
+    return sums[order], sizes[order]

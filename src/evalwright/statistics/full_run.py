@@ -54,12 +54,14 @@ def least_wins(discordant: F64, n: int, level: float) -> F64:
     from scipy.special import bdtr
 
     d = np.asarray(discordant, dtype=np.float64)
+    trials = d.astype(np.int64)
     z = normal_quantile(0.5 + level / 2)
     low, high = np.floor(d / 2), d + 1  # low never suffices
     for _ in range(max(1, math.ceil(math.log2(float(d.max(initial=1.0)) + 2.0)))):
         w = np.maximum(np.floor((low + high) / 2), low)
         lost = np.maximum(d - w, 0.0)
-        mid_p = bdtr(lost, d, 0.5) + np.where(lost > 0, bdtr(np.maximum(lost - 1, 0), d, 0.5), 0.0)
+        fewer = np.where(lost > 0, bdtr(np.maximum(lost - 1, 0), trials, 0.5), 0.0)
+        mid_p = bdtr(lost, trials, 0.5) + fewer
         p12, p21 = (w + 1) / (n + 2), (lost + 1) / (n + 2)
         error = np.sqrt((p12 + p21 - (p12 - p21) ** 2) / (n + 2))
         enough = (w > low) & (mid_p < 1 - level) & (p12 - p21 - z * error > 0)
@@ -89,9 +91,7 @@ def binary_outlook(
     quick = _verdict(wins, seen, spread, n_total, level, alpha, lean)
     if quick == "open" and not interval:
         return Outlook("open", math.nan, math.nan)
-    fewest, most = kept_counts(
-        seen, n, np.array([float(n_total)]), alpha * NUISANCE, max(1.0, n_total / 24)
-    )
+    fewest, most = kept_counts(seen, n, np.array([float(n_total)]), alpha * NUISANCE, max(1.0, n_total / 24))
     totals = np.arange(fewest[0], most[0] + 1.0)
     share = alpha * (1 - NUISANCE)
     verdict = quick if quick == "open" else _verdict(wins, seen, totals, n_total, level, share, lean)

@@ -140,7 +140,9 @@ class Monitor:
         first = self._scores(a)
         second = self._scores(b) if self.rule.kind != "precision" else [0.0] * len(first)
         if len(first) != len(second):
-            raise ValueError(f"both models need a score for each item of unit {place}; give None where it failed")
+            raise ValueError(
+                f"both models need a score for each item of unit {place}; give None where it failed"
+            )
         self._waiting[place] = (first, second)
         while self._prefix in self._waiting:
             self._take(*self._waiting.pop(self._prefix))
@@ -173,7 +175,9 @@ class Monitor:
             if math.isinf(score) or not (math.isnan(score) or valid[0] <= score <= valid[1]):
                 raise ValueError(f"the score {score:g} lies outside the range {valid}")
             if self._settings.binary and score == score and score not in (0.0, 1.0):
-                raise ValueError(f"the score {score:g} is neither 0 nor 1; give binary=False for graded scores")
+                raise ValueError(
+                    f"the score {score:g} is neither 0 nor 1; give binary=False for graded scores"
+                )
         return scores
 
     def _take(self, first: list[float], second: list[float]) -> None:

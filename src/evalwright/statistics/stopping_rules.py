@@ -14,7 +14,10 @@ from evalwright.statistics.estimate import plain_fields
 
 Kind = Literal["precision", "beats", "differs"]
 
-_EXAMPLES = "'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03', each with 'at 99%' if you like"
+_EXAMPLES = (
+    "'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03', each with 'at 99%' if you like"
+)
+_LONGEST = 500
 _NUMBER = r"(?P<number>[^\s]+)"
 _LEVEL = re.compile(r"^(?P<rest>.+?)\s+at\s+(?P<level>[^\s%]+)\s*%$", re.IGNORECASE)
 _PRECISION = re.compile(rf"^(?P<metric>\S.*?)\s*(?:±|\+\s*/?\s*[-−])\s*{_NUMBER}$")
@@ -51,6 +54,10 @@ def parse_rule(text: str) -> Rule:
     Raises ConfigurationError, which says what cannot be read and gives an example.
     """
     whole = " ".join(text.split())
+    if len(whole) > _LONGEST:
+        raise ConfigurationError(
+            f"The stopping rule has {len(whole)} characters, more than {_LONGEST}. It may be {_EXAMPLES}."
+        )
     level, rest = 0.95, whole
     if found := _LEVEL.match(whole):
         level = _number(found["level"], "The level", whole) / 100
