@@ -22,7 +22,7 @@ OPTIMUM = 7.93
 """-2 log a + log(-2 log a + 1) at a = 0.05: a mixture with the weight of n / 7.93 items bets best near n items."""
 
 
-def log_evidence(k: float | F64, n: float, among: F64, total: F64, weight: F64, up: float = 0.5) -> F64:
+def log_evidence(k: float | F64, n: float, among: F64, total: F64, weight: F64, up: F64 | float = 0.5) -> F64:
     """Log of the bet against "K of the N items count" after k of n counted; +inf where that is impossible.
 
     `among` (K), `total` (N) and `weight` are arrays of one shape, `k` a number or such an array. The mixture is Beta(weight K/N, weight (1 - K/N))
@@ -45,7 +45,7 @@ def log_evidence(k: float | F64, n: float, among: F64, total: F64, weight: F64, 
     centre = (kept + 0.5) / (whole + 1.0)
     a, b = weight * centre, weight * (1.0 - centre)
     mixture = betaln(a + k, b + missed) - betaln(a, b)
-    if up != 0.5:
+    if not (isinstance(up, float) and up == 0.5):
         prior = betaincc(a, b, centre)
         posterior = betaincc(a + k, b + missed, centre)
         share = up * posterior / prior + (1.0 - up) * (1.0 - posterior) / (1.0 - prior)

@@ -8,8 +8,8 @@ about the items, and knows when "no difference seen" is all that the rest of the
 
 Right or wrong, every item alone: exact. The full run's verdict depends on D, the number of discordant items among N, and W,
 those that only a got right. D gets a confidence sequence (`finite_counts`) with a tenth of alpha; for each D in it the
-W that the wins among the discordant items refute are dropped. The bet against each (W, D) leans to the side that would change
-the verdict there, which saves about a seventh of the items.
+W that the wins among the discordant items refute are dropped. Each (W, D) has one bet against it for the whole run, which leans
+to the side where the verdict would change next, so the truth is ever dropped with probability at most alpha.
 
 Anything else (graded, repeated draws, clusters): asymptotic confidence sequences without replacement for the final
 difference and (with a tenth of alpha) for its final standard error.
@@ -31,7 +31,7 @@ Settled = Literal["a better", "b better", "no difference seen", "open"]
 
 NUISANCE = 0.1
 """Share of alpha spent on what is not the question: the discordant items, the spread."""
-_LEAN = 0.95
+_LEAN = 0.85
 _FEWEST_UNITS = 30
 _FEWEST_DIFFERING = 8
 
@@ -114,20 +114,30 @@ def _verdict(
     bar = -math.log(alpha)
     a_wins = least_wins(totals, n_total, level)
     b_wins = totals - a_wins
-    up, down = (_LEAN, 1 - _LEAN) if lean else (0.5, 0.5)
     weight = _weight(totals)
 
-    def refuted(candidate: F64, toward: float) -> bool:
+    def refuted(candidate: F64) -> bool:
         inside = (candidate >= 0) & (candidate <= totals)
-        evidence = log_evidence(wins, seen, np.clip(candidate, 0, totals), totals, weight, toward)
-        return bool((evidence[inside] >= bar).all())
+        w = np.clip(candidate, 0, totals)
+        stake = _stake(w, totals, a_wins, b_wins) if lean else 0.5
+        return bool((log_evidence(wins, seen, w, totals, weight, stake)[inside] >= bar).all())
 
+    # Evidence grows with the distance, so the nearest number of each stretch with one lean speaks for the stretch.
     rate = wins / seen if seen else 0.5
     if (rate * totals >= a_wins).all():
-        return "a better" if refuted(a_wins - 1, up) else "open"
+        settled = refuted(a_wins - 1) and refuted(np.ceil(totals / 2)) and refuted(np.ceil(totals / 2) - 1)
+        return "a better" if settled else "open"
     if (rate * totals <= b_wins).all():
-        return "b better" if refuted(b_wins + 1, down) else "open"
-    return "no difference seen" if refuted(a_wins, down) and refuted(b_wins, up) else "open"
+        settled = refuted(b_wins + 1) and refuted(np.floor(totals / 2)) and refuted(np.floor(totals / 2) + 1)
+        return "b better" if settled else "open"
+    return "no difference seen" if refuted(a_wins) and refuted(b_wins) else "open"
+
+
+def _stake(w: F64, totals: F64, a_wins: F64, b_wins: F64) -> F64:
+    """The part of the stake on more wins than w: away from the middle inside "no difference seen", towards it outside."""
+    inside = (w < a_wins) & (w > b_wins)
+    more = np.where(inside, w > totals / 2, w <= b_wins)
+    return np.where(w == totals / 2, 0.5, np.where(more, _LEAN, 1 - _LEAN))
 
 
 def graded_outlook(

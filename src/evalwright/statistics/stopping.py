@@ -19,7 +19,9 @@ run that ends without one is undecided.
 
 A failed unit is not wrong and not left out: every sequence runs twice, with the worst and the best value that the
 failed unit could have had. Each of the two fillings is a fixed list of values in the same random order, so each
-sequence stays valid; a decision needs both. The two fillings err on opposite sides, each with about alpha / 2.
+sequence stays valid; a decision needs both. The ends of an interval come from different fillings and err with alpha / 2
+each. A verdict that a is better can only be wrong through the worst filling, one that b is better through the
+best: each has at most the probability alpha, so with failures both together have at most 2 alpha.
 """
 
 from __future__ import annotations
