@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from evalwright.statistics import compare_paired
+from evalwright.statistics import compare_paired, full_run
 from evalwright.statistics.finite_counts import kept_counts, log_evidence
 from evalwright.statistics.full_run import binary_outlook, graded_outlook, least_wins
 
@@ -112,3 +112,35 @@ def test_graded_units_and_clusters(shift: float) -> None:
     assert wrong <= 4
     few = graded_outlook(np.ones(100), np.ones(100), 300)
     assert few.verdict == "open"  # no spread is no certainty
+
+
+def test_the_verdict_is_that_of_a_full_scan() -> None:
+    # Every (wins, discordant) of the full run that its bet has not refuted, one by one, instead of the nearest ones.
+    rng = np.random.default_rng(5)
+    n_total, seen_verdicts = 150, set()
+    for _ in range(120):
+        p = rng.uniform(0.1, 0.5)
+        share = rng.uniform(0.2, 0.8)
+        n = int(rng.integers(40, 150))
+        d = rng.choice([1, -1, 0], n, p=[p * share, p * (1 - share), 1 - p])
+        wins, losses = int((d > 0).sum()), int((d < 0).sum())
+        low, high = kept_counts(wins + losses, n, [float(n_total)], 0.005, n_total / 24)
+        verdicts = set()
+        for total in np.arange(low[0], high[0] + 1):
+            w = np.arange(total + 1)
+            size = np.full(len(w), total)
+            a_wins = np.full(len(w), least_wins(np.array([total]), n_total, 0.95)[0])
+            b_wins = size - a_wins
+            stake = full_run._stake(w, size, a_wins, b_wins)
+            evidence = log_evidence(wins, wins + losses, w, size, np.maximum(1.0, size / 24), stake)
+            for count in w[evidence < -np.log(0.045)]:
+                better = count >= a_wins[0]
+                verdicts.add("a" if better else "b" if count <= b_wins[0] else "no")
+        found = binary_outlook(wins, losses, n, n_total, interval=False).verdict
+        seen_verdicts.add(found)
+        if found != "open":
+            assert {{"a better": "a", "b better": "b"}.get(found, "no")} == verdicts
+        # The other way round it may stay open a little longer: a look first asks the likeliest number of discordant items.
+        elif len(verdicts) == 1:
+            assert binary_outlook(wins, losses, n, n_total, alpha=0.06, interval=False).verdict != "open"
+    assert seen_verdicts == {"a better", "b better", "no difference seen", "open"}
