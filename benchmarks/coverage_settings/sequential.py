@@ -117,7 +117,10 @@ def asymptotic_coverage(
 
 
 def full_run_pairs(rng: np.random.Generator, trials: int, *, p_a: float, p_b: float, n: int) -> Row:
-    """Right-or-wrong pairs: the run stops when the verdict of the full run is settled (50 looks)."""
+    """Right-or-wrong pairs: the run stops when the verdict of the full run is settled (50 looks).
+
+    "false decisions": the wrong model, or any where both are equal; those of the full run stand beside them.
+    """
     agreed, reversed_, alarms, saved = 0, 0, 0, []
     names = {"better": "a better", "worse": "b better"}
     for _ in range(trials):
@@ -141,6 +144,56 @@ def full_run_pairs(rng: np.random.Generator, trials: int, *, p_a: float, p_b: fl
         "agreement": agreed / trials,
         "false decisions": reversed_ / trials,
         "false decisions of the full run": alarms / trials,
+        "median saved": float(np.median(saved)),
+        "mean saved": float(np.mean(saved)),
+    }
+
+
+def margin_pairs(
+    rng: np.random.Generator, trials: int, *, p_a: float, p_b: float, n: int, margin: float = 0.03
+) -> Row:
+    """Right-or-wrong pairs and the rule "A differs from B or not by `margin`": is what is said true of the full run?"""
+    true_of_all, saved = 0, []
+    for _ in range(trials):
+        a, b = correlated_pair(rng, n, p_a, p_b)
+        full = compare_paired(a, b)
+        wins, losses = np.cumsum(a > b), np.cumsum(a < b)
+        right, stop = True, n
+        for i in range(n // LOOKS, n, n // LOOKS):
+            found = binary_outlook(int(wins[i - 1]), int(losses[i - 1]), i, n, lean=False)
+            if found.verdict in ("a better", "b better"):
+                right, stop = full.verdict == ("better" if found.verdict == "a better" else "worse"), i
+                break
+            if -margin < found.low <= found.high < margin:
+                right, stop = abs(full.difference) < margin, i
+                break
+        true_of_all += right
+        saved.append(1 - stop / n)
+    return {
+        "what": f"A differs from B or not by {margin}, {100 * (p_a - p_b):.0f} points, N = {n}",
+        "trials": trials,
+        "agreement": true_of_all / trials,
+        "median saved": float(np.median(saved)),
+        "mean saved": float(np.mean(saved)),
+    }
+
+
+def e_value_pairs(rng: np.random.Generator, trials: int, *, p_a: float, p_b: float, n: int) -> Row:
+    """Items like these: the run stops when the pair e-value reaches 20 (a look after each item)."""
+    wrong, decided, saved = 0, 0, []
+    for _ in range(trials):
+        a, b = correlated_pair(rng, n, p_a, p_b)
+        wins, losses = np.cumsum(a > b), np.cumsum(a < b)
+        crossed = np.flatnonzero(log_pair_e_value(wins, losses) >= -math.log(ALPHA))
+        stop = int(crossed[0]) + 1 if len(crossed) else n
+        decided += bool(len(crossed))
+        wrong += bool(len(crossed)) and (p_a == p_b or wins[stop - 1] < losses[stop - 1])
+        saved.append(1 - stop / n)
+    return {
+        "what": f"e-value, items like these, {100 * (p_a - p_b):.0f} points, N = {n}",
+        "trials": trials,
+        "ever wrong": int(wrong) / trials,
+        "decided": decided / trials,
         "median saved": float(np.median(saved)),
         "mean saved": float(np.mean(saved)),
     }
@@ -233,6 +286,18 @@ SETTINGS: dict[str, Callable[[np.random.Generator, int], dict[str, object]]] = {
     "one win short of a verdict": borderline_pairs,
     **{
         f"A beats B, {100 * (a - b):.0f} points, N = {n}": partial(full_run_pairs, p_a=a, p_b=b, n=n)
+        for a, b in _PAIRS
+        for n in (1000, 3000, 10000)
+    },
+    **{
+        f"A differs from B or not by 0.03, {100 * (a - b):.0f} points, N = {n}": partial(
+            margin_pairs, p_a=a, p_b=b, n=n
+        )
+        for a, b in _PAIRS
+        for n in (3000, 10000)
+    },
+    **{
+        f"e-value, {100 * (a - b):.0f} points, N = {n}": partial(e_value_pairs, p_a=a, p_b=b, n=n)
         for a, b in _PAIRS
         for n in (1000, 3000, 10000)
     },
