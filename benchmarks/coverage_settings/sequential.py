@@ -1,8 +1,8 @@
 """Does it hold at every look? Simulations of the sequential statistics, one table row a setting.
 
-Each setting takes a random generator and a number of trials. "ever wrong" is the share of trials in which a sequence
-missed the truth at any time (at most 5% is right), "agreement" the share in which a stopped run said what the full run
-would have said (at least 95%), "saved" the share of items not asked.
+Each setting takes a random generator and a number of trials. "ever wrong" is the share of trials in which a
+sequence missed the truth at any time (at most 5% is right), "agreement" the share in which a stopped run
+said what the full run would have said (at least 95%), "saved" the share of items not asked.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def correlated_pair(
 
 
 def false_alarms(rng: np.random.Generator, trials: int, *, every: int, n: int = 1000) -> Row:
-    """Equal models, n discordant items, a look after each `every` of them: the e-value, and a z test at each look."""
+    """Equal models, n discordant items, a look after each `every` of them: the e-value, and a z test at
+    each look."""
     wins = np.cumsum(rng.random((trials, n)) < 0.5, axis=1)[:, every - 1 :: every].astype(np.float64)
     seen = np.arange(every, n + 1, every, dtype=np.float64)
     e_value = (log_pair_e_value(wins, seen - wins) >= -math.log(ALPHA)).any(axis=1)
@@ -75,7 +76,8 @@ def betting_coverage(
 
 
 def exact_count_coverage(rng: np.random.Generator, trials: int, *, p: float = 0.9, n: int = 500) -> Row:
-    """The number of right answers among n items: how often its true value is ever refuted, at any of n looks."""
+    """The number of right answers among n items: how often its true value is ever refuted, at any of n
+    looks."""
     scores = (rng.random((trials, n)) < p).astype(np.float64)
     total, truth = np.full(trials, float(n)), scores.sum(axis=1)
     seen = np.cumsum(scores, axis=1)
@@ -152,7 +154,8 @@ def full_run_pairs(rng: np.random.Generator, trials: int, *, p_a: float, p_b: fl
 def margin_pairs(
     rng: np.random.Generator, trials: int, *, p_a: float, p_b: float, n: int, margin: float = 0.03
 ) -> Row:
-    """Right-or-wrong pairs and the rule "A differs from B or not by `margin`": is what is said true of the full run?"""
+    """Right-or-wrong pairs and the rule "A differs from B or not by `margin`": is what is said true of the
+    full run?"""
     true_of_all, saved = 0, []
     for _ in range(trials):
         a, b = correlated_pair(rng, n, p_a, p_b)
@@ -230,7 +233,8 @@ def full_run_clusters(rng: np.random.Generator, trials: int, *, difference: floa
 
 
 def borderline_pairs(rng: np.random.Generator, trials: int, *, n: int = 1000, discordant: int = 250) -> Row:
-    """The hardest list for `full_run_pairs`: one win short of "better", in random order, a look after each item."""
+    """The hardest list for `full_run_pairs`: one win short of "better", in random order, a look after each
+    item."""
     wins = int(least_wins(np.array([float(discordant)]), n, 0.95)[0]) - 1
     wrong = 0
     d = np.concatenate((np.ones(wins), -np.ones(discordant - wins), np.zeros(n - discordant)))

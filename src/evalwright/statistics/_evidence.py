@@ -1,7 +1,8 @@
 """What a stopping rule looks at: one running record for each kind of question, score and estimand.
 
-Each record is fed units in their order and says at a look what is settled. Failed scores enter twice, as the worst and the
-best that they could be: `low` and `high` below always come from the filling that pulls them outwards.
+Each record is fed units in their order and says at a look what is settled. Failed scores enter twice, as
+the worst and the best that they could be: `low` and `high` below always come from the filling that pulls
+them outwards.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ Settled = Literal["open", "a better", "b better", "no difference seen", "close",
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a record must know about the task (see `stopping.Monitor`); `here`: the estimand is this benchmark."""
+    """What a record must know about the task (see `stopping.Monitor`); `here`: the estimand is this
+    benchmark."""
 
     n_total: int
     here: bool
@@ -104,7 +106,8 @@ class _ExactShare:
 
 
 class _Filled:
-    """One confidence sequence, and from the first failure on two: failures at their worst and at their best."""
+    """One confidence sequence, and from the first failure on two: failures at their worst and at their
+    best."""
 
     def __init__(self, settings: Settings, span: tuple[float, float] | None) -> None:
         self._span = span
@@ -272,7 +275,8 @@ class _GradedFullRun(_Pairs):
 
 
 class _PairsByEValue(_CountedPairs):
-    """Items like these, right or wrong: the e-value says who is better, a betting sequence that nobody is by much."""
+    """Items like these, right or wrong: the e-value says who is better, a betting sequence that nobody is
+    by much."""
 
     method = "pair e-value for items like these"
 

@@ -2,11 +2,12 @@
 
     mean +- sd sqrt( 2 (n r + 1) / (n^2 r) log( sqrt(n r + 1) / alpha ) ),   r = (-2 log a + log(-2 log a + 1)) / n_opt
 
-holds at all n at once in the limit of large n (Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas 2024, "Time-uniform
-central limit theory and asymptotic confidence sequences"), and is narrowest near n_opt.
+holds at all n at once in the limit of large n (Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas 2024,
+"Time-uniform central limit theory and asymptotic confidence sequences"), and is narrowest near n_opt.
 
-Without replacement from N units the same holds with t = n N / (N - n) in place of n: the sum of the first n less n
-times the mean is a random-walk bridge, and times N / (N - n) a walk with the clock t. At n = N the width is 0.
+Without replacement from N units the same holds with t = n N / (N - n) in place of n: the sum of the first n
+less n times the mean is a random-walk bridge, and times N / (N - n) a walk with the clock t. At n = N the
+width is 0.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ def asymptotic_half_width(
 ) -> float:
     """Half the width after `n` units with standard deviation `sd` (formula above); infinite for n = 0.
 
-    `n_total`: units there are, for a mean over exactly these; None for units like these. Raises ValueError for n > n_total.
+    `n_total`: units there are, for a mean over exactly these; None for units like these. Raises ValueError
+    for n > n_total.
     """
     check_level(alpha, "alpha")
     if n_total is not None and n > n_total:
@@ -44,12 +46,12 @@ def asymptotic_half_width(
 class AsymptoticSequence:
     """A running asymptotic confidence sequence for the mean over items, fed with units in their order.
 
-    A unit is an item, or a cluster of items: then give the sum of its scores and its `sizes`. The estimand is the
-    mean over items (sum of scores / number of items), not the mean of cluster means; its error is that of the
-    residuals (total - mean x size) over the mean size. `n_total` counts units (not items).
+    A unit is an item, or a cluster of items: then give the sum of its scores and its `sizes`. The estimand
+    is the mean over items (sum of scores / number of items), not the mean of cluster means; its error is
+    that of the residuals (total - mean x size) over the mean size. `n_total` counts units (not items).
 
-    The spread always counts one more unit, as far from the mean as the farthest seen, and no interval is given
-    before 30 units or without spread (the limit theorem says nothing there).
+    The spread always counts one more unit, as far from the mean as the farthest seen, and no interval is
+    given before 30 units or without spread (the limit theorem says nothing there).
     """
 
     alpha: float = 0.05

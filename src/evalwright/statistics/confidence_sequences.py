@@ -1,18 +1,18 @@
 """Intervals that hold at every look: hedged betting confidence sequences for means of bounded scores.
 
-For every candidate mean m a gambler bets that scores lie above m, another that they lie below. If m is true, neither
-can multiply the stake by 2 / alpha, ever, but with probability alpha / 2; the m that neither has refuted are the interval.
-Nothing is assumed but the range of the scores and an order that was fixed before (Waudby-Smith & Ramdas 2024, "Estimating
-means of bounded random variables by betting").
+For every candidate mean m a gambler bets that scores lie above m, another that they lie below. If m is
+true, neither can multiply the stake by 2 / alpha, ever, but with probability alpha / 2; the m that neither
+has refuted are the interval. Nothing is assumed but the range of the scores and an order that was fixed
+before (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by betting").
 
-Without replacement from N units the mean of what is left replaces m: (N m - sum so far) / (N - n). Then the mean is
-that of exactly these N, and at n = N nothing else is left. Bets grow with sqrt(N / (N - n)), because late units say more
-about the little that is left.
+Without replacement from N units the mean of what is left replaces m: (N m - sum so far) / (N - n). Then the
+mean is that of exactly these N, and at n = N nothing else is left. Bets grow with sqrt(N / (N - n)),
+because late units say more about the little that is left.
 
-What a unit is: an item (its mean over draws), a difference of a pair (value_range -1 to 1), or a cluster. Clusters of
-unequal size: with `cluster_totals` a unit is the sum of its scores over the size of the largest cluster, and the
-estimand is the mean over items times (mean size / largest size), so the bounds are honest but widen with the
-largest cluster; `asymptotic.AsymptoticSequence` is narrower where there are many.
+What a unit is: an item (its mean over draws), a difference of a pair (value_range -1 to 1), or a cluster.
+Clusters of unequal size: with `cluster_totals` a unit is the sum of its scores over the size of the largest
+cluster, and the estimand is the mean over items times (mean size / largest size), so the bounds are honest
+but widen with the largest cluster; `asymptotic.AsymptoticSequence` is narrower where there are many.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _TRUNCATION = 0.5
 class BettingSequence:
     """A running hedged betting confidence sequence, fed with units in an order fixed before the first one.
 
-    `alpha`: chance that the interval ever misses. `n_total`: units there are, for a mean over exactly these; None for
-    units like these. `value_range`: the least and greatest value of a unit. Ends are rounded outwards, by less than a
-    hundredth of the width. An update costs a few hundred multiplications a value.
+    `alpha`: chance that the interval ever misses. `n_total`: units there are, for a mean over exactly
+    these; None for units like these. `value_range`: the least and greatest value of a unit. Ends are
+    rounded outwards, by less than a hundredth of the width. An update costs a few hundred multiplications a
+    value.
     """
 
     def __init__(
@@ -66,7 +67,8 @@ class BettingSequence:
         self._set_grid()
 
     def update(self, values: npt.ArrayLike) -> None:
-        """Feed the next values (k,), or one number. Raises ValueError for values outside `value_range` or too many."""
+        """Feed the next values (k,), or one number. Raises ValueError for values outside `value_range` or
+        too many."""
         self.path(values)
 
     def path(self, values: npt.ArrayLike) -> tuple[F64, F64]:
@@ -144,7 +146,8 @@ class BettingSequence:
         self._squares, self._variance = float(squares[-1]), float(variances[-1])
 
     def _bet(self, x: F64, bets: F64, sums: F64, place: F64) -> tuple[F64, F64]:
-        """Multiply the stakes of every m on the grid by what these values pay; the interval after each value."""
+        """Multiply the stakes of every m on the grid by what these values pay; the interval after each
+        value."""
         m = np.broadcast_to(self._grid, (len(x), len(self._grid)))
         if self.n_total is not None:
             left = (self.n_total - place + 1)[:, None]
@@ -171,7 +174,8 @@ class BettingSequence:
         self._above, self._below = np.zeros(_CELLS), np.zeros(_CELLS)
 
     def _refine(self) -> None:
-        """A finer grid over the interval that is left, with the stakes that it would have had from the start."""
+        """A finer grid over the interval that is left, with the stakes that it would have had from the
+        start."""
         if self._high - self._low < 1e-9:
             return
         self._set_grid()
@@ -194,15 +198,16 @@ def betting_sequence(
     n_total: int | None = None,
     value_range: tuple[float, float] = (0.0, 1.0),
 ) -> tuple[F64, F64]:
-    """The confidence sequence of a whole stream: (low, high), each (n,), one entry per value (see `BettingSequence`)."""
+    """The confidence sequence of a whole stream: (low, high), each (n,), one entry per value (see
+    `BettingSequence`)."""
     return BettingSequence(alpha=alpha, n_total=n_total, value_range=value_range).path(values)
 
 
 def cluster_totals(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[F64, F64]:
     """Sums of scores and numbers of items of each cluster, (g,) each, in order of first appearance.
 
-    `values` (n,) finite scores, `clusters` (n,) integers. Feed both to `asymptotic.AsymptoticSequence`; or the sums over
-    the largest size (fixed before the run) to a `BettingSequence`.
+    `values` (n,) finite scores, `clusters` (n,) integers. Feed both to `asymptotic.AsymptoticSequence`; or
+    the sums over the largest size (fixed before the run) to a `BettingSequence`.
     """
     scores = np.asarray(values, dtype=np.float64)
     if scores.ndim != 1 or not np.isfinite(scores).all():

@@ -1,7 +1,8 @@
 """Evidence that may be looked at after every item: e-values for pairs of right-or-wrong answers.
 
-An e-value is a bet against "no difference" that no strategy can win on average while that holds. So the chance that
-it ever reaches 1 / alpha is at most alpha (Ville 1939), however often one looks and whenever one stops.
+An e-value is a bet against "no difference" that no strategy can win on average while that holds. So the
+chance that it ever reaches 1 / alpha is at most alpha (Ville 1939), however often one looks and whenever
+one stops.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ def log_pair_e_value(
 ) -> npt.NDArray[np.float64]:
     """Natural logarithm of the e-value against "a discordant item favours either model alike".
 
-    e = B(p + w, p + l) / B(p, p) 2^(w + l), the mixture of all shares with a Beta(p, p) prior (`prior`). `wins` and
-    `losses` are counts of discordant items (only a right, only b right), numbers or arrays of one shape; the result
-    has that shape. Items on which both agree carry no evidence. Assumes that items come in an order that does not
-    depend on the answers. Raises ValueError for counts that are negative or no whole numbers, or a `prior` not above 0.
+    e = B(p + w, p + l) / B(p, p) 2^(w + l), the mixture of all shares with a Beta(p, p) prior (`prior`).
+    `wins` and `losses` are counts of discordant items (only a right, only b right), numbers or arrays of
+    one shape; the result has that shape. Items on which both agree carry no evidence. Assumes that items
+    come in an order that does not depend on the answers. Raises ValueError for counts that are negative or
+    no whole numbers, or a `prior` not above 0.
 
-    Source: Robbins (1970), "Statistical methods related to the law of the iterated logarithm"; Ramdas et al. (2023),
-    "Game-theoretic statistics and safe anytime-valid inference".
+    Source: Robbins (1970), "Statistical methods related to the law of the iterated logarithm"; Ramdas et
+    al. (2023), "Game-theoretic statistics and safe anytime-valid inference".
     """
     from scipy.special import betaln
 
@@ -36,7 +38,8 @@ def log_pair_e_value(
 
 
 def pair_e_value(wins: int, losses: int, *, prior: float = 0.5) -> float:
-    """The e-value of `log_pair_e_value` itself; infinite where it is too large for a float. Stop at 1 / alpha."""
+    """The e-value of `log_pair_e_value` itself; infinite where it is too large for a float. Stop at 1 /
+    alpha."""
     log_value = float(log_pair_e_value(wins, losses, prior=prior))
     return math.exp(log_value) if log_value < 700.0 else math.inf
 

@@ -1,12 +1,13 @@
 """How many of all N items will count, after the first n of them in random order: exact, at every n.
 
-For every number K that is still possible, the items seen are a draw without replacement from N items of which K
-count. A bet against K (a mixture of shares around K / N) divided by the exact probability under K is a
-martingale if K is true, so it ever reaches 1 / alpha with probability at most alpha; what it has not refuted makes
-the confidence sequence. At n = N only the true K is left.
+For every number K that is still possible, the items seen are a draw without replacement from N items of
+which K count. A bet against K (a mixture of shares around K / N) divided by the exact probability under K
+is a martingale if K is true, so it ever reaches 1 / alpha with probability at most alpha; what it has not
+refuted makes the confidence sequence. At n = N only the true K is left.
 
-Source: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling without replacement" (the martingale as a
-ratio of a mixture and the hypergeometric likelihood; here the mixture is centred on the number it bets against).
+Source: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling without replacement" (the
+martingale as a ratio of a mixture and the hypergeometric likelihood; here the mixture is centred on the
+number it bets against).
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ OPTIMUM = 7.93
 def log_evidence(k: float | F64, n: float, among: F64, total: F64, weight: F64, up: F64 | float = 0.5) -> F64:
     """Log of the bet against "K of the N items count" after k of n counted; +inf where that is impossible.
 
-    `among` (K), `total` (N) and `weight` are arrays of one shape, `k` a number or such an array. The mixture is Beta(weight K/N, weight (1 - K/N))
-    (with K/N kept off 0 and 1), of which the share `up` of the stake is on shares above K/N.
+    `among` (K), `total` (N) and `weight` are arrays of one shape, `k` a number or such an array. The
+    mixture is Beta(weight K/N, weight (1 - K/N)) (with K/N kept off 0 and 1), of which the share `up` of
+    the stake is on shares above K/N.
     """
     from scipy.special import betaincc, betaln, gammaln
 
@@ -54,10 +56,11 @@ def log_evidence(k: float | F64, n: float, among: F64, total: F64, weight: F64, 
 
 
 def kept_counts(k: int, n: int, total: npt.ArrayLike, alpha: float, weight: npt.ArrayLike) -> tuple[F64, F64]:
-    """The least and greatest K that the first n items, k of which counted, do not refute; for each N in `total`.
+    """The least and greatest K that the first n items, k of which counted, do not refute; for each N in
+    `total`.
 
-    `total` (m,) whole numbers of at least n; `weight`: concentration of the mixture, a number or (m,). Bisection on both
-    sides of the most likely K, O(log N) steps for all N at once.
+    `total` (m,) whole numbers of at least n; `weight`: concentration of the mixture, a number or (m,).
+    Bisection on both sides of the most likely K, O(log N) steps for all N at once.
     """
     totals = np.asarray(total, dtype=np.float64)
     weights = np.broadcast_to(np.asarray(weight, dtype=np.float64), totals.shape)

@@ -1,18 +1,20 @@
 """What the comparison of all N pairs will say, known from the first n of them.
 
-A benchmark has N items, so the comparison at its end is a fact about a finite list, of which the first n items in
-random order are a draw without replacement. A run may stop as soon as every end that the draw has not refuted leads
-to the same verdict; the chance that the full run would have said something else is at most alpha, however often
-one looks. This is sharper than asking whether the models differ on items like these, needs no such assumption
-about the items, and knows when "no difference seen" is all that the rest of the run could add.
+A benchmark has N items, so the comparison at its end is a fact about a finite list, of which the first n
+items in random order are a draw without replacement. A run may stop as soon as every end that the draw has
+not refuted leads to the same verdict; the chance that the full run would have said something else is at
+most alpha, however often one looks. This is sharper than asking whether the models differ on items like
+these, needs no such assumption about the items, and knows when "no difference seen" is all that the rest of
+the run could add.
 
-Right or wrong, every item alone: exact. The full run's verdict depends on D, the number of discordant items among N, and W,
-those that only a got right. D gets a confidence sequence (`finite_counts`) with a tenth of alpha; for each D in it the
-W that the wins among the discordant items refute are dropped. Each (W, D) has one bet against it for the whole run, which leans
-to the side where the verdict would change next, so the truth is ever dropped with probability at most alpha.
+Right or wrong, every item alone: exact. The full run's verdict depends on D, the number of discordant items
+among N, and W, those that only a got right. D gets a confidence sequence (`finite_counts`) with a tenth of
+alpha; for each D in it the W that the wins among the discordant items refute are dropped. Each (W, D) has
+one bet against it for the whole run, which leans to the side where the verdict would change next, so the
+truth is ever dropped with probability at most alpha.
 
-Anything else (graded, repeated draws, clusters): asymptotic confidence sequences without replacement for the final
-difference and (with a tenth of alpha) for its final standard error.
+Anything else (graded, repeated draws, clusters): asymptotic confidence sequences without replacement for
+the final difference and (with a tenth of alpha) for its final standard error.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ _FEWEST_DIFFERING = 8
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What the full run may still say: its `verdict`, or "open", and the interval of its difference (nan: not asked)."""
+    """What the full run may still say: its `verdict`, or "open", and the interval of its difference (nan:
+    not asked)."""
 
     verdict: Settled
     low: float
@@ -46,10 +49,11 @@ class Outlook:
 
 
 def least_wins(discordant: F64, n: int, level: float) -> F64:
-    """For each number of discordant items among n, the fewest wins with which `compare_paired` says "better".
+    """For each number of discordant items among n, the fewest wins with which `compare_paired` says
+    "better".
 
-    That is the least w with a McNemar mid-p below 1 - level and a Bonett-Price interval above 0; D + 1 where even
-    D wins would not do. `discordant` (m,) whole numbers up to n.
+    That is the least w with a McNemar mid-p below 1 - level and a Bonett-Price interval above 0; D + 1
+    where even D wins would not do. `discordant` (m,) whole numbers up to n.
     """
     from scipy.special import bdtr
 
@@ -80,11 +84,12 @@ def binary_outlook(
     interval: bool = True,
     lean: bool = True,
 ) -> Outlook:
-    """What the full run over `n_total` right-or-wrong pairs will say, after `n` of them with these discordant counts.
+    """What the full run over `n_total` right-or-wrong pairs will say, after `n` of them with these
+    discordant counts.
 
-    `level` is that of the full run's comparison, `alpha` the chance that the verdict (or the interval) is ever
-    wrong. `lean`: bet on the side that would change the verdict; without it verdict and interval come from one
-    and the same bet, so that both together are wrong with probability at most alpha.
+    `level` is that of the full run's comparison, `alpha` the chance that the verdict (or the interval) is
+    ever wrong. `lean`: bet on the side that would change the verdict; without it verdict and interval come
+    from one and the same bet, so that both together are wrong with probability at most alpha.
     """
     seen = wins + losses
     spread = np.array([float(seen + round((n_total - n) * (seen / n if n else 0.5)))])
@@ -110,7 +115,8 @@ def _weight(totals: F64) -> F64:
 def _verdict(
     wins: int, seen: int, totals: F64, n_total: int, level: float, alpha: float, lean: bool
 ) -> Settled:
-    """The one verdict that fits all numbers of wins that are not refuted, for every number of discordant items."""
+    """The one verdict that fits all numbers of wins that are not refuted, for every number of discordant
+    items."""
     bar = -math.log(alpha)
     a_wins = least_wins(totals, n_total, level)
     b_wins = totals - a_wins
@@ -134,7 +140,8 @@ def _verdict(
 
 
 def _stake(w: F64, totals: F64, a_wins: F64, b_wins: F64) -> F64:
-    """The part of the stake on more wins than w: away from the middle inside "no difference seen", towards it outside."""
+    """The part of the stake on more wins than w: away from the middle inside "no difference seen", towards
+    it outside."""
     inside = (w < a_wins) & (w > b_wins)
     more = np.where(inside, w > totals / 2, w <= b_wins)
     return np.where(w == totals / 2, 0.5, np.where(more, _LEAN, 1 - _LEAN))
@@ -151,10 +158,10 @@ def graded_outlook(
 ) -> Outlook:
     """What the full run's t test over `n_units` units will say, after the first len(differences) of them.
 
-    `differences` (g,): the sum of a - b over the items of a unit, `sizes` (g,) its number of items, `n_items` those of
-    all units where known. The interval is for the mean difference over all items. Asymptotic: "open" with
-    fewer than 30 units or 8 that differ from the mean, and the spread always counts one more unit, as far off as the
-    farthest one seen.
+    `differences` (g,): the sum of a - b over the items of a unit, `sizes` (g,) its number of items,
+    `n_items` those of all units where known. The interval is for the mean difference over all items.
+    Asymptotic: "open" with fewer than 30 units or 8 that differ from the mean, and the spread always counts
+    one more unit, as far off as the farthest one seen.
     """
     g = len(differences)
     if g == 0:

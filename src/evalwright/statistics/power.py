@@ -4,11 +4,13 @@ All formulas are the normal approximation: a difference delta is seen with proba
 
     n = (z_{1 - alpha/2} + z_power)^2 (omega_d^2 + sigma_A^2 / K_A + sigma_B^2 / K_B) / delta^2
 
-(Miller 2024, "Adding error bars to evals", section on power). omega_d^2 is the variance over items of the difference of the
-two models' true scores, sigma^2 the variance of one draw around its item's score, K the draws an item. Variances and
-differences may be numbers or arrays that fit each other; results are then arrays.
+(Miller 2024, "Adding error bars to evals", section on power). omega_d^2 is the variance over items of the
+difference of the two models' true scores, sigma^2 the variance of one draw around its item's score, K the
+draws an item. Variances and differences may be numbers or arrays that fit each other; results are then
+arrays.
 
-A finite benchmark limits n: items beyond its N do not exist, and repeated draws help only down to omega_d^2 / N.
+A finite benchmark limits n: items beyond its N do not exist, and repeated draws help only down to omega_d^2
+/ N.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ F64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class BestDraws:
-    """The cheapest number of draws an item: `exact` is the optimum as a real number, `draws` the better whole one."""
+    """The cheapest number of draws an item: `exact` is the optimum as a real number, `draws` the better
+    whole one."""
 
     exact: float
     draws: int
@@ -42,9 +45,10 @@ class BestDraws:
 class Plan:
     """What a paired comparison needs and what its benchmark allows.
 
-    `n_needed` items for `difference` with probability `power`; `n_total` items there are (None: no limit); `enough`
-    says whether they do; `smallest_visible_difference` is that of the items that would be used (n_needed, or all
-    there are); `draws` an item; `cost` of those items, in the unit of the prices (None: no prices).
+    `n_needed` items for `difference` with probability `power`; `n_total` items there are (None: no limit);
+    `enough` says whether they do; `smallest_visible_difference` is that of the items that would be used
+    (n_needed, or all there are); `draws` an item; `cost` of those items, in the unit of the prices (None:
+    no prices).
     """
 
     difference: float
@@ -96,7 +100,8 @@ def discordant_variance(discordant: npt.ArrayLike, difference: npt.ArrayLike = 0
 def items_for_difference(
     difference: npt.ArrayLike, variance: npt.ArrayLike, *, level: float = 0.95, power: float = 0.8
 ) -> npt.NDArray[np.int64]:
-    """Items (whole numbers) that show `difference` with probability `power`; `variance` is that of one item's difference.
+    """Items (whole numbers) that show `difference` with probability `power`; `variance` is that of one
+    item's difference.
 
     Raises ValueError for a difference of 0, a negative variance, or a level or power outside (0, 1).
     """
@@ -123,8 +128,8 @@ def items_for_half_width(
 ) -> npt.NDArray[np.int64]:
     """Items with which one mean is known to +-half_width: z^2 variance / half_width^2.
 
-    With `n_total`, for the mean over exactly that many items: n / (1 + (n - 1) / N) of Cochran's (1977) correction in
-    the form n0 N / (n0 + N), never above N.
+    With `n_total`, for the mean over exactly that many items: n N / (n + N), Cochran's (1977) finite
+    population correction, never above N.
     """
     check_level(level)
     width = _not_zero(half_width, "half_width")
@@ -138,18 +143,21 @@ def items_for_half_width(
 
 
 def cost(n: npt.ArrayLike, draws: npt.ArrayLike = 1, *, per_item: float = 0.0, per_draw: float = 1.0) -> F64:
-    """n (per_item + draws per_draw): what is paid once an item (its prompt, where it is cached) and for each draw."""
+    """n (per_item + draws per_draw): what is paid once an item (its prompt, where it is cached) and for
+    each draw."""
     return np.asarray(
         np.asarray(n, dtype=np.float64) * (per_item + np.asarray(draws, dtype=np.float64) * per_draw)
     )
 
 
 def best_draws(within: float, between: float, *, per_item: float, per_draw: float) -> BestDraws:
-    """Draws an item that make a given precision cheapest: sqrt(within / between x per_item / per_draw), at least 1.
+    """Draws an item that make a given precision cheapest: sqrt(within / between x per_item / per_draw), at
+    least 1.
 
-    Minimises (between + within / K) (per_item + K per_draw). Of the two whole numbers beside the optimum the cheaper
-    one is taken. Without a price per item one draw is best; without spread between items there is no limit, which
-    is an error here. Raises ValueError for negative variances or prices, `between` = 0 or `per_draw` = 0.
+    Minimises (between + within / K) (per_item + K per_draw). Of the two whole numbers beside the optimum
+    the cheaper one is taken. Without a price per item one draw is best; without spread between items there
+    is no limit, which is an error here. Raises ValueError for negative variances or prices, `between` = 0
+    or `per_draw` = 0.
     """
     if min(within, per_item) < 0 or between <= 0 or per_draw <= 0:
         raise ValueError("within and per_item must not be negative, and between and per_draw must be above 0")
@@ -176,8 +184,8 @@ def plan_comparison(
 ) -> Plan:
     """Items, cost and limits of comparing two models on the same items (formula at the top of this module).
 
-    `per_item` and `per_draw` are the prices of both models together. Where the benchmark's `n_total` items are too few,
-    the plan is for all of them and says what they can show at most.
+    `per_item` and `per_draw` are the prices of both models together. Where the benchmark's `n_total` items
+    are too few, the plan is for all of them and says what they can show at most.
     """
     variance = paired_variance(between, within_a=within_a, within_b=within_b, draws_a=draws, draws_b=draws)
     needed = max(1, int(items_for_difference(difference, variance, level=level, power=power)))

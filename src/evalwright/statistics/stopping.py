@@ -1,8 +1,8 @@
 """Stop a run as soon as its question is answered, without looking too often being a mistake.
 
-A `Monitor` gets the units of one task in an order that was fixed at random before the run, and may give a `Decision`
-after any of them. It uses the longest completed prefix of that order only: what finishes first is not a random sample
-(long answers take longer and are wrong more often).
+A `Monitor` gets the units of one task in an order that was fixed at random before the run, and may give a
+`Decision` after any of them. It uses the longest completed prefix of that order only: what finishes first
+is not a random sample (long answers take longer and are wrong more often).
 
 | question | this benchmark (default) | items like these |
 |---|---|---|
@@ -11,17 +11,18 @@ after any of them. It uses the longest completed prefix of that order only: what
 | A differs from B or not by 0.03 | as above, or the full run's difference is below 0.03 | as above |
 
 For this benchmark a run that is not stopped early ends with the ordinary comparison of all N units
-(`paired.compare_paired`), so a decision is wrong only if an early one says something else than the full run would
-have said; for each rule that has at most the probability alpha = 1 - level, whatever the models and the
-number of looks. For "differs" both answers may be true of the full run (a small difference, clearly seen): the one that is
-known first is given. For items like these an early decision errs with probability at most alpha, and a
-run that ends without one is undecided.
+(`paired.compare_paired`), so a decision is wrong only if an early one says something else than the full run
+would have said; for each rule that has at most the probability alpha = 1 - level, whatever the models and
+the number of looks. For "differs" both answers may be true of the full run (a small difference, clearly
+seen): the one that is known first is given. For items like these an early decision errs with probability at
+most alpha, and a run that ends without one is undecided.
 
-A failed unit is not wrong and not left out: every sequence runs twice, with the worst and the best value that the
-failed unit could have had. Each of the two fillings is a fixed list of values in the same random order, so each
-sequence stays valid; a decision needs both. The ends of an interval come from different fillings and err with alpha / 2
-each. A verdict that a is better can only be wrong through the worst filling, one that b is better through the
-best: each has at most the probability alpha, so with failures both together have at most 2 alpha.
+A failed unit is not wrong and not left out: every sequence runs twice, with the worst and the best value
+that the failed unit could have had. Each of the two fillings is a fixed list of values in the same random
+order, so each sequence stays valid; a decision needs both. The ends of an interval come from different
+fillings and err with alpha / 2 each. A verdict that a is better can only be wrong through the worst
+filling, one that b is better through the best: each has at most the probability alpha, so with failures
+both together have at most 2 alpha.
 """
 
 from __future__ import annotations
@@ -46,11 +47,12 @@ Score = float | None
 class Decision:
     """What is known at a look.
 
-    `decided`: the rule's question is answered; then `verdict` is "A better", "B better" (with the rule's names), "no
-    difference seen", "no difference of 0.03 or more" or "precise enough", else "undecided". `early`: before the last unit.
-    `units` of `n_total` were used, `failed` of them (or of their items) without a score. `value` is the mean, or the
-    difference a - b, of what has scores; [`low`, `high`] its anytime-valid interval at `level`, over exactly this
-    benchmark or items like these (`estimand`). `e_value`: evidence against "no difference", None where there is none.
+    `decided`: the rule's question is answered; then `verdict` is "A better", "B better" (with the rule's
+    names), "no difference seen", "no difference of 0.03 or more" or "precise enough", else "undecided".
+    `early`: before the last unit. `units` of `n_total` were used, `failed` of them (or of their items)
+    without a score. `value` is the mean, or the difference a - b, of what has scores; [`low`, `high`] its
+    anytime-valid interval at `level`, over exactly this benchmark or items like these (`estimand`).
+    `e_value`: evidence against "no difference", None where there is none.
     """
 
     decided: bool
@@ -74,13 +76,14 @@ class Decision:
 
 
 class Monitor:
-    """Watches one rule on one task. Submit each unit under its place in the order; ask for the decision at any time.
+    """Watches one rule on one task. Submit each unit under its place in the order; ask for the decision at
+    any time.
 
-    `n_total`: units of the full run. `binary`: all scores are 0 or 1. `value_range`: of one score, None if not
-    limited. `clustered`: a unit is a cluster of items; `n_items` is then the number of items of all clusters, where
-    known (it sharpens the interval). The estimand is the mean over items, not over clusters. `tasks`: rules watched side
-    by side, over which alpha is divided. `look_every`: units between looks (default n_total / 200): fewer looks cost
-    nothing but time.
+    `n_total`: units of the full run. `binary`: all scores are 0 or 1. `value_range`: of one score, None if
+    not limited. `clustered`: a unit is a cluster of items; `n_items` is then the number of items of all
+    clusters, where known (it sharpens the interval). The estimand is the mean over items, not over
+    clusters. `tasks`: rules watched side by side, over which alpha is divided. `look_every`: units between
+    looks (default n_total / 200): fewer looks cost nothing but time.
     """
 
     def __init__(
@@ -129,11 +132,12 @@ class Monitor:
     def submit(
         self, place: int, a: Score | Sequence[Score], b: Score | Sequence[Score] | None = None
     ) -> None:
-        """A completed unit at `place` (0 to n_total - 1) of the order: its score, or the scores of its items.
+        """A completed unit at `place` (0 to n_total - 1) of the order: its score, or the scores of its
+        items.
 
-        `b` is the second model's, for rules about two. None or nan is a score that failed. Raises ValueError for a place
-        outside the order or given twice, scores outside the range, sides of unequal length, or several items
-        without `clustered`.
+        `b` is the second model's, for rules about two. None or nan is a score that failed. Raises
+        ValueError for a place outside the order or given twice, scores outside the range, sides of unequal
+        length, or several items without `clustered`.
         """
         if not 0 <= place < self.n_total:
             raise ValueError(f"place must lie between 0 and {self.n_total - 1}, but is {place}")

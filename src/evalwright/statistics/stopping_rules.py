@@ -1,4 +1,5 @@
-"""When a run may stop, as a person writes it: "accuracy +-0.02", "A beats B", "A differs from B or not by 0.03".
+"""When a run may stop, as a person writes it: "accuracy +-0.02", "A beats B", "A differs from B or not by
+0.03".
 
 Each may end in a level: "A beats B at 99%". Without one it is 95%.
 """
@@ -31,8 +32,9 @@ _DIFFERS = re.compile(
 class Rule:
     """A stopping rule. `kind` says which fields are set.
 
-    precision: `metric` and `margin`, the half width; beats: `a` and `b`; differs: `a`, `b` and `margin`, the least
-    difference that matters. `level` is the chance that what is said in the end is right, `text` what was written.
+    precision: `metric` and `margin`, the half width; beats: `a` and `b`; differs: `a`, `b` and `margin`,
+    the least difference that matters. `level` is the chance that what is said in the end is right, `text`
+    what was written.
     """
 
     kind: Kind
