@@ -118,7 +118,7 @@ def test_the_verdict_is_that_of_a_full_scan() -> None:
     # Every (wins, discordant) of the full run that its bet has not refuted, one by one, instead of the nearest ones.
     rng = np.random.default_rng(5)
     n_total, seen_verdicts = 150, set()
-    for _ in range(120):
+    for _ in range(50):
         p = rng.uniform(0.1, 0.5)
         share = rng.uniform(0.2, 0.8)
         n = int(rng.integers(40, 150))

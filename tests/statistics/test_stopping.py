@@ -190,8 +190,8 @@ def test_failures_widen_what_can_be_said() -> None:
     a, b = _pair(rng, 2000, 0.1)
     lost = rng.random(2000) < 0.02
     holes = np.where(lost, math.nan, a)
-    whole = _run(Monitor(parse_rule("A beats B"), 2000), a, b)
-    some = _run(Monitor(parse_rule("A beats B"), 2000), holes, b)
+    whole = _run(Monitor(parse_rule("A beats B"), 2000, look_every=50), a, b)
+    some = _run(Monitor(parse_rule("A beats B"), 2000, look_every=50), holes, b)
     assert some.verdict == whole.verdict == "A better"
     assert some.units > whole.units
     assert some.failed == lost[: some.units].sum() > 0

@@ -13,7 +13,7 @@ is not a random sample (long answers take longer and are wrong more often).
 For this benchmark a run that is not stopped early ends with the ordinary comparison of all N units
 (`paired.compare_paired`), so a decision is wrong only if an early one says something else than the full run
 would have said; for each rule that has at most the probability alpha = 1 - level, whatever the models and
-the number of looks. For "differs" both answers may be true of the full run (a small difference, clearly
+the number of looks (exactly for right-or-wrong items, for large n otherwise). For "differs" both answers may be true of the full run (a small difference, clearly
 seen): the one that is known first is given. For items like these an early decision errs with probability at
 most alpha, and a run that ends without one is undecided.
 
