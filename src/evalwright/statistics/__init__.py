@@ -22,8 +22,11 @@ if TYPE_CHECKING:
         krippendorff_alpha,
         raw_agreement,
     )
+    from evalwright.statistics.asymptotic import AsymptoticSequence, asymptotic_half_width
     from evalwright.statistics.calibration import BrierScore, CalibrationError, brier_score, calibration_error
+    from evalwright.statistics.confidence_sequences import BettingSequence, betting_sequence, cluster_totals
     from evalwright.statistics.contamination import ContaminationCheck, contamination_check
+    from evalwright.statistics.e_values import pair_e_value
     from evalwright.statistics.estimate import Estimate
     from evalwright.statistics.intervals import mean_interval, wilson
     from evalwright.statistics.judge_bias import (
@@ -47,6 +50,14 @@ if TYPE_CHECKING:
     from evalwright.statistics.paired import PairedComparison, compare_paired
     from evalwright.statistics.pairwise import PairwiseDifferences, pairwise_differences
     from evalwright.statistics.perplexities import bits_per_byte, perplexity
+    from evalwright.statistics.power import (
+        Plan,
+        best_draws,
+        items_for_difference,
+        items_for_half_width,
+        plan_comparison,
+        smallest_visible_difference,
+    )
     from evalwright.statistics.selection import (
         RiskCoverage,
         SelectiveAccuracy,
@@ -55,12 +66,17 @@ if TYPE_CHECKING:
         risk_coverage,
     )
     from evalwright.statistics.sentences import sentence
+    from evalwright.statistics.stopping import Decision, Monitor
+    from evalwright.statistics.stopping_rules import Rule, parse_rule
     from evalwright.statistics.units import VarianceComponents, clustered_standard_error, variance_components
 
 __all__ = [
+    "AsymptoticSequence",
+    "BettingSequence",
     "BrierScore",
     "CalibrationError",
     "ContaminationCheck",
+    "Decision",
     "DriftProbe",
     "Estimate",
     "JudgeAgreement",
@@ -69,22 +85,29 @@ __all__ = [
     "LeanProbe",
     "LengthProbe",
     "MacroDifference",
+    "Monitor",
     "PairedComparison",
     "PairwiseDifferences",
+    "Plan",
     "RepeatProbe",
     "RiskCoverage",
     "RoganGladen",
+    "Rule",
     "SelectiveAccuracy",
     "SwapProbe",
     "VarianceComponents",
     "accuracy",
     "accuracy_at_coverage",
+    "asymptotic_half_width",
     "auroc",
     "balanced_accuracy",
+    "best_draws",
+    "betting_sequence",
     "bits_per_byte",
     "brier_score",
     "calibration_error",
     "canary_drift",
+    "cluster_totals",
     "clustered_standard_error",
     "cohen_kappa",
     "compare_paired",
@@ -94,6 +117,8 @@ __all__ = [
     "draw_labelling_set",
     "fleiss_kappa",
     "gwet_ac1",
+    "items_for_difference",
+    "items_for_half_width",
     "judge_agreement",
     "krippendorff_alpha",
     "length_bias",
@@ -102,13 +127,17 @@ __all__ = [
     "macro_f1",
     "macro_p_value",
     "mean_interval",
+    "pair_e_value",
     "pairwise_differences",
+    "parse_rule",
     "perplexity",
+    "plan_comparison",
     "raw_agreement",
     "repeat_flips",
     "risk_coverage",
     "rogan_gladen",
     "sentence",
+    "smallest_visible_difference",
     "swap_consistency",
     "variance_components",
     "wilson",
@@ -116,9 +145,12 @@ __all__ = [
 ]
 
 _HOME = {
+    "AsymptoticSequence": "asymptotic",
+    "BettingSequence": "confidence_sequences",
     "BrierScore": "calibration",
     "CalibrationError": "calibration",
     "ContaminationCheck": "contamination",
+    "Decision": "stopping",
     "DriftProbe": "judge_bias",
     "Estimate": "estimate",
     "JudgeAgreement": "judge_ceiling",
@@ -127,22 +159,29 @@ _HOME = {
     "LeanProbe": "judge_bias",
     "LengthProbe": "judge_bias",
     "MacroDifference": "macro",
+    "Monitor": "stopping",
     "PairedComparison": "paired",
     "PairwiseDifferences": "pairwise",
+    "Plan": "power",
     "RepeatProbe": "judge_bias",
     "RiskCoverage": "selection",
     "RoganGladen": "judge_rates",
+    "Rule": "stopping_rules",
     "SelectiveAccuracy": "selection",
     "SwapProbe": "judge_bias",
     "VarianceComponents": "units",
     "accuracy": "labels",
     "accuracy_at_coverage": "selection",
+    "asymptotic_half_width": "asymptotic",
     "auroc": "selection",
     "balanced_accuracy": "labels",
+    "best_draws": "power",
+    "betting_sequence": "confidence_sequences",
     "bits_per_byte": "perplexities",
     "brier_score": "calibration",
     "calibration_error": "calibration",
     "canary_drift": "judge_bias",
+    "cluster_totals": "confidence_sequences",
     "clustered_standard_error": "units",
     "cohen_kappa": "agreement",
     "compare_paired": "paired",
@@ -152,6 +191,8 @@ _HOME = {
     "draw_labelling_set": "labelling",
     "fleiss_kappa": "agreement",
     "gwet_ac1": "agreement",
+    "items_for_difference": "power",
+    "items_for_half_width": "power",
     "judge_agreement": "judge_ceiling",
     "krippendorff_alpha": "agreement",
     "length_bias": "judge_bias",
@@ -160,13 +201,17 @@ _HOME = {
     "macro_f1": "labels",
     "macro_p_value": "macro",
     "mean_interval": "intervals",
+    "pair_e_value": "e_values",
     "pairwise_differences": "pairwise",
+    "parse_rule": "stopping_rules",
     "perplexity": "perplexities",
+    "plan_comparison": "power",
     "raw_agreement": "agreement",
     "repeat_flips": "judge_bias",
     "risk_coverage": "selection",
     "rogan_gladen": "judge_rates",
     "sentence": "sentences",
+    "smallest_visible_difference": "power",
     "swap_consistency": "judge_bias",
     "variance_components": "units",
     "wilson": "intervals",

@@ -1,0 +1,199 @@
+"""What the comparison of all N pairs will say, known from the first n of them.
+
+A benchmark has N items, so the comparison at its end is a fact about a finite list, of which the first n
+items in random order are a draw without replacement. A run may stop as soon as every end that the draw has
+not refuted leads to the same verdict; the chance that the full run would have said something else is at
+most alpha, however often one looks. This is sharper than asking whether the models differ on items like
+these, needs no such assumption about the items, and knows when "no difference seen" is all that the rest of
+the run could add.
+
+Right or wrong, every item alone: exact. The full run's verdict depends on D, the number of discordant items
+among N, and W, those that only a got right. D gets a confidence sequence (`finite_counts`) with a tenth of
+alpha; for each D in it the W that the wins among the discordant items refute are dropped. Each (W, D) has
+one bet against it for the whole run, which leans to the side where the verdict would change next, so the
+truth is ever dropped with probability at most alpha.
+
+Anything else (graded, repeated draws, clusters): asymptotic confidence sequences without replacement for
+the final difference and (with a tenth of alpha) for its final standard error.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from evalwright.statistics._quantiles import normal_quantile, t_quantile
+from evalwright.statistics.asymptotic import asymptotic_half_width
+from evalwright.statistics.finite_counts import F64, kept_counts, log_evidence
+
+Settled = Literal["a better", "b better", "no difference seen", "open"]
+
+NUISANCE = 0.1
+"""Share of alpha spent on what is not the question: the discordant items, the spread."""
+_LEAN = 0.85
+_FEWEST_UNITS = 30
+_FEWEST_DIFFERING = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What the full run may still say: its `verdict`, or "open", and the interval of its difference (nan:
+    not asked)."""
+
+    verdict: Settled
+    low: float
+    high: float
+
+
+def least_wins(discordant: F64, n: int, level: float) -> F64:
+    """For each number of discordant items among n, the fewest wins with which `compare_paired` says
+    "better".
+
+    That is the least w with a McNemar mid-p below 1 - level and a Bonett-Price interval above 0; D + 1
+    where even D wins would not do. `discordant` (m,) whole numbers up to n.
+    """
+    from scipy.special import bdtr
+
+    d = np.asarray(discordant, dtype=np.float64)
+    trials = d.astype(np.int64)
+    z = normal_quantile(0.5 + level / 2)
+    low, high = np.floor(d / 2), d + 1  # low never suffices
+    for _ in range(max(1, math.ceil(math.log2(float(d.max(initial=1.0)) + 2.0)))):
+        w = np.maximum(np.floor((low + high) / 2), low)
+        lost = np.maximum(d - w, 0.0)
+        fewer = np.where(lost > 0, bdtr(np.maximum(lost - 1, 0), trials, 0.5), 0.0)
+        mid_p = bdtr(lost, trials, 0.5) + fewer
+        p12, p21 = (w + 1) / (n + 2), (lost + 1) / (n + 2)
+        error = np.sqrt((p12 + p21 - (p12 - p21) ** 2) / (n + 2))
+        enough = (w > low) & (mid_p < 1 - level) & (p12 - p21 - z * error > 0)
+        low, high = np.where(enough, low, w), np.where(enough, w, high)
+    return high
+
+
+def binary_outlook(
+    wins: int,
+    losses: int,
+    n: int,
+    n_total: int,
+    *,
+    level: float = 0.95,
+    alpha: float = 0.05,
+    interval: bool = True,
+    lean: bool = True,
+) -> Outlook:
+    """What the full run over `n_total` right-or-wrong pairs will say, after `n` of them with these
+    discordant counts.
+
+    `level` is that of the full run's comparison, `alpha` the chance that the verdict (or the interval) is
+    ever wrong. `lean`: bet on the side that would change the verdict; without it verdict and interval come
+    from one and the same bet, so that both together are wrong with probability at most alpha.
+    """
+    seen = wins + losses
+    spread = np.array([float(seen + round((n_total - n) * (seen / n if n else 0.5)))])
+    quick = _verdict(wins, seen, spread, n_total, level, alpha, lean)
+    if quick == "open" and not interval:
+        return Outlook("open", math.nan, math.nan)
+    fewest, most = kept_counts(seen, n, np.array([float(n_total)]), alpha * NUISANCE, max(1.0, n_total / 24))
+    totals = np.arange(fewest[0], most[0] + 1.0)
+    share = alpha * (1 - NUISANCE)
+    verdict = quick if quick == "open" else _verdict(wins, seen, totals, n_total, level, share, lean)
+    low = high = math.nan
+    if interval:
+        least, greatest = kept_counts(wins, seen, totals, share, _weight(totals))
+        low = float((2 * least - totals).min()) / n_total
+        high = float((2 * greatest - totals).max()) / n_total
+    return Outlook(verdict, low, high)
+
+
+def _weight(totals: F64) -> F64:
+    return np.maximum(1.0, totals / 24)
+
+
+def _verdict(
+    wins: int, seen: int, totals: F64, n_total: int, level: float, alpha: float, lean: bool
+) -> Settled:
+    """The one verdict that fits all numbers of wins that are not refuted, for every number of discordant
+    items."""
+    bar = -math.log(alpha)
+    a_wins = least_wins(totals, n_total, level)
+    b_wins = totals - a_wins
+    weight = _weight(totals)
+
+    def refuted(candidate: F64) -> bool:
+        inside = (candidate >= 0) & (candidate <= totals)
+        w = np.clip(candidate, 0, totals)
+        stake = _stake(w, totals, a_wins, b_wins) if lean else 0.5
+        return bool((log_evidence(wins, seen, w, totals, weight, stake)[inside] >= bar).all())
+
+    # Evidence grows with the distance, so the nearest number of each stretch with one lean speaks for the stretch.
+    rate = wins / seen if seen else 0.5
+    if (rate * totals >= a_wins).all():
+        settled = refuted(a_wins - 1) and refuted(np.ceil(totals / 2)) and refuted(np.ceil(totals / 2) - 1)
+        return "a better" if settled else "open"
+    if (rate * totals <= b_wins).all():
+        settled = refuted(b_wins + 1) and refuted(np.floor(totals / 2)) and refuted(np.floor(totals / 2) + 1)
+        return "b better" if settled else "open"
+    return "no difference seen" if refuted(a_wins) and refuted(b_wins) else "open"
+
+
+def _stake(w: F64, totals: F64, a_wins: F64, b_wins: F64) -> F64:
+    """The part of the stake on more wins than w: away from the middle inside "no difference seen", towards
+    it outside."""
+    inside = (w < a_wins) & (w > b_wins)
+    more = np.where(inside, w > totals / 2, w <= b_wins)
+    return np.where(w == totals / 2, 0.5, np.where(more, _LEAN, 1 - _LEAN))
+
+
+def graded_outlook(
+    differences: F64,
+    sizes: F64,
+    n_units: int,
+    n_items: float | None = None,
+    *,
+    level: float = 0.95,
+    alpha: float = 0.05,
+) -> Outlook:
+    """What the full run's t test over `n_units` units will say, after the first len(differences) of them.
+
+    `differences` (g,): the sum of a - b over the items of a unit, `sizes` (g,) its number of items,
+    `n_items` those of all units where known. The interval is for the mean difference over all items.
+    Asymptotic: "open" with fewer than 30 units or 8 that differ from the mean, and the spread always counts
+    one more unit, as far off as the farthest one seen.
+    """
+    g = len(differences)
+    if g == 0:
+        return Outlook("open", math.nan, math.nan)
+    mean_size = float(sizes.mean()) if n_items is None else n_items / n_units
+    mean = float(differences.sum() / sizes.sum())
+    if g >= n_units:
+        return Outlook("open", mean, mean)
+    residuals = differences - mean * sizes
+    squares = residuals * residuals
+    if g < _FEWEST_UNITS or np.count_nonzero(squares > 1e-24) < _FEWEST_DIFFERING:
+        return Outlook("open", math.nan, math.nan)
+    spread = math.sqrt(padded_variance(residuals))
+    best = max(1, n_units // 3)
+    half = asymptotic_half_width(spread, g, n_opt=best, alpha=alpha * (1 - NUISANCE), n_total=n_units)
+    low, high = mean - half / mean_size, mean + half / mean_size
+    centre = float(squares.mean())
+    slack = asymptotic_half_width(
+        math.sqrt(padded_variance(squares - centre)), g, n_opt=best, alpha=alpha * NUISANCE, n_total=n_units
+    )
+    scale = t_quantile(0.5 + level / 2, n_units - 1) / (mean_size * math.sqrt(n_units - 1.0))
+    least = scale * math.sqrt(max(centre - slack, 0.0))
+    most = scale * math.sqrt(centre + slack)
+    if low > most:
+        return Outlook("a better", low, high)
+    if high < -most:
+        return Outlook("b better", low, high)
+    settled = high < least and low > -least
+    return Outlook("no difference seen" if settled else "open", low, high)
+
+
+def padded_variance(residuals: F64) -> float:
+    """The mean square of centred `residuals` (g,) and one more, as far off as the farthest."""
+    squares = residuals * residuals
+    return float(squares.sum() + squares.max()) / len(squares)

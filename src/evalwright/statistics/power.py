@@ -1,0 +1,233 @@
+"""How many items a question needs, what a number of items can show, and what that costs.
+
+All formulas are the normal approximation: a difference delta is seen with probability `power` at `level` if
+
+    n = (z_{1 - alpha/2} + z_power)^2 (omega_d^2 + sigma_A^2 / K_A + sigma_B^2 / K_B) / delta^2
+
+(Miller 2024, "Adding error bars to evals", section on power). omega_d^2 is the variance over items of the
+difference of the two models' true scores, sigma^2 the variance of one draw around its item's score, K the
+draws an item. Variances and differences may be numbers or arrays that fit each other; results are then
+arrays.
+
+A finite benchmark limits n: items beyond its N do not exist, and repeated draws help only down to omega_d^2
+/ N.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics._quantiles import check_level, normal_quantile
+from evalwright.statistics.estimate import plain_fields
+
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class BestDraws:
+    """The cheapest number of draws an item: `exact` is the optimum as a real number, `draws` the better
+    whole one."""
+
+    exact: float
+    draws: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values."""
+        return plain_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a paired comparison needs and what its benchmark allows.
+
+    `n_needed` items for `difference` with probability `power`; `n_total` items there are (None: no limit);
+    `enough` says whether they do; `smallest_visible_difference` is that of the items that would be used
+    (n_needed, or all there are); `draws` an item; `cost` of those items, in the unit of the prices (None:
+    no prices).
+    """
+
+    difference: float
+    n_needed: int
+    n_total: int | None
+    enough: bool
+    smallest_visible_difference: float
+    draws: int
+    cost: float | None
+    level: float
+    power: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values."""
+        return plain_fields(self)
+
+
+def paired_variance(
+    between: npt.ArrayLike,
+    *,
+    within_a: npt.ArrayLike = 0.0,
+    within_b: npt.ArrayLike = 0.0,
+    draws_a: npt.ArrayLike = 1,
+    draws_b: npt.ArrayLike = 1,
+) -> F64:
+    """Variance of one item's measured difference: omega_d^2 + sigma_A^2 / K_A + sigma_B^2 / K_B.
+
+    Raises ValueError for a negative variance or fewer than one draw.
+    """
+    parts = [_not_negative(value, name) for value, name in
+             ((between, "between"), (within_a, "within_a"), (within_b, "within_b"))]  # fmt: skip
+    draws = [np.asarray(count, dtype=np.float64) for count in (draws_a, draws_b)]
+    if not all((count >= 1).all() for count in draws):
+        raise ValueError("draws_a and draws_b must be at least 1")
+    return np.asarray(parts[0] + parts[1] / draws[0] + parts[2] / draws[1], dtype=np.float64)
+
+
+def discordant_variance(discordant: npt.ArrayLike, difference: npt.ArrayLike = 0.0) -> F64:
+    """Variance of a difference of right-or-wrong answers: the discordant share less difference^2.
+
+    Raises ValueError unless |difference| <= discordant <= 1.
+    """
+    share, delta = np.asarray(discordant, dtype=np.float64), np.asarray(difference, dtype=np.float64)
+    if not ((np.abs(delta) <= share) & (share <= 1)).all():
+        raise ValueError("the discordant share must lie between the size of the difference and 1")
+    return np.asarray(share - delta * delta, dtype=np.float64)
+
+
+def items_for_difference(
+    difference: npt.ArrayLike, variance: npt.ArrayLike, *, level: float = 0.95, power: float = 0.8
+) -> npt.NDArray[np.int64]:
+    """Items (whole numbers) that show `difference` with probability `power`; `variance` is that of one
+    item's difference.
+
+    Raises ValueError for a difference of 0, a negative variance, or a level or power outside (0, 1).
+    """
+    delta = _not_zero(difference, "difference")
+    return _whole(_critical(level, power) ** 2 * _not_negative(variance, "variance") / (delta * delta))
+
+
+def smallest_visible_difference(
+    n: npt.ArrayLike, variance: npt.ArrayLike, *, level: float = 0.95, power: float = 0.8
+) -> F64:
+    """The difference that n items show with probability `power`: (z + z) sqrt(variance / n)."""
+    items = np.asarray(n, dtype=np.float64)
+    if not (items >= 1).all():
+        raise ValueError("n must be at least 1")
+    return np.asarray(_critical(level, power) * np.sqrt(_not_negative(variance, "variance") / items))
+
+
+def items_for_half_width(
+    half_width: npt.ArrayLike,
+    variance: npt.ArrayLike,
+    *,
+    level: float = 0.95,
+    n_total: int | None = None,
+) -> npt.NDArray[np.int64]:
+    """Items with which one mean is known to +-half_width: z^2 variance / half_width^2.
+
+    With `n_total`, for the mean over exactly that many items: n N / (n + N), Cochran's (1977) finite
+    population correction, never above N.
+    """
+    check_level(level)
+    width = _not_zero(half_width, "half_width")
+    z = normal_quantile(0.5 + level / 2)
+    items = z * z * _not_negative(variance, "variance") / (width * width)
+    if n_total is not None:
+        if n_total < 1:
+            raise ValueError(f"n_total must be at least 1, but is {n_total}")
+        items = items * n_total / (items + n_total)
+    return _whole(items)
+
+
+def cost(n: npt.ArrayLike, draws: npt.ArrayLike = 1, *, per_item: float = 0.0, per_draw: float = 1.0) -> F64:
+    """n (per_item + draws per_draw): what is paid once an item (its prompt, where it is cached) and for
+    each draw."""
+    return np.asarray(
+        np.asarray(n, dtype=np.float64) * (per_item + np.asarray(draws, dtype=np.float64) * per_draw)
+    )
+
+
+def best_draws(within: float, between: float, *, per_item: float, per_draw: float) -> BestDraws:
+    """Draws an item that make a given precision cheapest: sqrt(within / between x per_item / per_draw), at
+    least 1.
+
+    Minimises (between + within / K) (per_item + K per_draw). Of the two whole numbers beside the optimum
+    the cheaper one is taken. Without a price per item one draw is best; without spread between items there
+    is no limit, which is an error here. Raises ValueError for negative variances or prices, `between` = 0
+    or `per_draw` = 0.
+    """
+    if min(within, per_item) < 0 or between <= 0 or per_draw <= 0:
+        raise ValueError("within and per_item must not be negative, and between and per_draw must be above 0")
+    exact = math.sqrt(within / between * per_item / per_draw)
+
+    def price(draws: int) -> float:
+        return (between + within / draws) * (per_item + draws * per_draw)
+
+    return BestDraws(exact, min((max(1, math.floor(exact)), max(1, math.ceil(exact))), key=price))
+
+
+def plan_comparison(
+    difference: float,
+    between: float,
+    *,
+    within_a: float = 0.0,
+    within_b: float = 0.0,
+    draws: int = 1,
+    n_total: int | None = None,
+    per_item: float | None = None,
+    per_draw: float | None = None,
+    level: float = 0.95,
+    power: float = 0.8,
+) -> Plan:
+    """Items, cost and limits of comparing two models on the same items (formula at the top of this module).
+
+    `per_item` and `per_draw` are the prices of both models together. Where the benchmark's `n_total` items
+    are too few, the plan is for all of them and says what they can show at most.
+    """
+    variance = paired_variance(between, within_a=within_a, within_b=within_b, draws_a=draws, draws_b=draws)
+    needed = max(1, int(items_for_difference(difference, variance, level=level, power=power)))
+    if n_total is not None and n_total < 1:
+        raise ValueError(f"n_total must be at least 1, but is {n_total}")
+    used = needed if n_total is None else min(needed, n_total)
+    priced = per_draw is not None or per_item is not None
+    return Plan(
+        difference=difference,
+        n_needed=needed,
+        n_total=n_total,
+        enough=used == needed,
+        smallest_visible_difference=float(
+            smallest_visible_difference(used, variance, level=level, power=power)
+        ),
+        draws=draws,
+        cost=float(cost(used, draws, per_item=per_item or 0.0, per_draw=per_draw or 0.0)) if priced else None,
+        level=level,
+        power=power,
+    )
+
+
+def _critical(level: float, power: float) -> float:
+    check_level(level)
+    check_level(power, "power")
+    return normal_quantile(0.5 + level / 2) + normal_quantile(power)
+
+
+def _not_negative(value: npt.ArrayLike, name: str) -> F64:
+    array = np.asarray(value, dtype=np.float64)
+    if not (np.isfinite(array) & (array >= 0)).all():
+        raise ValueError(f"{name} must be finite and not negative")
+    return array
+
+
+def _not_zero(value: npt.ArrayLike, name: str) -> F64:
+    array = np.asarray(value, dtype=np.float64)
+    if not (np.isfinite(array) & (array != 0)).all():
+        raise ValueError(f"{name} must be finite and not 0")
+    return array
+
+
+def _whole(items: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    exact = np.asarray(items, dtype=np.float64)
+    return np.asarray(np.ceil(exact - 1e-9 * exact), dtype=np.int64)  # 400.0000000001 items are 400
