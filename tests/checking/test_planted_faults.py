@@ -97,7 +97,7 @@ def longest(task: dict[str, Any], rows: list[Row]) -> None:
 
 
 def own_shots(task: dict[str, Any], rows: list[Row]) -> None:
-    task["prompt"]["few_shot"] = {"count": 2, "select": "first"}
+    task["prompt"]["few_shot"]["dataset"]["rows"][:3] = [dict(row) for row in rows[:3]]
 
 
 def own_clusters(task: dict[str, Any], rows: list[Row]) -> None:

@@ -237,6 +237,15 @@ def test_questions_that_differ_in_another_column_are_not_each_others_shots() -> 
     assert "the evaluated samples hold 1 of 1 shot: s4" in told
 
 
+def test_shots_from_the_tasks_own_rows_are_its_choice() -> None:
+    rows = [{"input": f"Is {n} even?", "target": ("yes", "no")[n % 2]} for n in range(10)]
+    task = a_task(rows, prompt={"few_shot": {"count": 1, "select": "first"}})
+    assert found(task) == []
+    assert any(
+        "the evaluated samples hold" in each.text and each.verdict == "note" for each in check_task(task)
+    )
+
+
 # -- metadata -----------------------------------------------------------------------------------------------------------
 
 

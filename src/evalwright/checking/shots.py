@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalwright.checking.asking import cited, judged, value_of
-from evalwright.checking.findings import Finding, counted, fault, ok, quoted, skipped
+from evalwright.checking.findings import Finding, counted, fault, note, ok, quoted, skipped
 from evalwright.checking.material import Material, normalised, prompt_text, request_prompt
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Sample
@@ -47,7 +47,7 @@ def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
             f"a shot holds the question or its whole answer in {counted(len(leaking), 'sample')}",
             leaking,
         )
-    evaluated = list(_evaluated(material, list(drawn.values())))
+    evaluated = list(_evaluated(material, shots, list(drawn.values())))
     wrong = list(_wrong(material, list(drawn.values())))
     yield from evaluated
     yield from wrong
@@ -97,8 +97,8 @@ def _only_options_differ(shot: Any, sample: Sample) -> bool:
     return shot.sample is not None and normalised(shot.sample.input) == normalised(sample.input)
 
 
-def _evaluated(material: Material, drawn: list[Any]) -> Iterator[Finding]:
-    """Shots that are samples of the task: what they show is not asked any more, whoever they stand before."""
+def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Finding]:
+    """Shots that are samples of the task. A pool of their own must not hold any; without one it is the task's choice."""
     pairs = zip(material.samples, material.questions, strict=True)
     names = {_key(sample, question): sample.id for sample, question in pairs if question.strip()}
     taken = [
@@ -108,7 +108,12 @@ def _evaluated(material: Material, drawn: list[Any]) -> Iterator[Finding]:
     ]
     if taken:
         told = f"the evaluated samples hold {len(taken)} of {counted(len(drawn), 'shot')}"
-        yield fault(_CHECK, told, taken)
+        if shots.pool.content_hash == material.task.samples.content_hash:
+            yield note(
+                _CHECK, f"{told}; a pool of other questions would keep them apart (few_shot: dataset)", taken
+            )
+        else:
+            yield fault(_CHECK, told, taken)
 
 
 def _key(sample: Sample, rendered: str) -> tuple[object, ...]:
