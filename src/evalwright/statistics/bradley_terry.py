@@ -62,7 +62,7 @@ class BradleyTerry:
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values}
 
 
-def bradley_terry(
+def fit_bradley_terry(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     outcomes: npt.ArrayLike,
@@ -130,7 +130,7 @@ def _result(
         units=units,
         separated=separated,
         method=f"Bradley-Terry, {how} over {units} {'clusters' if clustered else 'verdicts'}"
-        + ("; some models never lose to the others" if separated else ""),
+        + ("; no finite maximum" if separated else ""),
     )
 
 
@@ -161,12 +161,14 @@ def _newton(design: Any, y: F64, prior: F64, models: int) -> F64 | None:
         halvings = 0
         while score < best - 1e-12 * abs(best) and halvings < 30:
             step, halvings = step / 2, halvings + 1
-            theta = theta - step
+            theta -= step
             score = _objective(design, y, theta, prior)
         best = score
-        gradient = design.T @ (y - _sigmoid(design @ theta)) + prior * (0.5 - _sigmoid(theta)) - _RIDGE * theta
+        gradient = (
+            design.T @ (y - _sigmoid(design @ theta)) + prior * (0.5 - _sigmoid(theta)) - _RIDGE * theta
+        )
         step = np.linalg.solve(_information(design, theta, prior, models), gradient)
-        theta = theta + step
+        theta += step
         if float(np.abs(theta).max()) > 4 * _FAR:
             return None
         if float(np.abs(step).max()) < 1e-10:
@@ -177,7 +179,9 @@ def _newton(design: Any, y: F64, prior: F64, models: int) -> F64 | None:
 def _objective(design: Any, y: F64, theta: F64, prior: F64) -> float:
     eta = design @ theta
     fit = float(np.dot(y, eta) - np.logaddexp(0.0, eta).sum())
-    pull = float(np.dot(prior, theta / 2 - np.logaddexp(0.0, theta))) - _RIDGE / 2 * float(np.dot(theta, theta))
+    pull = float(np.dot(prior, theta / 2 - np.logaddexp(0.0, theta))) - _RIDGE / 2 * float(
+        np.dot(theta, theta)
+    )
     return fit + pull
 
 

@@ -104,7 +104,9 @@ def plurality_at_k(
             f"of types {codes.dtype} and {right.dtype}"
         )
     _check_draws(np.count_nonzero(codes >= 0, axis=1), k)
-    values = np.array([_item_plurality(row[row >= 0], int(g), k) for row, g in zip(codes, right, strict=True)])
+    values = np.array(
+        [_item_plurality(row[row >= 0], int(g), k) for row, g in zip(codes, right, strict=True)]
+    )
     return mean_interval(values, clusters=clusters, n_failed=n_failed, level=level)
 
 
@@ -129,9 +131,7 @@ class DrawPlan:
         return plain_fields(self)
 
 
-def plan_draws(
-    scores: npt.ArrayLike, *, cost_item: float, cost_draw: float, most: int = 1024
-) -> DrawPlan:
+def plan_draws(scores: npt.ArrayLike, *, cost_item: float, cost_draw: float, most: int = 1024) -> DrawPlan:
     """The number of draws an item that gives the smallest variance for n (cost_item + K cost_draw).
 
     K = sqrt((within / between) (cost_item / cost_draw)), the best whole number beside it, from 1 to `most` (where items
@@ -222,7 +222,10 @@ def _plurality(gold: int, others: tuple[int, ...], k: int) -> float:
     For v votes of gold: the ways in which the other labels share k - v votes, none above v, with t of them at v, are
     the coefficients of the product over labels of sum_{x < v} C(count, x) y^x + z C(count, v) y^v.
     """
-    ways, whole = 0, math.lcm(*range(1, k + 2))  # whole / (t + 1) is a whole number: nothing is rounded, nothing overflows
+    ways, whole = (
+        0,
+        math.lcm(*range(1, k + 2)),
+    )  # whole / (t + 1) is a whole number: nothing is rounded, nothing overflows
     for votes in range(1, min(gold, k) + 1):
         rest = k - votes
         tied_most = rest // votes

@@ -268,7 +268,8 @@ class _Pairs:
     @property
     def alike(self) -> npt.NDArray[np.bool_]:
         """Where several units show no spread at all."""
-        return (self.error == 0) & (self.units > 1)
+        found: npt.NDArray[np.bool_] = (self.error == 0) & (self.units > 1)
+        return found
 
 
 def _assembled(
@@ -338,7 +339,7 @@ def _largest(
 
 def _step_down(p_value: F64, score: F64, exceeded: npt.NDArray[np.int64], draws: int) -> F64:
     """Step-down adjusted p-values (Westfall & Young 1993), never above Holm's, never below the pair's own."""
-    order = np.argsort(-np.nan_to_num(score), kind="stable")
+    order = np.argsort(np.nan_to_num(score), kind="stable")[::-1]
     counted = (exceeded[order] + 1.0) / (draws + 1.0)
     adjusted = np.empty_like(counted)
     adjusted[order] = np.maximum.accumulate(counted)
@@ -407,7 +408,11 @@ def _normal_score(p_value: F64) -> F64:
 
 
 def _checked(
-    scores: npt.ArrayLike, clusters: npt.ArrayLike | None, value_range: Range | None, draws: int, least: int = 2
+    scores: npt.ArrayLike,
+    clusters: npt.ArrayLike | None,
+    value_range: Range | None,
+    draws: int,
+    least: int = 2,
 ) -> tuple[F64, I64 | None]:
     """Scores as (models, items that anyone has) and cluster codes of these items."""
     rows = np.asarray(scores, dtype=np.float64)
@@ -436,5 +441,7 @@ def _check_draws(draws: int) -> None:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return [_plain(part) for part in value] if value.ndim > 1 else [_plain(part) for part in value.tolist()]
+        return (
+            [_plain(part) for part in value] if value.ndim > 1 else [_plain(part) for part in value.tolist()]
+        )
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -84,8 +84,7 @@ def compare_unpaired(
 
     def at(level: float) -> tuple[Estimate, Estimate]:
         one, two = (
-            mean_interval(values, clusters=ids, level=level, value_range=value_range)
-            for values, ids in sides
+            mean_interval(values, clusters=ids, level=level, value_range=value_range) for values, ids in sides
         )
         return one, two
 
