@@ -4,11 +4,14 @@ import itertools
 import json
 import math
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 
 from evalwright.statistics import (
+    Estimate,
     majority_at_k,
     mean_interval,
     pass_at_k,
@@ -18,21 +21,21 @@ from evalwright.statistics import (
 )
 
 
-def _over_subsets(row: list[int], k: int, value: object) -> float:
-    assert callable(value)
+def _over_subsets(row: list[int], k: int, value: Callable[[tuple[int, ...]], float]) -> float:
     return float(np.mean([value(part) for part in itertools.combinations(row, k)]))
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 6])
 def test_each_is_the_mean_over_all_subsets(k: int) -> None:
     scores = np.random.default_rng(1).integers(0, 2, (12, 6))
-    for function, value in [
+    kinds: list[tuple[Callable[..., Estimate], Callable[[tuple[int, ...]], float]]] = [
         (pass_at_k, any),
         (pass_hat_k, all),
         (majority_at_k, lambda part: (sum(part) > k / 2) + 0.5 * (sum(part) == k / 2)),
-    ]:
+    ]
+    for function, value in kinds:
         expected = [_over_subsets(row.tolist(), k, value) for row in scores]
-        found = function(scores, k)  # type: ignore[operator]
+        found = function(scores, k)
         assert found.value == pytest.approx(np.mean(expected))
         interval = mean_interval(expected)
         assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
@@ -51,7 +54,7 @@ def test_plurality_is_the_mean_over_all_subsets(k: int) -> None:
     rng = np.random.default_rng(2)
     answers, gold = rng.integers(0, 4, (25, 7)), rng.integers(0, 5, 25)
     expected = [
-        _over_subsets(row.tolist(), k, lambda part, g=g: _plurality(part, g))
+        _over_subsets(row.tolist(), k, partial(_plurality, gold=int(g)))
         for row, g in zip(answers, gold, strict=True)
     ]
     found = plurality_at_k(answers, gold, k)
@@ -80,9 +83,9 @@ def test_many_draws_stay_exact() -> None:
 
 def test_missing_draws_and_items() -> None:
     nan = math.nan
-    found = pass_at_k([[1, 0, nan], [0, 0, 0], [nan, nan, nan]], 2, n_failed=1)
+    found = pass_at_k([[1.0, 0.0, nan], [0.0, 0.0, 0.0], [nan, nan, nan]], 2, n_failed=1)
     assert (found.n, found.n_failed, found.value) == (2, 2, 0.5)
-    assert pass_hat_k([[1, 1, nan], [0, 1, 1]], 2).value == pytest.approx((1 + 1 / 3) / 2)
+    assert pass_hat_k([[1.0, 1.0, nan], [0.0, 1.0, 1.0]], 2).value == pytest.approx((1 + 1 / 3) / 2)
     voted = plurality_at_k([[0, 1, -1], [-1, -1, -1]], [0, 0], 2)
     assert (voted.n, voted.n_failed, voted.value) == (1, 1, 0.5)
     clustered = majority_at_k([[1, 0, 1], [0, 0, 1], [1, 1, 1]], 3, clusters=[0, 0, 1])

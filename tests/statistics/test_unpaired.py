@@ -81,6 +81,8 @@ def test_intervals_cover(kind: str) -> None:
     hits = []
     for _ in range(600):
         ids = None
+        a: np.ndarray
+        b: np.ndarray
         if kind == "binary":
             a, b, truth = rng.random(40) < 0.9, rng.random(25) < 0.7, 0.2
         elif kind == "graded":

@@ -201,7 +201,7 @@ def _covariance(
 ) -> F64:  # fmt: skip
     from scipy import sparse
 
-    bread: F64 = np.linalg.inv(_information(design, theta, prior, models))
+    bread = np.asarray(np.linalg.inv(_information(design, theta, prior, models)), dtype=np.float64)
     if separated:
         return bread
     parts = sparse.csr_array(design.multiply((y - _sigmoid(design @ theta))[:, None]))
