@@ -79,7 +79,7 @@ def mean_interval(
     if population is None:
         return estimate
     check_population(population, units.n)
-    return within_population(estimate, units, population)
+    return within_population(estimate, units, population, value_range)
 
 
 def wilson(k: float, n: float, level: float = 0.95) -> Range:
