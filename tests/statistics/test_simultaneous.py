@@ -58,6 +58,19 @@ def test_two_models_get_the_paired_t(gaps: bool) -> None:
     assert found.p_adjusted[0, 1] == pytest.approx(pair.p_value, rel=0.05)
 
 
+def test_right_or_wrong_has_the_interval_and_test_of_compare_paired() -> None:
+    rng = np.random.default_rng(9)
+    scores = (rng.random((4, 60)) < 0.9).astype(float)
+    scores[rng.random(scores.shape) < 0.1] = np.nan
+    scores[3] = scores[2]
+    found = simultaneous_differences(scores)
+    level = 1 - 2 * float(stats.norm.sf(found.critical))
+    for i, j in [(0, 1), (1, 0), (2, 0), (2, 3)]:
+        pair = compare_paired(scores[i], scores[j], level=level)
+        assert (found.low[i, j], found.high[i, j]) == pytest.approx((pair.low, pair.high), abs=1e-9)
+        assert found.p_value[i, j] == pytest.approx(pair.p_value)
+
+
 def test_the_critical_value_of_independent_models_is_tukeys() -> None:
     # The greatest |difference| of M independent means with one variance is the studentised range over sqrt 2.
     found = simultaneous_differences(
@@ -118,8 +131,9 @@ def test_adjusted_p_values_are_ordered_and_between_their_bounds() -> None:
 
 def test_equal_models_are_no_certainty() -> None:
     row = _scores(1, 60)[0]
+    row = 0.2 + 0.6 * row  # graded, so that nothing but the rule of three is left
     found = simultaneous_differences(np.stack([row, row, 1 - row]))
-    alone = compare_paired(row, row, binary=False)
+    alone = compare_paired(row, row)
     assert found.low[0, 1] < alone.low < 0 < alone.high < found.high[0, 1]
     share = 2 * stats.norm.sf(found.critical)
     assert found.high[0, 1] == pytest.approx(unlike_share(60, 1 - share))

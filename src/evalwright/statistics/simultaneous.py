@@ -10,9 +10,10 @@ for complete scores the draws are made from that small matrix and their cost doe
 Where models lack items each pair has influences of its own; then the units are put into at most `_GROUPS` random
 groups, which estimates the same covariance.
 
-Each pair keeps its own degrees of freedom: the normal critical value becomes a level, the level a t quantile. So two
-models get the paired t interval, and few clusters cost what they cost. A pair whose differences show no spread has a
-rule-of-three interval at the same level and counts as if it were independent of all others, which is the worst case.
+The critical value then stands for a level, and each pair has the interval and the test of `compare_paired` at that level:
+Bonett-Price and McNemar's mid-p for right or wrong on single items (t covers too little where nearly all is right), t
+with the pair's own degrees of freedom otherwise, and the rule of three where the differences show no spread. Pairs
+without spread count as if they were independent of all others, which is the worst case.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ DRAWS = 2000
 _GROUPS = 1024
 _CELLS = 4_000_000  # draws x pairs held at a time: 32 MB
 F32 = npt.NDArray[np.float32]
+Bools = npt.NDArray[np.bool_]
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
@@ -100,7 +102,9 @@ def simultaneous_differences(
         how = "on shared items"
     over = "items" if codes is None else "clusters"
     method = f"max-|t|, {draws} Gaussian multiplier draws over {over} {how}"
-    every = _Pairs(found.difference, found.standard_error, found.n, found.units, span)
+    right_or_wrong = ((rows == 0) | (rows == 1) | np.isnan(rows)).all(axis=1) & (codes is None)
+    binary = right_or_wrong[:, None] & right_or_wrong & (found.n > 0)
+    every = _Pairs(found.difference, found.standard_error, found.n, found.units, span, binary)
     return _assembled(every, deviations, rng, level, draws, method)
 
 
@@ -136,7 +140,9 @@ def simultaneous_from_covariance(
     deviations = _deviations(spread_of, pairs, error[pairs] > 0, draws, rng)
     counts = np.zeros((models, models), dtype=np.int64)
     method = f"max-|{'z' if units is None else 't'}|, {draws} draws from the covariance"
-    every = _Pairs(centre[:, None] - centre[None, :], error, counts, counts + (units or 0), math.nan)
+    every = _Pairs(
+        centre[:, None] - centre[None, :], error, counts, counts + (units or 0), math.nan, counts > 0
+    )
     return _assembled(every, deviations, rng, level, draws, method)
 
 
@@ -204,7 +210,7 @@ def _normal(covariance: F64, draws: int, rng: np.random.Generator) -> F64:
 
 
 def _deviations(
-    covariance: F64, pairs: Pairs, spread: npt.NDArray[np.bool_], draws: int, rng: np.random.Generator
+    covariance: F64, pairs: Pairs, spread: Bools, draws: int, rng: np.random.Generator
 ) -> Iterator[F32]:
     """|deviation| of every pair in units of its standard error, (some draws, pairs); 0 for a pair without spread."""
     first, second = pairs
@@ -224,7 +230,7 @@ def _grouped_deviations(
     codes: I64 | None,
     difference: F64,
     pairs: Pairs,
-    spread: npt.NDArray[np.bool_],
+    spread: Bools,
     draws: int,
     rng: np.random.Generator,
 ) -> Iterator[F32]:
@@ -257,18 +263,20 @@ def _largest_of_independent(count: int, draws: int, rng: np.random.Generator) ->
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Differences, errors, common items and units of all pairs, and the span of a score (nan if not known)."""
+    """Differences, errors, common items and units of all pairs, the span of a score (nan if not known), and which pairs
+    are right or wrong on single items."""
 
     difference: F64
     error: F64
     n: I64
     units: I64
     span: float
+    binary: Bools
 
     @property
-    def alike(self) -> npt.NDArray[np.bool_]:
+    def alike(self) -> Bools:
         """Where several units show no spread at all."""
-        found: npt.NDArray[np.bool_] = (self.error == 0) & (self.units > 1)
+        found: Bools = (self.error == 0) & (self.units > 1)
         return found
 
 
@@ -350,20 +358,21 @@ def _step_down(p_value: F64, score: F64, exceeded: npt.NDArray[np.int64], draws:
 
 
 def _p_values(found: _Pairs) -> F64:
-    """Two-sided p of each pair alone; without spread the exact sign test over units, as `compare_paired` has it."""
+    """Two-sided p of each pair alone by the test of `compare_paired`: t, McNemar's mid-p, or the sign test over units."""
     from scipy.special import stdtr
 
     with np.errstate(invalid="ignore", divide="ignore"):
         p = 2.0 * np.asarray(stdtr(_freedom(found.units), -np.abs(found.difference) / found.error))
     p[np.isnan(found.error) | (found.error == 0)] = np.nan
     by_sign = np.where(found.difference == 0, 1.0, 2.0 ** (1.0 - np.minimum(found.units, 1000)))
-    p = np.minimum(np.where(found.alike, by_sign, p), 1.0)
+    p = np.where(found.binary, _mid_p(*_discordant(found)), np.where(found.alike, by_sign, p))
+    p = np.minimum(p, 1.0)
     np.fill_diagonal(p, np.nan)
     return p
 
 
 def _limits(found: _Pairs, share: F64) -> tuple[F64, F64]:
-    """Interval of each pair with error rate `share` (models, 1): t, or the rule of three where nothing varies."""
+    """Interval of each pair with error rate `share` (models, 1), by the methods of `compare_paired`."""
     from scipy.special import stdtrit
 
     difference, span = found.difference, found.span
@@ -378,8 +387,42 @@ def _limits(found: _Pairs, share: F64) -> tuple[F64, F64]:
     high = np.where(found.alike, difference + unlike * (span - difference), high)
     alone = (found.units == 1) & ~np.isnan(difference)
     low, high = np.where(alone, -span, low), np.where(alone, span, high)
+    below, above = _bonett_price(found, share)
+    low, high = np.where(found.binary, below, low), np.where(found.binary, above, high)
     np.fill_diagonal(low, np.nan)
     np.fill_diagonal(high, np.nan)
+    return low, high
+
+
+def _discordant(found: _Pairs) -> tuple[F64, F64]:
+    """How often only the row's model was right, and only the column's; of use for binary pairs only.
+
+    sum d = b - c and sum d^2 = b + c, and both are in the mean and the standard error.
+    """
+    n, mean = found.n.astype(np.float64), np.nan_to_num(found.difference)
+    squares = np.nan_to_num(found.error) ** 2 * n * np.maximum(n - 1, 0) + n * mean**2
+    squares = np.where(n == 1, np.abs(mean), squares)
+    return np.round((squares + n * mean) / 2), np.round((squares - n * mean) / 2)
+
+
+def _mid_p(b: F64, c: F64) -> F64:
+    """`mcnemar_mid_p` of arrays."""
+    from scipy.special import betainc
+
+    least, total = np.minimum(b, c), np.maximum(b + c, 1)
+    upto = betainc(total - least, least + 1, 0.5)  # P(X <= least) for X ~ Binomial(total, 1/2)
+    below = np.where(least > 0, betainc(total - least + 1, np.maximum(least, 1), 0.5), 0.0)
+    p: F64 = np.where(b + c > 0, np.minimum(upto + below, 1.0), 1.0)
+    return p
+
+
+def _bonett_price(found: _Pairs, share: F64) -> tuple[F64, F64]:
+    """`bonett_price` of all pairs with error rate `share` (models, 1)."""
+    b, c = _discordant(found)
+    p12, p21 = (b + 1) / (found.n + 2), (c + 1) / (found.n + 2)
+    half = _normal_score(share) * np.sqrt((p12 + p21 - (p12 - p21) ** 2) / (found.n + 2))
+    low = np.maximum(np.minimum(p12 - p21 - half, found.difference), -1.0)
+    high = np.minimum(np.maximum(p12 - p21 + half, found.difference), 1.0)
     return low, high
 
 
