@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
 from evalwright.statistics.estimate import Estimate, failure_bounds
+from evalwright.statistics.finite import check_population, within_population
 from evalwright.statistics.units import Units, item_units, standard_error
 
 __all__ = ["Estimate", "mean_interval", "wilson"]
@@ -37,6 +38,7 @@ def mean_interval(
     n_failed: int = 0,
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
+    population: int | None = None,
 ) -> Estimate:
     """The mean of scores with the interval that suits them (the table at the top of this module).
 
@@ -45,8 +47,12 @@ def mean_interval(
     independent. `value_range`: the least and greatest score that an item can get, None if it is not limited; then
     there are no bounds, and no interval where the scores show no spread (nan).
 
-    The estimand is the mean over items like these, not over exactly these. Raises ValueError for a wrong shape, a
-    score outside `value_range`, a negative `n_failed`, or a level outside (0, 1).
+    The estimand is the mean over items like these. `population`: the number N of items from which these were drawn at
+    random without replacement; then it is the mean over exactly those N, whose interval is narrower by about
+    sqrt(1 - n/N) (`finite.py`), and `method` says so. Clusters then are taken to have been drawn whole.
+
+    Raises ValueError for a wrong shape, a score outside `value_range`, a negative `n_failed`, a level outside (0, 1), or
+    a population smaller than the scored items.
     """
     check_level(level)
     if n_failed < 0:
@@ -58,7 +64,7 @@ def mean_interval(
         value = min(max(value, value_range[0]), value_range[1]) if units.n else value
     low, high, error, method = _interval(units, value, value_range, level)
     failed = n_failed + units.n_missing
-    return Estimate(
+    estimate = Estimate(
         value=value,
         low=min(low, value),
         high=max(high, value),
@@ -70,6 +76,10 @@ def mean_interval(
         method=method,
         bounds=failure_bounds(value, units.n, failed, value_range),
     )
+    if population is None:
+        return estimate
+    check_population(population, units.n)
+    return within_population(estimate, units, population, value_range)
 
 
 def wilson(k: float, n: float, level: float = 0.95) -> Range:

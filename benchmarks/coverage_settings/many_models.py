@@ -1,0 +1,184 @@
+"""Several models: paired and unpaired differences, all pairs at once, rank sets, Bradley-Terry strengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from coverage_settings.registry import F64, Covered, Setting, held
+from evalwright.statistics import (
+    compare_paired,
+    compare_unpaired,
+    fit_bradley_terry,
+    rank_sets,
+    simultaneous_differences,
+    simultaneous_from_covariance,
+    simultaneous_means,
+)
+
+Run = Callable[[int, int], Covered]
+
+
+def _answers(rng: np.random.Generator, chances: F64, items: int) -> F64:
+    """(models, items) right-or-wrong answers with shared difficulty; a model's mean is exactly its chance.
+
+    Three of five answers follow one uniform number of the item, which makes models agree; the others one of their own.
+    """
+    shared = rng.random(items)
+    own = rng.random((len(chances), items))
+    alike = rng.random((len(chances), items)) < 0.6
+    return (np.where(alike, shared, own) < chances[:, None]).astype(float)
+
+
+def _paired(n: int, kind: str, chances: tuple[float, float] = (0.7, 0.6)) -> Setting:
+    ids = np.repeat(np.arange(n // 10), 10) if kind == "clusters" else None
+
+    def run(seed: int, trials: int) -> Covered:
+        rng = np.random.default_rng(seed)
+        lows, highs, methods = [], [], []
+        for _ in range(trials):
+            if kind == "graded":
+                base = rng.beta(3, 3, n) * 0.8
+                a, b = base + 0.1 * rng.beta(2, 1, n) + 0.05, base + 0.1 * rng.beta(1, 2, n)
+                truth = 0.1 / 3 + 0.05
+            elif ids is not None:
+                chance = rng.beta(4, 2, n // 10)[ids]
+                loss = rng.uniform(0.0, 0.3, n // 10)[ids]
+                a = (rng.random(n) < chance).astype(float)
+                b = (rng.random(n) < chance * (1 - loss)).astype(float)
+                truth = 2 / 3 * 0.15
+            else:
+                a, b = _answers(rng, np.array(chances), n)
+                truth = chances[0] - chances[1]
+            found = compare_paired(a, b, clusters=ids)
+            lows.append(found.low)
+            highs.append(found.high)
+            methods.append(found.interval_method)
+        return held(lows, highs, methods, truth)
+
+    what = {"binary": "right or wrong", "graded": "graded", "clusters": "right or wrong in clusters of 10"}[
+        kind
+    ]
+    if kind == "binary":
+        what += f", {chances[0]:g} against {chances[1]:g}"
+    return Setting(f"paired difference, {n} items, {what}", run)
+
+
+def _unpaired(n_a: int, n_b: int) -> Setting:
+    def run(seed: int, trials: int) -> Covered:
+        rng = np.random.default_rng(seed)
+        found = [
+            compare_unpaired((rng.random(n_a) < 0.9) * 1.0, (rng.random(n_b) < 0.7) * 1.0)
+            for _ in range(trials)
+        ]
+        return held([e.low for e in found], [e.high for e in found], [e.interval_method for e in found], 0.2)
+
+    return Setting(f"unpaired difference, {n_a} and {n_b} items", run)
+
+
+def _family(models: int, items: int, what: str, clusters: bool = False, gaps: float = 0.0) -> Setting:
+    """All pairs, all means or all ranks of `models`, some of them equal, held together."""
+    chances = np.repeat(np.linspace(0.5, 0.8, models // 2), 2)
+    truth = chances[:, None] - chances[None, :]
+    ids = np.repeat(np.arange(items // 5), 5) if clusters else None
+    off = ~np.eye(models, dtype=bool)
+    # Equal models share their ranks: each of those that some order would give must be held.
+    best = 1 + np.count_nonzero(truth < 0, axis=1)
+    worst = models - np.count_nonzero(truth > 0, axis=1)
+
+    def scores(rng: np.random.Generator) -> F64:
+        if ids is None:
+            found = _answers(rng, chances, items)
+        else:
+            found = (
+                np.repeat(rng.random((1, items // 5)), 5, axis=1) * 0.5 + rng.random((models, items)) * 0.5
+            )
+            found = (found < _half_quantile(chances)[:, None]).astype(float)
+        if gaps:
+            found[rng.random(found.shape) < gaps] = np.nan
+        return found
+
+    def run(seed: int, trials: int) -> Covered:
+        rng = np.random.default_rng(seed)
+        hits, widths, method = np.zeros(trials, dtype=bool), np.zeros(trials), ""
+        for trial in range(trials):
+            data = scores(rng)
+            if what == "means":
+                each = simultaneous_means(data, ids, seed=trial)
+                hits[trial] = all(e.low <= p <= e.high for e, p in zip(each, chances, strict=True))
+                widths[trial], method = np.mean([e.high - e.low for e in each]), each[0].method
+                continue
+            found = simultaneous_differences(data, ids, seed=trial)
+            method = found.method
+            if what == "pairs":
+                hits[trial] = bool(((found.low <= truth) & (found.high >= truth))[off].all())
+                widths[trial] = float((found.high - found.low)[off].mean())
+            else:
+                sets = rank_sets(found)
+                hits[trial] = bool(((sets.low <= best) & (sets.high >= worst)).all())
+                widths[trial], method = float((sets.high - sets.low + 1).mean()), "simultaneous rank sets"
+        return Covered(hits, widths, method)
+
+    more = (", clusters of 5" if clusters else "") + (f", {gaps:.0%} missing" if gaps else "")
+    name = f"{models} models, {items} items{more}: all {what}"
+    most = {"pairs": 0.975, "means": 0.98, "ranks": 1.0}[what]
+    return Setting(name, run, 0.95 if what == "ranks" else 0.93, most, cost=4)
+
+
+def _half_quantile(p: F64) -> F64:
+    """The p quantile of the mean of two uniform numbers."""
+    return np.where(p < 0.5, np.sqrt(p / 2), 1 - np.sqrt((1 - p) / 2))
+
+
+def _battles(ranks: bool) -> Setting:
+    strengths = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
+
+    def run(seed: int, trials: int) -> Covered:
+        rng = np.random.default_rng(seed)
+        hits, widths, method = np.zeros(trials, dtype=bool), np.zeros(trials), ""
+        for trial in range(trials):
+            i = rng.integers(0, 5, 600)
+            j = (i + rng.integers(1, 5, 600)) % 5
+            length = rng.normal(size=600)
+            chance = 1 / (1 + np.exp(-(strengths[i] - strengths[j] + 0.4 * length)))
+            found = fit_bradley_terry(i, j, (rng.random(600) < chance) * 1.0, covariates=length)
+            method = found.method
+            if ranks:
+                differences = simultaneous_from_covariance(
+                    found.strengths, found.covariance, units=found.units, seed=trial
+                )
+                sets = rank_sets(differences)
+                true = np.array([5, 4, 3, 2, 1])
+                hits[trial] = bool(((sets.low <= true) & (sets.high >= true)).all())
+                widths[trial], method = float((sets.high - sets.low + 1).mean()), "simultaneous rank sets"
+            else:
+                hits[trial] = bool(found.low[4] <= 1.0 <= found.high[4])
+                widths[trial] = float(found.high[4] - found.low[4])
+        return Covered(hits, widths, method)
+
+    what = "all ranks" if ranks else "one strength"
+    return Setting(
+        f"Bradley-Terry, 5 models, 600 verdicts, length: {what}",
+        run,
+        0.95 if ranks else 0.93,
+        1.0 if ranks else 0.97,
+        cost=4,
+    )
+
+
+SETTINGS: tuple[Setting, ...] = (
+    _paired(50, "binary"),
+    _paired(50, "binary", (0.98, 0.92)),
+    _paired(200, "binary"),
+    _paired(100, "graded"),
+    _paired(300, "clusters"),
+    _unpaired(60, 40),
+    _family(20, 400, "pairs"),
+    _family(20, 300, "pairs", clusters=True),
+    _family(20, 400, "pairs", gaps=0.2),
+    _family(20, 400, "means"),
+    _family(20, 400, "ranks"),
+    _battles(ranks=False),
+    _battles(ranks=True),
+)

@@ -1,0 +1,109 @@
+"""One model: intervals of a mean in clusters, of few items, near 0 and 1, of repeated draws, of fixed tasks and benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from coverage_settings.registry import F64, Covered, Setting, held
+from evalwright.statistics import Estimate, macro_average, mean_interval, pass_at_k
+
+Make = Callable[[np.random.Generator], Estimate]
+
+
+def _repeat(make: Make, truth: float, seed: int, trials: int) -> Covered:
+    rng = np.random.default_rng(seed)
+    found = [make(rng) for _ in range(trials)]
+    return held([e.low for e in found], [e.high for e in found], [e.method for e in found], truth)
+
+
+def _estimates(make: Make, truth: float) -> Callable[[int, int], Covered]:
+    return partial(_repeat, make, truth)
+
+
+def _clusters(a: float, b: float, groups: int, size: int, graded: bool = False) -> Setting:
+    ids = np.repeat(np.arange(groups), size)
+
+    def make(rng: np.random.Generator) -> Estimate:
+        chance = rng.beta(a, b, groups)[ids]
+        scores = rng.beta(3 * chance, 3 * (1 - chance)) if graded else (rng.random(len(ids)) < chance) * 1.0
+        return mean_interval(scores, clusters=ids)
+
+    kind = "graded" if graded else "right or wrong"
+    name = f"{groups} clusters of {size}, {kind}, mean {a / (a + b):g}"
+    return Setting(name, _estimates(make, a / (a + b)))
+
+
+def _items(n: int, p: float, least: float = 0.93, most: float = 0.97) -> Setting:
+    def make(rng: np.random.Generator) -> Estimate:
+        return mean_interval((rng.random(n) < p) * 1.0)
+
+    return Setting(f"{n} items, right or wrong, p = {p:g}", _estimates(make, p), least, most)
+
+
+def _draws(n: int, draws: int, a: float, b: float, most: float = 0.97) -> Setting:
+    def make(rng: np.random.Generator) -> Estimate:
+        return mean_interval((rng.random((n, draws)) < rng.beta(a, b, (n, 1))) * 1.0)
+
+    return Setting(
+        f"{n} items x {draws} draws, mean {a / (a + b):g}", _estimates(make, a / (a + b)), most=most
+    )
+
+
+def _pass_at_k(n: int, draws: int, k: int) -> Setting:
+    def make(rng: np.random.Generator) -> Estimate:
+        return pass_at_k((rng.random((n, draws)) < rng.beta(1.0, 2.0, (n, 1))) * 1.0, k)
+
+    # E (1 - p)^k for p ~ Beta(1, 2) is 2 / (2 + k).
+    return Setting(f"pass@{k} of {draws} draws, {n} items", _estimates(make, 1 - 2 / (2 + k)))
+
+
+def _macro(sizes: tuple[int, ...], chances: tuple[float, ...]) -> Setting:
+    def make(rng: np.random.Generator) -> Estimate:
+        parts = [mean_interval((rng.random(n) < p) * 1.0) for n, p in zip(sizes, chances, strict=True)]
+        return macro_average(parts, value_range=(0.0, 1.0))
+
+    name = f"macro average of {len(sizes)} tasks of {min(sizes)} to {max(sizes)} items"
+    return Setting(name, _estimates(make, float(np.mean(chances))), cost=2)
+
+
+def _finite(n: int, size: int, p: float, most: float = 0.97) -> Setting:
+    population: F64 = (np.arange(size) < round(p * size)).astype(float)
+
+    def make(rng: np.random.Generator) -> Estimate:
+        return mean_interval(rng.choice(population, n, replace=False), population=size)
+
+    name = f"{n} of exactly {size} items, right or wrong, p = {p:g}"
+    return Setting(name, _estimates(make, float(population.mean())), most=most)
+
+
+def _finite_draws(n: int, size: int, draws: int) -> Setting:
+    chance = np.random.default_rng(99).beta(2, 1, size)
+
+    def make(rng: np.random.Generator) -> Estimate:
+        asked = rng.choice(chance, n, replace=False)
+        return mean_interval((rng.random((n, draws)) < asked[:, None]) * 1.0, population=size)
+
+    return Setting(f"{n} of exactly {size} items x {draws} draws", _estimates(make, float(chance.mean())))
+
+
+SETTINGS = (
+    _clusters(2, 2, 30, 10),
+    _clusters(9, 1, 30, 10),
+    _clusters(2, 2, 30, 10, graded=True),
+    _items(20, 0.9, most=0.98),
+    _items(100, 0.95),
+    _items(50, 0.02, most=0.99),
+    _items(200, 0.01, most=0.99),
+    _draws(20, 4, 9.5, 0.5, most=0.985),
+    _draws(50, 10, 5, 5),
+    _pass_at_k(60, 10, 3),
+    _macro((40, 100, 300, 60, 150), (0.9, 0.5, 0.75, 0.95, 0.6)),
+    _macro((20, 25, 40, 30), (0.95, 0.9, 0.95, 0.85)),
+    _finite(200, 400, 0.8),
+    _finite(50, 100, 0.9, most=0.98),
+    _finite_draws(100, 100, 4),
+    _finite_draws(60, 120, 4),
+)

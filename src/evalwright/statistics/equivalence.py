@@ -1,0 +1,159 @@
+"""Equivalence: are two models (or a model and a target) the same, up to a margin named beforehand?
+
+"No difference seen" is not "no difference". Two one-sided tests (TOST, Schuirmann 1987) reject "differs by the margin or
+more"; with the intervals that the package uses anyway this is the same as asking whether the interval at level
+1 - 2 alpha lies inside the margin. So the answer can never contradict the interval, whichever kind it is (t, clustered t,
+Bonett-Price, Wilson, rule of three), and the p-value is the alpha at which it just fits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from evalwright.statistics._inversion import greatest_failing
+from evalwright.statistics._quantiles import check_level, t_two_sided
+from evalwright.statistics.estimate import plain_fields
+from evalwright.statistics.intervals import Range, mean_interval
+from evalwright.statistics.paired import PairedComparison, compare_paired
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """Whether `difference` lies inside (`least`, `most`), at error rate `alpha`.
+
+    [`low`, `high`] is its interval at `level` = 1 - 2 alpha. `p_value` is the greater of `p_least` (not below `least`)
+    and `p_most` (not above `most`); 0.5 stands for 0.5 or more where the test is not a t test. nan without an interval.
+    """
+
+    difference: float
+    low: float
+    high: float
+    level: float
+    least: float
+    most: float
+    alpha: float
+    p_value: float
+    p_least: float
+    p_most: float
+    equivalent: bool
+    n: int
+    n_clusters: int | None
+    method: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values: nan and infinities become None."""
+        return plain_fields(self)
+
+
+def equivalence_paired(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    margin: float | Range,
+    alpha: float = 0.05,
+    clusters: npt.ArrayLike | None = None,
+    binary: bool | None = None,
+    value_range: Range | None = (0.0, 1.0),
+) -> Equivalence:
+    """TOST of mean_a - mean_b on common items, with the interval that `compare_paired` chooses.
+
+    `margin`: the smallest difference that would matter, > 0, or (least, most). The other arguments and the errors are
+    those of `compare_paired`; a margin without room or an alpha outside (0, 0.5) is a ValueError too.
+    """
+    least, most = _margin(margin, alpha)
+
+    def at(level: float) -> PairedComparison:
+        return compare_paired(a, b, clusters=clusters, binary=binary, level=level, value_range=value_range)
+
+    found = at(1 - 2 * alpha)
+    if found.interval_method.startswith(("t", "clustered t")) and found.standard_error:
+        df = (found.n if found.n_clusters is None else found.n_clusters) - 1
+        p_least = _upper_tail((found.difference - least) / found.standard_error, df)
+        p_most = _upper_tail((most - found.difference) / found.standard_error, df)
+    elif math.isnan(found.low):
+        p_least = p_most = math.nan
+    else:
+        p_least = greatest_failing(lambda rate: at(1 - 2 * rate).low >= least)
+        p_most = greatest_failing(lambda rate: at(1 - 2 * rate).high <= most)
+    return _result(
+        found.difference, (found.low, found.high), (least, most), alpha, (p_least, p_most), found.n,
+        found.n_clusters, f"TOST, {found.interval_method}",
+    )  # fmt: skip
+
+
+def equivalence_mean(
+    values: npt.ArrayLike,
+    *,
+    target: float,
+    margin: float | Range,
+    alpha: float = 0.05,
+    clusters: npt.ArrayLike | None = None,
+    value_range: Range | None = (0.0, 1.0),
+) -> Equivalence:
+    """TOST of mean - `target`, with the interval that `mean_interval` chooses. Arguments and errors as there and above."""
+    least, most = _margin(margin, alpha)
+    if not math.isfinite(target):
+        raise ValueError(f"target must be a finite number, but is {target}")
+
+    def limits(level: float) -> Range:
+        found = mean_interval(values, clusters=clusters, value_range=value_range, level=level)
+        return found.low - target, found.high - target
+
+    found = mean_interval(values, clusters=clusters, value_range=value_range, level=1 - 2 * alpha)
+    if math.isnan(found.low):
+        p_least = p_most = math.nan
+    elif found.standard_error and found.method.startswith(("t", "clustered t")):
+        df = (found.n if found.n_clusters is None else found.n_clusters) - 1
+        p_least = _upper_tail((found.value - target - least) / found.standard_error, df)
+        p_most = _upper_tail((most + target - found.value) / found.standard_error, df)
+    else:
+        p_least = greatest_failing(lambda rate: limits(1 - 2 * rate)[0] >= least)
+        p_most = greatest_failing(lambda rate: limits(1 - 2 * rate)[1] <= most)
+    return _result(
+        found.value - target, (found.low - target, found.high - target), (least, most), alpha, (p_least, p_most),
+        found.n, found.n_clusters, f"TOST, {found.method}",
+    )  # fmt: skip
+
+
+def _result(
+    difference: float, limits: Range, margin: Range, alpha: float, p: Range, n: int, n_clusters: int | None, method: str
+) -> Equivalence:  # fmt: skip
+    return Equivalence(
+        difference=difference,
+        low=limits[0],
+        high=limits[1],
+        level=1 - 2 * alpha,
+        least=margin[0],
+        most=margin[1],
+        alpha=alpha,
+        p_value=max(p) if p[0] == p[0] else math.nan,
+        p_least=p[0],
+        p_most=p[1],
+        equivalent=bool(limits[0] >= margin[0] and limits[1] <= margin[1]),
+        n=n,
+        n_clusters=n_clusters,
+        method=method,
+    )
+
+
+def _upper_tail(t: float, df: int) -> float:
+    """P(T >= t)."""
+    tail = t_two_sided(t, df) / 2
+    return tail if t >= 0 else 1 - tail
+
+
+def _margin(margin: float | Range, alpha: float) -> Range:
+    check_level(alpha, "alpha")
+    if alpha >= 0.5:
+        raise ValueError(f"alpha must be below 0.5, but is {alpha}")
+    least, most = margin if isinstance(margin, tuple) else (-margin, margin)
+    if not (math.isfinite(least) and math.isfinite(most) and least < most):
+        raise ValueError(
+            f"margin must be a number above 0 or a pair (least, most), but is {margin}; "
+            "it is the smallest difference that would matter to you"
+        )
+    return float(least), float(most)

@@ -1,0 +1,490 @@
+"""All models at once: intervals that hold together and adjusted p-values, from one shared resample of the units.
+
+With 20 models there are 190 pairs, and a 95% interval each leaves some ten of them wrong. Here the critical value is
+that of the *largest* deviation among all pairs (max-|t|, Westfall & Young 1993). Every resample reweights the same
+units for all models, so what the models share (hard items, passages) lowers it below Bonferroni's.
+
+The resample is the Gaussian multiplier bootstrap (Chernozhukov, Chetverikov & Kato 2013): independent normal weights
+on the units' influences. Given the data, the weighted sums are normal with the covariance of the models' totals, so
+for complete scores the draws are made from that small matrix and their cost does not depend on the number of items.
+Where models lack items each pair has influences of its own; then the units are put into at most `_GROUPS` random
+groups, which estimates the same covariance.
+
+The critical value then stands for a level, and each pair has the interval and the test of `compare_paired` at that level:
+Bonett-Price and McNemar's mid-p for right or wrong on single items (t covers too little where nearly all is right), t
+with the pair's own degrees of freedom otherwise, and the rule of three where the differences show no spread. Pairs
+without spread count as if they were independent of all others, which is the worst case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics._quantiles import check_level
+from evalwright.statistics.estimate import Estimate
+from evalwright.statistics.intervals import Range, mean_interval
+from evalwright.statistics.multiplicity import holm
+from evalwright.statistics.pairwise import common_differences, common_influences
+from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+
+DRAWS = 2000
+_GROUPS = 1024
+_CELLS = 4_000_000  # draws x pairs held at a time: 32 MB
+F32 = npt.NDArray[np.float32]
+Bools = npt.NDArray[np.bool_]
+Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+
+
+@dataclass(frozen=True, slots=True)
+class SimultaneousDifferences:
+    """Every pair of models: row minus column, all arrays (models, models).
+
+    [`low`, `high`] hold all true differences together with probability `level`. `own_low` and `own_high` hold those
+    of one model's row together: the family of a single model's questions. `p_value` is a pair alone, `p_adjusted`
+    adjusted for all pairs (step-down). `critical` is the normal critical value of the largest deviation, `n` and
+    `units` are the common items and clusters of a pair. nan on the diagonal and where a pair has no answer.
+    """
+
+    difference: F64
+    low: F64
+    high: F64
+    own_low: F64
+    own_high: F64
+    p_value: F64
+    p_adjusted: F64
+    standard_error: F64
+    n: I64
+    units: I64
+    level: float
+    critical: float
+    draws: int
+    method: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values: arrays become lists, nan and infinities become None."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+
+def simultaneous_differences(
+    scores: npt.ArrayLike,
+    clusters: npt.ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    value_range: Range | None = (0.0, 1.0),
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> SimultaneousDifferences:
+    """Simultaneous intervals and adjusted p-values of all paired differences (idea at the top of this module).
+
+    `scores`: (models, items), item means, nan = missing; a pair rests on the items that both models have.
+    `clusters`: (items,) integers. `value_range`: the range of a score, None if not known; then a pair without spread
+    has no interval. At least 2,000 `draws`. Raises ValueError for other shapes, fewer than two models, scores outside
+    the range, fewer draws, or a level outside (0, 1).
+    """
+    check_level(level)
+    rows, codes = _checked(scores, clusters, value_range, draws)
+    found = common_differences(rows, codes)
+    span = math.nan if value_range is None else value_range[1] - value_range[0]
+    pairs = np.triu_indices(len(rows), 1)
+    spread = np.nan_to_num(found.standard_error[pairs]) > 0
+    rng = np.random.default_rng(seed)
+    if np.isnan(rows).any():
+        deviations = _grouped_deviations(rows, codes, found.difference, pairs, spread, draws, rng)
+        how = "on common items"
+    else:
+        deviations = _deviations(_covariance(rows, codes), pairs, spread, draws, rng)
+        how = "on shared items"
+    over = "items" if codes is None else "clusters"
+    method = f"max-|t|, {draws} Gaussian multiplier draws over {over} {how}"
+    right_or_wrong = ((rows == 0) | (rows == 1) | np.isnan(rows)).all(axis=1) & (codes is None)
+    binary = right_or_wrong[:, None] & right_or_wrong & (found.n > 0)
+    every = _Pairs(found.difference, found.standard_error, found.n, found.units, span, binary)
+    return _assembled(every, deviations, rng, level, draws, method)
+
+
+def simultaneous_from_covariance(
+    values: npt.ArrayLike,
+    covariance: npt.ArrayLike,
+    *,
+    units: int | None = None,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> SimultaneousDifferences:
+    """The same for estimates (models,) with a covariance (models, models), such as Bradley-Terry strengths.
+
+    `units`: the independent units that the covariance was estimated from (degrees of freedom units - 1); None: normal.
+    `n` is 0 throughout, `units` too where None. Raises ValueError for shapes that do not match, values that are not
+    finite, and a level outside (0, 1).
+    """
+    check_level(level)
+    _check_draws(draws)
+    centre, spread_of = np.asarray(values, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
+    models = len(centre) if centre.ndim == 1 else 0
+    if models < 2 or spread_of.shape != (models, models):
+        raise ValueError(
+            f"estimates (models,) of two or more models need a covariance (models, models), not {centre.shape} and {spread_of.shape}"
+        )
+    if not (np.isfinite(centre).all() and np.isfinite(spread_of).all()):
+        raise ValueError("estimates and their covariance must be finite numbers")
+    variances = np.diag(spread_of)
+    error = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * spread_of, 0.0))
+    pairs = np.triu_indices(models, 1)
+    rng = np.random.default_rng(seed)
+    deviations = _deviations(spread_of, pairs, error[pairs] > 0, draws, rng)
+    counts = np.zeros((models, models), dtype=np.int64)
+    method = f"max-|{'z' if units is None else 't'}|, {draws} draws from the covariance"
+    every = _Pairs(
+        centre[:, None] - centre[None, :], error, counts, counts + (units or 0), math.nan, counts > 0
+    )
+    return _assembled(every, deviations, rng, level, draws, method)
+
+
+def simultaneous_means(
+    scores: npt.ArrayLike,
+    clusters: npt.ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    value_range: Range | None = (0.0, 1.0),
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> list[Estimate]:
+    """The mean of every model with intervals that hold all of them together with probability `level`.
+
+    Arguments and errors as in `simultaneous_differences`, but one model will do. Each interval is that of
+    `mean_interval` at the level that the largest deviation among the models asks for.
+    """
+    check_level(level)
+    rows, codes = _checked(scores, clusters, value_range, draws, least=1)
+    there = ~np.isnan(rows)
+    means = np.where(there, rows, 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+    residuals = np.where(there, rows - means[:, None], 0.0)
+    totals = residuals if codes is None else _cluster_totals(residuals, codes)
+    errors = np.sqrt(np.einsum("mi,mi->m", totals, totals))
+    spread = errors > 1e-12 * max(float(np.abs(np.nan_to_num(rows)).max(initial=0.0)), 1e-300)
+    rng = np.random.default_rng(seed)
+    largest = np.zeros(draws)
+    if spread.any():
+        kept = totals[spread] / errors[spread][:, None]
+        largest = np.abs(_normal(kept @ kept.T, draws, rng)).max(axis=1)
+    largest = np.maximum(largest, _largest_of_independent(int(np.count_nonzero(~spread)), draws, rng))
+    own_level = 1.0 - float(_two_sided(np.quantile(largest, level)))
+    found = [mean_interval(row, clusters=clusters, value_range=value_range, level=own_level) for row in rows]
+    return [
+        replace(each, level=level, method=f"{each.method}, simultaneous for {len(rows)} models")
+        for each in found
+    ]
+
+
+# --- one resample for all ---------------------------------------------------------------------------------------------
+
+
+def _covariance(rows: F64, codes: I64 | None) -> F64:
+    """The covariance of the models' totals, up to a factor that no standardised deviation shows."""
+    residuals = rows - rows.mean(axis=0)  # what all share is in no difference
+    residuals -= residuals.mean(axis=1, keepdims=True)
+    totals = residuals if codes is None else _cluster_totals(residuals, codes)
+    gram: F64 = totals @ totals.T
+    return gram
+
+
+def _cluster_totals(residuals: F64, codes: I64) -> F64:
+    """Sums over clusters, (models, clusters)."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    totals: F64 = np.add.reduceat(residuals[:, order], starts, axis=1)
+    return totals
+
+
+def _normal(covariance: F64, draws: int, rng: np.random.Generator) -> F64:
+    """Draws (draws, models) of a centred normal; the covariance may be singular."""
+    values, vectors = np.linalg.eigh(covariance)
+    drawn: F64 = (rng.standard_normal((draws, len(values))) * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return drawn
+
+
+def _deviations(
+    covariance: F64, pairs: Pairs, spread: Bools, draws: int, rng: np.random.Generator
+) -> Iterator[F32]:
+    """|deviation| of every pair in units of its standard error, (some draws, pairs); 0 for a pair without spread."""
+    first, second = pairs
+    variances = np.diag(covariance)
+    squares = variances[first] + variances[second] - 2 * covariance[first, second]
+    scale = np.where(spread & (squares > 0), 1 / np.sqrt(np.where(squares > 0, squares, 1.0)), 0.0)
+    drawn = _normal(covariance, draws, rng) / max(math.sqrt(float(variances.max())), 1e-300)
+    drawn, scale = drawn.astype(np.float32), (scale * math.sqrt(float(variances.max()))).astype(np.float32)
+    step = max(1, _CELLS // len(first))
+    for begin in range(0, draws, step):
+        part = drawn[begin : begin + step]
+        yield np.abs(part[:, first] - part[:, second]) * scale
+
+
+def _grouped_deviations(
+    rows: F64,
+    codes: I64 | None,
+    difference: F64,
+    pairs: Pairs,
+    spread: Bools,
+    draws: int,
+    rng: np.random.Generator,
+) -> Iterator[F32]:
+    """The same where models lack items: normal weights on the influences of groups of units."""
+    units = codes if codes is not None else np.arange(rows.shape[1])
+    size = int(units.max()) + 1
+    if size > _GROUPS:
+        units = (rng.permutation(size) % _GROUPS)[units]
+    influences = common_influences(rows, units, difference, pairs)
+    norm = np.sqrt(np.einsum("gp,gp->p", influences, influences))
+    influences *= np.where(spread & (norm > 0), 1 / np.where(norm > 0, norm, 1.0), 0.0).astype(np.float32)
+    step = max(1, _CELLS // len(pairs[0]))
+    for begin in range(0, draws, step):
+        weights = rng.standard_normal((min(step, draws - begin), len(influences)), dtype=np.float32)
+        yield np.abs(weights @ influences)
+
+
+def _largest_of_independent(count: int, draws: int, rng: np.random.Generator) -> F64:
+    """The largest of `count` independent |normal| variables, (draws,); 0 for none."""
+    from scipy.special import ndtri
+
+    if count == 0:
+        return np.zeros(draws)
+    largest: F64 = ndtri(0.5 + 0.5 * rng.random(draws) ** (1.0 / count))
+    return largest
+
+
+# --- from deviations to intervals -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Differences, errors, common items and units of all pairs, the span of a score (nan if not known), and which pairs
+    are right or wrong on single items."""
+
+    difference: F64
+    error: F64
+    n: I64
+    units: I64
+    span: float
+    binary: Bools
+
+    @property
+    def alike(self) -> Bools:
+        """Where several units show no spread at all."""
+        found: Bools = (self.error == 0) & (self.units > 1)
+        return found
+
+
+def _assembled(
+    found: _Pairs,
+    deviations: Iterator[F32],
+    rng: np.random.Generator,
+    level: float,
+    draws: int,
+    method: str,
+) -> SimultaneousDifferences:
+    models = len(found.difference)
+    pairs = np.triu_indices(models, 1)
+    p_value = _p_values(found)
+    score = _normal_score(p_value[pairs])
+    alike = found.alike & ~np.eye(models, dtype=bool)
+    extra = _largest_of_independent(int(np.count_nonzero(alike)) // 2, draws, rng)
+    largest, own, exceeded = _largest(deviations, score, extra, models)
+    own_extra = [_largest_of_independent(int(count), draws, rng) for count in alike.sum(axis=1)]
+    own = np.maximum(own, np.stack(own_extra, axis=1))
+    critical = float(np.quantile(largest, level))
+    shares = _two_sided(np.quantile(own, level, axis=0))
+    low, high = _limits(found, _two_sided(np.full((models, 1), critical)))
+    own_low, own_high = _limits(found, shares[:, None])
+    adjusted = np.full((models, models), np.nan)
+    adjusted[pairs] = _step_down(p_value[pairs], score, exceeded, draws)
+    return SimultaneousDifferences(
+        difference=found.difference,
+        low=low,
+        high=high,
+        own_low=own_low,
+        own_high=own_high,
+        p_value=p_value,
+        p_adjusted=np.fmax(adjusted, adjusted.T),
+        standard_error=found.error,
+        n=found.n,
+        units=found.units,
+        level=level,
+        critical=critical,
+        draws=draws,
+        method=method,
+    )
+
+
+def _largest(
+    deviations: Iterator[F32], score: F64, extra: F64, models: int
+) -> tuple[F64, F64, npt.NDArray[np.int64]]:
+    """The largest deviation of each draw, (draws,), and of each model's row, (draws, models); and for each pair how
+    many draws have a pair of the same or a lower score whose deviation reaches its score (step-down)."""
+    first, second = np.triu_indices(models, 1)
+    order = np.argsort(np.nan_to_num(score), kind="stable")
+    exceeded = np.zeros(len(score), dtype=np.int64)
+    largest, own, begin = [], [], 0
+    full: F32 | None = None
+    for part in deviations:
+        here = extra[begin : begin + len(part), None]
+        begin += len(part)
+        if full is None or len(full) != len(part):
+            full = np.zeros((len(part), models, models), dtype=part.dtype)
+        full[:, first, second] = part
+        full[:, second, first] = part
+        own.append(full.max(axis=2))
+        running = np.maximum(np.maximum.accumulate(part[:, order], axis=1), here)
+        exceeded[order] += np.count_nonzero(running >= score[order], axis=0)
+        largest.append(running[:, -1])
+    return np.concatenate(largest).astype(np.float64), np.concatenate(own).astype(np.float64), exceeded
+
+
+def _step_down(p_value: F64, score: F64, exceeded: npt.NDArray[np.int64], draws: int) -> F64:
+    """Step-down adjusted p-values (Westfall & Young 1993), never above Holm's, never below the pair's own."""
+    order = np.argsort(np.nan_to_num(score), kind="stable")[::-1]
+    counted = (exceeded[order] + 1.0) / (draws + 1.0)
+    adjusted = np.empty_like(counted)
+    adjusted[order] = np.maximum.accumulate(counted)
+    adjusted[np.isnan(p_value)] = np.nan
+    # Beyond the largest draw counting says no more than 1 / draws; Holm's bound does.
+    bounded: F64 = np.maximum(np.minimum(adjusted, holm(p_value)), p_value)
+    return bounded
+
+
+def _p_values(found: _Pairs) -> F64:
+    """Two-sided p of each pair alone by the test of `compare_paired`: t, McNemar's mid-p, or the sign test over units."""
+    from scipy.special import stdtr
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = 2.0 * np.asarray(stdtr(_freedom(found.units), -np.abs(found.difference) / found.error))
+    p[np.isnan(found.error) | (found.error == 0)] = np.nan
+    by_sign = np.where(found.difference == 0, 1.0, 2.0 ** (1.0 - np.minimum(found.units, 1000)))
+    p = np.where(found.binary, _mid_p(*_discordant(found)), np.where(found.alike, by_sign, p))
+    p = np.minimum(p, 1.0)
+    np.fill_diagonal(p, np.nan)
+    return p
+
+
+def _limits(found: _Pairs, share: F64) -> tuple[F64, F64]:
+    """Interval of each pair with error rate `share` (models, 1), by the methods of `compare_paired`."""
+    from scipy.special import stdtrit
+
+    difference, span = found.difference, found.span
+    error = np.where(found.error > 0, found.error, np.nan)
+    half = -np.asarray(stdtrit(_freedom(found.units), share / 2)) * error
+    low, high = difference - half, difference + half
+    if not math.isnan(span):
+        low, high = np.maximum(low, -span), np.minimum(high, span)
+    # As in `unlike_share`: the greatest share of unlike units that so many alike ones do not exclude.
+    unlike = -np.expm1(np.log(share) / np.maximum(found.units - 1, 1))
+    low = np.where(found.alike, difference - unlike * (span + difference), low)
+    high = np.where(found.alike, difference + unlike * (span - difference), high)
+    alone = (found.units == 1) & ~np.isnan(difference)
+    low, high = np.where(alone, -span, low), np.where(alone, span, high)
+    below, above = _bonett_price(found, share)
+    low, high = np.where(found.binary, below, low), np.where(found.binary, above, high)
+    np.fill_diagonal(low, np.nan)
+    np.fill_diagonal(high, np.nan)
+    return low, high
+
+
+def _discordant(found: _Pairs) -> tuple[F64, F64]:
+    """How often only the row's model was right, and only the column's; of use for binary pairs only.
+
+    sum d = b - c and sum d^2 = b + c, and both are in the mean and the standard error.
+    """
+    n, mean = found.n.astype(np.float64), np.nan_to_num(found.difference)
+    squares = np.nan_to_num(found.error) ** 2 * n * np.maximum(n - 1, 0) + n * mean**2
+    squares = np.where(n == 1, np.abs(mean), squares)
+    return np.round((squares + n * mean) / 2), np.round((squares - n * mean) / 2)
+
+
+def _mid_p(b: F64, c: F64) -> F64:
+    """`mcnemar_mid_p` of arrays."""
+    from scipy.special import betainc
+
+    least, total = np.minimum(b, c), np.maximum(b + c, 1)
+    upto = betainc(total - least, least + 1, 0.5)  # P(X <= least) for X ~ Binomial(total, 1/2)
+    below = np.where(least > 0, betainc(total - least + 1, np.maximum(least, 1), 0.5), 0.0)
+    p: F64 = np.where(b + c > 0, np.minimum(upto + below, 1.0), 1.0)
+    return p
+
+
+def _bonett_price(found: _Pairs, share: F64) -> tuple[F64, F64]:
+    """`bonett_price` of all pairs with error rate `share` (models, 1)."""
+    b, c = _discordant(found)
+    p12, p21 = (b + 1) / (found.n + 2), (c + 1) / (found.n + 2)
+    half = _normal_score(share) * np.sqrt((p12 + p21 - (p12 - p21) ** 2) / (found.n + 2))
+    low = np.maximum(np.minimum(p12 - p21 - half, found.difference), -1.0)
+    high = np.minimum(np.maximum(p12 - p21 + half, found.difference), 1.0)
+    return low, high
+
+
+def _freedom(units: I64) -> F64:
+    """Degrees of freedom; a count of 0 stands for a covariance that is known (normal)."""
+    freedom: F64 = np.where(units == 0, 1e9, np.maximum(units - 1.0, 1.0))
+    return freedom
+
+
+def _two_sided(z: npt.ArrayLike) -> F64:
+    """P(|Z| >= z)."""
+    from scipy.special import ndtr
+
+    return 2.0 * np.asarray(ndtr(-np.asarray(z, dtype=np.float64)))
+
+
+def _normal_score(p_value: F64) -> F64:
+    """The |z| that has this two-sided p."""
+    from scipy.special import ndtri
+
+    score: F64 = -ndtri(np.maximum(p_value, 1e-300) / 2)
+    return score
+
+
+# --- what came in -----------------------------------------------------------------------------------------------------
+
+
+def _checked(
+    scores: npt.ArrayLike,
+    clusters: npt.ArrayLike | None,
+    value_range: Range | None,
+    draws: int,
+    least: int = 2,
+) -> tuple[F64, I64 | None]:
+    """Scores as (models, items that anyone has) and cluster codes of these items."""
+    rows = np.asarray(scores, dtype=np.float64)
+    _check_draws(draws)
+    if rows.ndim != 2 or len(rows) < least:
+        raise ValueError(
+            f"scores must have the shape (models, items) with at least {least} models, not {rows.shape}"
+        )
+    if np.isinf(rows).any():
+        raise ValueError("scores must be finite numbers, or nan where a score is missing")
+    if value_range is not None and not np.isnan(rows).all():
+        bottom, top = value_range
+        slack = 1e-9 * (top - bottom)
+        if not bottom < top or np.nanmin(rows) < bottom - slack or np.nanmax(rows) > top + slack:
+            raise ValueError(
+                f"scores lie outside value_range {value_range}; give the range that these scores can have, or None"
+            )
+    ids = None if clusters is None else cluster_ids(clusters, rows.shape[1])
+    return rows, cluster_codes(ids)[0]
+
+
+def _check_draws(draws: int) -> None:
+    if draws < 2000:
+        raise ValueError(f"draws must be at least 2,000 for a steady 95% critical value, but is {draws}")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return (
+            [_plain(part) for part in value] if value.ndim > 1 else [_plain(part) for part in value.tolist()]
+        )
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,173 @@
+"""Two models on different items: Welch's t and Newcombe's interval. Where the items are the same, compare them paired.
+
+| scores | test | interval |
+|---|---|---|
+| right or wrong, every item alone | score test of two proportions | Newcombe's hybrid score (1998) |
+| graded, means of draws, clusters | Welch's t with each side's (clustered) standard error | the same t |
+| the same where a side has no spread, or t would leave the range | by inverting the interval | hybrid of both sides' own intervals |
+
+The hybrid takes the two means' own limits (Zou & Donner 2008): with d the difference, d - sqrt((a - l_a)^2 + (u_b - b)^2)
+and d + sqrt((u_a - a)^2 + (b - l_b)^2). With Wilson limits this is Newcombe's interval.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evalwright.statistics._inversion import greatest_failing
+from evalwright.statistics._quantiles import check_level, normal_cdf, t_quantile, t_two_sided
+from evalwright.statistics.estimate import Estimate, plain_fields
+from evalwright.statistics.intervals import Range, mean_interval
+
+
+@dataclass(frozen=True, slots=True)
+class UnpairedComparison:
+    """Model a on its items against model b on others. `difference` is mean_a - mean_b, [`low`, `high`] its interval.
+
+    `n_failed_*` items have no score and are in none of the numbers. `standard_error` is None where a side has none;
+    `degrees_of_freedom` (Welch-Satterthwaite) where no t quantile is used.
+    """
+
+    n_a: int
+    n_b: int
+    n_failed_a: int
+    n_failed_b: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    low: float
+    high: float
+    level: float
+    p_value: float
+    test: str
+    interval_method: str
+    standard_error: float | None
+    degrees_of_freedom: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values: nan and infinities become None."""
+        return plain_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    low: float
+    high: float
+    p_value: float
+    test: str
+    interval_method: str
+    error: float | None = None
+    freedom: float | None = None
+
+
+def compare_unpaired(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    clusters_a: npt.ArrayLike | None = None,
+    clusters_b: npt.ArrayLike | None = None,
+    level: float = 0.95,
+    value_range: Range | None = (0.0, 1.0),
+) -> UnpairedComparison:
+    """Compare two independent sets of scores (the table at the top of this module).
+
+    `a`, `b`: (n,) or (n, draws), nan = missing, of any lengths. `clusters_a`, `clusters_b`: integers (n,) of each side;
+    a cluster that is on both sides makes them dependent, which this cannot see. Raises ValueError as `mean_interval`.
+    """
+    check_level(level)
+    sides = (a, clusters_a), (b, clusters_b)
+
+    def at(level: float) -> tuple[Estimate, Estimate]:
+        one, two = (
+            mean_interval(values, clusters=ids, level=level, value_range=value_range) for values, ids in sides
+        )
+        return one, two
+
+    one, two = at(level)
+    if one.n == 0 or two.n == 0:
+        none = "none: one side has no score"
+        outcome = _Outcome(math.nan, math.nan, math.nan, none, none)
+    elif one.method == two.method == "Wilson":
+        outcome = _proportions(one, two)
+    else:
+        outcome = _welch(one, two, level, value_range) or _hybrid(one, two, at)
+    return UnpairedComparison(
+        n_a=one.n,
+        n_b=two.n,
+        n_failed_a=one.n_failed,
+        n_failed_b=two.n_failed,
+        mean_a=one.value,
+        mean_b=two.value,
+        difference=one.value - two.value,
+        low=outcome.low,
+        high=outcome.high,
+        level=level,
+        p_value=outcome.p_value,
+        test=outcome.test,
+        interval_method=outcome.interval_method,
+        standard_error=outcome.error,
+        degrees_of_freedom=outcome.freedom,
+    )
+
+
+def hybrid_limits(one: Estimate, two: Estimate) -> Range:
+    """Limits of a difference of independent estimates from their own (formula at the top; Zou & Donner 2008)."""
+    difference = one.value - two.value
+    below = math.hypot(one.value - one.low, two.high - two.value)
+    above = math.hypot(one.high - one.value, two.value - two.low)
+    return difference - below, difference + above
+
+
+def _proportions(one: Estimate, two: Estimate) -> _Outcome:
+    total = one.n + two.n
+    shared = (one.value * one.n + two.value * two.n) / total
+    error = math.sqrt(max(shared * (1 - shared), 0.0) * (1 / one.n + 1 / two.n))
+    difference = one.value - two.value
+    p_value = 2 * normal_cdf(-abs(difference) / error) if error > 0 else 1.0
+    spread = [part.standard_error for part in (one, two)]
+    known = None if None in spread else math.hypot(*(e for e in spread if e is not None))
+    low, high = hybrid_limits(one, two)
+    return _Outcome(low, high, p_value, "score test of two proportions", "Newcombe hybrid score", known)
+
+
+def _welch(one: Estimate, two: Estimate, level: float, value_range: Range | None) -> _Outcome | None:
+    """None where a side has no spread or the t interval would leave what is possible."""
+    if not one.standard_error or not two.standard_error:
+        return None
+    parts = np.array([one.standard_error, two.standard_error]) ** 2
+    counts = np.array([part.n if part.n_clusters is None else part.n_clusters for part in (one, two)])
+    error = math.sqrt(float(parts.sum()))
+    freedom = float(parts.sum() ** 2 / (parts**2 / (counts - 1)).sum())
+    difference = one.value - two.value
+    half = t_quantile(0.5 + level / 2, freedom) * error
+    span = math.inf if value_range is None else value_range[1] - value_range[0]
+    if abs(difference) + half > span:
+        return None
+    clustered = one.n_clusters is not None or two.n_clusters is not None
+    name = "clustered Welch t" if clustered else "Welch t"
+    return _Outcome(
+        difference - half, difference + half, t_two_sided(difference / error, freedom), name, name, error, freedom
+    )  # fmt: skip
+
+
+def _hybrid(one: Estimate, two: Estimate, at: Any) -> _Outcome:
+    low, high = hybrid_limits(one, two)
+    if math.isnan(low):
+        none = "none: a side without spread, range not known"
+        return _Outcome(low, high, math.nan, none, none)
+    if one.value == two.value:
+        p_value = 1.0
+    else:
+        sign = 1 if one.value > two.value else -1
+
+        def excludes_zero(rate: float) -> bool:
+            ends = hybrid_limits(*at(1 - 2 * rate))
+            return bool(ends[0] > 0 if sign > 0 else ends[1] < 0)
+
+        p_value = 2 * greatest_failing(excludes_zero)
+    return _Outcome(low, high, p_value, "inverted hybrid interval", "hybrid of both sides' intervals")

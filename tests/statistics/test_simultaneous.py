@@ -1,0 +1,208 @@
+"""Simultaneous intervals against the single pair, Tukey's range, brute-force resampling and one another."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalwright.statistics import (
+    compare_paired,
+    mean_interval,
+    pairwise_differences,
+    simultaneous_differences,
+    simultaneous_from_covariance,
+    simultaneous_means,
+)
+from evalwright.statistics.intervals import unlike_share
+from evalwright.statistics.pairwise import common_differences
+
+
+def _scores(models: int, items: int, seed: int = 0, spread: float = 1.0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    chance = 1 / (1 + np.exp(-(rng.normal(0, 1.5, items) + np.linspace(0, spread, models)[:, None])))
+    return (rng.random((models, items)) < chance).astype(float)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_a_pair_with_gaps_is_that_of_compare_paired(clustered: bool) -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.random((5, 80))
+    scores[rng.random(scores.shape) < 0.3] = np.nan
+    ids = rng.integers(0, 17, 80) if clustered else None
+    found = simultaneous_differences(scores, ids)
+    for i in range(5):
+        for j in range(5):
+            pair = compare_paired(scores[i], scores[j], clusters=ids)
+            assert found.difference[i, j] == pytest.approx(pair.difference, abs=1e-12)
+            assert found.standard_error[i, j] == pytest.approx(pair.standard_error or 0.0, abs=1e-12)
+            assert found.n[i, j] == pair.n
+            assert found.units[i, j] == (pair.n if pair.n_clusters is None else pair.n_clusters)
+            if i != j:
+                assert found.p_value[i, j] == pytest.approx(pair.p_value, rel=1e-6)
+                assert found.p_adjusted[i, j] >= pair.p_value
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_two_models_get_the_paired_t(gaps: bool) -> None:
+    rng = np.random.default_rng(2)
+    scores = rng.random((2, 25))
+    if gaps:
+        scores[0, :3] = np.nan
+    found = simultaneous_differences(scores, draws=40_000)
+    pair = compare_paired(scores[0], scores[1])
+    width = (found.high - found.low)[0, 1]
+    assert width == pytest.approx(pair.high - pair.low, rel=0.02)
+    assert found.own_high[0, 1] == pytest.approx(found.high[0, 1], rel=1e-6)
+    assert found.p_adjusted[0, 1] == pytest.approx(pair.p_value, rel=0.05)
+
+
+def test_right_or_wrong_has_the_interval_and_test_of_compare_paired() -> None:
+    rng = np.random.default_rng(9)
+    scores = (rng.random((4, 60)) < 0.9).astype(float)
+    scores[rng.random(scores.shape) < 0.1] = np.nan
+    scores[3] = scores[2]
+    found = simultaneous_differences(scores)
+    level = 1 - 2 * float(stats.norm.sf(found.critical))
+    for i, j in [(0, 1), (1, 0), (2, 0), (2, 3)]:
+        pair = compare_paired(scores[i], scores[j], level=level)
+        assert (found.low[i, j], found.high[i, j]) == pytest.approx((pair.low, pair.high), abs=1e-9)
+        assert found.p_value[i, j] == pytest.approx(pair.p_value)
+
+
+def test_the_critical_value_of_independent_models_is_tukeys() -> None:
+    # The greatest |difference| of M independent means with one variance is the studentised range over sqrt 2.
+    found = simultaneous_differences(
+        np.random.default_rng(3).normal(0, 1, (8, 20_000)), value_range=None, draws=20_000
+    )
+    assert found.critical == pytest.approx(
+        stats.studentized_range.ppf(0.95, 8, np.inf) / np.sqrt(2), rel=0.015
+    )
+    known = simultaneous_from_covariance(np.zeros(8), np.eye(8), draws=20_000)
+    assert known.critical == pytest.approx(found.critical, rel=0.015)
+
+
+def test_the_critical_value_is_that_of_a_multinomial_bootstrap() -> None:
+    scores = _scores(6, 400)
+    ids = np.repeat(np.arange(80), 5)
+    first, second = np.triu_indices(6, 1)
+    differences = scores[first] - scores[second]
+    totals = (differences - differences.mean(axis=1, keepdims=True)).reshape(len(first), 80, 5).sum(axis=2)
+    weights = np.random.default_rng(4).multinomial(80, np.full(80, 1 / 80), size=20_000)
+    largest = np.abs((weights - 1) @ (totals / np.sqrt((totals**2).sum(axis=1, keepdims=True))).T).max(axis=1)
+    found = simultaneous_differences(scores, ids, draws=20_000)
+    assert found.critical == pytest.approx(float(np.quantile(largest, 0.95)), rel=0.02)
+    gappy = np.hstack([scores, np.full((6, 1), np.nan)])  # an item that nobody has takes the other path
+    again = simultaneous_differences(gappy, np.append(ids, 999), draws=20_000)
+    assert again.critical == pytest.approx(found.critical, rel=0.02)
+    assert np.allclose(again.standard_error, found.standard_error)
+
+
+def test_random_groups_stand_for_many_units() -> None:
+    scores = _scores(6, 3000, seed=5)
+    found = simultaneous_differences(scores, draws=8000)
+    scores[0, :1] = np.nan
+    grouped = simultaneous_differences(scores, draws=8000)
+    assert grouped.critical == pytest.approx(found.critical, rel=0.03)
+
+
+def test_clusters_of_unlike_sizes_in_blocks() -> None:
+    rng = np.random.default_rng(6)
+    scores, ids = rng.random((4, 300)), np.sort(rng.integers(0, 40, 300) ** 2 // 40)
+    codes = np.unique(ids, return_inverse=True)[1]
+    found = common_differences(scores, codes)
+    assert np.allclose(found.standard_error, pairwise_differences(scores, ids).standard_error)
+    assert (found.units == codes.max() + 1).all()
+
+
+def test_adjusted_p_values_are_ordered_and_between_their_bounds() -> None:
+    found = simultaneous_differences(_scores(8, 300, seed=7))
+    pairs = np.triu_indices(8, 1)
+    p, adjusted = found.p_value[pairs], found.p_adjusted[pairs]
+    assert (adjusted >= p).all()
+    assert (adjusted <= np.minimum(1, p * len(p)) + 1e-12).all()
+    assert (np.diff(adjusted[np.argsort(p)]) >= -1e-12).all()
+    # Single-step claims are step-down claims: an interval without 0 means a p-value below 5%.
+    sure = (found.low > 0) | (found.high < 0)
+    assert (found.p_adjusted[sure] <= 0.0501).all()
+    assert (found.own_low[~np.eye(8, dtype=bool)] >= found.low[~np.eye(8, dtype=bool)] - 1e-12).all()
+
+
+def test_equal_models_are_no_certainty() -> None:
+    row = _scores(1, 60)[0]
+    row = 0.2 + 0.6 * row  # graded, so that nothing but the rule of three is left
+    found = simultaneous_differences(np.stack([row, row, 1 - row]))
+    alone = compare_paired(row, row)
+    assert found.low[0, 1] < alone.low < 0 < alone.high < found.high[0, 1]
+    share = 2 * stats.norm.sf(found.critical)
+    assert found.high[0, 1] == pytest.approx(unlike_share(60, 1 - share))
+    assert found.p_adjusted[0, 1] == 1.0
+    shifted = simultaneous_differences(np.stack([np.full(60, 0.5), np.full(60, 0.25)]))
+    assert 0.1 < shifted.low[0, 1] < 0.25 < shifted.high[0, 1]
+    assert shifted.p_value[0, 1] == 2.0**-59
+    unknown = simultaneous_differences(np.stack([row, row]), value_range=None)
+    assert np.isnan(unknown.low).all()
+    known = simultaneous_from_covariance([1.0, 2.0], np.ones((2, 2)))
+    assert np.isnan(known.low).all()
+
+
+def test_pairs_without_common_items_have_no_answer() -> None:
+    nan = np.nan
+    found = simultaneous_differences(
+        [[1, 0, 1, nan, nan], [0, 0, 1, nan, nan], [nan, nan, 1, 0, 1], [nan, nan, nan, 0, 0]]
+    )
+    assert np.isnan([found.difference[0, 3], found.low[0, 3], found.p_adjusted[0, 3]]).all()
+    assert (found.low[0, 2], found.high[0, 2], found.n[0, 2]) == (-1.0, 1.0, 1)
+    assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["difference"][0][3] is None
+
+
+def test_seeded() -> None:
+    scores = _scores(5, 100)
+    one, two = simultaneous_differences(scores, seed=3), simultaneous_differences(scores, seed=3)
+    assert np.array_equal(one.low, two.low, equal_nan=True)
+    assert simultaneous_differences(scores, seed=4).critical != one.critical
+
+
+def test_means_are_those_of_mean_interval_at_a_higher_level() -> None:
+    scores = _scores(6, 200, seed=8)
+    found = simultaneous_means(scores, draws=20_000)
+    single = mean_interval(scores[2])
+    assert (found[2].value, found[2].level, found[2].n) == (single.value, 0.95, 200)
+    assert found[2].high - found[2].low > single.high - single.low
+    bonferroni = mean_interval(scores[2], level=1 - 0.05 / 6)
+    assert found[2].high - found[2].low < 1.02 * (bonferroni.high - bonferroni.low)
+    alone = simultaneous_means(scores[:1], draws=20_000)[0]
+    plain = mean_interval(scores[0])
+    assert alone.high - alone.low == pytest.approx(plain.high - plain.low, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scores": [[1, 0]]}, "at least 2 models"),
+        ({"scores": [1, 0]}, "shape"),
+        ({"scores": [[1, 0], [0, 3]]}, "value_range"),
+        ({"scores": [[1, 0], [0, np.inf]]}, "finite"),
+        ({"scores": [[1, 0], [0, 1]], "draws": 100}, "2,000"),
+        ({"scores": [[1, 0], [0, 1]], "level": 2.0}, "level"),
+        ({"scores": [[1, 0], [0, 1]], "clusters": [1]}, "one id for each"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        simultaneous_differences(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="covariance"):
+        simultaneous_from_covariance([1.0, 2.0], np.eye(3))
+    with pytest.raises(ValueError, match="finite"):
+        simultaneous_from_covariance([1.0, np.nan], np.eye(2))
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_sixty_models_take_a_moment(gaps: bool) -> None:
+    scores = _scores(60, 5000)
+    if gaps:
+        scores[np.random.default_rng(1).random(scores.shape) < 0.02] = np.nan
+    began = time.process_time()
+    simultaneous_differences(scores, np.repeat(np.arange(1000), 5))
+    assert time.process_time() - began < 4.0

@@ -1,0 +1,96 @@
+"""Unpaired comparisons against scipy and statsmodels, and by coverage."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.proportion import confint_proportions_2indep
+
+from evalwright.statistics import clustered_standard_error, compare_unpaired
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "l", "m"),
+    [(7, 10, 30, 60), (0, 15, 4, 20), (20, 20, 0, 30), (300, 400, 290, 410), (5, 5, 9, 9)],
+)
+def test_proportions_get_newcombe_and_the_score_test(k: int, n: int, l: int, m: int) -> None:  # noqa: E741
+    found = compare_unpaired([1] * k + [0] * (n - k), [1] * l + [0] * (m - l))
+    assert (found.low, found.high) == pytest.approx(
+        confint_proportions_2indep(k, n, l, m, method="newcomb"), abs=1e-9
+    )
+    assert (found.interval_method, found.n_a, found.n_b) == ("Newcombe hybrid score", n, m)
+    if 0 < k + l < n + m:
+        expected = stats.chi2_contingency([[k, n - k], [l, m - l]], correction=False).pvalue
+        assert found.p_value == pytest.approx(expected, rel=1e-9)
+    else:
+        assert found.p_value == 1.0
+
+
+def test_graded_scores_get_welch() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.beta(4, 3, 30), rng.beta(2, 2, 75)
+    found = compare_unpaired(a, b, level=0.9)
+    oracle = stats.ttest_ind(a, b, equal_var=False)
+    interval = oracle.confidence_interval(0.9)
+    assert (found.p_value, found.degrees_of_freedom) == pytest.approx((oracle.pvalue, oracle.df), rel=1e-9)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
+    assert found.test == "Welch t"
+
+
+def test_clusters_get_satterthwaite_over_clusters() -> None:
+    rng = np.random.default_rng(2)
+    ids_a, ids_b = np.repeat(np.arange(12), 6), np.repeat(np.arange(30), 3)
+    a, b = rng.beta(4, 3, 72), rng.beta(2, 2, 90)
+    found = compare_unpaired(a, b, clusters_a=ids_a, clusters_b=ids_b)
+    (se_a, df_a), (se_b, df_b) = clustered_standard_error(a, ids_a), clustered_standard_error(b, ids_b)
+    df = (se_a**2 + se_b**2) ** 2 / (se_a**4 / df_a + se_b**4 / df_b)
+    assert found.standard_error == pytest.approx(math.hypot(se_a, se_b))
+    assert found.degrees_of_freedom == pytest.approx(df)
+    assert found.high - found.difference == pytest.approx(stats.t.ppf(0.975, df) * math.hypot(se_a, se_b))
+    assert found.test == "clustered Welch t"
+
+
+def test_a_side_without_spread_is_no_certainty() -> None:
+    found = compare_unpaired(np.full(30, 0.5), np.full(40, 0.2))
+    assert found.low < 0.3 < found.high
+    assert found.standard_error is None
+    assert found.test == "inverted hybrid interval"
+    assert 0 < found.p_value < 0.05
+    same = compare_unpaired(np.full(30, 0.5), np.full(40, 0.5))
+    assert (same.p_value, same.low < 0 < same.high) == (1.0, True)
+    unknown = compare_unpaired([2.0, 2.0], [1.0, 1.0], value_range=None)
+    assert math.isnan(unknown.low)
+    empty = compare_unpaired([math.nan], [1.0, 0.0])
+    assert (empty.n_a, empty.n_failed_a) == (0, 1)
+    assert json.loads(json.dumps(empty.as_dict(), allow_nan=False))["low"] is None
+
+
+def test_swap_turns_the_sign() -> None:
+    rng = np.random.default_rng(3)
+    for a, b in [(rng.random(9), rng.random(5)), (np.full(9, 0.2), rng.random(5)), (np.ones(9), np.zeros(8))]:
+        one, two = compare_unpaired(a, b), compare_unpaired(b, a)
+        assert (one.low, one.high, one.p_value) == pytest.approx((-two.high, -two.low, two.p_value))
+        assert one.low < one.high
+
+
+@pytest.mark.parametrize("kind", ["binary", "graded", "clustered"])
+def test_intervals_cover(kind: str) -> None:
+    rng = np.random.default_rng(4)
+    hits = []
+    for _ in range(600):
+        ids = None
+        a: np.ndarray
+        b: np.ndarray
+        if kind == "binary":
+            a, b, truth = rng.random(40) < 0.9, rng.random(25) < 0.7, 0.2
+        elif kind == "graded":
+            a, b, truth = rng.beta(3, 1, 20), rng.beta(1, 1, 40), 0.25
+        else:
+            ids = np.repeat(np.arange(20), 5)
+            a = rng.random(100) < np.repeat(rng.beta(3, 1, 20), 5)
+            b, truth = rng.random(60) < 0.5, 0.25
+        found = compare_unpaired(np.asarray(a, float), np.asarray(b, float), clusters_a=ids)
+        hits.append(found.low <= truth <= found.high)
+    assert 0.925 <= np.mean(hits) <= 0.98
