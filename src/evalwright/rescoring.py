@@ -21,6 +21,7 @@ from evalwright.models.base import Model, fingerprint_of
 from evalwright.planning import ModelLike, Objects, slug
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
+from evalwright.runs.groups import group_records
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 from evalwright.scorers.registry import bind
@@ -116,7 +117,7 @@ async def _score(old: Run, folder: Path, bound: Bound, models: Mapping[str, Mode
             rules = [[task["scorers"], task["metric_specs"]] for task in tasks]
             writer.finish(
                 {
-                    **old.data,
+                    **{key: value for key, value in old.data.items() if key != "groups"},
                     "schema": SCHEMA_VERSION,
                     "evalwright": __version__,
                     "id": folder.name,
@@ -128,6 +129,7 @@ async def _score(old: Run, folder: Path, bound: Bound, models: Mapping[str, Mode
                     "environment": environment(),
                     "usage": door.counts.as_dict(),
                     "tasks": tasks,
+                    **({"groups": groups} if (groups := group_records(tasks)) else {}),
                 }
             )
     return open_run(folder / RUN_FILE)

@@ -177,7 +177,8 @@ class _Exported:
 
     def better(self) -> dict[str, Any]:
         """Whether more is better, by metric."""
-        known = self.task.get("metadata", {}).get("higher_is_better") or {}
+        said = self.task.get("metadata", {}).get("higher_is_better")
+        known = said or self.definition.get("higher_is_better") or {}
         out = {}
         for metric in self.metrics:
             found = known.get(metric.name)
