@@ -153,7 +153,8 @@ def preview(
 @tasks.command()
 @click.argument("names", metavar="TASK...", nargs=-1, required=True)
 @click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
-def check(names: tuple[str, ...], plugins: tuple[str, ...]) -> int:
+@dialect_options
+def check(names: tuple[str, ...], plugins: tuple[str, ...], **dialect: Any) -> int:
     """Check that TASKs are fit to be asked; no model is needed. Exit code 1 where there is a fault."""
     from evalwright.checking import check_constants, check_task
 
@@ -167,7 +168,7 @@ def check(names: tuple[str, ...], plugins: tuple[str, ...]) -> int:
             click.echo(f"  {'ok   ' if finding.ok else 'FAULT'} {finding.text}")
 
     for name in names:
-        loaded = _load(name, None, plugins)
+        loaded = _load(name, None, plugins, dialect=dialect)
         for one in loaded:
             show(f"{one.name}, version {one.version}", check_task(one))
         show(f"{name}: answers that ignore the question", check_constants(loaded))
