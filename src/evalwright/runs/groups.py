@@ -50,7 +50,9 @@ def _averages(
             parts = [found for task in tasks if (found := _metric(task, average.metric, pipeline))]
             if not parts:
                 continue
-            if any(math.isnan(part.estimate.value) for part in parts):
+            # A task of which every row failed has no metric at all.
+            lost = any(not task["metrics"] for task in tasks)
+            if lost or any(math.isnan(part.estimate.value) for part in parts):
                 estimate = _nothing(parts)
             elif published:
                 estimate = _published(group, average, pipeline, parts, results)

@@ -1,7 +1,7 @@
 """A recorded task's filters and metrics again, over its recorded answers: neither its data nor its model is needed.
 
-The settings are those of the record where they are plain; where they name Python, the task's files are read again, and their
-folder must be trusted anew, because a record must not decide what runs here. A class task needs its data too.
+The settings are those of the record where they are plain; where they name Python, or a folder of tasks is given, the task's files
+are read again. Their Python must be trusted anew, because a record must not decide what runs here. A class needs its data too.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def rules_of(
     options = _options(definition, configuration, given)
     if "class" in definition:
         return _class_rules(task, options)
-    own = _recorded(definition) or _from_files(definition, options)
+    own = None if given.get("task_root") else _recorded(definition)
+    own = own or _from_files(definition, options)
     for refused in refusals(own.name, {"unsafe_code": own.config.unsafe_code}):
         raise refused
     scored = Recorded(own, options, first)
