@@ -172,10 +172,27 @@ def test_less_is_better_where_a_task_says_so(load: Load) -> None:
         jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(run.data)
 
 
-def test_brier_scores_are_compared_by_item(load: Load) -> None:
-    (run,) = evaluate(load("many")[0], ScriptedModel(likes, version="1"), name="many")
-    accuracy, brier = run.tasks[0].metrics
-    assert (accuracy.lower_is_better, brier.kind) == (False, "brier-score")
+def test_brier_scores_are_compared_by_item(load: Load, write: Write) -> None:
+    write("brier.yaml", "include: many.yaml\ntask: brier\nmetric_list: [{metric: brier_score}]\n")
+
+    def sure(gap: float) -> ScriptedModel:
+        def script(request: Request) -> Response:
+            assert isinstance(request, LogLikelihood)
+            surely = request.continuation == " yes"
+            return Response(log_likelihood=-1.0 if surely else -1.0 - gap, is_greedy=surely)
+
+        return ScriptedModel(script, name=f"sure-{gap:g}", version="1")
+
+    (task,) = load("brier")
+    mild, bold = evaluate(task, [sure(1.0), sure(9.0)], name="brier")
+    values = [run.tasks[0].metrics[0].estimate.value for run in (mild, bold)]
+    wrong = [math.exp(gap) / (1 + math.exp(gap)) for gap in (1.0, 9.0)]
+    expected = [2 * (0.25 * one**2 + 0.75 * (1 - one) ** 2) for one in wrong]
+    assert values == pytest.approx(expected, rel=1e-9)
+    assert compare(mild, bold).tasks[0].paired.difference == pytest.approx(values[1] - values[0])
+    board = leaderboard([bold, mild])
+    best = "sure-1" if values[0] < values[1] else "sure-9"
+    assert board.rows[0].model == best and board.tasks[0].lower_is_better
 
 
 def test_a_run_is_scored_again_without_its_files(load: Load) -> None:
@@ -271,6 +288,14 @@ def test_a_task_that_loads_the_metric_for_code_is_refused(load: Load, write: Wri
     (task,) = load("code", trust=(Path("tasks").resolve(),))
     with pytest.raises(ConfigurationError, match="runs code that the model wrote"):
         len(task.samples)
+
+
+def test_the_metric_for_code_is_refused_by_name(load: Load, write: Write) -> None:
+    write(
+        "code.yaml", "include: sum.yaml\ntask: code\nmetric_list: [{metric: code_eval, aggregation: mean}]\n"
+    )
+    with pytest.raises(ConfigurationError, match="runs code that the model wrote"):
+        len(load("code")[0].samples)
 
 
 def test_commands_on_tasks_take_the_flags(write: Write) -> None:

@@ -22,7 +22,7 @@ from evalwright.tasks.dialects.lm_eval.asking import Arguments
 from evalwright.tasks.dialects.lm_eval.config import Definition, FewShot, MetricEntry, TaskConfig
 from evalwright.tasks.dialects.lm_eval.estimates import Metrics
 from evalwright.tasks.dialects.lm_eval.options import Options
-from evalwright.tasks.dialects.lm_eval.refusals import refuse_images, refuse_unsafe
+from evalwright.tasks.dialects.lm_eval.refusals import has_code_metric, refuse_images, refuse_unsafe
 from evalwright.tasks.dialects.lm_eval.shots import digest_of
 from evalwright.tasks.dialects.lm_eval.splits import fixed_chance, quiet
 
@@ -52,7 +52,8 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     name = str(settings["task"])
     if not isinstance(cls, type):
         raise TaskError(f"The task '{name}': `class` names {cls!r}, which is no class.")
-    refuse_unsafe(name, bool(settings.get("unsafe_code")))
+    module = sys.modules.get(cls.__module__)
+    refuse_unsafe(name, bool(settings.get("unsafe_code")) or has_code_metric(vars(module) if module else {}))
     config = {key: value for key, value in settings.items() if key not in STRUCTURE}
     makes: Callable[..., Any] = cls
     takes_config = "config" in inspect.signature(makes).parameters

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 _SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
-LESS = frozenset({"bits_per_byte", "brier_score", "byte_perplexity", "perplexity", "ter", "word_perplexity"})
+LESS = frozenset(
+    {"bits_per_byte", "brier_score", "byte_perplexity", "cer", "perplexity", "ter", "wer", "word_perplexity"}
+)
 """Metrics of which less is better where a task does not say."""
 
 _LIKELIHOODS = frozenset({"perplexity", "weighted_perplexity", "bits_per_byte"})

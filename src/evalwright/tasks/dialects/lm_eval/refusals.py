@@ -45,10 +45,7 @@ def refusals(task: str, settings: Settings) -> Iterator[EvalwrightError]:
     """Why a task is not run. settings: with `!function` resolved."""
     shows = any(settings.get(key) is not None for key in ("doc_to_image", "doc_to_audio"))
     asked: tuple[tuple[Callable[[str, Any], None], Any], ...] = (
-        (
-            refuse_unsafe,
-            bool(settings.get("unsafe_code")) or any(map(_has_code_metric, _functions(settings))),
-        ),
+        (refuse_unsafe, bool(settings.get("unsafe_code")) or _scores_code(settings)),
         (refuse_images, shows),
         (refuse_prompt, settings.get("use_prompt")),
     )
@@ -70,7 +67,15 @@ def _functions(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _has_code_metric(function: Any) -> bool:
-    known = getattr(function, "__globals__", None) or {}
+def _scores_code(settings: Settings) -> bool:
+    entries = settings.get("metric_list")
+    names = [entry.get("metric") for entry in entries or () if isinstance(entry, Mapping)]
+    return _CODE_METRIC in names or any(
+        has_code_metric(getattr(function, "__globals__", None) or {}) for function in _functions(settings)
+    )
+
+
+def has_code_metric(known: Mapping[str, Any]) -> bool:
+    """Whether a module's names hold the metric of the library `evaluate` that runs code in this process."""
     loaded = [value for value in list(known.values()) if type(value).__module__.startswith(_METRICS)]
     return any(getattr(value, "name", None) == _CODE_METRIC for value in loaded)
