@@ -16,7 +16,7 @@ from lm_eval.api.model import LM
 from lm_eval.evaluator import simple_evaluate
 from lm_eval.tasks import TaskManager
 
-from evalwright import ScriptedModel, evaluate
+from evalwright import ScriptedModel, evaluate, score_run
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request
 from evalwright.core.responses import Response
 from evalwright.runs.reader import Run
@@ -104,6 +104,7 @@ def compared(folder: Path, name: str, shots: int, how: str) -> dict[str, Any]:
     chat = how == "chat"
     run = our_run(folder, name, shots, chat, "published")
     found = task_results(run)[name]
+    again = score_run(run, dialect={"task_root": [str(folder)], "trust": [str(folder)], "bootstrap": 100})
     corrected = our_run(folder, name, shots, chat, "corrected")
     return {
         "theirs": their_results(folder, name, shots, chat),
@@ -111,6 +112,8 @@ def compared(folder: Path, name: str, shots: int, how: str) -> dict[str, Any]:
             "results": {key: value for key, value in found.items() if "," in key},
             "n": found["sample_len"],
         },
+        "metrics": run.data["tasks"][0]["metrics"],
+        "again": again.data["tasks"][0]["metrics"],
         "failed": run.n_failed + corrected.n_failed,
         "better": run.data["tasks"][0]["definition"]["higher_is_better"],
         "corrected": corrected.data["tasks"][0]["metrics"],

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import ConfigurationError, TaskError
+from evalwright.core.requests import Message
+from evalwright.tasks.dialects.lm_eval.classes import Conversation, prompt_of
 from tasks.dialects.lm_eval import golden
 from tasks.dialects.lm_eval.conftest import Load, Write
 
@@ -219,6 +221,7 @@ def test_a_class_gives_the_numbers_of_its_own_runner(runs: list[dict[str, Any]],
     for key, value in wanted.items():
         ours = found["ours"]["results"][key]
         assert ours == value or math.isclose(ours, value, rel_tol=1e-9), (key, ours, value)
+    assert found["again"] == found["metrics"]
     if task == "odd":
         check_corrected(found, shots)
 
@@ -248,3 +251,14 @@ def test_a_class_that_is_none(write: Write, load: Load) -> None:
     write("text.yaml", "task: text\nclass: odd.Odd\n")
     with pytest.raises(TaskError, match=r"in the form `!function module\.Name`"):
         load("text")
+
+
+def test_messages_pass_through_a_class_or_are_refused() -> None:
+    turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+    made = Conversation.of(turns, add_generation_prompt=True)
+    assert prompt_of(made, "odd") == (Message("system", "Be brief."), Message("user", "Why?"))
+    assert prompt_of("Why?", "odd") == "Why?"
+    with pytest.raises(TaskError, match=r"adds to its prompt .* --format text"):
+        prompt_of(f"{made} Because", "odd")
+    with pytest.raises(TaskError, match="asks with list in place of text"):
+        prompt_of([made], "odd")

@@ -73,6 +73,9 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     return task
 
 
+_MARK = "\0conversation\0"
+
+
 class Conversation(str):
     """Messages where the package expects the text that a chat template made of them."""
 
@@ -81,9 +84,22 @@ class Conversation(str):
     @classmethod
     def of(cls, turns: Sequence[Mapping[str, str]], **how: Any) -> Conversation:
         """Called as the package calls a model's template. how: whether the answer is begun, which the last turn says too."""
-        made = cls("\n".join(f"{turn['role']}: {turn['content']}" for turn in turns))
+        made = cls(_MARK + "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns))
         made.messages = tuple(Message(turn["role"], turn["content"]) for turn in turns)  # type: ignore[arg-type]
         return made
+
+
+def prompt_of(context: Any, task: str) -> Prompt:
+    """A request's context as a prompt. Raises TaskError where it is no text, or messages to which the class added text."""
+    if isinstance(context, Conversation):
+        return context.messages
+    if not isinstance(context, str):
+        raise TaskError(f"The task '{task}' asks with {type(context).__name__} in place of text.")
+    if _MARK in context:
+        raise TaskError(
+            f"The task '{task}' adds to its prompt after it was rendered, which messages do not allow. Run it with --format text."
+        )
+    return context
 
 
 class ClassWork:
@@ -222,14 +238,7 @@ class ClassWork:
             return Arguments(str(first), rolling=True)
         if not rest:
             raise TaskError(f"The task '{self.name}' makes a request without a continuation or settings.")
-        return Arguments(self._prompt(first), rest[0] if isinstance(rest[0], str) else dict(rest[0]))
-
-    def _prompt(self, context: Any) -> Prompt:
-        if isinstance(context, Conversation):
-            return context.messages
-        if self.options.chat and not isinstance(context, str):
-            raise TaskError(f"The task '{self.name}' asks with {type(context).__name__} in place of text.")
-        return str(context)
+        return Arguments(prompt_of(first, self.name), rest[0] if isinstance(rest[0], str) else dict(rest[0]))
 
     # -- scoring ----------------------------------------------------------------------------------------------------
 
