@@ -18,6 +18,7 @@ from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.core.responses import Response
 from evalwright.models.scripted import ScriptedModel
 from evalwright.reports.terminal import show_run
+from evalwright.runs.formats.lm_eval_export import export_lm_eval
 from evalwright.runs.formats.lm_eval_import import import_lm_eval
 from evalwright.runs.reader import Run
 from evalwright.tasks.dialects.lm_eval.results import all_results
@@ -123,6 +124,17 @@ def test_groups_are_averaged_as_published(load: Load, write: Write, weighted: bo
     wanted = pooled if weighted else (few + many) / 4
     assert metric.estimate.standard_error == pytest.approx(math.sqrt(wanted), rel=1e-12)
     assert metric.estimate.n == 16
+
+
+def test_groups_are_written_in_their_files(load: Load, write: Write, tmp_path: Path) -> None:
+    group_file(write)
+    run = grouped(load, scoring="published")
+    results, *_ = export_lm_eval(run, tmp_path / "out")
+    written = json.loads(results.read_text(encoding="utf-8"))
+    assert written["groups"]["both"] == written["results"]["both"] == all_results(run)["both"]
+    assert written["group_subtasks"] == {"both": ["few", "many"]}
+    (back,) = import_lm_eval(tmp_path / "out", tmp_path / "back")
+    assert [task.name for task in back.tasks] == ["lm-eval:few", "lm-eval:many"]
 
 
 def test_groups_are_averaged_with_intervals(load: Load, write: Write) -> None:

@@ -113,6 +113,9 @@ def group_results(group: Group, results: Results) -> dict[str, Any]:
             having = [result for result in there if key in result]
             if not having:
                 continue
+            if any(not isinstance(result[key], int | float) for result in having):
+                out[key] = out[error_key] = "N/A"
+                continue
             sizes = [result.get("sample_len", 0) for result in having]
             weights = sizes if average.weight_by_size else [1] * len(having)
             out[key] = sum(w * result[key] for w, result in zip(weights, having, strict=True)) / sum(weights)
