@@ -11,8 +11,8 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.configuration import home_folder
-from evalwright.core.errors import ConfigurationError
-from evalwright.core.samples import SampleRecord
+from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
@@ -126,8 +126,9 @@ def _rules(task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]) -
 def _scorers(
     task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]
 ) -> tuple[Sequence[Scorer], Sequence[MetricSpec]]:
-    if not wanted and _of_dialect(task):  # nothing was answered, so nothing is scored
-        return [], []
+    if not wanted and _of_dialect(task):  # nothing was answered, so no scorer is called
+        unused = [Scorer(found["name"], found["kind"], found["options"], _never) for found in task["scorers"]]
+        return unused, []
     if not wanted:
         scorers = [bind(found["kind"], found["options"], found["name"]) for found in task["scorers"]]
         return scorers, [MetricSpec(**spec) for spec in task["metric_specs"]]
@@ -138,6 +139,10 @@ def _scorers(
     metrics = [MetricSpec("accuracy", "accuracy", scorers[0].name)]
     metrics += [MetricSpec(f"mean {scorer.name}", "mean", scorer.name) for scorer in scorers[1:]]
     return scorers, metrics
+
+
+def _never(sample: Sample, answer: Answer) -> Score:
+    raise ScoringError("The run has no answer to this task.")
 
 
 async def _score(old: Run, folder: Path, bound: Bound, models: Mapping[str, Model], home: str | None) -> Run:

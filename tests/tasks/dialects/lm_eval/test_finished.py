@@ -169,6 +169,9 @@ def test_a_task_without_a_number_leaves_its_group_without_one(load: Load, write:
     (metric,) = run.groups[0].metrics
     assert math.isnan(metric.estimate.value)
     assert metric.estimate.method == "no number: a task of the group has none"
+    again = score_run(run)
+    assert again.n_failed == run.n_failed == 4
+    assert again.data["groups"] == run.data["groups"]
 
 
 def test_less_is_better_where_a_task_says_so(load: Load) -> None:
