@@ -39,6 +39,7 @@ from evalwright.models.base import LocalModel
 from evalwright.planning import ModelLike, Objects, Plan, TaskLike, make_plans
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
+from evalwright.runs.groups import group_records
 from evalwright.runs.progress import Progress, ProgressReporter
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.scores import keep_scores
@@ -337,6 +338,8 @@ def _finish(
         "usage": {**meter.door.counts.as_dict(), "answers": meter.usage.as_dict()},
         "tasks": tasks,
     }
+    if groups := group_records(tasks):
+        data["groups"] = groups
     writer.finish(data)
     run = open_run(plan.folder)
     keep_scores(run, {task.name: tally.table() for task, tally in zip(plan.tasks, tallies, strict=True)})
@@ -363,7 +366,13 @@ def rules_record(scorers: Sequence[Scorer], metrics: Sequence[MetricSpec]) -> di
             {"name": scorer.name, "kind": scorer.kind, "options": dict(scorer.options)} for scorer in scorers
         ],
         "metric_specs": [
-            {"label": spec.label, "kind": spec.kind, "scorer": spec.scorer, "options": dict(spec.options)}
+            {
+                "label": spec.label,
+                "kind": spec.kind,
+                "scorer": spec.scorer,
+                "options": dict(spec.options),
+                **({"lower_is_better": True} if spec.lower_is_better else {}),
+            }
             for spec in metrics
         ],
     }

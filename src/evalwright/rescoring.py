@@ -11,8 +11,8 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.configuration import home_folder
-from evalwright.core.errors import ConfigurationError
-from evalwright.core.samples import SampleRecord
+from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
@@ -21,9 +21,11 @@ from evalwright.models.base import Model, fingerprint_of
 from evalwright.planning import ModelLike, Objects, slug
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
+from evalwright.runs.groups import group_records
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 from evalwright.scorers.registry import bind
+from evalwright.tasks.dialects.lm_eval.rescoring import Rules, rules_of
 
 AT_ONCE = 256
 """Records scored side by side, so that a judge is asked about many answers at a time."""
@@ -38,13 +40,15 @@ def score_run(
     out: str | Path | None = None,
     home: str | None = None,
     runs_folder: str | Path = "runs",
+    dialect: Mapping[str, Any] | None = None,
 ) -> Run:
     """Score a run's answers again and write the result as a new run.
 
     scorers: names, or mappings of name to options; none scores with those that the run recorded. With other scorers, the
     metrics are `accuracy` over the first and `mean` over the others. roles: models that the scorers ask, by role.
     name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
-    runs_folder: where a run given by name lies.
+    runs_folder: where a run given by name lies. dialect: `task_root` and `trust`, where tasks of another framework are scored by
+    Python beside their files; what the run trusted counts for nothing here.
 
     Raises UsageError for unknown scorers, missing roles, a name that is taken by another kind of run, and samples that
     were changed since the run.
@@ -53,8 +57,8 @@ def score_run(
     old.verify()
     folder = Path(out or old.folder.parent) / slug(name or f"{old.id}.rescored")
     _check_folder(folder, old)
-    bound = {task["name"]: _scorers(task, scorers) for task in old.data["tasks"]}
-    needed = {role for own, _ in bound.values() for scorer in own for role in scorer.roles}
+    bound = _bound(old, scorers, dialect or {})
+    needed = {role for own in bound.values() for scorer in own.scorers for role in scorer.roles}
     missing = sorted(needed - set(roles or {}))
     if missing:
         raise ConfigurationError(
@@ -82,12 +86,49 @@ def _check_folder(folder: Path, old: Run) -> None:
         )
 
 
-Bound = Mapping[str, tuple[Sequence[Scorer], Sequence[MetricSpec]]]
+Bound = Mapping[str, Rules]
+
+
+def _bound(
+    old: Run, wanted: Sequence[str | Mapping[str, Any]], dialect: Mapping[str, Any]
+) -> dict[str, Rules]:
+    """How each task is scored."""
+    theirs = [] if wanted else [task for task in old.data["tasks"] if _of_dialect(task)]
+    first = _first_rows(old, {task["name"] for task in theirs})
+    own = {
+        task["name"]: rules_of(task, old.data["configuration"], first[task["name"]], dialect)
+        for task in theirs
+        if task["name"] in first
+    }
+    return {task["name"]: own.get(task["name"]) or _rules(task, wanted) for task in old.data["tasks"]}
+
+
+def _of_dialect(task: Mapping[str, Any]) -> bool:
+    return bool(task["definition"].get("dialect") == "lm-eval")
+
+
+def _first_rows(old: Run, names: set[str]) -> dict[str, Any]:
+    """The first recorded row of each task that was answered."""
+    found: dict[str, Any] = {}
+    for row in old.rows() if names else ():
+        if row["task"] in names and "answer" in row and row["task"] not in found:
+            found[row["task"]] = row.get("metadata", {}).get("doc")
+            if len(found) == len(names):
+                break
+    return found
+
+
+def _rules(task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]) -> Rules:
+    scorers, metrics = _scorers(task, wanted)
+    return Rules(scorers, metrics, lambda names: metrics)
 
 
 def _scorers(
     task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]
 ) -> tuple[Sequence[Scorer], Sequence[MetricSpec]]:
+    if not wanted and _of_dialect(task):  # nothing was answered, so no scorer is called
+        unused = [Scorer(found["name"], found["kind"], found["options"], _never) for found in task["scorers"]]
+        return unused, []
     if not wanted:
         scorers = [bind(found["kind"], found["options"], found["name"]) for found in task["scorers"]]
         return scorers, [MetricSpec(**spec) for spec in task["metric_specs"]]
@@ -100,10 +141,14 @@ def _scorers(
     return scorers, metrics
 
 
+def _never(sample: Sample, answer: Answer) -> Score:
+    raise ScoringError("The run has no answer to this task.")
+
+
 async def _score(old: Run, folder: Path, bound: Bound, models: Mapping[str, Model], home: str | None) -> Run:
     began, started = time.monotonic(), datetime.now(UTC)
     tallies = {
-        task["name"]: TaskTally([scorer.name for scorer in bound[task["name"]][0]], task["slice_keys"])
+        task["name"]: TaskTally([scorer.name for scorer in bound[task["name"]].scorers], task["slice_keys"])
         for task in old.data["tasks"]
     }
     with Store.open(home_folder(home)) as store, RunWriter(folder) as writer:
@@ -111,12 +156,12 @@ async def _score(old: Run, folder: Path, bound: Bound, models: Mapping[str, Mode
             door = engine.door(models)
             await _score_all(old, bound, tallies, writer, door)
             tasks = [
-                _task_record(task, *bound[task["name"]], tallies[task["name"]]) for task in old.data["tasks"]
+                _task_record(task, bound[task["name"]], tallies[task["name"]]) for task in old.data["tasks"]
             ]
             rules = [[task["scorers"], task["metric_specs"]] for task in tasks]
             writer.finish(
                 {
-                    **old.data,
+                    **{key: value for key, value in old.data.items() if key != "groups"},
                     "schema": SCHEMA_VERSION,
                     "evalwright": __version__,
                     "id": folder.name,
@@ -128,6 +173,7 @@ async def _score(old: Run, folder: Path, bound: Bound, models: Mapping[str, Mode
                     "environment": environment(),
                     "usage": door.counts.as_dict(),
                     "tasks": tasks,
+                    **({"groups": groups} if (groups := group_records(tasks)) else {}),
                 }
             )
     return open_run(folder / RUN_FILE)
@@ -140,7 +186,7 @@ async def _score_all(
 
     async def worker() -> None:
         for position, record in records:
-            scored = await _score_record(record, bound[record.task][0], door)
+            scored = await _score_record(record, bound[record.task].scorers, door)
             writer.add(position, scored)
             tallies[record.task].add(scored)
             # Scorers that ask nobody never wait, and an interruption must still get through.
@@ -156,12 +202,11 @@ async def _score_all(
         await asyncio.gather(*crew, return_exceptions=True)
 
 
-def _task_record(
-    task: Mapping[str, Any], scorers: Sequence[Scorer], metrics: Sequence[MetricSpec], tally: TaskTally
-) -> dict[str, Any]:
+def _task_record(task: Mapping[str, Any], rules: Rules, tally: TaskTally) -> dict[str, Any]:
+    metrics = rules.found(tally.names())
     kept = {key: value for key, value in task.items() if key != "slices_left_out"}
     result = tally.result(task["name"], task["version"], metrics)
-    return {**kept, **result.as_dict(), **rules_record(scorers, metrics)}
+    return {**kept, **result.as_dict(), **rules_record(rules.scorers, metrics)}
 
 
 async def _score_record(record: SampleRecord, scorers: Sequence[Scorer], door: Door) -> SampleRecord:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -37,7 +37,16 @@ KEYS = ("task_root", "trust", "num_fewshot", "scoring")
 
 def dialect_options(command: Command) -> Command:
     """Adds the flags to a command."""
-    for option in reversed(_OPTIONS):
+    return _with(_OPTIONS, command)
+
+
+def folder_options(command: Command) -> Command:
+    """Adds only --task-root and --trust."""
+    return _with(_OPTIONS[:2], command)
+
+
+def _with(options: Sequence[Command], command: Command) -> Command:
+    for option in reversed(options):
         command = option(command)
     return command
 

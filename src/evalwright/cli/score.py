@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from evalwright.cli.dialect import dialect_settings, folder_options
 from evalwright.cli.output import print_json
 
 
@@ -39,6 +42,7 @@ from evalwright.cli.output import print_json
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with scorers or models."
 )
+@folder_options
 @click.option("--json", "as_json", is_flag=True, help="Print the new record as JSON.")
 def score(
     run: str,
@@ -51,6 +55,7 @@ def score(
     home: str | None,
     plugins: tuple[str, ...],
     as_json: bool,
+    **dialect: Any,
 ) -> int:
     """Score the answers of RUN again and write the result as a new run. No model under test is asked."""
     from evalwright.api import open_run, score_run
@@ -70,6 +75,7 @@ def score(
         roles=role_specs(roles, role_arguments),
         name=name,
         home=home,
+        dialect=dialect_settings(dialect),
     )
     if as_json:
         print_json({**made.data, "folder": str(made.folder)})

@@ -171,6 +171,7 @@ def preview(
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks or models."
 )
+@dialect_options
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 def check(
     names: tuple[str, ...],
@@ -180,6 +181,7 @@ def check(
     runs_folder: str,
     plugins: tuple[str, ...],
     as_json: bool,
+    **dialect: Any,
 ) -> int:
     """Check that TASKs are fit to be asked; no model is asked. Exit code 1 where there is a fault."""
     from evalwright.checking import Examined, Finding, examine
@@ -195,7 +197,7 @@ def check(
     found: list[Examined] = []
     for name in names:
         try:
-            examined = examine(_load(name, model, (), given), name=name, model=opened, run=run)
+            examined = examine(_load(name, model, (), given, dialect), name=name, model=opened, run=run)
             for one in examined:
                 found.append(one)
                 if not as_json:

@@ -56,12 +56,14 @@ class MetricSpec:
     """Which metric over which scorer's column. `label` is the name shown, e.g. "accuracy".
 
     function: a task's own way from a Column to an Estimate, in place of the registered metric `kind`; not recorded.
+    lower_is_better: said of a metric whose kind does not say it (an error rate that is a mean).
     """
 
     label: str
     kind: str
     scorer: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    lower_is_better: bool = False
     function: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
 
 

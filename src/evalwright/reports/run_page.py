@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalwright.reports import numbers
@@ -25,6 +25,7 @@ def run_blocks(run: Run, *, slices: bool = True) -> list[Block]:
     blocks: list[Block] = [Heading(f"Run {inert(run.id)}"), _facts(run)]
     for task in run.tasks:
         blocks += _task(task, slices)
+    blocks += _groups(run)
     blocks += _failures(run)
     blocks += _usage(run.data)
     return blocks
@@ -68,14 +69,7 @@ def _task(task: TaskResult, slices: bool) -> list[Block]:
     blocks: list[Block] = [Heading(f"{inert(task.name)} (version {inert(task.version)}): {samples}{failed}")]
     if not task.metrics:
         return [*blocks, Line("No metric.", "quiet", indent=2)]
-    columns = (
-        Column("Metric", folds=True, key=True),
-        Column("Value [interval]"),
-        Column("Items", right=True),
-        Column("Interval by", folds=True),
-    )
-    rows = tuple(_metric(metric) for metric in task.metrics)
-    blocks.append(Table(columns, rows, {(i, 1): "strong" for i in range(len(rows))}, indent=2))
+    blocks.append(_metrics(task.metrics))
     for metric in task.metrics[:1]:
         ends = numbers.bounds(metric.estimate, numbers.unit_of(metric.kind))
         if ends:
@@ -92,6 +86,27 @@ def _task(task: TaskResult, slices: bool) -> list[Block]:
         keys = ", ".join(inert(key) for key in task.slices_left_out)
         blocks.append(Line(f"Too many values to slice by: {keys}.", "quiet", indent=2))
     return blocks
+
+
+def _groups(run: Run) -> list[Block]:
+    """Averages over groups of tasks, a table for each group."""
+    blocks: list[Block] = []
+    for group in run.groups:
+        shown = group.name if group.name.endswith(group.label) else f"{group.label} ({group.name})"
+        title = f"Group {inert(shown)}: {numbers.counted(len(group.tasks), 'task')}"
+        blocks += [Heading(title), _metrics(group.metrics)]
+    return blocks
+
+
+def _metrics(metrics: Sequence[MetricResult]) -> Table:
+    columns = (
+        Column("Metric", folds=True, key=True),
+        Column("Value [interval]"),
+        Column("Items", right=True),
+        Column("Interval by", folds=True),
+    )
+    rows = tuple(_metric(metric) for metric in metrics)
+    return Table(columns, rows, {(i, 1): "strong" for i in range(len(rows))}, indent=2)
 
 
 def _metric(metric: MetricResult) -> tuple[str, ...]:

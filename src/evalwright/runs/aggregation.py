@@ -168,7 +168,7 @@ class TaskTally:
             if spec.scorer not in columns:
                 columns[spec.scorer] = self.column(spec.scorer, rows)
             estimate = _estimate(spec, columns[spec.scorer])
-            results.append(MetricResult(spec.label, spec.kind, spec.scorer, estimate))
+            results.append(MetricResult(spec.label, spec.kind, spec.scorer, estimate, spec.lower_is_better))
         return tuple(results)
 
     def column(self, scorer: str, rows: NDArray[np.int64]) -> Column:

@@ -123,7 +123,8 @@ def _columns(runs: Sequence[Run]) -> tuple[BoardTask, ...]:
             if task.main is None:
                 continue
             kind = task.main.kind
-            column = BoardTask(task.name, task.main.label, kind in BOUNDED, kind in LOWER_IS_BETTER)
+            less = kind in LOWER_IS_BETTER or task.main.lower_is_better
+            column = BoardTask(task.name, task.main.label, kind in BOUNDED, less)
             if found.setdefault(task.name, column) != column:
                 raise RunError(
                     f"The runs show '{task.name}' by different metrics ({found[task.name].metric} and {column.metric}), "

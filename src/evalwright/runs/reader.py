@@ -12,7 +12,7 @@ from typing import Any
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
-from evalwright.runs.results import TaskResult
+from evalwright.runs.results import GroupResult, TaskResult
 from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, SCHEMA_VERSION
 
 _RUN_KEYS = {"id", "model", "configuration", "usage", "started", "tasks", "samples"}
@@ -45,6 +45,11 @@ class Run:
     def tasks(self) -> tuple[TaskResult, ...]:
         """Results by task, in the order asked."""
         return tuple(TaskResult.from_dict(task) for task in self.data["tasks"])
+
+    @property
+    def groups(self) -> tuple[GroupResult, ...]:
+        """Averages over groups of tasks, inner groups first; none where no task was asked for through one."""
+        return tuple(GroupResult.from_dict(group) for group in self.data.get("groups", ()))
 
     @property
     def n_failed(self) -> int:

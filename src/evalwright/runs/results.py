@@ -12,30 +12,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:
-    """One number: `label` is the name shown, `kind` the metric, `scorer` the column that it summarises."""
+    """One number: `label` is the name shown, `kind` the metric, `scorer` the column that it summarises.
+
+    lower_is_better: said where the kind does not say it; the scores of its items are better when higher all the same.
+    """
 
     label: str
     kind: str
     scorer: str
     estimate: Estimate
+    lower_is_better: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON: the estimate's fields beside the names."""
         names = {"label": self.label, "kind": self.kind, "scorer": self.scorer}
-        return {**names, **self.estimate.as_dict()}
+        less = {"lower_is_better": True} if self.lower_is_better else {}
+        return {**names, **self.estimate.as_dict(), **less}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MetricResult:
         """The inverse of `as_dict`."""
         from evalwright.statistics import Estimate
 
-        fields = {key: value for key, value in data.items() if key not in ("label", "kind", "scorer")}
+        names = ("label", "kind", "scorer", "lower_is_better")
+        fields = {key: value for key, value in data.items() if key not in names}
         for name in ("value", "low", "high"):
             if fields[name] is None:
                 fields[name] = float("nan")
         if fields.get("bounds") is not None:
             fields["bounds"] = tuple(fields["bounds"])
-        return cls(data["label"], data["kind"], data["scorer"], Estimate(**fields))
+        less = bool(data.get("lower_is_better"))
+        return cls(data["label"], data["kind"], data["scorer"], Estimate(**fields), less)
 
 
 Slices = Mapping[str, Mapping[str, tuple[MetricResult, ...]]]
@@ -101,3 +108,28 @@ class TaskResult:
             },
             slices_left_out=tuple(data.get("slices_left_out", ())),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """Averages over several tasks of a run. label: the name shown; tasks: their names, those that the run has."""
+
+    name: str
+    label: str
+    tasks: tuple[str, ...]
+    metrics: tuple[MetricResult, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        return {
+            "name": self.name,
+            "label": self.label,
+            "tasks": list(self.tasks),
+            "metrics": [metric.as_dict() for metric in self.metrics],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> GroupResult:
+        """The inverse of `as_dict`."""
+        metrics = tuple(MetricResult.from_dict(metric) for metric in data["metrics"])
+        return cls(data["name"], data["label"], tuple(data["tasks"]), metrics)

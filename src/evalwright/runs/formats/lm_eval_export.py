@@ -28,6 +28,7 @@ from evalwright.runs.formats.lm_eval_names import (
 from evalwright.runs.formats.lm_eval_rows import GENERATE, ExportedMetric, Rows, generation, output_type
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json, write_json
+from evalwright.tasks.dialects.lm_eval.results import all_results, groups_of
 
 _TRACKED = ("system_instruction", "system_instruction_sha", "fewshot_as_multiturn", "chat_template")
 
@@ -177,7 +178,8 @@ class _Exported:
 
     def better(self) -> dict[str, Any]:
         """Whether more is better, by metric."""
-        known = self.task.get("metadata", {}).get("higher_is_better") or {}
+        said = self.task.get("metadata", {}).get("higher_is_better")
+        known = said or self.definition.get("higher_is_better") or {}
         out = {}
         for metric in self.metrics:
             found = known.get(metric.name)
@@ -207,14 +209,14 @@ def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
 def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
     data = run.data
     imported: Mapping[str, Any] = data["configuration"].get("imported", {})
-    groups: Mapping[str, Any] = imported.get("groups", {})
+    groups: Mapping[str, Any] = imported.get("groups", {}) or _groups(run)
     environment = data["environment"]
     libraries = environment.get("libraries", {})
     own = f"{NOT_AVAILABLE} (written by evalwright {__version__})"
     out: dict[str, Any] = {
         "results": {**{task.name: task.results() for task in tasks}, **groups.get("results", {})},
         "groups": groups.get("groups", {}),
-        "group_subtasks": groups.get("group_subtasks", {task.name: [] for task in tasks}),
+        "group_subtasks": groups.get("group_subtasks") or {task.name: [] for task in tasks},
         "configs": {task.name: task.config() for task in tasks},
         "versions": {**groups.get("versions", {}), **{task.name: task.version() for task in tasks}},
         "n-shot": {**groups.get("n-shot", {}), **{task.name: task.shots() for task in tasks}},
@@ -246,6 +248,20 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
     if not out["groups"]:
         del out["groups"]
     return out
+
+
+def _groups(run: Run) -> dict[str, Any]:
+    """The groups that a run's tasks were asked for through, in their form."""
+    groups = groups_of(run)
+    if not groups:
+        return {}
+    results = {name: entry for name, entry in all_results(run).items() if name in groups}
+    return {
+        "results": results,
+        "groups": {name: results[name] for name, group in groups.items() if group.averages},
+        "group_subtasks": {name: list(group.children) for name, group in groups.items()},
+        "versions": {name: group.version for name, group in groups.items()},
+    }
 
 
 def _config(run: Run) -> dict[str, Any]:

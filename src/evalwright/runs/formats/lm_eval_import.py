@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
+from evalwright.metrics.registry import LOWER_IS_BETTER
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.formats.lm_eval_files import SampleLines, Source, find_sources, read_lines
 from evalwright.runs.formats.lm_eval_names import DIALECT, PREFIX, doc_digest
@@ -182,6 +184,10 @@ class _Task:
             )
             for (pipeline, metric), items in self.items.items()
         ]
+        results = [
+            replace(found, lower_is_better=metric in self.less and found.kind not in LOWER_IS_BETTER)
+            for found, (_, metric) in zip(results, self.items, strict=True)
+        ]
         config = source.part("configs").get(name, {})
         version = str(source.part("versions").get(name, "N/A"))
         result = TaskResult(
@@ -221,7 +227,13 @@ class _Task:
                 for pipeline, several in self.metrics.items()
             ],
             "metric_specs": [
-                {"label": found.label, "kind": found.kind, "scorer": found.scorer, "options": {}}
+                {
+                    "label": found.label,
+                    "kind": found.kind,
+                    "scorer": found.scorer,
+                    "options": {},
+                    **({"lower_is_better": True} if found.lower_is_better else {}),
+                }
                 for found in results
             ],
         }

@@ -169,11 +169,12 @@ def answers_of(answer: Answer, output_type: str, repeats: int, published: bool) 
 
     In published scoring a text is what came, reasoning included.
     """
-    found = [_answer(response, output_type, published) for response in answer.responses]
+    found = [value_of(response, output_type, published) for response in answer.responses]
     return [found[start : start + repeats] for start in range(0, len(found), repeats)]
 
 
-def _answer(response: Response, output_type: str, published: bool) -> Any:
+def value_of(response: Response, output_type: str, published: bool) -> Any:
+    """One response in the published form."""
     if output_type == "generate_until":
         return response.text if published else separate_reasoning(response).answer
     if output_type == "loglikelihood_rolling":

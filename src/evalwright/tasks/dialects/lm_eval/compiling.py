@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from evalwright.core.errors import DatasetError, EvalwrightError, TaskError
+from evalwright.core.errors import DatasetError, EvalwrightError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scorer, Task
 from evalwright.tasks.dialects.lm_eval.asking import ABILITIES, Questions, Strategy, answers_of
 from evalwright.tasks.dialects.lm_eval.config import Definition
 from evalwright.tasks.dialects.lm_eval.estimates import Metrics
+from evalwright.tasks.dialects.lm_eval.files import FunctionRef
 from evalwright.tasks.dialects.lm_eval.filters import Pipeline
 from evalwright.tasks.dialects.lm_eval.groups import Group
 from evalwright.tasks.dialects.lm_eval.options import PREFIX, Options
@@ -38,7 +39,9 @@ class Opened:
 class Work:
     """One task at work. Everything that needs its data is made at first use, and once."""
 
-    def __init__(self, definition: Definition, options: Options, lacking: Sequence[TaskError] = ()) -> None:
+    def __init__(
+        self, definition: Definition, options: Options, lacking: Sequence[EvalwrightError] = ()
+    ) -> None:
         self.definition = definition
         self.lacking = lacking
         self.options = options
@@ -200,11 +203,12 @@ def compile_definition(
     definition: Definition,
     options: Options,
     groups: Sequence[Group] = (),
-    lacking: Sequence[TaskError] = (),
+    lacking: Sequence[EvalwrightError] = (),
 ) -> Task:
     """The Task of a definition. Opens no data. Raises TaskError and UnknownName at what cannot be used.
 
-    lacking: why Python of the task cannot be imported here, which is raised when its samples are first asked for.
+    lacking: why the task cannot be run here (Python that cannot be imported, images), which is raised when its samples are
+    first asked for.
     """
     config = definition.config
     for setting in (config.doc_to_text, config.doc_to_target, config.doc_to_choice, config.gen_prefix):
@@ -240,7 +244,7 @@ def _record(work: Work, groups: Sequence[Group]) -> dict[str, Any]:
     """Everything that decides what is asked and how it is scored, as plain JSON."""
     definition, options = work.definition, work.options
     config = {
-        name: _plain(value)
+        name: plain(value)
         for name in type(definition.config).__dataclass_fields__
         if (value := getattr(definition.config, name)) is not None and name != "metadata"
     }
@@ -254,8 +258,8 @@ def _record(work: Work, groups: Sequence[Group]) -> dict[str, Any]:
         "multiturn": options.multiturn,
         "system": options.system,
         "seed": options.seed,
-        "generation": _plain({**definition.generation, **options.generation}),
-        "metadata": _plain(
+        "generation": plain({**definition.generation, **options.generation}),
+        "metadata": plain(
             {k: v for k, v in (definition.config.metadata or {}).items() if k != "config_source"}
         ),
         "config": config,
@@ -264,12 +268,14 @@ def _record(work: Work, groups: Sequence[Group]) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON of a setting; a function becomes its name."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
+    if isinstance(value, FunctionRef):
+        return str(value)
     if callable(value):
         return f"!function {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value)}"
     return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -17,9 +17,6 @@ MAX_TOKENS = 256
 STRUCTURE = frozenset({"tag", "group", "task_list"})
 """Keys that place a task among others and say nothing of the task itself."""
 
-IGNORED = frozenset({"should_decontaminate", "doc_to_decontamination_query", "use_prompt"})
-"""Keys that the published runner takes and does nothing with (the third is used by no task)."""
-
 DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = {
     "loglikelihood": ("perplexity", "acc"),
     "loglikelihood_rolling": ("word_perplexity", "byte_perplexity", "bits_per_byte"),
@@ -128,9 +125,7 @@ def read(settings: Mapping[str, Any], where: str = "") -> Definition:
     )
     if config.output_type not in OUTPUT_TYPES:
         raise UnknownName(f"output_type of the task '{name}'", str(config.output_type), OUTPUT_TYPES)
-    findings = [
-        f"The key '{key}' has no effect." for key in sorted(IGNORED & given.keys()) if key == "use_prompt"
-    ]
+    findings: list[str] = []
     shots = _few_shot(config, where)
     if shots.fewshot_indices is not None:
         findings.append("`fewshot_config.fewshot_indices` has no effect, as published.")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.errors import MissingExtra
 from evalwright.core.samples import Score
 from evalwright.core.tasks import MetricSpec
+from evalwright.metrics.registry import LOWER_IS_BETTER
 from evalwright.tasks.dialects.lm_eval import aggregation, labels
 from evalwright.tasks.dialects.lm_eval.aggregation import Aggregation
 from evalwright.tasks.dialects.lm_eval.config import Definition
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 _SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
+LESS = frozenset(
+    {"bits_per_byte", "brier_score", "byte_perplexity", "cer", "perplexity", "ter", "wer", "word_perplexity"}
+)
+"""Metrics of which less is better where a task does not say."""
+
+_LIKELIHOODS = frozenset({"perplexity", "weighted_perplexity", "bits_per_byte"})
+"""Aggregations of log-likelihoods, which are better when higher."""
+
 _Z95 = 1.959963984540054
 _CORRECTED_ITERATIONS = 1_000
 
@@ -82,8 +91,14 @@ class Metrics:
             kind=self._kind(metric, name),
             scorer=pipeline,
             options={"aggregation": name or "the task's own"},
+            lower_is_better=self.less(metric) and self._kind(metric, name) not in LOWER_IS_BETTER,
             function=compute,
         )
+
+    def less(self, metric: str) -> bool:
+        """Whether less of a metric is better: as the task says, else as the published registry does."""
+        said = {entry.name: entry.higher_is_better for entry in self.definition.metrics}.get(metric)
+        return metric in LESS if said is None else not said
 
     def _of(self, metric: str) -> tuple[str, Aggregation]:
         """A metric that another one gave rise to ("pass@1" of "pass_at_k") is aggregated like it, others by their mean."""
@@ -111,8 +126,11 @@ class Metrics:
             if number is None or name in self._brought:
                 item[name] = value
         first = next(iter(found), None)
-        value = parts.get(first, _worth(found[first])) if first is not None else 0.0
-        return Score(value, parts=parts, item=item or None)
+        if first is None:
+            return Score(0.0, parts=parts, item=item or None)
+        if first in parts and self.less(first) and self._of(first)[0] not in _LIKELIHOODS:
+            return Score(-parts[first], explanation="negated: less is better", parts=parts, item=item or None)
+        return Score(parts.get(first, _worth(found[first])), parts=parts, item=item or None)
 
     def estimate(self, metric: str, name: str, function: Aggregation, column: Column) -> Estimate:
         """One metric over one pipeline's column."""
@@ -184,9 +202,13 @@ def _number(value: Any) -> float | None:
 
 
 def _worth(value: Any) -> float:
-    """One number for a pair: its log-likelihood, or whether both are equal. It is only shown, never summed up."""
+    """One number for a pair, better when higher: its log-likelihood, minus its squared distance from the gold choice, or whether
+    both are equal. It is shown and compared, never summed up.
+    """
     if isinstance(value, tuple | list) and len(value) == 2:
         first, second = value
+        if isinstance(first, int) and isinstance(second, list) and 0 <= first < len(second):
+            return -float(sum((part - (place == first)) ** 2 for place, part in enumerate(second)))
         if isinstance(first, float) and _number(second) is not None:
             return first
         try:

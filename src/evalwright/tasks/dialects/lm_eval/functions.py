@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from evalwright.core.errors import TaskError, UnknownName
+from evalwright.core.errors import EvalwrightError, TaskError, UnknownName
 from evalwright.tasks.dialects.lm_eval.files import FunctionRef
 
 _PACKAGE = "lm_eval.tasks"
@@ -23,7 +23,7 @@ class _NotImported(TaskError):
 class Unavailable:
     """Stands for a function whose module cannot be imported here, mostly for want of a library. Using it raises the reason."""
 
-    def __init__(self, ref: FunctionRef, reason: TaskError) -> None:
+    def __init__(self, ref: FunctionRef, reason: EvalwrightError) -> None:
         self.__name__ = ref.name.rpartition(".")[2]
         self.reason = reason
 
@@ -31,7 +31,16 @@ class Unavailable:
         raise self.reason
 
 
-def unavailable_in(value: Any) -> list[TaskError]:
+def withheld(value: Any, reason: EvalwrightError) -> Any:
+    """The value with an Unavailable for every `!function` in it: nothing is imported."""
+    if isinstance(value, FunctionRef):
+        return Unavailable(value, reason)
+    if isinstance(value, dict):
+        return {key: withheld(item, reason) for key, item in value.items()}
+    return [withheld(item, reason) for item in value] if isinstance(value, list) else value
+
+
+def unavailable_in(value: Any) -> list[EvalwrightError]:
     """Why functions in a task's settings cannot be used."""
     if isinstance(value, Unavailable):
         return [value.reason]
@@ -55,6 +64,14 @@ class Functions:
         resolved = folder.resolve()
         return any(resolved.is_relative_to(one) for one in self._trusted)
 
+    def require_trust(self, ref: FunctionRef, task: str) -> None:
+        """Raise TaskError where the folder of `ref` is not trusted."""
+        if not self.is_trusted(ref.folder):
+            raise TaskError(
+                f"The task '{task}' runs Python code ({ref}, in '{ref.folder}'). "
+                f"Read it, and allow it with --trust '{ref.folder}' or a folder above."
+            )
+
     def resolve(self, value: Any, task: str) -> Any:
         """The value with every `!function` in it replaced by what it names, or by an Unavailable."""
         if isinstance(value, FunctionRef):
@@ -70,11 +87,7 @@ class Functions:
 
     def load(self, ref: FunctionRef, task: str) -> Callable[..., Any]:
         """The function or class that `ref` names, for the task of that name."""
-        if not self.is_trusted(ref.folder):
-            raise TaskError(
-                f"The task '{task}' runs Python code ({ref}, in '{ref.folder}'). "
-                f"Read it, and allow it with --trust '{ref.folder}' or a folder above."
-            )
+        self.require_trust(ref, task)
         module_name, _, name = ref.name.rpartition(".")
         if not module_name:
             raise TaskError(f"The task '{task}' names '{ref}', which has no module: write module.function.")

@@ -108,10 +108,13 @@ def group_results(group: Group, results: Results) -> dict[str, Any]:
     out["sample_len"] = sum(result.get("sample_len", 0) for result in there)
     counts: dict[str, int] = {}
     for average in group.averages:
-        for pipeline in average.filter_list or _pipelines(average.metric, there):
+        for pipeline in average.filter_list or pipelines_of_metric(average.metric, there):
             key, error_key = f"{average.metric},{pipeline}", f"{average.metric}_stderr,{pipeline}"
             having = [result for result in there if key in result]
             if not having:
+                continue
+            if any(not isinstance(result[key], int | float) for result in having):
+                out[key] = out[error_key] = "N/A"
                 continue
             sizes = [result.get("sample_len", 0) for result in having]
             weights = sizes if average.weight_by_size else [1] * len(having)
@@ -124,7 +127,8 @@ def group_results(group: Group, results: Results) -> dict[str, Any]:
     return out
 
 
-def _pipelines(metric: str, results: Sequence[Mapping[str, Any]]) -> list[str]:
+def pipelines_of_metric(metric: str, results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The filter pipelines that any of the results has a metric for."""
     start = f"{metric},"
     return sorted({key[len(start) :] for result in results for key in result if key.startswith(start)})
 

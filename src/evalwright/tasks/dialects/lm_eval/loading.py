@@ -13,13 +13,15 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, TaskError, UnknownName
 from evalwright.core.tasks import Task
+from evalwright.tasks.dialects.lm_eval.class_tasks import compile_class
 from evalwright.tasks.dialects.lm_eval.compiling import compile_definition
 from evalwright.tasks.dialects.lm_eval.config import read
 from evalwright.tasks.dialects.lm_eval.files import Files
-from evalwright.tasks.dialects.lm_eval.functions import Functions, unavailable_in
+from evalwright.tasks.dialects.lm_eval.functions import Functions, unavailable_in, withheld
 from evalwright.tasks.dialects.lm_eval.groups import Group, averages_of
 from evalwright.tasks.dialects.lm_eval.index import Entry, Index
 from evalwright.tasks.dialects.lm_eval.options import PREFIX, Options
+from evalwright.tasks.dialects.lm_eval.refusals import refusals
 
 _GROUP_KEYS = frozenset({"group", "group_alias", "task", "aggregate_metric_list", "metadata"})
 Settings = dict[str, Any]
@@ -60,17 +62,17 @@ class Library:
     ) -> Task:
         """One task of its merged settings."""
         name = str(settings.get("task", ""))
-        if "class" in settings:
-            raise TaskError(
-                f"The task '{name}' is a Python class of lm-evaluation-harness, not a set of settings, and is not translated."
-            )
-        where = str((settings.get("metadata") or {}).get("config_source", ""))
-        resolved = self.functions.resolve(settings, name)
-        definition = read(resolved, where)
         groups = [group for group in (collection or Collection()).groups.values() if name in group.tasks]
+        if "class" in settings:
+            return compile_class(settings, self.functions, self.options, groups, generated)
+        where = str((settings.get("metadata") or {}).get("config_source", ""))
+        refused = list(refusals(name, settings))
+        resolved = withheld(settings, refused[0]) if refused else self.functions.resolve(settings, name)
+        definition = read(resolved, where)
+        lacking = refused or [*refusals(name, resolved), *unavailable_in(resolved)]
         generates = definition.config.output_type == "generate_until"
         options = generated if generated and generates else self.options
-        return compile_definition(definition, options, groups, unavailable_in(resolved))
+        return compile_definition(definition, options, groups, lacking)
 
     def collect(self, name: str) -> Collection:
         """The settings of all tasks that a name stands for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from evalwright.tasks.dialects.lm_eval.groups import Group, group_results
@@ -17,8 +17,13 @@ class _Run(Protocol):
 
 def task_results(run: _Run) -> dict[str, dict[str, Any]]:
     """The results of a run's tasks of this dialect, under their own names."""
+    return results_of_tasks(run.data["tasks"])
+
+
+def results_of_tasks(tasks: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """As `task_results`, from the tasks of `run.json`."""
     out: dict[str, dict[str, Any]] = {}
-    for task in run.data["tasks"]:
+    for task in tasks:
         definition = task["definition"]
         if definition.get("dialect") != "lm-eval":
             continue
@@ -37,8 +42,13 @@ def task_results(run: _Run) -> dict[str, dict[str, Any]]:
 
 def groups_of(run: _Run) -> dict[str, Group]:
     """The groups that a run's tasks were asked for through, inner ones first."""
+    return groups_of_tasks(run.data["tasks"])
+
+
+def groups_of_tasks(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Group]:
+    """As `groups_of`, from the tasks of `run.json`."""
     groups: dict[str, Group] = {}
-    for task in run.data["tasks"]:
+    for task in tasks:
         if task["definition"].get("dialect") == "lm-eval":
             for group in task["definition"]["groups"]:
                 groups.setdefault(group["name"], Group.from_dict(group))

@@ -54,7 +54,7 @@ class Shots:
             return [self.pool[place] for place in self._drawn[index * self.count : (index + 1) * self.count]]
         if self.sampler == "first_n":
             return self._first(doc)
-        chance = random.Random(f"{self.seed}:{_digest(doc)}")
+        chance = random.Random(f"{self.seed}:{digest_of(doc)}")
         return self._draw(chance, doc)
 
     def _stream(self, questions: Any) -> array[int]:
@@ -113,6 +113,7 @@ class Shots:
             )
 
 
-def _digest(doc: Doc) -> str:
+def digest_of(doc: Any) -> str:
+    """A name for a row's content, the same in every process."""
     text = json.dumps(doc, sort_keys=True, default=str, ensure_ascii=False)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,0 +1,81 @@
+"""What is not run, said in a sentence before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, EvalwrightError
+
+Settings = Mapping[str, Any]
+_CODE_METRIC = "code_eval"
+_METRICS = ("evaluate", "evaluate_modules")
+"""Where metrics of the library `evaluate` come from: itself, and what it loads."""
+
+
+def refuse_unsafe(task: str, unsafe: bool) -> None:
+    """Raise ConfigurationError where a task would run code that the model wrote in this process."""
+    if unsafe:
+        raise ConfigurationError(
+            f"The task '{task}' runs code that the model wrote (`unsafe_code`), by its own Python and without a sandbox, so it "
+            "is not run, whatever is trusted. The tasks 'humaneval' and 'mbpp' here run such code in a sandbox: "
+            "`evalwright run humaneval` or `evalwright run mbpp`; a task of your own takes the scorer 'unit-tests'."
+        )
+
+
+def refuse_images(task: str, multimodal: bool) -> None:
+    """Raise ConfigurationError where a task shows images or plays sound."""
+    if multimodal:
+        raise ConfigurationError(
+            f"The task '{task}' asks about images or sound (`doc_to_image`, `doc_to_audio`). Requests here are text, and without "
+            "what it shows its scores would mean nothing, so it is not run."
+        )
+
+
+def refuse_prompt(task: str, prompt: str | None) -> None:
+    """Raise ConfigurationError where a task takes its prompt from promptsource."""
+    if prompt:
+        raise ConfigurationError(
+            f"The task '{task}' takes its prompt from a collection (`use_prompt: {prompt}`), in place of its own `doc_to_text` and "
+            "`doc_to_target`. Such collections (promptsource) are not read: write the prompt into these keys."
+        )
+
+
+def refusals(task: str, settings: Settings) -> Iterator[EvalwrightError]:
+    """Why a task is not run. settings: with `!function` resolved."""
+    shows = any(settings.get(key) is not None for key in ("doc_to_image", "doc_to_audio"))
+    asked: tuple[tuple[Callable[[str, Any], None], Any], ...] = (
+        (refuse_unsafe, bool(settings.get("unsafe_code")) or _scores_code(settings)),
+        (refuse_images, shows),
+        (refuse_prompt, settings.get("use_prompt")),
+    )
+    for refuse, given in asked:
+        try:
+            refuse(task, given)
+        except ConfigurationError as error:
+            yield error
+
+
+def _functions(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        for part in value.values():
+            yield from _functions(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _functions(part)
+    elif callable(value):
+        yield value
+
+
+def _scores_code(settings: Settings) -> bool:
+    entries = settings.get("metric_list")
+    names = [entry.get("metric") for entry in entries or () if isinstance(entry, Mapping)]
+    return _CODE_METRIC in names or any(
+        has_code_metric(getattr(function, "__globals__", None) or {}) for function in _functions(settings)
+    )
+
+
+def has_code_metric(known: Mapping[str, Any]) -> bool:
+    """Whether a module's names hold the metric of the library `evaluate` that runs code in this process."""
+    loaded = [value for value in list(known.values()) if type(value).__module__.startswith(_METRICS)]
+    return any(getattr(value, "name", None) == _CODE_METRIC for value in loaded)
