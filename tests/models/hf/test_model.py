@@ -125,7 +125,7 @@ def test_check_sees_what_cannot_work(folders: dict[str, Path], tmp_path: Path) -
     TransformersModel(str(folder)).check()
     config = json.loads((folder / "config.json").read_text())
     wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
-        ({"is_encoder_decoder": True}, AbilityError, "encoder-decoder"),
+        ({"architectures": ["EncoderDecoderModel"]}, AbilityError, "not a language model that can write"),
         (
             {"architectures": ["BertForSequenceClassification"]},
             AbilityError,
