@@ -164,7 +164,13 @@ def make_two_sided_model(
     }
     if kind == "t5":
         config: Any = transformers.T5Config(
-            **common, d_kv=8, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0, n_positions=context
+            **common,
+            d_kv=8,
+            d_ff=64,
+            num_layers=2,
+            num_heads=4,
+            decoder_start_token_id=0,
+            n_positions=context,
         )
     else:
         sides = {

@@ -132,9 +132,7 @@ class Engine:
 
     def _pair(self, request: LogLikelihood) -> tuple[Pair, bool]:
         text, rules = self._rendered(request.context)
-        split, shorten = (
-            (encode_sides, truncate_sides) if self.two_sided else (encode_pair, truncate_pair)
-        )
+        split, shorten = (encode_sides, truncate_sides) if self.two_sided else (encode_pair, truncate_pair)
         context, continuation = split(self.loaded.encoder, rules, text, request.continuation)
         kept = shorten(context, continuation, rules.max_length)
         return kept, len(kept[0]) < len(context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -124,9 +125,7 @@ class Loaded:
     spread: bool = False
 
 
-def load(
-    source: Source, tokenizer_source: Source, options: Options, adapter: Source | None = None
-) -> Loaded:
+def load(source: Source, tokenizer_source: Source, options: Options, adapter: Source | None = None) -> Loaded:
     """Load both. Raises ConfigurationError or ModelError with the library's reason in a sentence."""
     if options.device.startswith("cuda") and not torch.cuda.is_available():
         raise ConfigurationError(
@@ -187,6 +186,8 @@ def _load_model(source: Source, options: Options) -> Any:
     if options.attn_implementation is not None:
         arguments["attn_implementation"] = options.attn_implementation
     if options.quantisation is not None:
+        # In every pass it would say that it computes in float16, which is what was asked for.
+        warnings.filterwarnings("ignore", message="MatMul8bitLt: inputs will be cast")
         arguments["quantization_config"] = bitsandbytes_config(options.quantisation)
     # A quantised model, or one in parts, is placed by its loader, and cannot be cast or moved.
     placed = bool(options.placement or options.quantisation or source.quantisation)
