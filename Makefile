@@ -44,7 +44,7 @@ $(VENV)/core: $(VENV)/bin/python pyproject.toml requirements/constraints.txt
 
 $(VENV)/dev: $(VENV)/bin/python pyproject.toml requirements/constraints.txt
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[hf,hub,lm-eval,parquet,dev]'
+	$(PIP) --editable '.[hf,hub,lm-eval,parquet,peft,bitsandbytes,dev]'
 	# The released task files, as data for the tests of parity; nothing of it is imported.
 	$(PIP) --no-deps --upgrade --target $(VENV)/lm_eval lm_eval==0.4.13
 	@touch $@ $(VENV)/core

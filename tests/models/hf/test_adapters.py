@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -73,7 +73,7 @@ def by_peft(base: Path, adapter: Path, context: str, continuation: str) -> float
 def score(model: TransformersModel, context: str = CONTEXT, continuation: str = CONTINUATION) -> float:
     [(_, response)] = model.answer_batch([LogLikelihood(context, continuation)])
     assert not hasattr(response, "party"), response
-    value = response.log_likelihood  # type: ignore[union-attr]
+    value = response.log_likelihood
     assert value is not None
     return float(value)
 
@@ -157,7 +157,7 @@ def test_an_adapter_that_lacks_weights_is_refused(folders: dict[str, Path], tmp_
 def test_without_peft_the_sentence_says_what_to_install(
     folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real: Any = adapters.find_spec
+    real = importlib.util.find_spec
     monkeypatch.setattr(adapters, "find_spec", lambda name: None if name == "peft" else real(name))
     with pytest.raises(MissingExtra, match=r"pip install 'evalwright\[peft\]'"):
         TransformersModel(str(folders["llama"]), peft="./adapter")

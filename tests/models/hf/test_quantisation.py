@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import warnings
@@ -172,7 +173,7 @@ def test_a_checkpoint_says_how_it_was_quantised_and_what_that_needs(
 
 
 def test_on_demand_needs_the_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Any = quantisation.find_spec
+    real = importlib.util.find_spec
     monkeypatch.setattr(
         quantisation, "find_spec", lambda name: None if name == "bitsandbytes" else real(name)
     )

@@ -24,7 +24,7 @@ from evalwright.models.hf.adapters import apply_adapter
 from evalwright.models.hf.options import Options
 from evalwright.models.hf.placement import input_device, is_spread
 from evalwright.models.hf.quantisation import bitsandbytes_config
-from evalwright.models.hf.quiet import quiet
+from evalwright.models.hf.quiet import quiet, verbose
 from evalwright.models.hf.source import Source, context_length
 from evalwright.models.tokens import TokenRules, rules_for
 
@@ -137,6 +137,9 @@ def load(source: Source, tokenizer_source: Source, options: Options, adapter: So
         model = _load_model(source, options)
         if adapter is not None:
             model = _with_adapter(model, tokenizer, source, adapter, options)
+    if options.quantisation is not None and not verbose():
+        # In every pass it would say that it computes in float16, and what torch wants it to call by another name.
+        warnings.filterwarnings("ignore", module=r"bitsandbytes(\..*)?")
     encoder = HubEncoder(tokenizer)
     if options.add_bos and tokenizer.bos_token_id is None:
         raise ConfigurationError(f"add_bos is set, but the tokenizer of '{source.where}' has no BOS token.")
@@ -186,8 +189,6 @@ def _load_model(source: Source, options: Options) -> Any:
     if options.attn_implementation is not None:
         arguments["attn_implementation"] = options.attn_implementation
     if options.quantisation is not None:
-        # In every pass it would say that it computes in float16, which is what was asked for.
-        warnings.filterwarnings("ignore", message="MatMul8bitLt: inputs will be cast")
         arguments["quantization_config"] = bitsandbytes_config(options.quantisation)
     # A quantised model, or one in parts, is placed by its loader, and cannot be cast or moved.
     placed = bool(options.placement or options.quantisation or source.quantisation)
