@@ -156,8 +156,8 @@ def _local(folder: Path, needs: str) -> Source:
 
 
 def _hub(name: str, revision: str | None, needs: str, subfolder: str | None) -> Source:
-    files = open_repository(name, revision)
     inside = f"{subfolder.strip('/')}/" if subfolder else ""
+    files = open_repository(name, revision, inside + needs)
     if files.path(inside + needs) is None:
         at = f" at revision '{revision}'" if revision else ""
         raise ConfigurationError(
