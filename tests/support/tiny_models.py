@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 Kind = Literal["llama", "gpt2", "qwen2"]
 Unusual = Literal["gemma2", "cohere", "granite", "bloom", "mamba", "gpt_neo"]
+TwoSided = Literal["t5", "bart"]
 
 CORPUS = """
 The river rises in the hills above the town and runs past the old mill to the sea. In spring the water is high and brown.
@@ -140,6 +141,100 @@ def make_unusual_model(folder: Path | str, kind: Unusual, *, context: int = 128,
         transformers.utils.logging.enable_progress_bar()
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def make_two_sided_model(
+    folder: Path | str, kind: TwoSided, *, context: int = 128, forced_bos: bool = False
+) -> Path:
+    """Write a tiny encoder-decoder model with its tokenizer to `folder` and return it.
+
+    "t5" knows distances, its decoder starts from the padding, and its tokenizer (unigrams) adds an EOS; "bart" learns its
+    positions, its decoder starts from EOS, and its tokenizer adds BOS and EOS. forced_bos: its answers begin with BOS.
+    """
+    import torch
+    import transformers
+
+    folder = Path(folder)
+    tokenizer = _two_sided_tokenizer(kind)
+    common = {
+        "vocab_size": len(tokenizer),
+        "d_model": 32,
+        "pad_token_id": tokenizer.pad_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+    }
+    if kind == "t5":
+        config: Any = transformers.T5Config(
+            **common,
+            d_kv=8,
+            d_ff=64,
+            num_layers=2,
+            num_heads=4,
+            decoder_start_token_id=0,
+            n_positions=context,
+        )
+    else:
+        sides = {
+            f"{side}_{name}": value
+            for side in ("encoder", "decoder")
+            for name, value in (("layers", 2), ("attention_heads", 4), ("ffn_dim", 64))
+        }
+        config = transformers.BartConfig(
+            **common,
+            **sides,
+            bos_token_id=tokenizer.bos_token_id,
+            decoder_start_token_id=tokenizer.eos_token_id,
+            max_position_embeddings=context,
+        )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = transformers.AutoModelForSeq2SeqLM.from_config(config)
+        for parameter in model.parameters():
+            if parameter.dim() == 2:
+                torch.nn.init.normal_(parameter, std=0.3)
+    if forced_bos:
+        model.generation_config.forced_bos_token_id = tokenizer.bos_token_id
+    shown = transformers.utils.logging.is_progress_bar_enabled()
+    transformers.utils.logging.disable_progress_bar()
+    model.save_pretrained(folder)
+    if shown:
+        transformers.utils.logging.enable_progress_bar()
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def _two_sided_tokenizer(kind: TwoSided) -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    trainer: Any
+    if kind == "t5":
+        special, shape = ["<pad>", "</s>", "<unk>"], "$A </s>"
+        core = Tokenizer(models.Unigram())
+        core.pre_tokenizer, core.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+        trainer = trainers.UnigramTrainer(
+            vocab_size=400, special_tokens=special, unk_token="<unk>", show_progress=False
+        )
+    else:
+        special, shape = ["<s>", "<pad>", "</s>", "<unk>"], "<s> $A </s>"
+        core = Tokenizer(models.BPE())
+        core.pre_tokenizer, core.decoder = (
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+            decoders.ByteLevel(),
+        )
+        trainer = trainers.BpeTrainer(
+            vocab_size=400,
+            special_tokens=special,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+    core.train_from_iterator(CORPUS.splitlines(), trainer)
+    core.post_processor = processors.TemplateProcessing(
+        single=shape, special_tokens=[(each, core.token_to_id(each)) for each in special if each in shape]
+    )
+    names = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+    if kind == "bart":
+        names["bos_token"] = "<s>"
+    return PreTrainedTokenizerFast(tokenizer_object=core, **names)
 
 
 def make_tokenizer(kind: Kind, *, chat: bool | str = False, vocab: int = 400) -> Any:

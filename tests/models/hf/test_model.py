@@ -85,6 +85,7 @@ def test_the_fingerprint_follows_what_changes_answers(folders: dict[str, Path], 
         of(tokenizer=str(folders["strict"])),
         of(attn_implementation="eager"),
         of(max_tokens=17),
+        of(prefix_token="</s>"),
         TransformersModel(str(folders["strict"]), device="cpu").fingerprint,
     ]
     assert len({base, *others}) == len(others) + 1
@@ -98,6 +99,8 @@ def test_the_fingerprint_follows_what_changes_answers(folders: dict[str, Path], 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
+        ({"quantisation": "x"}, UnknownName, "Did you mean 'quantization'"),
+        ({"use_fast_tokenizer": False}, ConfigurationError, "one kind of tokenizer"),
         ({"batchsize": 1}, UnknownName, "Did you mean 'batch_size'"),
         ({"batch_size": "many"}, ConfigurationError, "batch_size='many'"),
         ({"dtype": "int4"}, ConfigurationError, "dtype='int4' is not known"),
@@ -125,7 +128,7 @@ def test_check_sees_what_cannot_work(folders: dict[str, Path], tmp_path: Path) -
     TransformersModel(str(folder)).check()
     config = json.loads((folder / "config.json").read_text())
     wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
-        ({"is_encoder_decoder": True}, AbilityError, "encoder-decoder"),
+        ({"architectures": ["EncoderDecoderModel"]}, AbilityError, "not a language model that can write"),
         (
             {"architectures": ["BertForSequenceClassification"]},
             AbilityError,
@@ -153,6 +156,24 @@ def test_what_does_not_load_says_so_in_a_sentence(folders: dict[str, Path], tmp_
         TransformersModel(str(silent), device="cpu").load()
     with pytest.raises(ConfigurationError, match="no BOS token"):
         TransformersModel(str(folders["qwen2"]), device="cpu", add_bos=True).load()
+
+
+def test_a_prefix_token_stands_before_a_text_without_context(folders: dict[str, Path]) -> None:
+    from transformers import AutoTokenizer
+
+    end = AutoTokenizer.from_pretrained(folders["llama"]).eos_token_id
+    whole = LogLikelihood("</s>", "Iron melts")
+    plain = TransformersModel(str(folders["llama"]), device="cpu", add_special_tokens=False)
+    [(_, expected)] = plain.answer_batch([whole])
+    for prefix in ("</s>", end):
+        model = TransformersModel(str(folders["llama"]), device="cpu", prefix_token=prefix)
+        [(_, found)] = model.answer_batch([LogLikelihood("", "Iron melts")])
+        assert isinstance(found, Response)
+        assert isinstance(expected, Response)
+        assert found.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-5)
+    for wrong in ("<nowhere>", 10**6):
+        with pytest.raises(ConfigurationError, match="not a token of this tokenizer"):
+            TransformersModel(str(folders["llama"]), device="cpu", prefix_token=wrong).load()
 
 
 def test_a_tokenizer_of_another_model_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:

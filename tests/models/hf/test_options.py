@@ -12,6 +12,8 @@ from evalwright.models.hf import options
 from evalwright.models.hf.options import (
     as_count,
     as_flag,
+    as_prefix_token,
+    check_fast_tokenizer,
     require_libraries,
     resolve_device,
     resolve_dtype,
@@ -75,6 +77,16 @@ def test_template(tmp_path: Path) -> None:
     assert resolve_template(str(file), source) == "from a file"
     with pytest.raises(ConfigurationError, match=r"it has: default, rag"):
         resolve_template("tools", source)
+
+
+def test_a_prefix_token_and_the_one_kind_of_tokenizer() -> None:
+    assert [as_prefix_token(each) for each in (None, "<s>", "12", 3)] == [None, "<s>", 12, 3]
+    for value in (True, "", 1.5):
+        with pytest.raises(ConfigurationError, match="prefix_token"):
+            as_prefix_token(value)
+    check_fast_tokenizer("true")
+    with pytest.raises(ConfigurationError, match="has no effect"):
+        check_fast_tokenizer(False)
 
 
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,7 +162,10 @@ FILES = {
     "config.json": b'{"architectures": ["LlamaForCausalLM"]}',
     "tokenizer_config.json": b"{}",
     "chat_template.jinja": b"{{ messages }}",
+    "inner/config.json": b"{}",
 }
+ADAPTER = {"adapter_config.json": b'{"peft_type": "LORA", "base_model_name_or_path": "owner/model"}'}
+REPOSITORIES: dict[str, dict[str, bytes]] = {"model": FILES, "empty": {}, "adapter": ADAPTER}
 
 
 class Hub(BaseHTTPRequestHandler):
@@ -183,7 +187,7 @@ class Hub(BaseHTTPRequestHandler):
             revision, file = parts[3:]
         if owner == "gated" and not about:
             self._refuse(403, "GatedRepo")
-        elif name not in ("model", "empty"):
+        elif name not in ("model", "empty", "adapter"):
             self._refuse(401, "RepoNotFound")
         elif revision not in ("main", COMMIT):
             self._refuse(404, "RevisionNotFound")
@@ -192,13 +196,14 @@ class Hub(BaseHTTPRequestHandler):
                 json.dumps({"id": f"{owner}/{name}", "sha": COMMIT, "siblings": self._listed(name)}).encode(),
                 "",
             )
-        elif name == "empty" or file not in FILES:
+        elif file not in REPOSITORIES[name]:
             self._refuse(404, "EntryNotFound")
         else:
-            self._send(FILES[file] if body else b"", file, len(FILES[file]))
+            content = REPOSITORIES[name][file]
+            self._send(content if body else b"", file, len(content))
 
     def _listed(self, name: str) -> list[dict[str, str]]:
-        return [] if name == "empty" else [{"rfilename": file} for file in FILES]
+        return [{"rfilename": file} for file in REPOSITORIES[name]]
 
     def _send(self, body: bytes, tag: str, length: int | None = None) -> None:
         self.send_response(200)
@@ -234,9 +239,9 @@ ASK = """
 import json, sys
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.hf.source import find_source
-for name, revision in json.loads(sys.argv[1]):
+for name, revision, *more in json.loads(sys.argv[1]):
     try:
-        found = find_source(name, revision)
+        found = find_source(name, revision, **(more[0] if more else {}))
         print(json.dumps([found.where, found.revision, found.local, found.identity, found.templates]))
     except ConfigurationError as error:
         print(json.dumps(str(error)))
@@ -245,7 +250,7 @@ assert "torch" not in sys.modules and "transformers" not in sys.modules
 
 
 def ask(
-    endpoint: str, cache: Path, names: list[tuple[str, str | None]], **more: str
+    endpoint: str, cache: Path, names: Sequence[tuple[Any, ...]], **more: str
 ) -> tuple[list[object], str]:
     """Look names up in a process of their own: the hub's client reads its address when it is imported."""
     source = str(Path(evalwright.__file__).parents[1])
@@ -290,6 +295,40 @@ def test_the_hub(hub: str, tmp_path: Path) -> None:
     assert found[0] == [*public[:2], True, *public[3:]], "the cache has it"
     assert "the hub cannot be reached" in str(found[1])
     assert errors == ""
+
+
+def test_a_subfolder_and_an_adapter_on_the_hub(hub: str, tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    asked = [
+        ("owner/model", None, {"subfolder": "inner"}),
+        ("owner/adapter", None, {"needs": "adapter_config.json"}),
+        ("owner/adapter", None),
+        ("owner/model", None, {"needs": "adapter_config.json"}),
+    ]
+    found, _ = ask(hub, tmp_path, asked)
+    inner = {"repository": "owner/model", "revision": COMMIT, "subfolder": "inner"}
+    assert found[0] == ["owner/model", COMMIT, False, inner, {}]
+    adapter = {"repository": "owner/adapter", "revision": COMMIT}
+    assert found[1] == ["owner/adapter", COMMIT, False, adapter, {}]
+    assert "it is an adapter. Name its base model ('owner/model'" in str(found[2])
+    assert "not an adapter of the library peft" in str(found[3])
+    found, _ = ask("http://127.0.0.1:9", tmp_path, asked[:2], HF_HUB_OFFLINE="1")
+    assert found == [
+        ["owner/model", COMMIT, True, inner, {}],
+        ["owner/adapter", COMMIT, True, adapter, {}],
+    ], "the cache has both, without a config.json of the repository itself"
+
+
+def test_a_subfolder_of_a_folder(folder: Path, tmp_path: Path) -> None:
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    folder.rename(outer / "inner")
+    source = find_source(str(outer), None, subfolder="inner")
+    assert source.where == str(outer / "inner")
+    assert source.subfolder is None
+    for outside in ("../outer", "/etc", "inner/../.."):
+        with pytest.raises(ConfigurationError, match="inside the model's own"):
+            find_source(str(outer), None, subfolder=outside)
 
 
 def test_a_hub_that_is_not_there(tmp_path: Path) -> None:

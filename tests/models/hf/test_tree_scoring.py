@@ -349,6 +349,16 @@ def test_longer_texts_than_a_sliding_window_go_the_plain_way(
     assert 0 < told["tokens_given"] < 200, "the short ones only"
 
 
+@pytest.mark.parametrize("scoring", ["tree", "auto"])
+def test_who_insists_on_the_tree_is_told_what_went_the_plain_way(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, scoring: str
+) -> None:
+    model = model_of(make_unusual_model(tmp_path, "gemma2", context=512, window=16), scoring=scoring)
+    long = LogLikelihood("Iron melts at 1538 degrees, gold at 1064, lead at 327", " and ice at 0")
+    answers(model, [long, LogLikelihood("river", " a")])
+    assert ("1 of 2 inputs are scored the plain way" in caplog.text) == (scoring == "tree")
+
+
 def test_wrong_numbers_are_found_before_any_is_given_out(
     scorers: dict[str, Scorers], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -42,8 +42,11 @@ class Repository:
             return None
 
 
-def open_repository(name: str, revision: str | None) -> Repository:
-    """Find a repository's commit. Raises ConfigurationError where neither the hub nor its local cache knows it."""
+def open_repository(name: str, revision: str | None, needs: str = "config.json") -> Repository:
+    """Find a repository's commit. needs: the file that its local cache is known by, where there is no network.
+
+    Raises ConfigurationError where neither the hub nor its local cache knows it.
+    """
     try:
         from huggingface_hub import HfApi, errors, hf_hub_download
     except ImportError as error:
@@ -61,13 +64,15 @@ def open_repository(name: str, revision: str | None) -> Repository:
             files = frozenset(sibling.rfilename for sibling in found.siblings or [])
             return Repository(name, found.sha or revision or "main", revision, files, offline=False)
         try:
-            cached = Path(hf_hub_download(name, "config.json", revision=revision, local_files_only=True))
+            cached = Path(hf_hub_download(name, needs, revision=revision, local_files_only=True))
         except errors.EntryNotFoundError:
             raise ConfigurationError(
                 f"The model '{name}' is no folder here, is not in the hub's local cache, and the hub cannot be reached "
                 f"({type(unreachable).__name__}). A folder is given by its path, as in 'hf/./{name}'."
             ) from unreachable
-    return Repository(name, cached.parent.name, revision, None, offline=True)
+    # The cache keeps a commit's files in a folder of its name.
+    commit = cached.parents[needs.count("/")].name
+    return Repository(name, commit, revision, None, offline=True)
 
 
 @contextmanager

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    GenerationConfig,
+)
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
 from evalwright.core.requests import Prompt
+from evalwright.models.hf.adapters import apply_adapter
 from evalwright.models.hf.options import Options
+from evalwright.models.hf.placement import input_device, is_spread
 from evalwright.models.hf.prompts import ChatRenderer
-from evalwright.models.hf.quiet import quiet
+from evalwright.models.hf.quantisation import bitsandbytes_config
+from evalwright.models.hf.quiet import quiet, verbose
 from evalwright.models.hf.source import Source, context_length
 from evalwright.models.tokens import Reader, TokenRules, rules_for
 
@@ -102,7 +112,10 @@ def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A model in memory. `end_tokens`: what ends an answer, from the generation config, else from the tokenizer."""
+    """A model in memory. device: where token ids go. end_tokens: what ends an answer, from the generation config, else
+    from the tokenizer. start_tokens: what a decoder with an encoder starts from; empty for a decoder-only model. spread:
+    parts of the model lie on other devices.
+    """
 
     model: Any
     encoder: HubEncoder
@@ -110,9 +123,11 @@ class Loaded:
     device: str
     end_tokens: frozenset[int]
     pad_token: int
+    start_tokens: tuple[int, ...] = ()
+    spread: bool = False
 
 
-def load(source: Source, tokenizer_source: Source, options: Options) -> Loaded:
+def load(source: Source, tokenizer_source: Source, options: Options, adapter: Source | None = None) -> Loaded:
     """Load both. Raises ConfigurationError or ModelError with the library's reason in a sentence."""
     if options.device.startswith("cuda") and not torch.cuda.is_available():
         raise ConfigurationError(
@@ -122,22 +137,29 @@ def load(source: Source, tokenizer_source: Source, options: Options) -> Loaded:
     with quiet():
         tokenizer = _load_tokenizer(tokenizer_source, options)
         model = _load_model(source, options)
+        if adapter is not None:
+            model = _with_adapter(model, tokenizer, source, adapter, options)
+    if options.quantisation is not None and not verbose():
+        # In every pass it would say that it computes in float16, and what torch wants it to call by another name.
+        warnings.filterwarnings("ignore", module=r"bitsandbytes(\..*)?")
     encoder = HubEncoder(tokenizer)
     if options.add_bos and tokenizer.bos_token_id is None:
         raise ConfigurationError(f"add_bos is set, but the tokenizer of '{source.where}' has no BOS token.")
     _check_vocabulary(source, tokenizer, model)
     config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
     length = options.max_length or context_length(config.to_dict(), tokenizer_source.tokenizer_config)
-    ends = _end_tokens(model, tokenizer)
+    ends, starts = _end_tokens(model, tokenizer), _start_tokens(source, model)
     # What was asked is what is done: a checkpoint's own sampling settings and penalties do not apply.
     model.generation_config = GenerationConfig()
     return Loaded(
         model=model,
         encoder=encoder,
         rules=_rules(encoder, length, options),
-        device=options.device,
+        device=options.device if options.placement is None else input_device(model),
         end_tokens=ends,
         pad_token=_first(tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0),
+        start_tokens=starts,
+        spread=is_spread(model),
     )
 
 
@@ -158,14 +180,16 @@ def load_reader(source: Source, tokenizer_source: Source, options: Options) -> R
 
 
 def _rules(encoder: HubEncoder, length: int | None, options: Options) -> TokenRules:
-    return rules_for(
+    tokenizer = encoder.tokenizer
+    rules = rules_for(
         encoder,
-        bos_token=encoder.tokenizer.bos_token_id,
-        eos_token=encoder.tokenizer.eos_token_id,
+        bos_token=tokenizer.bos_token_id,
+        eos_token=tokenizer.eos_token_id,
         max_length=length or FALLBACK_LENGTH,
         add_special_tokens=options.add_special_tokens,
         add_bos=options.add_bos,
     )
+    return _with_prefix(rules, tokenizer, options.prefix_token)
 
 
 def _load_tokenizer(source: Source, options: Options) -> Any:
@@ -184,16 +208,37 @@ def _load_model(source: Source, options: Options) -> Any:
     arguments = _where(source, options)
     if options.attn_implementation is not None:
         arguments["attn_implementation"] = options.attn_implementation
+    if options.quantisation is not None:
+        arguments["quantization_config"] = bitsandbytes_config(options.quantisation)
+    # A quantised model, or one in parts, is placed by its loader, and cannot be cast or moved.
+    placed = bool(options.placement or options.quantisation or source.quantisation)
+    if options.placement is not None:
+        arguments |= options.placement.arguments()
+    elif options.quantisation is not None:
+        arguments["device_map"] = {"": options.device}
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            source.where, dtype=getattr(torch, options.dtype), **arguments
-        )
-        # A quantised model is placed by its loader, and cannot be cast or moved.
-        return (model if source.quantisation else model.to(options.device)).eval()
+        config = AutoConfig.from_pretrained(source.where, **_where(source, options))
+        kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        model = kind.from_pretrained(source.where, dtype=getattr(torch, options.dtype), **arguments)
+        return (model if placed else model.to(options.device)).eval()
     except EvalwrightError:
         raise
     except Exception as error:
         raise ModelError(f"The model '{source.where}' cannot be loaded: {_reason(error)}") from error
+
+
+def _with_adapter(model: Any, tokenizer: Any, source: Source, adapter: Source, options: Options) -> Any:
+    """Adapters are added to the weights for good where these are whole: it costs nothing per token then."""
+    placed = bool(options.placement or options.quantisation or source.quantisation)
+    device = None if options.placement is not None else options.device
+    try:
+        return apply_adapter(model, tokenizer, adapter, device=device, merge=not placed).eval()
+    except EvalwrightError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"The adapter '{adapter.where}' cannot be put on '{source.where}': {_reason(error)}"
+        ) from error
 
 
 def _where(source: Source, options: Options) -> dict[str, Any]:
@@ -202,6 +247,8 @@ def _where(source: Source, options: Options) -> dict[str, Any]:
         out["local_files_only"] = True
     if source.revision is not None:
         out["revision"] = source.revision
+    if source.subfolder is not None:
+        out["subfolder"] = source.subfolder
     return out
 
 
@@ -227,6 +274,35 @@ def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
     declared = getattr(model.generation_config, "eos_token_id", None)
     ends = declared if isinstance(declared, list) else [declared]
     return frozenset(token for token in [*ends, tokenizer.eos_token_id] if token is not None)
+
+
+def _start_tokens(source: Source, model: Any) -> tuple[int, ...]:
+    """The decoder's start token and the one that is always written next, a language's, say. Empty without an encoder."""
+    if not model.config.is_encoder_decoder:
+        return ()
+    places = (model.generation_config, model.config)
+    start, forced = (
+        next((int(found) for place in places if (found := getattr(place, name, None)) is not None), None)
+        for name in ("decoder_start_token_id", "forced_bos_token_id")
+    )
+    if start is None:
+        start = getattr(model.config, "bos_token_id", None)
+    if start is None:
+        raise ConfigurationError(
+            f"The encoder-decoder model '{source.where}' does not say which token its decoder starts from "
+            f"(decoder_start_token_id)."
+        )
+    return (start,) if forced is None else (start, forced)
+
+
+def _with_prefix(rules: TokenRules, tokenizer: Any, prefix: str | int | None) -> TokenRules:
+    """The rules with the prefix token that was asked for, by its number or its text."""
+    if prefix is None:
+        return rules
+    token = prefix if isinstance(prefix, int) else tokenizer.get_vocab().get(prefix)
+    if token is None or not 0 <= token < len(tokenizer):
+        raise ConfigurationError(f"prefix_token={prefix!r} is not a token of this tokenizer.")
+    return replace(rules, prefix_token=token)
 
 
 def _first(*candidates: int | None) -> int:

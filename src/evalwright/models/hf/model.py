@@ -1,65 +1,43 @@
-"""`hf/<hub repository or local folder>[@revision]`: a causal language model that transformers runs in this process."""
+"""`hf/<hub repository or local folder>[@revision]`: a language model that transformers runs in this process."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import (
-    AbilityError,
-    ConfigurationError,
-    Failure,
-    MissingExtra,
-    ModelError,
-    RequestError,
-)
-from evalwright.core.requests import Ability, Generate, LogLikelihood, Request, RollingLogLikelihood
-from evalwright.core.responses import Response, Usage
+from evalwright.core.errors import AbilityError, ConfigurationError, Failure
+from evalwright.core.requests import Ability, Request
+from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.hf.adapters import check_embedded, find_adapter
 from evalwright.models.hf.options import (
     Options,
     as_count,
     as_flag,
+    as_prefix_token,
     as_scoring,
+    check_fast_tokenizer,
     require_libraries,
     resolve_device,
     resolve_dtype,
     resolve_template,
 )
-from evalwright.models.hf.source import context_length, find_source, parameter_count, weight_files
+from evalwright.models.hf.placement import Placement, resolve_placement
+from evalwright.models.hf.quantisation import require_quantisation_libraries, resolve_quantisation
+from evalwright.models.hf.source import Source, context_length, find_source, parameter_count, weight_files
 from evalwright.models.registry import model
-from evalwright.models.tokens import (
-    DEFAULT_MAX_TOKENS,
-    TRUNCATED,
-    Pair,
-    TokenRules,
-    encode_pair,
-    encode_text,
-    rolling_pairs,
-    room_for_answer,
-    truncate_pair,
-)
+from evalwright.models.tokens import DEFAULT_MAX_TOKENS
 
 if TYPE_CHECKING:
-    from evalwright.models.hf.generation import Generator, Job
-    from evalwright.models.hf.loading import Loaded
-    from evalwright.models.hf.prompts import ChatRenderer
-    from evalwright.models.hf.reading import LogitReader
-    from evalwright.models.hf.scoring import PairScorer, Scored
+    from evalwright.models.hf.engine import Engine
     from evalwright.models.tokens import Reader
-
-Answered = Iterator[tuple[int, Response | Failure]]
-
-_PREPARED = 512
-"""Requests whose texts are turned into tokens together."""
 
 
 @model("hf")
 class TransformersModel(LocalModel):
-    """A causal language model from the hub or a folder: log-likelihood, rolling log-likelihood, generation, chat.
+    """A decoder-only or encoder-decoder model from the hub or a folder: log-likelihood, rolling, generation, chat.
 
-    revision: branch, tag or commit of a hub repository. dtype: "auto" is float32 on a CPU, the checkpoint's own on a GPU.
+    revision: branch, tag or commit of a hub repository. subfolder: where in it the model lies. dtype: "auto" is float32 on a CPU, the checkpoint's own on a GPU.
     device: "auto" is a GPU where there is one. batch_size: rows at the most; "auto" fills the memory.
     max_length: the context in tokens, where the model's own is not wanted. tokenizer: another repository or folder.
     add_special_tokens: let the tokenizer add its BOS (default true). add_bos: put a BOS in front in any case.
@@ -68,6 +46,11 @@ class TransformersModel(LocalModel):
     max_tokens: how long an answer may be where the task does not say.
     scoring: log-likelihoods by a prefix tree ("tree"), one input at a time ("plain"), or the former where the model can
     ("auto"). verify: score that many requests both ways and say how they compare. Both are not part of the fingerprint.
+    peft: an adapter (LoRA and its kin) on top, a repository or folder, with `@revision` where wanted.
+    device_map: spread the model over devices, by accelerate: "auto", "balanced", ..., a device, or modules with devices.
+    max_memory: by device ({0: "20GiB", "cpu": "60GiB"}). offload_folder: for parts that wait on disk. No answers change.
+    quantization: "bitsandbytes-8bit" or "bitsandbytes-4bit", or a mapping with that as `method` and its settings.
+    prefix_token: what a text without context starts from, where it is not BOS or EOS. use_fast_tokenizer: true only.
 
     Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
     """
@@ -92,10 +75,20 @@ class TransformersModel(LocalModel):
         max_tokens: int = DEFAULT_MAX_TOKENS,
         scoring: str = "auto",
         verify: int = 0,
+        subfolder: str | None = None,
+        peft: str | None = None,
+        device_map: str | int | Mapping[str, Any] | None = None,
+        max_memory: Mapping[Any, Any] | None = None,
+        offload_folder: str | None = None,
+        quantization: str | Mapping[str, Any] | None = None,
+        prefix_token: str | int | None = None,
+        use_fast_tokenizer: bool = True,
     ) -> None:
         require_libraries()
+        check_fast_tokenizer(use_fast_tokenizer)
         self.name = f"hf/{name}" + (f"@{revision}" if revision else "")
-        self._source = find_source(name, None if revision is None else str(revision))
+        self._source = find_source(name, None if revision is None else str(revision), subfolder=subfolder)
+        self._adapter: Source | None = None if peft is None else find_adapter(str(peft))
         self._tokenizer_source = self._source
         if tokenizer is not None:
             where, _, at = tokenizer.partition("@")
@@ -112,9 +105,11 @@ class TransformersModel(LocalModel):
         variables = dict(chat_template_args or {})
         if enable_thinking is not None:
             variables["enable_thinking"] = as_flag("enable_thinking", enable_thinking)
-        on = resolve_device(str(device))
+        placement = resolve_placement(device_map, max_memory, offload_folder, str(device))
+        on = _main_device(str(device), placement)
+        chosen_dtype = resolve_dtype(dtype, on, self._source.config)
         self.options = Options(
-            dtype=resolve_dtype(dtype, on, self._source.config),
+            dtype=chosen_dtype,
             device=on,
             batch_size=None if batch_size == "auto" else as_count("batch_size", batch_size),
             max_length=None if max_length is None else as_count("max_length", max_length),
@@ -127,6 +122,9 @@ class TransformersModel(LocalModel):
             max_tokens=as_count("max_tokens", max_tokens),
             scoring=as_scoring(scoring),
             verify=0 if verify in (0, "0") else as_count("verify", verify),
+            placement=placement,
+            quantisation=resolve_quantisation(quantization, chosen_dtype, self._source),
+            prefix_token=as_prefix_token(prefix_token),
         )
         self._check_length()
         self._has_template = bool(self.options.chat_template or self._tokenizer_source.templates)
@@ -134,11 +132,13 @@ class TransformersModel(LocalModel):
         self.abilities = frozenset(abilities | {"chat"} if self._has_template else abilities)
         self.fingerprint = fingerprint_of(self._identity())
         self._known: dict[str, Any] = {}
-        self._engine: _Engine | None = None
+        self._engine: Engine | None = None
 
     def _check_length(self) -> None:
         most, asked = context_length(self._source.config, {}), self.options.max_length
-        if most is not None and asked is not None and asked > most:
+        # T5 and its kin know distances, not positions, and may be given longer texts than they were trained on.
+        relative = "relative_attention_num_buckets" in self._source.config
+        if most is not None and asked is not None and asked > most and not relative:
             raise ConfigurationError(
                 f"max_length={asked} is more than the {most} tokens that '{self.name}' was made for."
             )
@@ -149,6 +149,7 @@ class TransformersModel(LocalModel):
             "source": dict(self._source.identity),
             "tokenizer": dict(self._tokenizer_source.identity),
             "quantisation": self._source.quantisation,
+            **({} if self._adapter is None else {"adapter": dict(self._adapter.identity)}),
             **self.options.identity(),
         }
 
@@ -163,7 +164,8 @@ class TransformersModel(LocalModel):
             "parameters": parameter_count(source.folder) if source.folder else None,
             "dtype": self.options.dtype,
             "device": self.options.device,
-            "quantisation": source.quantisation,
+            "quantisation": self.options.quantisation or source.quantisation,
+            **self._extras(),
             "context_length": self.options.max_length
             or context_length(source.config, self._tokenizer_source.tokenizer_config),
             "chat_template": self._has_template,
@@ -171,13 +173,20 @@ class TransformersModel(LocalModel):
             **self._known,
         }
 
+    def _extras(self) -> dict[str, Any]:
+        """What is said of a model only where it has it."""
+        adapter, placement = self._adapter, self.options.placement
+        out: dict[str, Any] = {}
+        if adapter is not None:
+            out["adapter"] = {"where": adapter.where, "revision": adapter.revision}
+            out["adapter"]["kind"] = adapter.adapter.get("peft_type")
+        if placement is not None:
+            out["device_map"] = placement.arguments()["device_map"]
+        return out
+
     def check(self) -> None:
         """Raise where the files show that the model cannot be used; nothing is loaded."""
         config = self._source.config
-        if config.get("is_encoder_decoder"):
-            raise AbilityError(
-                f"'{self.name}' is an encoder-decoder model; only decoder-only language models can be used."
-            )
         names = config.get("architectures") or []
         if names and not any("LM" in name or "Generation" in name for name in names):
             raise AbilityError(
@@ -187,8 +196,8 @@ class TransformersModel(LocalModel):
             raise ConfigurationError(
                 f"The model folder '{self._source.where}' holds no weights (*.safetensors)."
             )
-        if self._source.quantisation and find_spec("accelerate") is None:
-            raise MissingExtra(f"The quantised model '{self.name}'", "hf", "accelerate")
+        check_embedded(self.name, self._source)
+        require_quantisation_libraries(self.name, self._source, self.options.quantisation)
 
     def reader(self) -> Reader:
         """See Model; the tokenizer alone is loaded."""
@@ -199,10 +208,13 @@ class TransformersModel(LocalModel):
     def load(self) -> None:
         """Load weights and tokenizer. Raises ConfigurationError or ModelError."""
         if self._engine is None:
+            from evalwright.models.hf.engine import Engine
             from evalwright.models.hf.loading import load
 
-            loaded = load(self._source, self._tokenizer_source, self.options)
-            self._engine = _Engine(loaded, self.options, self.name)
+            check_embedded(self.name, self._source)
+            require_quantisation_libraries(self.name, self._source, self.options.quantisation)
+            loaded = load(self._source, self._tokenizer_source, self.options, self._adapter)
+            self._engine = Engine(loaded, self.options, self.name)
             self._known.pop("scoring", None)
             self._known = {
                 "parameters": loaded.model.num_parameters(),
@@ -218,168 +230,13 @@ class TransformersModel(LocalModel):
             self._engine = None
             free_memory()
 
-    def answer_batch(self, requests: Sequence[Request]) -> Answered:
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """Yield each answer when its batch is done: likelihoods first, then generations; longest first among each."""
         self.load()
         assert self._engine is not None
         yield from self._engine.answer(requests)
 
 
-class _Engine:
-    """A loaded model with what turns requests into tokens and results into responses."""
-
-    def __init__(self, loaded: Loaded, options: Options, name: str) -> None:
-        from evalwright.models.hf.batching import Batcher, generation_budget, scoring_budget
-        from evalwright.models.hf.generation import Generator
-        from evalwright.models.hf.prompts import ChatRenderer
-        from evalwright.models.hf.reading import LogitReader
-        from evalwright.models.hf.scoring import PlainScorer
-
-        model, device = loaded.model, loaded.device
-        # Who names a batch size has measured it, so no budget of ours stands in its way.
-        budgets = (
-            (scoring_budget(model, device), generation_budget(model, device))
-            if options.batch_size is None
-            else (1 << 62, 1 << 62)
-        )
-        self.loaded = loaded
-        self.renderer: ChatRenderer = ChatRenderer(
-            loaded.encoder.tokenizer, options.chat_template, options.template_arguments
-        )
-        reader = LogitReader(model, device)
-        self.scorer: PairScorer = PlainScorer(reader, Batcher(options.batch_size, budgets[0]), device)
-        if options.scoring != "plain":
-            self.scorer = _tree_scorer(loaded, options, name, reader, self.scorer)
-        self.generator: Generator = Generator(loaded, Batcher(options.batch_size, budgets[1]))
-        self._max_tokens = options.max_tokens
-
-    def describe_scoring(self) -> dict[str, Any]:
-        """Which way log-likelihoods are computed, and how much that saved."""
-        from evalwright.models.hf.tree_scoring import TreeScorer
-
-        return self.scorer.describe() if isinstance(self.scorer, TreeScorer) else {"path": "plain"}
-
-    def answer(self, requests: Sequence[Request]) -> Answered:
-        scored: list[tuple[int, list[Pair], bool]] = []
-        jobs: list[tuple[int, Job]] = []
-        for index, request in enumerate(requests):
-            if index % _PREPARED == 0:
-                self.loaded.encoder.prepare(self._texts(requests[index : index + _PREPARED]))
-            try:
-                if isinstance(request, LogLikelihood):
-                    pair, cut = self._pair(request)
-                    scored.append((index, [pair], cut))
-                elif isinstance(request, RollingLogLikelihood):
-                    pairs = rolling_pairs(self.loaded.encoder, self.loaded.rules, request.text)
-                    scored.append((index, pairs, False))
-                elif isinstance(request, Generate):
-                    jobs.append((index, self._job(request)))
-                else:
-                    yield index, _cannot(request)
-            except RequestError as error:
-                yield index, error.as_failure()
-            except Exception as error:  # a tokenizer can raise anything, for half a surrogate pair, say
-                reason = f"{type(error).__name__}: {error}"
-                yield index, ModelError(f"The request cannot be turned into tokens ({reason}).").as_failure()
-        self.loaded.encoder.prepare(())
-        yield from self._likelihoods(scored)
-        if jobs:
-            for place, response in self.generator.generate([job for _, job in jobs]):
-                yield jobs[place][0], response
-
-    def _likelihoods(self, scored: Sequence[tuple[int, list[Pair], bool]]) -> Answered:
-        """A request is answered when the last of its windows is."""
-        pairs = [pair for _, own, _ in scored for pair in own]
-        owners = [place for place, (_, own, _) in enumerate(scored) for _ in own]
-        parts: list[dict[int, Scored]] = [{} for _ in scored]
-        failed: set[int] = set()
-        for index, own, _ in scored:
-            if not own:
-                yield index, Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
-        for pair, outcome in self.scorer.score(pairs) if pairs else ():
-            place = owners[pair]
-            index, own, cut = scored[place]
-            if place in failed:
-                continue
-            if isinstance(outcome, Failure):
-                failed.add(place)
-                yield index, outcome
-                continue
-            parts[place][pair] = outcome
-            if len(parts[place]) == len(own):
-                yield index, _summed([parts[place].pop(i) for i in sorted(parts[place])], own, cut)
-
-    def _pair(self, request: LogLikelihood) -> tuple[Pair, bool]:
-        text, rules = self._rendered(request.context)
-        context, continuation = encode_pair(self.loaded.encoder, rules, text, request.continuation)
-        kept = truncate_pair(context, continuation, rules.max_length)
-        return kept, len(kept[0]) < len(context)
-
-    def _texts(self, requests: Sequence[Request]) -> Iterator[tuple[str, bool]]:
-        """What `encode_pair` and `rolling_pairs` will encode for plain texts; it costs time only where this is wrong."""
-        special = self.loaded.rules.add_special_tokens
-        for request in requests:
-            if isinstance(request, RollingLogLikelihood):
-                yield request.text, False
-            elif isinstance(request, LogLikelihood) and isinstance(request.context, str):
-                whole = request.context + request.continuation
-                kept = request.context.rstrip()
-                yield whole, bool(kept) and special
-                if kept:
-                    yield kept, special
-
-    def _job(self, request: Generate) -> Job:
-        from evalwright.models.hf.generation import Job
-
-        text, rules = self._rendered(request.prompt)
-        tokens = encode_text(self.loaded.encoder, rules, text)
-        if not tokens and rules.prefix_token is not None:
-            tokens = [rules.prefix_token]
-        limit = self._max_tokens if request.max_tokens is None else request.max_tokens
-        return Job(tokens, room_for_answer(len(tokens), limit, rules.max_length), request)
-
-    def _rendered(self, prompt: Any) -> tuple[str, TokenRules]:
-        text, complete = self.renderer.render(prompt)
-        rules = self.loaded.rules
-        return text, rules.without_special_tokens() if complete else rules
-
-
-def _tree_scorer(
-    loaded: Loaded, options: Options, name: str, reader: LogitReader, plain: PairScorer
-) -> PairScorer:
-    from evalwright.models.hf.batching import scoring_budget, stored_budget
-    from evalwright.models.hf.tree_forward import TreeForward
-    from evalwright.models.hf.tree_scoring import Budget, TreeScorer
-
-    tokens = scoring_budget(loaded.model, loaded.device)
-    budget = Budget(
-        tokens if loaded.device.startswith("cuda") else min(tokens, 2048),
-        options.batch_size,
-        stored_budget(loaded.device),
-    )
-    return TreeScorer(
-        TreeForward(loaded.model, reader, loaded.device),
-        reader,
-        plain,
-        budget,
-        name=name,
-        number_bytes=loaded.model.dtype.itemsize,
-        insist=options.scoring == "tree",
-        verify=options.verify,
-    )
-
-
-def _summed(parts: Sequence[Scored], pairs: Sequence[Pair], cut: bool) -> Response:
-    return Response(
-        log_likelihood=sum(part.log_likelihood for part in parts),
-        is_greedy=all(part.is_greedy for part in parts),
-        tokens_scored=sum(part.tokens for part in parts),
-        finish_reason=TRUNCATED if cut else "",
-        usage=Usage(input_tokens=sum(len(context) + len(continuation) for context, continuation in pairs)),
-    )
-
-
-def _cannot(request: Request) -> Failure:
-    return Failure(
-        "request rejected", "model", f"A language model of transformers cannot answer '{request.ability}'."
-    )
+def _main_device(device: str, placement: Placement | None) -> str:
+    """Where the model computes, as far as its dtype goes by that."""
+    return "cpu" if placement is not None and placement.on_cpu else resolve_device(device)

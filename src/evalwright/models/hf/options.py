@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, closest
+from evalwright.models.hf.placement import Placement
 from evalwright.models.hf.source import Source
 
 DTYPES = {
@@ -32,7 +33,11 @@ SCORING = ("auto", "tree", "plain")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Resolved arguments: a device and a dtype by name, `batch_size` None for "auto", `chat_template` as its text."""
+    """Resolved arguments: a device and a dtype by name, `batch_size` None for "auto", `chat_template` as its text.
+
+    placement: None where the whole model lies on `device`. quantisation: the whole settings, None where none is asked for.
+    prefix_token: the number or the text of the token that a text starts from, None for BOS, else EOS.
+    """
 
     dtype: str
     device: str
@@ -47,9 +52,16 @@ class Options:
     max_tokens: int
     scoring: str = "auto"
     verify: int = 0
+    placement: Placement | None = None
+    quantisation: Mapping[str, Any] | None = None
+    prefix_token: str | int | None = None
 
     def identity(self) -> dict[str, Any]:
-        """What of these changes answers. The device, the batch size and the way of scoring do not, up to rounding."""
+        """What of these changes answers. Devices, the batch size and the way of scoring do not, up to rounding.
+
+        What came later stands in it only where it is used, so that models keep the fingerprints that they had.
+        """
+        later = {"quantization": self.quantisation, "prefix_token": self.prefix_token}
         return {
             "dtype": self.dtype,
             "max_length": self.max_length,
@@ -60,6 +72,7 @@ class Options:
             "trust_remote_code": self.trust_remote_code,
             "attn_implementation": self.attn_implementation,
             "max_tokens": self.max_tokens,
+            **{name: value for name, value in later.items() if value is not None},
         }
 
 
@@ -125,6 +138,21 @@ def as_count(name: str, value: Any) -> int:
     if isinstance(with_text, bool) or not isinstance(with_text, int) or with_text < 1:
         raise ConfigurationError(f"{name}={value!r} must be a whole number of at least 1.")
     return with_text
+
+
+def as_prefix_token(value: Any) -> str | int | None:
+    """A token by its number or its text."""
+    if value is None or (isinstance(value, (str, int)) and not isinstance(value, bool) and value != ""):
+        return int(value) if isinstance(value, str) and value.isdecimal() else value
+    raise ConfigurationError(f"prefix_token={value!r} must be a token: its text, or its number.")
+
+
+def check_fast_tokenizer(value: Any) -> None:
+    """From transformers 5 on there is one kind of tokenizer, so there is nothing to choose."""
+    if not as_flag("use_fast_tokenizer", value):
+        raise ConfigurationError(
+            "use_fast_tokenizer=false has no effect: transformers 5 has one kind of tokenizer for each model. Leave it out."
+        )
 
 
 def as_scoring(value: Any) -> str:

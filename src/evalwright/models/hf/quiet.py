@@ -29,7 +29,15 @@ def quiet() -> Iterator[None]:
     undo = [_silence_transformers(), _silence_hub()]
     try:
         with warnings.catch_warnings():
-            for library in ("transformers", "huggingface_hub", "torch", "tokenizers", "accelerate"):
+            for library in (
+                "transformers",
+                "huggingface_hub",
+                "torch",
+                "tokenizers",
+                "accelerate",
+                "peft",
+                "bitsandbytes",
+            ):
                 warnings.filterwarnings("ignore", module=rf"{library}(\..*)?")
             yield
     finally:

@@ -23,6 +23,8 @@ from evalwright.models.hf.hub import open_repository
 NOT_READ = (".md", ".txt.bak", ".png", ".jpg", ".pdf")
 """Endings of files in a model folder that change no answer."""
 TRAINING_STATE = ("optimizer", "scheduler", "rng_state", "scaler", "trainer_state", "training_args")
+ADAPTER_CONFIG = "adapter_config.json"
+"""The file that makes a folder an adapter of the library peft."""
 _CACHED_FROM = 1 << 20
 _SETTLED_AFTER = 2.0
 
@@ -32,8 +34,10 @@ class Source:
     """A model or tokenizer, found.
 
     where: what transformers loads from, a path or a repository id. revision: of a repository, its commit, else None.
-    local: no network is needed, or there is none: a folder, or a repository in the hub's local cache. config, tokenizer_config: the files of these names ({} where there is none). templates: chat templates by
-    name, "default" first. identity: what goes into the fingerprint.
+    local: no network is needed, or there is none: a folder, or a repository in the hub's local cache. config,
+    tokenizer_config: the files of these names ({} where there is none). templates: chat templates by name, "default" first.
+    identity: what goes into the fingerprint. subfolder: of a repository, where its files lie in one. adapter: what
+    adapter_config.json says, {} where there is none.
     """
 
     where: str
@@ -43,6 +47,8 @@ class Source:
     config: Mapping[str, Any] = field(default_factory=dict)
     tokenizer_config: Mapping[str, Any] = field(default_factory=dict)
     templates: Mapping[str, str] = field(default_factory=dict)
+    subfolder: str | None = None
+    adapter: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path | None:
@@ -55,12 +61,16 @@ class Source:
         return self.config.get("quantization_config")
 
 
-def find_source(name: str, revision: str | None, *, needs: str = "config.json") -> Source:
-    """The folder or hub repository of that name, which must hold the file `needs`."""
+def find_source(
+    name: str, revision: str | None, *, needs: str = "config.json", subfolder: str | None = None
+) -> Source:
+    """The folder or hub repository of that name, which must hold the file `needs`, in `subfolder` where that is given."""
+    if subfolder is not None and (Path(subfolder).is_absolute() or ".." in Path(subfolder).parts):
+        raise ConfigurationError(f"subfolder={subfolder!r} must be a folder inside the model's own.")
     folder = _folder(name, revision)
     if folder is not None:
-        return _local(folder, needs)
-    return _hub(name, revision, needs)
+        return _local(folder / (subfolder or "."), needs)
+    return _hub(name, revision, needs, subfolder)
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -122,7 +132,7 @@ def _local(folder: Path, needs: str) -> Source:
             f"'{folder}' is a file; a transformers model is a folder with config.json, weights and a tokenizer."
         )
     if not (folder / needs).is_file():
-        raise ConfigurationError(f"The folder '{folder}' has no {needs}, so it is not a transformers model.")
+        raise ConfigurationError(_lacks(f"The folder '{folder}'", needs, folder / ADAPTER_CONFIG))
     tokenizer_config = _read_json(folder / "tokenizer_config.json")
     extra = {}
     for path in sorted(folder.glob("additional_chat_templates/*.jinja")):
@@ -141,30 +151,48 @@ def _local(folder: Path, needs: str) -> Source:
             jinja.read_text(encoding="utf-8") if jinja.is_file() else None,
         )
         | extra,
+        adapter=_read_json(folder / ADAPTER_CONFIG),
     )
 
 
-def _hub(name: str, revision: str | None, needs: str) -> Source:
-    files = open_repository(name, revision)
-    if files.path(needs) is None:
+def _hub(name: str, revision: str | None, needs: str, subfolder: str | None) -> Source:
+    inside = f"{subfolder.strip('/')}/" if subfolder else ""
+    files = open_repository(name, revision, inside + needs)
+    if files.path(inside + needs) is None:
         at = f" at revision '{revision}'" if revision else ""
         raise ConfigurationError(
-            f"The hub repository '{name}'{at} has no {needs}, so it is not a transformers model."
+            _lacks(f"The hub repository '{name}'{at}", inside + needs, files.path(inside + ADAPTER_CONFIG))
         )
-    config, tokenizer_config, legacy = (
-        _read_json(path) if (path := files.path(file)) else {}
-        for file in ("config.json", "tokenizer_config.json", "chat_template.json")
+    config, tokenizer_config, legacy, adapter = (
+        _read_json(path) if (path := files.path(inside + file)) else {}
+        for file in ("config.json", "tokenizer_config.json", "chat_template.json", ADAPTER_CONFIG)
     )
-    jinja = files.path("chat_template.jinja")
+    jinja = files.path(inside + "chat_template.jinja")
     return Source(
         where=name,
         revision=files.commit,
         local=files.offline,
-        identity={"repository": name, "revision": files.commit},
+        identity={"repository": name, "revision": files.commit}
+        | ({"subfolder": subfolder} if subfolder else {}),
         config=config,
         tokenizer_config=tokenizer_config,
         templates=_templates(tokenizer_config, legacy, jinja.read_text(encoding="utf-8") if jinja else None),
+        subfolder=subfolder,
+        adapter=adapter,
     )
+
+
+def _lacks(what: str, needs: str, adapter: Path | None) -> str:
+    """Why a place is no model, or no adapter. adapter: where its adapter_config.json would be, or is."""
+    if needs.endswith(ADAPTER_CONFIG):
+        return f"{what} has no {needs}, so it is not an adapter of the library peft."
+    base = _read_json(adapter).get("base_model_name_or_path") if adapter is not None else None
+    if base is not None:
+        return (
+            f"{what} has no {needs}: it is an adapter. Name its base model ('{base}', as its own file says) as the model, "
+            f"and the adapter as -M peft=..."
+        )
+    return f"{what} has no {needs}, so it is not a transformers model."
 
 
 def _templates(

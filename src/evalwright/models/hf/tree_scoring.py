@@ -116,6 +116,14 @@ class TreeScorer:
             self._verification.note(pairs[index], scored)
             yield index, checked(scored)
         rest = sorted(open_ones)
+        if rest and self._insist:
+            logger.warning(
+                "%s: %d of %d inputs are scored the plain way: they are longer than the model's sliding window, or their "
+                "common part needs more memory than there is.",
+                self._name,
+                len(rest),
+                len(pairs),
+            )
         for place, outcome in self._plain.score([pairs[index] for index in rest]) if rest else ():
             yield rest[place], outcome
         with quiet():
