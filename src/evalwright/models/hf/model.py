@@ -42,10 +42,11 @@ from evalwright.models.tokens import (
 )
 
 if TYPE_CHECKING:
-    from evalwright.models.hf.generation import Generator, Job
+    from evalwright.models.hf.generation import Generator
     from evalwright.models.hf.loading import Loaded
     from evalwright.models.hf.prompts import ChatRenderer
     from evalwright.models.hf.scoring import LogitReader, PairScorer, Scored
+    from evalwright.models.hf.writing import Job
 
 Answered = Iterator[tuple[int, Response | Failure]]
 
@@ -241,7 +242,7 @@ class _Engine:
         self.scorer: PairScorer = PlainScorer(reader, Batcher(options.batch_size, budgets[0]), device)
         if options.scoring != "plain":
             self.scorer = _tree_scorer(loaded, options, name, reader, self.scorer)
-        self.generator: Generator = Generator(loaded, Batcher(options.batch_size, budgets[1]))
+        self.generator: Generator = Generator(loaded, Batcher(options.batch_size, budgets[1]), reader, name)
         self._max_tokens = options.max_tokens
 
     def describe_scoring(self) -> dict[str, Any]:
@@ -320,7 +321,7 @@ class _Engine:
                     yield kept, special
 
     def _job(self, request: Generate) -> Job:
-        from evalwright.models.hf.generation import Job
+        from evalwright.models.hf.writing import Job
 
         text, rules = self._rendered(request.prompt)
         tokens = encode_text(self.loaded.encoder, rules, text)
