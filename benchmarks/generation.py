@@ -1,6 +1,6 @@
 """Answers of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size, in one run.
 
-    python benchmarks/generation.py --data FOLDER [--only shared,own,ends,draws] [--hidden 256] [--vocab 32000] [--layers 4]
+    python benchmarks/generation.py --data FOLDER [--only shared,own,ends,stops] [--hidden 256] [--vocab 32000] [--layers 4]
                                     [--prompts 100] [--tokens 64] [--repeats 3] [--threads 2] [--clock wall]
 
 FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is that of `scoring.py`, a Llama of random
@@ -74,9 +74,9 @@ def best_batch_size(
     seconds = {}
     for size in SIZES:
         some = requests[: max(options.search, min(int(size), len(requests)))]
-        seconds[size] = run(
-            "theirs", model, some, size, folder, options, "generation_worker.py"
-        ).score / len(some)
+        seconds[size] = run("theirs", model, some, size, folder, options, "generation_worker.py").score / len(
+            some
+        )
     return min(seconds, key=lambda size: seconds[size]), seconds
 
 
@@ -93,7 +93,8 @@ def measure(name: str, requests: list[Request], model: Path, options: argparse.N
     other: list[Outcome] = []
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
-        size, searched = options.batch_size, {}
+        size = options.batch_size
+        searched: dict[str, float] = {}
         if size is None:
             size, searched = best_batch_size(model, requests, folder, options)
         for _ in range(options.repeats):

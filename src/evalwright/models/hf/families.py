@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from evalwright.models.hf.writing import common_length
 
@@ -11,12 +12,15 @@ WORTH = 64
 """Tokens that prompts must share beyond what all others share, to be written apart from these."""
 
 ENOUGH = 8
-"""Prompts that are enough for a batch of their own."""
+"""Different prompts that are enough for a batch of their own."""
+
+LEAST = 16
+"""Shared tokens below which computing them apart costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """`members` are places of prompts; all begin with the same `shared` tokens, and each has at least one more."""
+    """`members` are places of prompts that are not empty; all begin with the same `shared` tokens, and each has at least one more."""
 
     shared: int
     members: list[int]
@@ -28,8 +32,8 @@ def families(prompts: Sequence[Sequence[int]]) -> list[Family]:
     Sorted prompts that share a beginning stand side by side, so a family is a run of them, less those parts of the run that
     share more among themselves.
     """
-    order = sorted(range(len(prompts)), key=lambda place: prompts[place])
-    alike = [common_length(prompts[a], prompts[b]) for a, b in zip(order, order[1:], strict=False)]
+    order = sorted(range(len(prompts)), key=lambda place: list(prompts[place]))
+    alike = [common_length(prompts[a], prompts[b]) for a, b in pairwise(order)]
     out: list[Family] = []
     waiting = [(0, len(order))] if order else []
     while waiting:
@@ -38,12 +42,15 @@ def families(prompts: Sequence[Sequence[int]]) -> list[Family]:
         rest: list[int] = []
         for left, right in _parts(alike, start, end, shared):
             deeper = _shared(prompts, order, alike, left, right)
-            if (left, right) != (start, end) and right - left >= ENOUGH and deeper >= shared + WORTH:
+            different = 1 + sum(prompts[a] != prompts[b] for a, b in pairwise(order[left:right]))
+            # A part of its own computes again what all share; equal prompts go through the model once in any family.
+            worth = deeper >= shared + WORTH and (different - 1) * (deeper - shared) >= shared
+            if (left, right) != (start, end) and different >= ENOUGH and worth:
                 waiting.append((left, right))
             else:
                 rest += order[left:right]
         if rest:
-            out.append(Family(shared, rest))
+            out.append(Family(shared if shared >= LEAST else 0, rest))
     return out
 
 

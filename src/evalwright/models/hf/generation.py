@@ -25,7 +25,11 @@ class Generator:
     """Writes answers, in the fastest way that the model allows."""
 
     def __init__(
-        self, loaded: Loaded, batcher: Batcher[Response | Failure], reader: LogitReader, name: str = "the model"
+        self,
+        loaded: Loaded,
+        batcher: Batcher[Response | Failure],
+        reader: LogitReader,
+        name: str = "the model",
     ) -> None:
         self._loaded = loaded
         self._batcher = batcher

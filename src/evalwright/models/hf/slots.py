@@ -42,6 +42,7 @@ class Slots:
         )
         self._dtype = next(model.parameters()).dtype
         self.cascading = cascading
+        self._lengths: list[int] = []
         if cascading:
             _register()
         self._start_again(0, 0)
@@ -51,86 +52,84 @@ class Slots:
         """Rows that are there."""
         return len(self._lengths)
 
-    @torch.inference_mode()
     def open(self, prefix: Sequence[int], rows: int, length: int) -> None:
         """Forget all rows, make places for others, and compute the tokens that all of them begin with."""
-        self._start_again(rows, length)
-        if prefix:
-            self._stage = "prefix"
-            ids = torch.tensor([list(prefix)], device=self._device)
-            self._forward(ids, torch.arange(len(prefix), device=self._device)[None], torch.ones_like(ids))
-            self._prefix = len(prefix)
+        with torch.inference_mode():
+            self._start_again(rows, length)
+            if prefix:
+                self._stage = "prefix"
+                ids = torch.tensor([list(prefix)], device=self._device)
+                self._forward(ids, torch.arange(len(prefix), device=self._device)[None], torch.ones_like(ids))
+                self._prefix = len(prefix)
 
     def close(self) -> None:
         """Free the memory."""
         self._start_again(0, 0)
 
-    @torch.inference_mode()
     def add(self, rows: Sequence[Sequence[int]], copies: Sequence[int] = ()) -> Tensor:
         """Put rows, which begin after the prefix, into the next free places; returns the logits after their last tokens.
 
         copies: for every further row that equals one of them, which. Logits are (rows and copies, vocabulary).
         """
-        self._stage = "add"
-        self._adding = len(rows)
-        ids, mask = pad_right(rows, self._device)
-        length = ids.shape[1]
-        positions = torch.arange(self._prefix, self._prefix + length, device=self._device)[None]
-        if self._prefix and not self.cascading:
-            seen = torch.ones(length, self._prefix + length, dtype=torch.bool, device=self._device)
-            mask = self._additive(seen.tril(self._prefix))[None, None].expand(len(rows), -1, -1, -1)
-        else:
-            # Padding stands on the right, where no token looks; so no mask is needed, and the fast kernel is used.
-            mask = torch.ones_like(mask)
-        hidden = self._forward(ids, positions.expand(len(rows), -1), mask)
-        ends = torch.tensor([len(row) - 1 for row in rows], device=self._device)
-        logits = self._reader.head(hidden[torch.arange(len(rows), device=self._device), ends])
-        if copies:
-            self._copy(copies)
-            logits = logits[[*range(len(rows)), *copies]]
-        self._lengths += [len(row) for row in rows]
-        self._lengths += [len(rows[copy]) for copy in copies]
-        return logits
+        with torch.inference_mode():
+            self._stage = "add"
+            self._adding = len(rows)
+            ids, mask = pad_right(rows, self._device)
+            length = ids.shape[1]
+            positions = torch.arange(self._prefix, self._prefix + length, device=self._device)[None]
+            if self._prefix and not self.cascading:
+                seen = torch.ones(length, self._prefix + length, dtype=torch.bool, device=self._device)
+                mask = self._additive(seen.tril(self._prefix))[None, None].expand(len(rows), -1, -1, -1)
+            else:
+                # Padding stands on the right, where no token looks; so no mask is needed, and the fast kernel is used.
+                mask = torch.ones_like(mask)
+            hidden = self._forward(ids, positions.expand(len(rows), -1), mask)
+            ends = torch.tensor([len(row) - 1 for row in rows], device=self._device)
+            logits = self._reader.head(hidden[torch.arange(len(rows), device=self._device), ends])
+            if copies:
+                self._copy(copies)
+                logits = logits[[*range(len(rows)), *copies]]
+            self._lengths += [len(row) for row in rows]
+            self._lengths += [len(rows[copy]) for copy in copies]
+            return logits
 
-    @torch.inference_mode()
     def step(self, tokens: Sequence[int]) -> Tensor:
         """Put one more token into every row; returns the logits after it, (used, vocabulary)."""
-        self._stage = "step"
-        self._ends = torch.tensor(self._lengths, device=self._device)
-        longest = max(self._lengths)
-        before = 0 if self.cascading else self._prefix
-        self._seen = before + longest + 1
-        mask = None
-        if min(self._lengths) < longest:
-            seen = torch.arange(self._seen, device=self._device)[None] <= before + self._ends[:, None]
-            mask = self._additive(seen)[:, None, None]
-        self._mask = mask
-        ids = torch.tensor(tokens, device=self._device)[:, None]
-        given = mask
-        if self.cascading:
-            given = torch.ones_like(ids)  # only keeps some models from warning of padding
-        elif mask is None:
-            given = torch.zeros(
-                (len(tokens), 1, 1, self._seen), dtype=self._dtype, device=self._device
-            )
-        hidden = self._forward(ids, self._prefix + self._ends[:, None], given)
-        self._lengths = [length + 1 for length in self._lengths]
-        return self._reader.head(hidden[:, 0])
+        with torch.inference_mode():
+            self._stage = "step"
+            self._ends = torch.tensor(self._lengths, device=self._device)
+            longest = max(self._lengths)
+            before = 0 if self.cascading else self._prefix
+            self._seen = before + longest + 1
+            mask = None
+            if min(self._lengths) < longest:
+                seen = torch.arange(self._seen, device=self._device)[None] <= before + self._ends[:, None]
+                mask = self._additive(seen)[:, None, None]
+            self._mask = mask
+            ids = torch.tensor(tokens, device=self._device)[:, None]
+            given = mask
+            if self.cascading:
+                given = torch.ones_like(ids)  # only keeps some models from warning of padding
+            elif mask is None:
+                given = torch.zeros((len(tokens), 1, 1, self._seen), dtype=self._dtype, device=self._device)
+            hidden = self._forward(ids, self._prefix + self._ends[:, None], given)
+            self._lengths = [length + 1 for length in self._lengths]
+            return self._reader.head(hidden[:, 0])
 
-    @torch.inference_mode()
     def remove(self, places: Sequence[int]) -> None:
         """Take rows out; the last row moves to the place that gets free, from the highest place to the lowest."""
-        for place in sorted(places, reverse=True):
-            last = self.used - 1
-            if place != last:
-                for layer in self._layers:
-                    layer.move(last, place)
-                self._lengths[place] = self._lengths[last]
-            self._lengths.pop()
+        with torch.inference_mode():
+            for place in sorted(places, reverse=True):
+                last = self.used - 1
+                if place != last:
+                    for layer in self._layers:
+                        layer.move(last, place)
+                    self._lengths[place] = self._lengths[last]
+                self._lengths.pop()
 
     def _start_again(self, rows: int, length: int) -> None:
         self._rows, self._room = rows, length
-        self._lengths: list[int] = []
+        self._lengths = []
         self._prefix = 0
         self._adding = 0
         self._layers = [_Layer(self) for _ in range(int(self._config.num_hidden_layers))]
@@ -153,7 +152,7 @@ class Slots:
         if not self.cascading:
             yield
             return
-        stored = [layer.stored for layer in self._layers] if self._prefix else []
+        stored = [layer.stored for layer in self._layers if layer.stored is not None]
         if self._stage != "step":
             with cascade.attending(self._config, cascade.Plan(stored, length, None)):
                 yield
