@@ -47,7 +47,7 @@ class Generator:
         taken = set(own)
         others = [place for place in range(len(jobs)) if place not in taken]
         if others:
-            self._tell()
+            self._tell([jobs[place] for place in others])
             costs = [len(jobs[place].tokens) + jobs[place].room for place in others]
             for found, answer in self._batcher.run(
                 costs, lambda batch: write(self._loaded, [jobs[others[i]] for i in batch])
@@ -68,12 +68,22 @@ class Generator:
         )
 
     def _serves(self, job: Job) -> bool:
-        if self.decoder.refusal is not None or not job.tokens:
-            return False
+        return self.decoder.refusal is None and bool(job.tokens) and self._is_short(job)
+
+    def _is_short(self, job: Job) -> bool:
         return self.decoder.longest is None or len(job.tokens) + job.room <= self.decoder.longest
 
-    def _tell(self) -> None:
-        reason = self.decoder.refusal or "some texts are longer than what every one of its layers attends to"
+    def _tell(self, jobs: Sequence[Job]) -> None:
+        """Say once why transformers writes these."""
+        reason = self.decoder.refusal
+        if reason is None and not all(map(self._is_short, jobs)):
+            reason = "some texts are longer than what every one of its layers attends to"
+        elif reason is None:
+            reason = (
+                "memory ran out when ours was tried"
+                if any(job.tokens for job in jobs)
+                else "there is no prompt"
+            )
         if reason not in self._told:
             self._told.add(reason)
             logger.warning("%s: answers are written by transformers' own loop: %s.", self._name, reason)
