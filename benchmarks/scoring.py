@@ -174,14 +174,20 @@ class Outcome:
     whole: float
     load: float
     score: float
-    rows: list[list[Any]]
+    rows: list[Any]
     how: Any
 
 
 def run(
-    side: str, model: Path, requests: Requests, batch_size: str, folder: Path, options: argparse.Namespace
+    side: str,
+    model: Path,
+    requests: Sequence[Sequence[Any]],
+    batch_size: str,
+    folder: Path,
+    options: argparse.Namespace,
+    worker: str = "scoring_worker.py",
 ) -> Outcome:
-    """Score in a process of its own."""
+    """Score, or what else the worker does, in a process of its own."""
     asked, result = folder / "requests.json", folder / "result.json"
     asked.write_text(json.dumps(requests))
     python = LM_EVAL.python if side == "theirs" else Path(sys.executable)
@@ -194,7 +200,7 @@ def run(
         environment["PYTHONPATH"] = str(HERE.parent / "src")
     command = [
         str(python),
-        str(HERE / "scoring_worker.py"),
+        str(HERE / worker),
         side,
         str(model),
         str(asked),

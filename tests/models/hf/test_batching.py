@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +109,52 @@ def test_a_model_that_runs_out_of_memory_finishes(folders: dict[str, Path]) -> N
     model._engine.scorer._batcher.rows = None  # type: ignore[attr-defined]
     cramped.rows = 0
     assert all(isinstance(answer, Failure) for _, answer in model.answer_batch(requests))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.integers(1, 50), max_size=15),
+    st.one_of(st.none(), st.integers(1, 8)),
+    st.integers(1, 200),
+    st.integers(30, 200),
+    st.integers(-1, 14),
+    st.integers(0, 1 << 30),
+)
+def test_a_stream_loses_nothing(
+    costs: list[int], rows: int | None, tokens: int, memory: int, bad: int, seed: int
+) -> None:
+    """Rows come and go in any order; what was finished when something failed is not done again."""
+    finished: list[int] = []
+    rng = random.Random(seed)
+
+    def work(queue: deque[int], most: int) -> Iterator[tuple[int, int | Failure]]:
+        assert rows is None or most <= rows
+        assert most <= 6
+        longest = max(costs[item] for item in queue)
+        assert most * longest <= tokens or most == 1
+        held: list[int] = []
+        while queue or held:
+            while queue and len(held) < most:
+                held.append(queue.popleft())
+            if len(held) * longest > memory:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            if bad in held and rng.random() < 0.5:
+                raise IndexError("no such token")
+            item = held.pop(rng.randrange(len(held)))
+            if item == bad:
+                raise IndexError("no such token")
+            finished.append(item)
+            yield item, item
+
+    order = sorted(range(len(costs)), key=lambda item: -costs[item])
+    found = list(Batcher[int](rows, tokens).stream(dict(enumerate(costs)), order, work, 6))
+    assert sorted(item for item, _ in found) == list(range(len(costs)))
+    assert len(set(finished)) == len(finished), "finished work is done once"
+    for item, result in found:
+        if item == bad or costs[item] > memory:
+            assert isinstance(result, Failure)
+        elif isinstance(result, Failure):
+            assert "Out of memory" in result.message
+            assert max(costs) > memory
+        else:
+            assert result == item

@@ -128,7 +128,7 @@ def test_draws_differ_and_repeat(model: TransformersModel) -> None:
 def test_draw_follows_the_distribution() -> None:
     import torch
 
-    from evalwright.models.hf.generation import draw
+    from evalwright.models.hf.sampling import draw
 
     probabilities = torch.tensor([0.1, 0.4, 0.05, 0.3, 0.15])
     logits = probabilities.log()

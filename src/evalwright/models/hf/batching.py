@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from evalwright.core.errors import Failure, ModelError
 
 Result = TypeVar("Result")
+Outcome = TypeVar("Outcome")
 
 
 class Batcher(Generic[Result]):
@@ -51,6 +53,65 @@ class Batcher(Generic[Result]):
             else:
                 waiting += [[item] for item in reversed(batch)]
 
+    def stream(
+        self,
+        costs: Mapping[int, int],
+        order: Sequence[int],
+        work: Callable[[deque[int], int], Iterator[tuple[int, Result | Failure]]],
+        most: int,
+    ) -> Iterator[tuple[int, Result | Failure]]:
+        """Like `run`, for work that takes up items as places get free, and yields each when it is done.
+
+        costs: tokens per item. order: the items, costly ones first. work: takes items off the left of a queue, holds up to
+        a number of them at once, and yields `(item, result)`. most: how many it may hold where `rows` does not say.
+        """
+        waiting, alone = deque(order), deque[int]()
+        while waiting or alone:
+            queue = deque([alone.popleft()]) if alone else self._portion(waiting, costs, most)
+            given = list(queue)
+            rows = min(len(given), self._rows_of(costs[given[0]], most))
+            done: set[int] = set()
+            failed: Exception | None = None
+            steps = work(queue, rows)
+            while failed is None:
+                found = self._attempt_step(steps)
+                if found is None:
+                    break
+                if isinstance(found, Exception):
+                    failed = found
+                else:
+                    done.add(found[0])
+                    yield found
+            waiting.extendleft(reversed(queue))
+            left = set(queue)
+            held = [item for item in given if item not in done and item not in left]
+            if len(held) == 1 and failed is not None:
+                yield held[0], _failure(failed)
+            elif failed is not None and is_out_of_memory(failed):
+                self._shrink(len(held) // 2, costs[held[0]])
+                waiting.extendleft(reversed(held))
+            else:
+                alone.extend(held)
+
+    def _portion(self, waiting: deque[int], costs: Mapping[int, int], most: int) -> deque[int]:
+        """All that waits; where few costly items fill the memory, those that are about as costly only."""
+        longest = costs[waiting[0]]
+        roomy = self._rows_of(longest, most) >= min(most if self.rows is None else self.rows, len(waiting))
+        out: deque[int] = deque()
+        while waiting and (roomy or 2 * costs[waiting[0]] > longest):
+            out.append(waiting.popleft())
+        return out
+
+    def _rows_of(self, cost: int, most: int) -> int:
+        rows = max(1, self.tokens // max(1, cost))
+        return min(rows, most if self.rows is None else self.rows)
+
+    def _attempt_step(
+        self, steps: Iterator[tuple[int, Result | Failure]]
+    ) -> tuple[int, Result | Failure] | Exception | None:
+        found = self._attempt(lambda _: [next(steps, None)], [])
+        return found if isinstance(found, Exception) else found[0]
+
     def _take(self, order: Sequence[int], place: int, costs: Sequence[int]) -> list[int]:
         count = max(1, self.tokens // max(1, costs[order[place]]))
         if self.rows is not None:
@@ -58,8 +119,8 @@ class Batcher(Generic[Result]):
         return list(order[place : place + count])
 
     def _attempt(
-        self, work: Callable[[list[int]], Sequence[Result]], batch: list[int]
-    ) -> Sequence[Result] | Exception:
+        self, work: Callable[[list[int]], Sequence[Outcome]], batch: list[int]
+    ) -> Sequence[Outcome] | Exception:
         """The results, or the error without the frames that keep the failed batch's tensors alive."""
         try:
             return work(batch)
@@ -115,7 +176,7 @@ def generation_budget(model: Any, device: str) -> int:
     hidden = int(getattr(config, "hidden_size", 4096) or 4096)
     width = int(getattr(config, "head_dim", None) or hidden // heads)
     each = 2 * layers * groups * width * _item_size(model)
-    return _clamp(_free_bytes(device) // 4 // each, 256, 262144 if _is_gpu(device) else 16384)
+    return _clamp(_free_bytes(device) // 4 // each, 256, 262144 if _is_gpu(device) else 131072)
 
 
 def _failure(error: Exception) -> Failure:

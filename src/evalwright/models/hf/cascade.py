@@ -9,7 +9,7 @@ end. Within a row, the chain that it begins with is causal, and only the tokens 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -78,17 +78,22 @@ def attend(
 
     Raises TypeError for a model whose attention is more than scaled dot products.
     """
-    unknown = [name for name in _NOT_UNDERSTOOD if others.get(name) is not None]
-    if unknown or query.shape[-1] != value.shape[-1]:
-        raise TypeError(f"its attention is not plain ({', '.join(unknown) or 'widths differ'})")
+    check(query, value, others)
     plan: Plan = _current.plan
     out, total = _within(plan, query, key, value, scaling)
     if plan.stored:
-        before, weight = _to_stored(query, plan.stored[module.layer_idx], scaling)
+        before, weight = to_stored(query, plan.stored[module.layer_idx], scaling)
         both = torch.logaddexp(total, weight)
         out = out * (total - both).exp()[..., None].to(out.dtype)
         out += before * (weight - both).exp()[..., None].to(out.dtype)
     return out.transpose(1, 2).contiguous(), None
+
+
+def check(query: Tensor, value: Tensor, others: Mapping[str, Any]) -> None:
+    """Raise TypeError where attention is more than scaled dot products."""
+    unknown = [name for name in _NOT_UNDERSTOOD if others.get(name) is not None]
+    if unknown or query.shape[-1] != value.shape[-1]:
+        raise TypeError(f"its attention is not plain ({', '.join(unknown) or 'widths differ'})")
 
 
 def _within(
@@ -105,7 +110,7 @@ def _within(
     return torch.cat([first[0], rest[0]], dim=2), torch.cat([first[1], rest[1]], dim=2)
 
 
-def _to_stored(query: Tensor, stored: tuple[Tensor, Tensor], scaling: float | None) -> tuple[Tensor, Tensor]:
+def to_stored(query: Tensor, stored: tuple[Tensor, Tensor], scaling: float | None) -> tuple[Tensor, Tensor]:
     """Every query sees all that is stored: rows and the heads of a group become one long row."""
     key, value = stored
     rows, heads, length, width = query.shape

@@ -9,7 +9,7 @@ from evalwright.core.errors import Failure, ModelError, RequestError
 from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
 from evalwright.core.responses import Response, Usage
 from evalwright.models.hf.batching import Batcher, generation_budget, scoring_budget, stored_budget
-from evalwright.models.hf.generation import Generator, Job
+from evalwright.models.hf.generation import Generator
 from evalwright.models.hf.loading import Loaded
 from evalwright.models.hf.options import Options
 from evalwright.models.hf.prompts import ChatRenderer
@@ -25,6 +25,7 @@ from evalwright.models.hf.seq2seq import (
 )
 from evalwright.models.hf.tree_forward import TreeForward
 from evalwright.models.hf.tree_scoring import Budget, TreeScorer
+from evalwright.models.hf.writing import Job
 from evalwright.models.tokens import (
     TRUNCATED,
     DoesNotFit,
@@ -72,7 +73,7 @@ class Engine:
                 _refuse_tree(options, name, "its parts lie on several devices")
             elif options.scoring != "plain":
                 self.scorer = _tree_scorer(loaded, options, name, reader, self.scorer)
-            self.generator = Generator(loaded, Batcher(options.batch_size, budgets[1]))
+            self.generator = Generator(loaded, Batcher(options.batch_size, budgets[1]), reader, name)
         self._max_tokens = options.max_tokens
 
     def describe_scoring(self) -> dict[str, Any]:

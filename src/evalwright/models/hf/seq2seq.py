@@ -14,15 +14,16 @@ from typing import Any
 
 import torch
 
-from evalwright.core.errors import Failure, ModelError
-from evalwright.core.responses import Response, Usage
+from evalwright.core.errors import Failure
+from evalwright.core.responses import Response
 from evalwright.models.hf.batching import Batcher
-from evalwright.models.hf.generation import Job, RowSampler
 from evalwright.models.hf.loading import Loaded
 from evalwright.models.hf.quiet import quiet
 from evalwright.models.hf.reading import read_log_likelihoods
+from evalwright.models.hf.sampling import choose
 from evalwright.models.hf.scoring import Scored, checked, pad_right
-from evalwright.models.tokens import DoesNotFit, Encoder, Pair, StopSearch, TokenRules, encode_pair, stop_at
+from evalwright.models.hf.writing import Job, Pieces, Writer, not_a_number
+from evalwright.models.tokens import DoesNotFit, Encoder, Pair, TokenRules, encode_pair
 
 Tensor = Any
 """A torch.Tensor; torch is not typed here."""
@@ -140,6 +141,7 @@ class SidesGenerator:
     def __init__(self, loaded: Loaded, batcher: Batcher[Response | Failure]) -> None:
         self._loaded = loaded
         self._batcher = batcher
+        self._pieces = Pieces(loaded.encoder)
 
     def generate(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
         """Yield `(index into jobs, answer)` once for every job, as their batches finish."""
@@ -147,18 +149,18 @@ class SidesGenerator:
         yield from self._batcher.run(costs, lambda batch: self._run([jobs[i] for i in batch]))
 
     def _run(self, jobs: list[Job]) -> list[Response | Failure]:
-        answers = [_Answer(self._loaded, job) for job in jobs]
+        writers = [Writer(self._loaded, job, self._pieces) for job in jobs]
         with torch.inference_mode(), quiet():
-            self._write(jobs, answers)
-        return [answer.response() for answer in answers]
+            return self._write(jobs, writers)
 
-    def _write(self, jobs: list[Job], answers: list[_Answer]) -> None:
+    def _write(self, jobs: list[Job], writers: list[Writer]) -> list[Response | Failure]:
         loaded = self._loaded
-        sample = RowSampler(jobs)
+        requests, streams = [job.request for job in jobs], [writer.stream for writer in writers]
         hidden, mask = encode(loaded, [tuple(job.tokens) for job in jobs])
         given = torch.tensor([loaded.start_tokens] * len(jobs), device=loaded.device)
-        history, cache = given, None
-        while not all(answer.reason for answer in answers):
+        cache = None
+        answers: list[Response | Failure | None] = [None] * len(jobs)
+        while None in answers:
             out = loaded.model(
                 encoder_outputs=(hidden,),
                 attention_mask=mask,
@@ -166,50 +168,13 @@ class SidesGenerator:
                 past_key_values=cache,
                 use_cache=True,
             )
-            logits = out.logits[:, -1].float()
             cache = out.past_key_values
-            tokens = sample(history, logits).argmax(dim=-1)
-            broken = logits.isnan().any(dim=-1)
-            for answer, token, bad in zip(answers, tokens.tolist(), broken.tolist(), strict=True):
-                answer.take(token, bad)
-            given = tokens[:, None]
-            history = torch.cat([history, given], dim=1)
-
-
-class _Answer:
-    """One answer while it is written. `reason`: why it ended, "" until it does."""
-
-    def __init__(self, loaded: Loaded, job: Job) -> None:
-        self.reason = ""
-        self._loaded = loaded
-        self._job = job
-        self._stops = StopSearch(loaded.encoder, job.request.stop)
-        self._tokens: list[int] = []
-
-    def take(self, token: int, broken: bool) -> None:
-        """The next token. broken: the logits that it came from are not numbers."""
-        if self.reason:
-            return
-        self._tokens.append(token)
-        if broken:
-            self.reason = "broken"
-        elif token in self._loaded.end_tokens or self._stops.found(self._tokens):
-            self.reason = "stop"
-        elif len(self._tokens) >= self._job.room:
-            self.reason = "length"
-
-    def response(self) -> Response | Failure:
-        if self.reason == "broken":
-            return ModelError(
-                "The model's logits are not numbers; its dtype may be too small (try dtype=bfloat16 or float32)."
-            ).as_failure()
-        ended = bool(self._tokens) and self._tokens[-1] in self._loaded.end_tokens
-        text = self._loaded.encoder.decode(self._tokens[:-1] if ended else self._tokens, True)
-        return Response(
-            text=stop_at(text, self._job.request.stop),
-            finish_reason=self.reason,
-            usage=Usage(input_tokens=len(self._job.tokens), output_tokens=len(self._tokens)),
-        )
+            tokens = choose(out.logits[:, -1].float(), requests, streams)
+            for row, token in enumerate(tokens):
+                if answers[row] is None:
+                    answers[row] = not_a_number() if token is None else writers[row].add(token)
+            given = torch.tensor([[token or 0] for token in tokens], device=loaded.device)
+        return [answer for answer in answers if answer is not None]
 
 
 def encode(loaded: Loaded, sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
