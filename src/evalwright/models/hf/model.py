@@ -19,6 +19,7 @@ from evalwright.core.responses import Response, Usage
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.hf.options import (
     Options,
+    as_bytes,
     as_count,
     as_flag,
     as_scoring,
@@ -59,6 +60,7 @@ class TransformersModel(LocalModel):
 
     revision: branch, tag or commit of a hub repository. dtype: "auto" is float32 on a CPU, the checkpoint's own on a GPU.
     device: "auto" is a GPU where there is one. batch_size: rows at the most; "auto" fills the memory.
+    memory: GiB beside the model that "auto" may fill, where that is not all that is free.
     max_length: the context in tokens, where the model's own is not wanted. tokenizer: another repository or folder.
     add_special_tokens: let the tokenizer add its BOS (default true). add_bos: put a BOS in front in any case.
     chat_template: a file, or the name of one of the tokenizer's. enable_thinking, chat_template_args: variables for it.
@@ -90,6 +92,7 @@ class TransformersModel(LocalModel):
         max_tokens: int = DEFAULT_MAX_TOKENS,
         scoring: str = "auto",
         verify: int = 0,
+        memory: float | None = None,
     ) -> None:
         require_libraries()
         self.name = f"hf/{name}" + (f"@{revision}" if revision else "")
@@ -125,6 +128,7 @@ class TransformersModel(LocalModel):
             max_tokens=as_count("max_tokens", max_tokens),
             scoring=as_scoring(scoring),
             verify=0 if verify in (0, "0") else as_count("verify", verify),
+            memory=None if memory is None else as_bytes("memory", memory),
         )
         self._check_length()
         self._has_template = bool(self.options.chat_template or self._tokenizer_source.templates)
@@ -229,7 +233,7 @@ class _Engine:
         model, device = loaded.model, loaded.device
         # Who names a batch size has measured it, so no budget of ours stands in its way.
         budgets = (
-            (scoring_budget(model, device), generation_budget(model, device))
+            (scoring_budget(model, device, options.memory), generation_budget(model, device, options.memory))
             if options.batch_size is None
             else (1 << 62, 1 << 62)
         )
@@ -342,11 +346,11 @@ def _tree_scorer(
     from evalwright.models.hf.tree_forward import TreeForward
     from evalwright.models.hf.tree_scoring import Budget, TreeScorer
 
-    tokens = scoring_budget(loaded.model, loaded.device)
+    tokens = scoring_budget(loaded.model, loaded.device, options.memory)
     budget = Budget(
         tokens if loaded.device.startswith("cuda") else min(tokens, 2048),
         options.batch_size,
-        stored_budget(loaded.device),
+        stored_budget(loaded.device, options.memory),
     )
     return TreeScorer(
         TreeForward(loaded.model, reader, loaded.device),

@@ -47,6 +47,8 @@ class Options:
     max_tokens: int
     scoring: str = "auto"
     verify: int = 0
+    memory: int | None = None
+    """Bytes that scoring and generating may use beside the model."""
 
     def identity(self) -> dict[str, Any]:
         """What of these changes answers. The device, the batch size and the way of scoring do not, up to rounding."""
@@ -125,6 +127,17 @@ def as_count(name: str, value: Any) -> int:
     if isinstance(with_text, bool) or not isinstance(with_text, int) or with_text < 1:
         raise ConfigurationError(f"{name}={value!r} must be a whole number of at least 1.")
     return with_text
+
+
+def as_bytes(name: str, value: Any) -> int:
+    """A positive number of GiB, also from its text, in bytes."""
+    try:
+        size = 0 if isinstance(value, bool) else int(float(value) * 2**30)
+    except (TypeError, ValueError, OverflowError):
+        size = 0
+    if size < 1:
+        raise ConfigurationError(f"{name}={value!r} must be a positive number of GiB, for example 8 or 0.5.")
+    return size
 
 
 def as_scoring(value: Any) -> str:
