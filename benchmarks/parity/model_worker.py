@@ -37,7 +37,8 @@ def ours(model: str, asked: Asked, way: str, attention: str | None) -> dict[str,
     answers = [found[index] for index in range(len(requests))]
     scored, rest = answers[: len(asked["pairs"])], answers[len(asked["pairs"]) :]
     rolling, written = rest[: len(asked["rolling"])], rest[len(asked["rolling"]) :]
-    given = sum(each.usage.input_tokens or 0 for each in (*scored, *rolling) if each.usage)
+    used = [each.usage.input_tokens for each in (*scored, *rolling) if each.usage is not None]
+    given = sum(count for count in used if count is not None)
     return {
         "pairs": [[each.log_likelihood, each.is_greedy, each.tokens_scored] for each in scored],
         "rolling": [[each.log_likelihood, each.tokens_scored] for each in rolling],

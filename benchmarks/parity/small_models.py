@@ -58,7 +58,9 @@ def make_model(folder: Path, name: str, texts: Sequence[str], hidden: int, layer
     kind = name.partition("-")[0]
     make_tokenizer(texts, vocab, ARCHITECTURES[name]).save_pretrained(folder)
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(config(kind, hidden, layers, vocab))
+    # transformers gives the tokenizer of Qwen 2 a token for padding that is its own.
+    room = vocab + 8 if kind == "qwen2" else vocab
+    model = AutoModelForCausalLM.from_config(config(kind, hidden, layers, room))
     head = model.get_output_embeddings().weight
     tied = head is model.get_input_embeddings().weight
     with torch.no_grad():

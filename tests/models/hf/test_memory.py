@@ -33,9 +33,7 @@ from evalwright.core.errors import Failure
 from evalwright.core.requests import LogLikelihood
 from evalwright.models.hf.model import TransformersModel
 
-folder, way, limit = sys.argv[1], sys.argv[2], float(sys.argv[3])
 torch.set_num_threads(1)
-model = TransformersModel(folder, device="cpu", scoring=way, attn_implementation="eager")
 shots = "The river rises in the hills above the town. " * 8
 asked = [
     LogLikelihood(f"{shots}Question {question}: {' and'.join([' water'] * (question * 7))}", f" gold {choice}" * 3)
@@ -43,19 +41,28 @@ asked = [
     for choice in range(4)
 ]
 asked.append(LogLikelihood("Heat moves from the warm body to the cold one. " * 230, " yes"))
-model.load()
-list(model.answer_batch(asked[:2]))
-if limit:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    size = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmSize:"))
-    allowed = size + int(limit * 2**20)
-    resource.setrlimit(resource.RLIMIT_AS, (allowed, allowed))
-out = [None] * len(asked)
-for index, response in model.answer_batch(asked):
-    assert out[index] is None
-    out[index] = response.message if isinstance(response, Failure) else response.log_likelihood
-scorer = model._engine.scorer
-print(json.dumps([out, scorer._batcher.tokens, model.describe()["scoring"]["path"]]))
+
+def answers(model):
+    out = [None] * len(asked)
+    for index, response in model.answer_batch(asked):
+        assert out[index] is None
+        out[index] = response.message if isinstance(response, Failure) else response.log_likelihood
+    return [out, model._engine.scorer._batcher.rows, model.describe()["scoring"]["path"]]
+
+def opened(scoring, batch_size="auto"):
+    return TransformersModel(
+        sys.argv[1], device="cpu", scoring=scoring, batch_size=batch_size, attn_implementation="eager"
+    )
+
+# Who names a batch size takes the risk that so many rows do not fit, and with 40 MiB they do not.
+models = {"free": opened("plain"), "plain": opened("plain", 64), "tree": opened("tree")}
+for model in models.values():
+    list(model.answer_batch(asked[:2]))
+expected = answers(models["free"])
+lines = Path("/proc/self/status").read_text().splitlines()
+allowed = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmSize:")) + (int(sys.argv[2]) << 20)
+resource.setrlimit(resource.RLIMIT_AS, (allowed, allowed))
+print(json.dumps([expected, answers(models["plain"]), answers(models["tree"])]))
 """
 
 
@@ -66,42 +73,37 @@ def long_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_model(folder, "llama", hidden=256, context=4096)
 
 
-def score(folder: Path, way: str, limit: int) -> Any:
-    """Answers, the size of a batch in the end and the way taken, with so many MiB at hand (0: any)."""
-    command = [sys.executable, "-W", "ignore", "-c", CHILD, str(folder), way, str(limit)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the limit is set as Linux counts memory")
 def test_memory_that_the_system_refuses(long_model: Path) -> None:
-    expected, tokens, _ = score(long_model, "plain", 0)
+    command = [sys.executable, "-W", "ignore", "-c", CHILD, str(long_model), "40"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    (expected, _, _), plain, tree = json.loads(done.stdout.splitlines()[-1])
     assert all(isinstance(value, float) for value in expected)
-    for way in ("plain", "tree"):
-        found, smaller, path = score(long_model, way, 60)
+    for way, (found, _, path) in (("plain", plain), ("tree", tree)):
         assert path == way, "running out of memory is no reason to leave the tree"
         for wanted, value in zip(expected[:-1], found[:-1], strict=True):
             assert isinstance(value, float), value
             assert math.isclose(value, wanted, rel_tol=1e-5)
-        if way == "plain":
-            assert smaller < tokens
-            assert found[-1] == "Out of memory for this request even when it is alone in its batch."
-        else:  # it is read in pieces, each of which fits
-            assert isinstance(found[-1], float)
-            assert math.isclose(found[-1], expected[-1], rel_tol=1e-4)
+    assert 1 <= plain[1] < 49, "the batch is smaller now"
+    assert plain[0][-1] == "Out of memory for this request even when it is alone in its batch."
+    # The tree reads it in pieces, each of which fits.
+    assert isinstance(tree[0][-1], float)
+    assert math.isclose(tree[0][-1], expected[-1], rel_tol=1e-4)
 
 
 def test_a_budget_that_a_person_sets(long_model: Path) -> None:
-    model = TransformersModel(str(long_model), device="cpu", memory="0.015625")
+    as_written: Any = "0.0625"
+    model = TransformersModel(str(long_model), device="cpu", memory=as_written)
     model.load()
     assert model._engine is not None
-    inside, sixteen = model._engine.loaded.model, 2**24
+    inside, given = model._engine.loaded.model, 2**26
     # 16 hidden and 4 inner numbers of four bytes for a token, in a third of it.
-    assert scoring_budget(inside, "cpu", sixteen) == sixteen // 3 // ((16 * 256 + 4 * 512) * 4)
-    assert scoring_budget(inside, "cpu", sixteen) == model._engine.scorer._budget.tokens  # type: ignore[attr-defined]
-    assert stored_budget("cpu", sixteen) == sixteen // 4 == model._engine.scorer._budget.stored  # type: ignore[attr-defined]
-    assert generation_budget(inside, "cpu", sixteen) < generation_budget(inside, "cpu")
+    assert scoring_budget(inside, "cpu", given) == given // 3 // ((16 * 256 + 4 * 512) * 4)
+    assert scoring_budget(inside, "cpu", given) == model._engine.scorer._budget.tokens  # type: ignore[attr-defined]
+    assert stored_budget("cpu", given) == given // 4 == model._engine.scorer._budget.stored  # type: ignore[attr-defined]
+    assert generation_budget(inside, "cpu", given) < generation_budget(inside, "cpu")
+    wrong: Any
     for wrong in (0, -1, "much", True, float("nan"), float("inf")):
         with pytest.raises(ConfigurationError, match="positive number of GiB"):
             TransformersModel(str(long_model), memory=wrong)
