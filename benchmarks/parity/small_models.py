@@ -42,8 +42,7 @@ ARCHITECTURES = {
     "llama": Architecture("Llama, grouped queries", bos=True, chat=True),
     "gpt2": Architecture("GPT-2"),
     "qwen2": Architecture("Qwen2, tied head"),
-    "gemma2": Architecture("Gemma 2, sdpa", bos=True),
-    "gemma2-eager": Architecture("Gemma 2, eager (attention capped)", bos=True, attention="eager"),
+    "gemma2": Architecture("Gemma 2, sliding window, capped", bos=True, attention="eager"),
     "mamba": Architecture("Mamba", tree=False),
 }
 
@@ -55,12 +54,11 @@ def make_model(folder: Path, name: str, texts: Sequence[str], hidden: int, layer
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    kind = name.partition("-")[0]
     make_tokenizer(texts, vocab, ARCHITECTURES[name]).save_pretrained(folder)
     torch.manual_seed(0)
     # transformers gives the tokenizer of Qwen 2 a token for padding that is its own.
-    room = vocab + 8 if kind == "qwen2" else vocab
-    model = AutoModelForCausalLM.from_config(config(kind, hidden, layers, room))
+    room = vocab + 8 if name == "qwen2" else vocab
+    model = AutoModelForCausalLM.from_config(config(name, hidden, layers, room))
     head = model.get_output_embeddings().weight
     tied = head is model.get_input_embeddings().weight
     with torch.no_grad():
@@ -107,8 +105,8 @@ def config(kind: str, hidden: int, layers: int, vocab: int) -> Any:
     return transformers.Gemma2Config(
         head_dim=hidden // 4,
         sliding_window=WINDOW,
-        attn_logit_softcapping=50.0,
-        final_logit_softcapping=30.0,
+        attn_logit_softcapping=2.0,
+        final_logit_softcapping=8.0,
         query_pre_attn_scalar=hidden // 4,
         tie_word_embeddings=False,
         **common,
