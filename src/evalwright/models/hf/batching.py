@@ -145,7 +145,9 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
     text = str(error).lower()
-    return isinstance(error, RuntimeError) and ("out of memory" in text or "can't allocate memory" in text)
+    return isinstance(error, RuntimeError) and any(
+        sign in text for sign in ("out of memory", "can't allocate memory", "bad_alloc")
+    )
 
 
 def free_memory() -> None:
@@ -155,8 +157,10 @@ def free_memory() -> None:
         torch.cuda.empty_cache()
 
 
-def scoring_budget(model: Any, device: str) -> int:
-    """Padded tokens per scoring batch: what fits into a third of the free memory, at most what keeps the device busy.
+def scoring_budget(model: Any, device: str, memory: int | None = None) -> int:
+    """Padded tokens per scoring batch: what fits into a third of the memory, at most what keeps the device busy.
+
+    memory: bytes that may be used beside the model; None: what is free, as for the budgets below.
 
     A token's activations live for one layer only; the output head is applied in chunks of its own.
     """
@@ -164,10 +168,10 @@ def scoring_budget(model: Any, device: str) -> int:
     hidden = int(getattr(config, "hidden_size", 1024) or 1024)
     inner = int(getattr(config, "intermediate_size", None) or 4 * hidden)
     each = (16 * hidden + 4 * inner) * _item_size(model)
-    return _clamp(_free_bytes(device) // 3 // each, 256, 65536 if _is_gpu(device) else 4096)
+    return _clamp(_usable_bytes(device, memory) // 3 // each, 256, 65536 if _is_gpu(device) else 4096)
 
 
-def generation_budget(model: Any, device: str) -> int:
+def generation_budget(model: Any, device: str, memory: int | None = None) -> int:
     """Tokens of prompts and answers per generation batch: their keys and values stay in memory."""
     config = _text_config(model)
     layers = int(getattr(config, "num_hidden_layers", 32) or 32)
@@ -176,7 +180,7 @@ def generation_budget(model: Any, device: str) -> int:
     hidden = int(getattr(config, "hidden_size", 4096) or 4096)
     width = int(getattr(config, "head_dim", None) or hidden // heads)
     each = 2 * layers * groups * width * _item_size(model)
-    return _clamp(_free_bytes(device) // 4 // each, 256, 262144 if _is_gpu(device) else 131072)
+    return _clamp(_usable_bytes(device, memory) // 4 // each, 256, 262144 if _is_gpu(device) else 131072)
 
 
 def _failure(error: Exception) -> Failure:
@@ -185,9 +189,9 @@ def _failure(error: Exception) -> Failure:
     return ModelError(f"The model raised {type(error).__name__}: {error}").as_failure()
 
 
-def stored_budget(device: str) -> int:
-    """Bytes for keys and values that wait for what hangs below them: a quarter of the free memory."""
-    return _free_bytes(device) // 4
+def stored_budget(device: str, memory: int | None = None) -> int:
+    """Bytes for keys and values that wait for what hangs below them: a quarter of the memory."""
+    return _usable_bytes(device, memory) // 4
 
 
 def _text_config(model: Any) -> Any:
@@ -201,6 +205,10 @@ def _item_size(model: Any) -> int:
 
 def _is_gpu(device: str) -> bool:
     return device.startswith("cuda")
+
+
+def _usable_bytes(device: str, memory: int | None) -> int:
+    return _free_bytes(device) if memory is None else min(memory, _free_bytes(device))
 
 
 def _free_bytes(device: str) -> int:

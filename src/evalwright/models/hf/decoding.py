@@ -17,8 +17,8 @@ from evalwright.core.responses import Response
 from evalwright.models.hf.batching import is_out_of_memory
 from evalwright.models.hf.loading import Loaded
 from evalwright.models.hf.quiet import quiet
-from evalwright.models.hf.sampling import choose
 from evalwright.models.hf.reading import LogitReader
+from evalwright.models.hf.sampling import choose
 from evalwright.models.hf.slots import Slots
 from evalwright.models.hf.tree_forward import TreeForward
 from evalwright.models.hf.writing import Job, Pieces, Writer, not_a_number

@@ -51,7 +51,7 @@ class Engine:
         model, device = loaded.model, loaded.device
         # Who names a batch size has measured it, so no budget of ours stands in its way.
         budgets = (
-            (scoring_budget(model, device), generation_budget(model, device))
+            (scoring_budget(model, device, options.memory), generation_budget(model, device, options.memory))
             if options.batch_size is None
             else (1 << 62, 1 << 62)
         )
@@ -182,11 +182,11 @@ class Engine:
 def _tree_scorer(
     loaded: Loaded, options: Options, name: str, reader: LogitReader, plain: PairScorer
 ) -> PairScorer:
-    tokens = scoring_budget(loaded.model, loaded.device)
+    tokens = scoring_budget(loaded.model, loaded.device, options.memory)
     budget = Budget(
         tokens if loaded.device.startswith("cuda") else min(tokens, 2048),
         options.batch_size,
-        stored_budget(loaded.device),
+        stored_budget(loaded.device, options.memory),
     )
     return TreeScorer(
         TreeForward(loaded.model, reader, loaded.device),

@@ -12,6 +12,7 @@ from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.hf.adapters import check_embedded, find_adapter
 from evalwright.models.hf.options import (
     Options,
+    as_bytes,
     as_count,
     as_flag,
     as_prefix_token,
@@ -39,6 +40,7 @@ class TransformersModel(LocalModel):
 
     revision: branch, tag or commit of a hub repository. subfolder: where in it the model lies. dtype: "auto" is float32 on a CPU, the checkpoint's own on a GPU.
     device: "auto" is a GPU where there is one. batch_size: rows at the most; "auto" fills the memory.
+    memory: GiB beside the model that "auto" may fill, where that is not all that is free.
     max_length: the context in tokens, where the model's own is not wanted. tokenizer: another repository or folder.
     add_special_tokens: let the tokenizer add its BOS (default true). add_bos: put a BOS in front in any case.
     chat_template: a file, or the name of one of the tokenizer's. enable_thinking, chat_template_args: variables for it.
@@ -83,6 +85,7 @@ class TransformersModel(LocalModel):
         quantization: str | Mapping[str, Any] | None = None,
         prefix_token: str | int | None = None,
         use_fast_tokenizer: bool = True,
+        memory: float | None = None,
     ) -> None:
         require_libraries()
         check_fast_tokenizer(use_fast_tokenizer)
@@ -125,6 +128,7 @@ class TransformersModel(LocalModel):
             placement=placement,
             quantisation=resolve_quantisation(quantization, chosen_dtype, self._source),
             prefix_token=as_prefix_token(prefix_token),
+            memory=None if memory is None else as_bytes("memory", memory),
         )
         self._check_length()
         self._has_template = bool(self.options.chat_template or self._tokenizer_source.templates)

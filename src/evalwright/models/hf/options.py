@@ -55,6 +55,8 @@ class Options:
     placement: Placement | None = None
     quantisation: Mapping[str, Any] | None = None
     prefix_token: str | int | None = None
+    memory: int | None = None
+    """Bytes that scoring and generating may use beside the model."""
 
     def identity(self) -> dict[str, Any]:
         """What of these changes answers. Devices, the batch size and the way of scoring do not, up to rounding.
@@ -153,6 +155,17 @@ def check_fast_tokenizer(value: Any) -> None:
         raise ConfigurationError(
             "use_fast_tokenizer=false has no effect: transformers 5 has one kind of tokenizer for each model. Leave it out."
         )
+
+
+def as_bytes(name: str, value: Any) -> int:
+    """A positive number of GiB, also from its text, in bytes."""
+    try:
+        size = 0 if isinstance(value, bool) else int(float(value) * 2**30)
+    except (TypeError, ValueError, OverflowError):
+        size = 0
+    if size < 1:
+        raise ConfigurationError(f"{name}={value!r} must be a positive number of GiB, for example 8 or 0.5.")
+    return size
 
 
 def as_scoring(value: Any) -> str:

@@ -19,7 +19,8 @@ import torch
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from evalwright.models.hf import cascade
-from evalwright.models.hf.scoring import LogitReader, pad_right
+from evalwright.models.hf.reading import LogitReader
+from evalwright.models.hf.scoring import pad_right
 
 Tensor = Any
 """A torch.Tensor; torch is not typed here."""
