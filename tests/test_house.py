@@ -26,6 +26,7 @@ ORDER = [
     {"metrics"},
     {"tasks"},
     {"runs"},
+    {"calibrating"},
     {"reports"},
     {"configuration"},
     {"configuration_file"},

@@ -22,6 +22,7 @@ COMMANDS = {
     "score": ("score:score", "Score a run again; no model under test is asked."),
     "compare": ("compare:compare", "Compare two runs, paired by item."),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
+    "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "runs": ("runs:runs", "List and show runs."),
     "import": ("import_:import_", "Make runs of results of other programs."),
     "export": ("export:export", "Write runs as files of other programs."),

@@ -1,0 +1,206 @@
+"""`evalwright judge`: a judge's verdicts corrected by human labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalwright.cli.output import print_json
+
+if TYPE_CHECKING:
+    from evalwright.calibrating.drawing import LabelSet
+    from evalwright.runs.reader import Run
+
+_RUNS = click.option(
+    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
+)
+_SCORER = click.option(
+    "--scorer", default="", metavar="NAME", help="Whose verdicts. Default: the run's only judge."
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+@click.group()
+def judge() -> None:
+    """Check a judge against people: draw answers to label, correct its score by the labels."""
+
+
+@judge.command()
+@click.argument("run")
+@click.argument("run2", required=False)
+@_SCORER
+@click.option("--task", "tasks", multiple=True, metavar="NAME", help="Only answers to this task. Repeatable.")
+@click.option(
+    "--n", "size", type=click.IntRange(1), metavar="N", help="How many answers. Default: 200, or all."
+)
+@click.option(
+    "--design",
+    type=click.Choice(["random", "stratified"]),
+    default="random",
+    show_default=True,
+    help="Stratified: by verdict, and more of the doubtful ones.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, another set."
+)
+@click.option("--to", metavar="FILE", help="The table to write. Default: RUN.labels.csv here.")
+@click.option("--page", metavar="FILE", help="Write an HTML page to label on instead (or, with --to, too).")
+@_RUNS
+@_JSON
+def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
+    """Draw answers of RUN for people to label; with RUN2, the same items' answers of both.
+
+    The judge's own verdicts are not in the table. Fill in the column 'label' (1 right, 0 wrong), then:
+    evalwright judge calibrate RUN --labels FILE
+    """
+    made = _draw(runs_folder, **settings)
+    if as_json:
+        print_json(made)
+    else:
+        _say_next(made)
+
+
+@judge.command()
+@click.argument("run")
+@click.argument("run2", required=False)
+@click.option("--labels", "files", multiple=True, metavar="FILE", help="A table with labels. Repeatable.")
+@_SCORER
+@_RUNS
+@_JSON
+def calibrate(
+    run: str, run2: str | None, files: tuple[str, ...], scorer: str, runs_folder: str, as_json: bool
+) -> None:
+    """Correct a judge's score of RUN by people's labels; with RUN2, the difference between the two.
+
+    Without --labels it draws the answers to label, as `judge sample` does, and says what to do next.
+    """
+    if not files:
+        made = _draw(runs_folder, run=run, run2=run2, scorer=scorer)
+        if as_json:
+            print_json(made)
+        else:
+            _say_next(made)
+        return
+    from evalwright.api import open_run
+    from evalwright.calibrating.calibration import calibrate_judge, keep_calibration
+    from evalwright.calibrating.difference import calibrate_difference
+    from evalwright.cli import say
+    from evalwright.reports.calibration_page import calibration_blocks, difference_blocks
+    from evalwright.reports.terminal import show
+
+    opened = open_run(run, runs_folder)
+    if run2 is None:
+        one = calibrate_judge(opened, files, scorer=scorer)
+        data, blocks, name = one.as_dict(), calibration_blocks(one), one.scorer
+    else:
+        other = open_run(run2, runs_folder)
+        both = calibrate_difference(opened, other, files, scorer=scorer)
+        data, blocks, name = both.as_dict(), difference_blocks(both), f"{both.scorer}-{other.id}"
+    path = keep_calibration(opened, data, name)
+    if as_json:
+        print_json(data)
+    else:
+        show(blocks)
+    say(f"Written: {path}")
+
+
+def _draw(
+    runs_folder: str,
+    *,
+    run: str,
+    run2: str | None,
+    scorer: str = "",
+    tasks: Sequence[str] = (),
+    size: int | None = None,
+    design: Any = "random",
+    seed: int = 0,
+    to: str | None = None,
+    page: str | None = None,
+) -> dict[str, Any]:
+    """Draw a set, write its table or page, and keep the set beside its runs."""
+    from evalwright.api import open_run
+    from evalwright.calibrating.drawing import draw_set, draw_sets, keep_set
+    from evalwright.calibrating.sheets import sheet_rows
+    from evalwright.calibrating.verdicts import read_verdicts
+
+    opened = [open_run(name, runs_folder) for name in (run, run2) if name is not None]
+    _check_pair(opened)
+    verdicts = [read_verdicts(one, scorer, tasks) for one in opened]
+    sets: tuple[LabelSet, ...] = (
+        draw_sets(verdicts[0], verdicts[1], size, design, seed)
+        if len(verdicts) == 2
+        else (draw_set(verdicts[0], size, design, seed),)
+    )
+    files = {"table": to or (None if page else f"{opened[0].folder.resolve().name}.labels.csv"), "page": page}
+    command = f"evalwright judge calibrate {' '.join(_quoted(name) for name in (run, run2) if name)}"
+    command += f" --labels {_quoted(files['table'] or 'FILE.csv')}"
+    command += "" if runs_folder == "runs" else f" --out {_quoted(runs_folder)}"
+    _check_free(files, command)
+    rows = sheet_rows(list(zip(opened, sets, strict=True)))
+    kept = [keep_set(one.folder, drawn) for one, drawn in zip(opened, sets, strict=True)]
+    graded = sets[0].graded
+    _write_files(files, rows, graded=graded, name=f"{opened[0].id}.labels")
+    return {
+        "runs": [one.id for one in opened],
+        "scorer": sets[0].scorer,
+        "tasks": list(sets[0].tasks),
+        "sets": [drawn.name for drawn in sets],
+        "kept": [str(path) for path in kept],
+        "design": design,
+        "seed": seed,
+        "rows": len(rows),
+        "graded": graded,
+        **files,
+        "next": command,
+    }
+
+
+def _check_pair(opened: Sequence[Run]) -> None:
+    from evalwright.core.errors import ConfigurationError
+
+    if len(opened) == 2 and opened[0].folder.resolve() == opened[1].folder.resolve():
+        raise ConfigurationError(f"RUN and RUN2 are the same run, '{opened[0].id}': name two.")
+
+
+def _check_free(files: dict[str, str | None], command: str) -> None:
+    """No file that may hold somebody's labels is written over."""
+    from evalwright.core.errors import ConfigurationError
+
+    for name in files.values():
+        if name and Path(name).exists():
+            raise ConfigurationError(
+                f"'{name}' is there already and may hold labels, so it is left as it is. Once it is labelled: {command}. "
+                "For a new set name another file with --to or --page."
+            )
+
+
+def _write_files(files: dict[str, str | None], rows: Sequence[Any], *, graded: bool, name: str) -> None:
+    from evalwright.core.errors import ConfigurationError
+    from evalwright.reports.label_page import label_html
+    from evalwright.reports.label_sheet import sheet_csv
+    from evalwright.runs.writer import write_text
+
+    for kind, file in files.items():
+        if file:
+            text = sheet_csv(rows) if kind == "table" else label_html(rows, graded=graded, name=name)
+            try:
+                write_text(Path(file), text)
+            except OSError as error:
+                raise ConfigurationError(f"'{file}' cannot be written: {error.strerror}.") from error
+
+
+def _say_next(made: dict[str, Any]) -> None:
+    written = " and ".join(made[kind] for kind in ("table", "page") if made[kind])
+    labels = "a number from 0 to 1" if made["graded"] else "1 right, 0 wrong"
+    how = f"the column 'label' ({labels})" if made["table"] else "the page, and download its table"
+    click.echo(f"{made['rows']} answers to label are in {written}. Fill in {how}; empty rows are allowed.")
+    click.echo(f"Then: {made['next']}")
+
+
+def _quoted(text: str) -> str:
+    import shlex
+
+    return shlex.quote(text)
