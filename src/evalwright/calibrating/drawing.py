@@ -199,27 +199,51 @@ def find_set(name: str, folders: list[Path]) -> LabelSet | None:
     places += [path for parent in sorted(beside) for path in sorted(parent.glob(f"*/labelling-{name}.json"))]
     for path in places:
         if path.is_file():
-            return _read(path)
+            return _read(path, name)
     return None
 
 
-def _read(path: Path) -> LabelSet:
+def _read(path: Path, name: str) -> LabelSet:
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise RunError(f"{path} is not valid JSON: {error}.") from error
-    fields = set(LabelSet.__slots__)
-    lists = ("tasks", "rows", "probabilities", "left_out")
-    if (
-        not isinstance(data, Mapping)
-        or data.get("schema") != SCHEMA
-        or not fields <= data.keys()
-        or not all(isinstance(data[name], list) for name in lists)
-        or not isinstance(data["strata"], list | None)
-    ):
+    if not isinstance(data, Mapping) or data.get("schema") != SCHEMA or not _has_fields(data, name):
         raise RunError(f"{path} is not a labelling set that this version reads.")
+    strata = data["strata"]
     return LabelSet(
-        **{name: tuple(value) if isinstance(value := data[name], list) else value for name in fields}
+        name=name,
+        run=data["run"],
+        scorer=data["scorer"],
+        tasks=tuple(data["tasks"]),
+        samples_sha256=data["samples_sha256"],
+        answers=data["answers"],
+        graded=data["graded"],
+        design=data["design"],
+        seed=data["seed"],
+        rows=tuple(data["rows"]),
+        probabilities=tuple(data["probabilities"]),
+        strata=None if strata is None else tuple(strata),
+        left_out=tuple(data["left_out"]),
+        partner=data["partner"],
+    )
+
+
+def _has_fields(data: Mapping[str, Any], name: str) -> bool:
+    """Whether the fields are there with the kinds of values that they have; `LabelSet.check` looks at the numbers."""
+    from evalwright.statistics.labelling import DESIGNS
+
+    texts = ("name", "run", "scorer", "samples_sha256", "answers", "partner")
+    lists = ("tasks", "rows", "probabilities", "left_out")
+    return (
+        all(isinstance(data.get(field), str) for field in texts)
+        and all(isinstance(data.get(field), list) for field in lists)
+        and all(isinstance(task, str) for task in data["tasks"])
+        and data["name"] == name
+        and isinstance(data.get("strata", 0), list | None)
+        and isinstance(data.get("graded"), bool)
+        and isinstance(data.get("seed"), int)
+        and data.get("design") in DESIGNS
     )

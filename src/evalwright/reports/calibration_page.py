@@ -157,9 +157,7 @@ def _fault(name: str, found: Any) -> Iterator[Cells]:
         yield (title, gap, f"{found.lean.test}, p {numbers.p_value(found.lean.p_value)}")
     elif name in ("length", "length_of_people"):
         effect = found.effects[1]
-        ends = [
-            f"{2**x:.2f}" for x in (effect.coefficient, effect.low, effect.high)
-        ]
+        ends = [f"{2**x:.2f}" for x in (effect.coefficient, effect.low, effect.high)]
         ratio = f"odds x {ends[0]} [{ends[1]}, {ends[2]}]"
         what = "for an answer twice as long" + (
             "; may be honest: compare with people" if name == "length" else ""
