@@ -329,3 +329,37 @@ def test_the_result_is_kept_beside_the_run_which_is_left_alone(tmp_path: Path) -
     assert path.name == "calibration-a-scorer--b.json"
     assert json.loads(path.read_text())["samples_sha256"] == run.data["samples"]["sha256"]
     assert {name: (run.folder / name).read_bytes() for name in before} == before
+
+
+def test_labels_of_answers_that_another_judge_gave_no_verdict_on(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "runs", scores=[1.0, 0.0, 1.0, 0.0] * 10, name="run")
+    picked, rows = drawn(run, 20)
+    file = labelled(rows, lambda row: 1)
+    lines = [json.loads(line) for line in run.samples_file.read_text().splitlines()]
+    for gone in (picked.rows[:5], picked.rows):
+        for place in gone:
+            lines[place]["scores"] = {}
+        run.samples_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        if len(gone) == 5:
+            found = calibrate_judge(run, [file])
+            assert (found.counts.labelled, found.counts.without_verdict, found.corrected.n_labels) == (
+                20,
+                5,
+                15,
+            )
+            assert found.judge.n_failed == 5
+    with pytest.raises(UsageError, match="None of the labelled answers has a verdict"):
+        calibrate_judge(run, [file])
+
+
+def test_a_confidence_that_is_none_is_not_used(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "runs", scores=[1.0, 0.0] * 20, name="run")
+    lines = [json.loads(line) for line in run.samples_file.read_text().splitlines()]
+    for line in lines:
+        line["scores"]["score"]["parts"] = {"confidence": 85.0}
+    run.samples_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for design in ("random", "stratified"):
+        picked, rows = drawn(run, 20, design=design)
+        assert set(picked.probabilities) == {0.5}
+        found = calibrate_judge(run, [labelled(rows, lambda row: 1)])
+        assert "between 0 and 1" in found.unknown["brier"]

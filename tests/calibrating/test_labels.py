@@ -113,6 +113,11 @@ def test_what_is_no_table(tmp_path: Path, data: bytes) -> None:
         told(write(tmp_path, data))
 
 
+def test_a_workbook_is_known(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"are a workbook\. Save the sheet as CSV"):
+        told(write(tmp_path, b"PK\x03\x04\x14\x00", "done.xlsx"))
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         read_label_files([tmp_path / "nowhere.csv"])

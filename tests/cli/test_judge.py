@@ -198,3 +198,59 @@ def test_a_classifier_is_a_judge_too(folder: Path) -> None:
     shown = typed("judge", "calibrate", "graded", "--labels", "done.csv").out
     assert "AUROC" in shown
     assert "Krippendorff's alpha (numbers)" in shown
+
+
+def test_an_imported_run() -> None:
+    assert typed("run", "questions.yaml", "--model", "scripted/echo", "--name", "q").code in (0, 1)
+    typed("export", "lm-eval", "q")
+    assert typed("import", "lm-eval", "exports").code == 0
+    (name,) = [path.name for path in Path("runs").iterdir() if path.name not in ("a", "q")]
+    assert typed("judge", "sample", name, "--to", "i.csv").code == 0
+    Path("done.csv").write_text(fill_in(read_table("i.csv"), lambda row: 1))
+    found = json.loads(typed("judge", "calibrate", name, "--labels", "done.csv", "--json").out)
+    assert found["counts"]["labelled"] == 6
+    assert found["corrected"]["labels_mean"] == 1.0
+
+
+def test_the_page_asks_what_it_is_told_to() -> None:
+    typed("judge", "sample", "a", "--page", "p.html", "--question", "Is it <b>faithful</b>?")
+    assert "<bdi>Is it &lt;b&gt;faithful&lt;/b&gt;?</bdi>" in Path("p.html").read_text()
+
+
+def test_runs_elsewhere(folder: Path) -> None:
+    make_run(folder / "my runs", scores=[1.0, 0.0] * 20, name="far")
+    done = typed("judge", "sample", "far", "--out", "my runs")
+    assert "evalwright judge calibrate far --labels far.labels.csv --out 'my runs'" in done.out
+    give_back("far.labels.csv")
+    assert typed("judge", "calibrate", "far", "--labels", "done.csv", "--out", "my runs").code == 0
+    assert Path("my runs/far/calibration-score.json").is_file()
+
+
+def test_a_result_that_cannot_be_kept() -> None:
+    typed("judge", "sample", "a")
+    Path("runs/a/calibration-score.json").mkdir()
+    assert "cannot be written" in wrong("calibrate", "a", "--labels", give_back())
+
+
+def test_what_is_kept_has_the_documented_parts() -> None:
+    typed("judge", "sample", "a")
+    found = json.loads(typed("judge", "calibrate", "a", "--labels", give_back(), "--json").out)
+    assert set(found) == {
+        "schema", "kind", "run", "model", "scorer", "tasks", "samples_sha256", "set", "design", "seed", "labels", "counts",
+        "judge", "labels_alone", "corrected", "narrower", "lean", "faults", "unknown", "notes", "conclusion",
+    }  # fmt: skip
+    page = (Path(__file__).parents[2] / "docs" / "judges.md").read_text()
+    for name in (
+        "labels",
+        "counts",
+        "labels_alone",
+        "corrected",
+        "narrower",
+        "lean",
+        "faults",
+        "unknown",
+        "notes",
+    ):
+        assert f"`{name}`" in page
+    for name in json.loads(next(Path("runs/a").glob("labelling-*.json")).read_text()):
+        assert f"`{name}`" in page or name in ("schema", "name", "run")

@@ -166,9 +166,14 @@ def corrected_scores(evidence: Evidence, level: float) -> tuple[JudgeCorrection,
         )
 
     try:
-        return score(0.0), score(None)
+        alone, corrected = score(0.0), score(None)
     except ValueError as error:
         raise ConfigurationError(f"These labels do not suffice: {error}.") from error
+    if not corrected.n_labels:
+        raise ConfigurationError(
+            f"None of the labelled answers has a verdict of '{evidence.verdicts.scorer}': label others, or name another scorer."
+        )
+    return alone, corrected
 
 
 def find_lean(evidence: Evidence, level: float) -> Lean:

@@ -82,13 +82,13 @@ class LabelSet:
 def draw_set(verdicts: Verdicts, size: int | None, design: Design, seed: int) -> LabelSet:
     """Draw what to label of one run; `size` None is 200, or all where there are fewer.
 
-    Graded verdicts are taken for the judge's confidence where it states none, so that a stratified set has more of the
+    Graded verdicts are taken for the judge's confidence where it states none between 0 and 1, so that a stratified set has more of the
     doubtful ones. Raises ConfigurationError for a size that cannot be drawn.
     """
     import numpy as np
 
     sure = verdicts.parts[CONFIDENCE]
-    stated = bool((~np.isnan(sure)).any())
+    stated = bool((~np.isnan(sure)).any() and ((sure >= 0) & (sure <= 1) | np.isnan(sure)).all())
     confidence = sure if stated else verdicts.values if verdicts.graded else None
     positions = np.arange(len(verdicts.values))
     (drawn,) = _drawn([verdicts], [positions], verdicts.values, confidence, size, design, seed)

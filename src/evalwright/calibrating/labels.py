@@ -74,6 +74,10 @@ def _read(path: Path, *, several: bool) -> LabelFile:
         data = path.read_bytes()
     except OSError as error:
         raise ConfigurationError(f"The labels '{path}' cannot be read: {error.strerror}.") from error
+    if data[:4] == b"PK\x03\x04":
+        raise ConfigurationError(
+            f"The labels '{path}' are a workbook. Save the sheet as CSV and give that file."
+        )
     rows = _rows(_decoded(data), path)
     own = str(path) if several else ""
     return LabelFile(path, hashlib.sha256(data).hexdigest(), tuple(_labels(rows, path, own)))

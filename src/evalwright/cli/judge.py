@@ -48,6 +48,7 @@ def judge() -> None:
 )
 @click.option("--to", metavar="FILE", help="The table to write. Default: RUN.labels.csv here.")
 @click.option("--page", metavar="FILE", help="Write an HTML page to label on instead (or, with --to, too).")
+@click.option("--question", metavar="TEXT", help="What the page asks. Default: Is the answer right?")
 @_RUNS
 @_JSON
 def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
@@ -119,6 +120,7 @@ def _draw(
     seed: int = 0,
     to: str | None = None,
     page: str | None = None,
+    question: str | None = None,
 ) -> dict[str, Any]:
     """Draw a set, write its table or page, and keep the set beside its runs."""
     from evalwright.api import open_run
@@ -142,7 +144,7 @@ def _draw(
     rows = sheet_rows(list(zip(opened, sets, strict=True)))
     kept = [keep_set(one.folder, drawn) for one, drawn in zip(opened, sets, strict=True)]
     graded = sets[0].graded
-    _write_files(files, rows, graded=graded, name=f"{opened[0].id}.labels")
+    _write_files(files, rows, graded=graded, name=f"{opened[0].id}.labels", question=question)
     return {
         "runs": [one.id for one in opened],
         "scorer": sets[0].scorer,
@@ -177,15 +179,19 @@ def _check_free(files: dict[str, str | None], command: str) -> None:
             )
 
 
-def _write_files(files: dict[str, str | None], rows: Sequence[Any], *, graded: bool, name: str) -> None:
+def _write_files(
+    files: dict[str, str | None], rows: Sequence[Any], *, graded: bool, name: str, question: str | None
+) -> None:
     from evalwright.core.errors import ConfigurationError
-    from evalwright.reports.label_page import label_html
+    from evalwright.reports.label_page import QUESTION, label_html
     from evalwright.reports.label_sheet import sheet_csv
     from evalwright.runs.writer import write_text
 
     for kind, file in files.items():
         if file:
-            text = sheet_csv(rows) if kind == "table" else label_html(rows, graded=graded, name=name)
+            asked = question or QUESTION
+            page = label_html(rows, graded=graded, name=name, question=asked) if kind == "page" else ""
+            text = page or sheet_csv(rows)
             try:
                 write_text(Path(file), text)
             except OSError as error:

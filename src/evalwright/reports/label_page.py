@@ -31,6 +31,8 @@ GRADES: tuple[Choice, ...] = (
     ("1", "Right", "4"),
 )
 
+QUESTION = "Is the answer right?"
+
 _PARTS = (("Question", "input"), ("Choices", "choices"), ("Context", "context"), ("Reference", "reference"))
 
 
@@ -47,12 +49,16 @@ class _Row:
 class _Page:
     set: str
     file: str
+    question: str
     rows: tuple[_Row, ...]
     choices: tuple[Choice, ...]
 
 
-def label_html(rows: Sequence[SheetRow], *, graded: bool = False, name: str = "labels") -> str:
+def label_html(
+    rows: Sequence[SheetRow], *, graded: bool = False, name: str = "labels", question: str = QUESTION
+) -> str:
     """The page for some rows. graded: five grades instead of right or wrong. name: how the downloaded file's name begins.
+    question: what people are asked about each answer.
 
     The same rows give the same bytes.
     """
@@ -80,6 +86,7 @@ def label_html(rows: Sequence[SheetRow], *, graded: bool = False, name: str = "l
     page = _Page(
         set="+".join(sorted({row.row.partition("-")[0] for row in rows})),
         file=inert(name),
+        question=inert(question),
         rows=tuple(_row(row) for row in rows),
         choices=GRADES if graded else RIGHT_OR_WRONG,
     )
