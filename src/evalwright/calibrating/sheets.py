@@ -12,6 +12,9 @@ from evalwright.calibrating.verdicts import shown_answer
 from evalwright.core.errors import RunError
 from evalwright.runs.reader import Run
 
+_TOGETHER = 10
+"""Items of two runs whose answers are mixed."""
+
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
@@ -29,14 +32,21 @@ class SheetRow:
 
 
 def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
-    """The rows of one set in the order drawn; of two sets mixed at random, so that nobody sees which run an answer is of.
+    """The rows of one set in the order drawn. Of two sets both answers of ten items at a time, mixed at random: nobody sees which
+    run an answer is of or compares the two, and whoever stops early has labelled pairs.
 
     Raises RunError where the records are not those that the set was drawn from.
     """
-    made = [row for run, drawn in pairs for row in _rows_of(run, drawn)]
-    if len(pairs) > 1:
-        random.Random(f"{pairs[0][1].name} {pairs[1][1].name}").shuffle(made)
-    return made
+    made = [_rows_of(run, drawn) for run, drawn in pairs]
+    if len(made) == 1:
+        return made[0]
+    shuffle = random.Random(" ".join(drawn.name for _, drawn in pairs)).shuffle
+    mixed: list[SheetRow] = []
+    for start in range(0, len(made[0]), _TOGETHER):
+        block = [row for rows in made for row in rows[start : start + _TOGETHER]]
+        shuffle(block)
+        mixed += block
+    return mixed
 
 
 def _rows_of(run: Run, drawn: LabelSet) -> list[SheetRow]:
