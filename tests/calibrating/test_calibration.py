@@ -97,6 +97,18 @@ def test_the_numbers_are_those_of_the_statistics(tmp_path: Path) -> None:
     assert (rates.sensitivity, rates.n_judged) == (pytest.approx(said[seen == 1].mean()), 280)
 
 
+def test_strata_of_verdicts_hold_what_the_judge_knows(tmp_path: Path) -> None:
+    truth, judge = simulate(1000, rate=0.55, false_yes=0.3, false_no=0.03, seed=1)
+    run = make_run(tmp_path / "runs", scores=judge, name="run")
+    widths = {}
+    for design in ("random", "stratified"):
+        _, rows = drawn(run, 150, design=design)
+        found = calibrate_judge(run, [labelled(rows, of(truth))])
+        widths[design] = found.corrected.high - found.corrected.low
+        assert ("in the strata already" in found.conclusion) == (design == "stratified")
+    assert widths["stratified"] == pytest.approx(widths["random"], rel=0.15)
+
+
 def test_a_perfect_judge_is_not_accused(tmp_path: Path) -> None:
     truth, _ = simulate(500, rate=0.7, false_yes=0, false_no=0, seed=1)
     run = make_run(tmp_path / "runs", scores=truth, name="run")

@@ -65,7 +65,8 @@ class Counts:
 class JudgeCalibration:
     """A judge's verdicts on one run, corrected by labels.
 
-    judge: its own score; labels_alone: what the labels say without it; corrected: both together. narrower: by which share the
+    judge: its own score; labels_alone: what the labels say without it
+    (in a stratified set weighted by strata, which are made of verdicts); corrected: both together. narrower: by which share the
     corrected interval is narrower than that of the labels alone (below 0: wider). faults: results of the probes, by name;
     unknown: for the others the reason why there is none. set, design, seed: of the labelling set. files: names and SHA-256.
     """
@@ -147,7 +148,9 @@ def calibrate_judge(
         faults=faults,
         unknown=unknown,
         notes=tuple(notes(evidence, counts)),
-        conclusion=conclusion(run.label, corrected, alone, lean, counts),
+        conclusion=conclusion(
+            run.label, corrected, alone, lean, counts, stratified=evidence.strata is not None
+        ),
     )
 
 

@@ -17,7 +17,13 @@ _FEW = 30
 
 
 def conclusion(
-    model: str, corrected: JudgeCorrection, alone: JudgeCorrection, lean: Lean, counts: Counts
+    model: str,
+    corrected: JudgeCorrection,
+    alone: JudgeCorrection,
+    lean: Lean,
+    counts: Counts,
+    *,
+    stratified: bool,
 ) -> str:
     """What people would have given, what the judge is off by, and what it was good for."""
     level = f"{100 * corrected.level:g}% interval"
@@ -39,20 +45,23 @@ def conclusion(
         sentences.append(
             f"No lean of the judge was seen (judge less people {_signed(lean.value)}, {gap}), which does not say that it has none."
         )
-    sentences.append(_worth(corrected, alone))
+    sentences.append(_worth(corrected, alone, stratified))
     return " ".join(sentences)
 
 
-def _worth(corrected: JudgeCorrection, alone: JudgeCorrection) -> str:
+def _worth(corrected: JudgeCorrection, alone: JudgeCorrection, stratified: bool) -> str:
     before, after = alone.high - alone.low, corrected.high - corrected.low
     if not before > 0 or not math.isfinite(after):
         return "There are too few labels for an interval."
     gain = 100 * (1 - after / before)
+    if stratified and gain < 1:
+        return "What the judge knows is in the strata already; beyond them it adds nothing."
     if corrected.judge_weight == 0.0:
         return "The judge adds nothing to these labels: they stand alone."
     if gain < 1:
         return "The judge hardly adds to these labels: the interval is as wide as that of the labels alone."
-    return f"With the judge the interval is {gain:.0f}% narrower than that of the labels alone."
+    than = "the labels weighted by strata" if stratified else "the labels alone"
+    return f"With the judge the interval is {gain:.0f}% narrower than that of {than}."
 
 
 def notes(evidence: Evidence, counts: Counts) -> Iterator[str]:

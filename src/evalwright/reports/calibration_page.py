@@ -40,7 +40,7 @@ def calibration_blocks(found: JudgeCalibration) -> list[Block]:
     )
     rows: list[Cells] = [
         ("the judge alone", numbers.score(found.judge, "points"), numbers.count(found.judge.n), found.judge.method),
-        _correction("labels alone", found.labels_alone),
+        _correction(_alone(found.design), found.labels_alone),
         _correction("corrected", found.corrected),
         ("judge less people", _signed(found.lean), numbers.count(counts.labelled - counts.without_verdict), found.lean.method),
     ]  # fmt: skip
@@ -70,7 +70,7 @@ def difference_blocks(found: JudgeDifference) -> list[Block]:
             numbers.count(judge.n),
             judge.interval_method,
         ),
-        _correction("labels alone", found.labels_alone, signed=True),
+        _correction(_alone(found.design), found.labels_alone, signed=True),
         _correction("corrected", found.corrected, signed=True),
         ("judge favours A", _signed(found.favour), numbers.count(found.labelled), found.favour.method),
     ]
@@ -87,6 +87,10 @@ def difference_blocks(found: JudgeDifference) -> list[Block]:
         Gap(),
         Line(inert(found.conclusion), "strong"),
     ]
+
+
+def _alone(design: str) -> str:
+    return "labels, by strata" if design == "stratified" else "labels alone"
 
 
 def _correction(name: str, found: Any, *, signed: bool = False) -> Cells:
