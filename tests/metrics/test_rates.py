@@ -17,7 +17,7 @@ def test_it_mirrors_the_share() -> None:
     assert found.value == 0.25
     assert (found.low, found.high) == pytest.approx(wilson(1, 4))
     assert (found.n, found.n_failed, found.standard_error) == (4, 1, share.standard_error)
-    assert found.bounds == pytest.approx((0.2, 0.4))
+    assert found.bounds == pytest.approx((0.4, 0.2))
     assert compute("hallucination-rate", column, {"level": 0.9}).high < found.high
 
 

@@ -72,7 +72,8 @@ def test_rows_are_what_became_of_them(tmp_path: Path) -> None:
     by_label = {metric.label: metric.estimate for metric in task.metrics}
     main = by_label["hallucination-rate"]
     assert (main.n, main.n_failed) == (4, 1)
-    assert main.low < 0.25 < main.high and main.bounds == (pytest.approx(0.2), pytest.approx(0.4))
+    assert main.low < 0.25 < main.high
+    assert main.bounds is not None and list(main.bounds) == pytest.approx([0.4, 0.2])
     consistent = by_label["factual-consistency-rate"]
     assert (consistent.value, consistent.low, consistent.high) == (0.75, 1 - main.high, 1 - main.low)
     replies = by_label["answer-rate-of-replies"]
@@ -184,7 +185,8 @@ def test_a_model_summarised_twice(tmp_path: Path) -> None:
     doubled, other = import_hhem(tree, tmp_path / "runs").runs
     assert [row["id"] for row in doubled.rows()] == ["1", "2", "3", "1#2", "2#2", "3#2"]
     main = doubled.tasks[0].metrics[0].estimate
-    assert (main.n, main.n_clusters, main.value) == (6, 3, pytest.approx(1 / 6))
+    assert (main.n, main.n_clusters) == (6, 3)
+    assert main.value == pytest.approx(1 / 6)
     assert about(doubled)["lost"] == 0
     assert compare_runs(doubled, other).tasks[0].paired.n == 3
 
@@ -391,7 +393,8 @@ def test_no_secret_enters_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["nova-pro-v1:0", "...", "..x", "a b", "<script>", "-rf", "ä" * 60, "x\x1b[31m", "a\nb"]
+    "name",
+    ["nova-pro-v1:0", "...", "..x", "a b", "<script>", "-rf", "ä" * 60, "語" * 80, "x\x1b[31m", "a\nb"],
 )
 def test_names_that_are_no_names_of_folders(tmp_path: Path, name: str) -> None:
     folder = Model("acme/m").write(tmp_path / "output", lines_of([0.9, 0.1]))

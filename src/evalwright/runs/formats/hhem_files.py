@@ -287,6 +287,8 @@ def judge_name(version: str) -> str:
 
 def printable(text: str) -> str:
     """A name without control characters, not longer than a name is."""
+    if len(text) <= 200 and text.isprintable():
+        return text
     return "".join(char if char.isprintable() else "?" for char in text[:200])
 
 

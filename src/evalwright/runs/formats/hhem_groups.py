@@ -138,7 +138,7 @@ def _with_summaries(
         out.append(
             Group(
                 folder,
-                models[part] or (said.model if said else ""),
+                (said.model if said else "") or models[part],
                 *part,
                 first.date,
                 first.version,

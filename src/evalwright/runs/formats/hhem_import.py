@@ -200,7 +200,8 @@ def _identity(folder: Folder, facts: Sequence[Any]) -> str:
 
 def _slug(text: str) -> str:
     kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
-    return kept.strip(".-")[:100].strip(".-")
+    # Bytes count: a name of 100 characters may be too long for a folder.
+    return kept.strip(".-").encode()[:100].decode(errors="ignore").strip(".-")
 
 
 # -- second reading -----------------------------------------------------------------------------------------------------
@@ -280,6 +281,7 @@ def _imported(group: Group, names: Names, data: DataSet, scoring: str) -> dict[s
     return {
         "format": FORMAT,
         "files": [path.name for path in group.folder.files],
+        "folder": f"{group.folder.company}/{group.folder.name}",
         "company": group.folder.company,
         "model_name": group.model or group.folder.name,
         "date_code": group.date_code,

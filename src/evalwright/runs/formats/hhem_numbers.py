@@ -54,9 +54,14 @@ class Arrays:
 
     def part(self, chosen: NDArray[np.bool_]) -> Arrays:
         """Some of the rows."""
-        clusters = None if self.clusters is None else self.clusters[chosen]
-        columns = (self.consistency, self.answered, self.words, self.failed, self.unasked)
-        return Arrays(*(column[chosen] for column in columns), clusters)
+        return Arrays(
+            self.consistency[chosen],
+            self.answered[chosen],
+            self.words[chosen],
+            self.failed[chosen],
+            self.unasked[chosen],
+            None if self.clusters is None else self.clusters[chosen],
+        )
 
 
 # -- corrected ----------------------------------------------------------------------------------------------------------

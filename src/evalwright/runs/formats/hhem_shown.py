@@ -31,7 +31,7 @@ def lines_of(run: Run) -> list[str]:
     if differing:
         lines.append(f"  Differs from what was published: {', '.join(differing)}")
     if imported["older_judgments_left_out"]:
-        lines.append(f"  Judged earlier too, left out: {imported['older_judgments_left_out']} (--all-dates)")
+        lines.append(f"  Of other dates, left out: {imported['older_judgments_left_out']} (--all-dates)")
     return lines + [f"  Note: {note}." for note in imported["notes"]]
 
 
