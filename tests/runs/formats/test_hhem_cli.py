@@ -39,6 +39,7 @@ def test_import_show_compare_and_board() -> None:
     assert [row["run"] for row in board["rows"]] == ["acme-two--2026-01-02", "acme-one--2026-01-02"]
     assert board["tasks"][0]["lower_is_better"] is True
     assert typed("leaderboard", "acme-one--2026-01-02", "acme-two--2026-01-02", "--html", "b.html").code == 0
+    assert typed("export", "lm-eval", "acme-one--2026-01-02").code == 0
     assert all("s3cret" not in path.read_text(errors="ignore") for path in Path("runs").rglob("*.json*"))
 
 

@@ -224,6 +224,8 @@ def _summary(where: str, row: Mapping[str, Any]) -> Summary:
     uid, article, text = row.get("summary_uid"), row.get("article_id"), row.get("summary")
     if not isinstance(uid, str) or not uid:
         raise RunError(f"{where} has no 'summary_uid': it is not a summary of the HHEM leaderboard engine.")
+    if isinstance(article, float) and article.is_integer():
+        article = int(article)
     if not isinstance(article, (int, str)) or isinstance(article, bool) or article == "":
         raise RunError(f"{where}: 'article_id' must name an article, not {_shown(article)}.")
     return Summary(

@@ -118,7 +118,7 @@ def import_hhem(
             )
     if not outlines:
         raise RunError(f"Nothing in '{path}' was judged. {left_out[0]}")
-    plans = _plans(outlines, out, name, scoring, known)
+    plans = _plans(outlines, out, name, scoring)
     runs: list[Run] = []
     for folder in folders:
         groups = groups_of(folder, every=every)
@@ -139,9 +139,7 @@ def _outline(group: Group, place: int) -> _Outline:
     )
 
 
-def _plans(
-    outlines: Sequence[_Outline], out: Path, name: str, scoring: str, known: Articles | None
-) -> dict[Path, list[_Plan]]:
+def _plans(outlines: Sequence[_Outline], out: Path, name: str, scoring: str) -> dict[Path, list[_Plan]]:
     lengths: dict[Path, list[int]] = {}
     alike: dict[tuple[Path, int], list[int]] = {}
     for place, one in enumerate(outlines):
@@ -152,18 +150,16 @@ def _plans(
     for several in alike.values():
         columns = [words for place in several if (words := outlines[place].words) is not None]
         odd |= {several[place]: found for place, found in odd_orders(columns).items()}
-    slices = fingerprint_of({"articles": known}) if known is not None else ""
     plans: dict[Path, list[_Plan]] = {}
     taken: set[Path] = set()
     for place, one in enumerate(outlines):
         run = _free(out / _run_id(one, name, scoring, len(outlines) == 1), taken)
-        tree = tuple(lengths[one.folder.tree])
-        facts = [scoring, slices, max(tree), len(tree), one.group, one.date, one.place, odd.get(place)]
-        identity = _identity(one.folder, facts)
+        # What else is in the tree is no part of it: a model imported alone may be imported again with the others.
+        identity = _identity(one.folder, [scoring, one.group, one.date, one.place])
         if (run / RUN_FILE).exists() and open_run(run).data.get("identity") != identity:
             raise RunError(f"'{run}' holds another run: choose another --name or --out, or remove it first.")
         plans.setdefault(one.folder.path, []).append(
-            _Plan(one.folder, one.place, run, identity, tree, odd.get(place))
+            _Plan(one.folder, one.place, run, identity, tuple(lengths[one.folder.tree]), odd.get(place))
         )
     return plans
 
@@ -256,7 +252,7 @@ def _definition(group: Group, names: Names, data: DataSet, scoring: str) -> dict
     judge = {"judge": group.version, "threshold": THRESHOLD}
     ids = sorted(set(names.articles)) if names.articles else len(names.ids)
     settings = group.published.settings if group.published else {}
-    prompt = {"prompt": settings["prompt"]} if "prompt" in settings else {}
+    prompt = {"summary_prompt": settings["prompt"]} if "prompt" in settings else {}
     return {
         "description": "summaries of articles, judged for consistency with them; imported from the HHEM leaderboard engine",
         "metadata": {"imported": FORMAT},
