@@ -305,19 +305,16 @@ def test_articles_without_a_row_are_lost_in_their_slice(tmp_path: Path) -> None:
 
 
 def test_rows_in_another_order_pair_with_nothing(tmp_path: Path) -> None:
-    """Long articles have long summaries; one run of five went through them in another order."""
+    """Hard articles are hard for every model; one run of five went through them in another order."""
     tree = tmp_path / "output"
     dice = random.Random(4)
-    lengths = [dice.randrange(20, 200) for _ in range(600)]
+    hard = [dice.random() for _ in range(600)]
     for model in range(5):
         order = list(range(600))
         if model == 3:
             dice.shuffle(order)
-        lines = [
-            Line(place, "word " * (lengths[article] + dice.randrange(30)), 0.9)
-            for place, article in enumerate(order)
-        ]
-        folder = Model(f"acme/m{model}").write(tree, lines)
+        scores = [(hard[article] + 2 * dice.random()) / 3 for article in order]
+        folder = Model(f"acme/m{model}").write(tree, lines_of(scores))
         (folder / "summaries.jsonl").unlink()
     runs = import_hhem(tree, tmp_path / "runs").runs
     ids = [{row["id"] for row in run.rows()} for run in runs]
@@ -530,3 +527,15 @@ def test_a_csv_that_is_none(tmp_path: Path, text: str, says: str) -> None:
         import_hhem(tmp_path / "output", tmp_path / "runs", articles=csv)
     with pytest.raises(RunError, match="cannot be read"):
         import_hhem(tmp_path / "output", tmp_path / "runs", articles=tmp_path / "none.csv")
+
+
+def test_a_large_tree_is_read_twice_to_the_same_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = tmp_path / "output"
+    for name in ("acme/one", "acme/two"):
+        Model(name).write(tree, mixed())
+    kept = import_hhem(tree, tmp_path / "kept").runs
+    monkeypatch.setattr("evalwright.runs.formats.hhem_import._KEPT", 0)
+    again = import_hhem(tree, tmp_path / "again").runs
+    for left, right in zip(kept, again, strict=True):
+        for file in ("run.json", "samples.jsonl"):
+            assert (left.folder / file).read_bytes() == (right.folder / file).read_bytes()

@@ -1,7 +1,7 @@
 """Makes run folders of recorded runs of the HHEM leaderboard engine: one for each model, date code and judgment.
 
-Files are read twice, model by model: once to learn how long the data set is and whether rows stand in one order, and once to
-write the runs. So memory does not grow with the tree.
+Files of a large tree are read twice, model by model: once to learn how long the data set is and whether rows stand in one
+order, and once to write the runs. So memory does not grow with the tree.
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 FORMAT = "hhem-leaderboard"
 SCORINGS = ("corrected", "published")
 
+_KEPT = 32 << 20
+"""Bytes of files whose contents are kept between both readings."""
+
 Articles = Mapping[str, Mapping[str, str]]
 
 _USAGE = {
@@ -83,7 +86,7 @@ class _Outline:
     date: str
     rows: int
     length: int
-    words: array[float] | None
+    scores: array[float] | None
 
 
 def import_hhem(
@@ -109,8 +112,13 @@ def import_hhem(
     folders = find_folders(path)
     outlines: list[_Outline] = []
     left_out = []
+    kept: dict[Path, list[Group]] = {}
+    room = _KEPT
     for folder in folders:
         found = groups_of(folder, every=every)
+        room -= sum(file.stat().st_size for file in folder.files)
+        if room > 0:
+            kept[folder.path] = found
         outlines += [_outline(group, place) for place, group in enumerate(found)]
         if not found:
             left_out.append(
@@ -121,7 +129,7 @@ def import_hhem(
     plans = _plans(outlines, out, name, scoring)
     runs: list[Run] = []
     for folder in folders:
-        groups = groups_of(folder, every=every)
+        groups = kept.pop(folder.path, None) or groups_of(folder, every=every)
         runs += [_import(groups[plan.place], plan, scoring, known) for plan in plans.get(folder.path, ())]
     return Imported(tuple(runs), tuple(left_out))
 
@@ -130,12 +138,15 @@ def import_hhem(
 
 
 def _outline(group: Group, place: int) -> _Outline:
-    words = None
+    scores = None
     if group.articles is None:
         judged = (row.judgment for row in group.rows)
-        words = array("d", (one.words if one and one.valid else float("nan") for one in judged))
+        nothing = float("nan")
+        scores = array(
+            "d", (one.score if one and one.valid and one.score is not None else nothing for one in judged)
+        )
     return _Outline(
-        group.folder, place, group.name, group.judgment_date, len(group.rows), length(group), words
+        group.folder, place, group.name, group.judgment_date, len(group.rows), length(group), scores
     )
 
 
@@ -144,11 +155,11 @@ def _plans(outlines: Sequence[_Outline], out: Path, name: str, scoring: str) -> 
     alike: dict[tuple[Path, int], list[int]] = {}
     for place, one in enumerate(outlines):
         lengths.setdefault(one.folder.tree, []).append(one.length)
-        if one.words is not None:
+        if one.scores is not None:
             alike.setdefault((one.folder.tree, one.rows), []).append(place)
     odd: dict[int, float] = {}
     for several in alike.values():
-        columns = [words for place in several if (words := outlines[place].words) is not None]
+        columns = [scores for place in several if (scores := outlines[place].scores) is not None]
         odd |= {several[place]: found for place, found in odd_orders(columns).items()}
     plans: dict[Path, list[_Plan]] = {}
     taken: set[Path] = set()
