@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from evalwright.runs.formats.hhem_import import import_hhem
+from evalwright.runs.reader import Run
+
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "hhem"
 """Recorded runs of the public engine, where this checkout stands beside them."""
 
@@ -20,6 +23,8 @@ PLACEHOLDERS = (
     "I am unable to summarize this passage.",
     "THREAD ERROR",
 )
+
+REFUSAL = "I am unable to summarize this passage."
 
 LONG = "The article tells of a long walk by the sea, and number {} of it."
 
@@ -156,7 +161,7 @@ def engine(
     )
 
 
-def shown(run: Any) -> dict[str, float | None]:
+def shown(run: Run) -> dict[str, float | None]:
     """A run's numbers to one decimal, in points where they are rates."""
     (task,) = run.tasks
     out: dict[str, float | None] = {}
@@ -165,3 +170,30 @@ def shown(run: Any) -> dict[str, float | None]:
         scale = 1.0 if metric.label == "mean-words" else 100.0
         out[metric.label] = None if value != value else round(value * scale, 1)
     return out
+
+
+def one(path: Path, out: Path, **options: Any) -> Run:
+    """The only run of an import."""
+    (run,) = import_hhem(path, out, **options).runs
+    return run
+
+
+def about(run: Run) -> dict[str, Any]:
+    """What a run says of where it comes from."""
+    found: dict[str, Any] = run.data["configuration"]["imported"]
+    return found
+
+
+def three(run: Run) -> tuple[float | None, ...]:
+    """The engine's three numbers."""
+    found = shown(run)
+    return found["hallucination-rate"], found["answer-rate"], found["mean-words"]
+
+
+def mixed() -> list[Line]:
+    """Seven articles: three good, one hallucinated, one refused, one failed, one too short."""
+    texts = [text_of(1), text_of(2), text_of(3), text_of(4), REFUSAL, PLACEHOLDERS[0], "Too short."]
+    scores = [0.9, 0.5, 0.8, 0.4999, 0.9, 0.1, 0.9]
+    return [
+        Line(place, text, score) for place, (text, score) in enumerate(zip(texts, scores, strict=True), 1)
+    ]
