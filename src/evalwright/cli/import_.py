@@ -33,3 +33,46 @@ def lm_eval(path: str, name: str, out: str, as_json: bool) -> None:
         samples = counted(int(run.data["samples"]["records"]), "sample")
         failed = f", {run.n_failed} failed" if run.n_failed else ""
         click.echo(f"Imported: {run.folder} ({run.model}: {tasks}, {samples}{failed})")
+
+
+@import_.command("hhem")
+@click.argument("path")
+@click.option("--name", default="", metavar="ID", help="The run's name. Default: the model and the date.")
+@click.option("--out", default="runs", metavar="DIR", help="Where runs are written. Default: runs.")
+@click.option(
+    "--scoring",
+    type=click.Choice(["corrected", "published"]),
+    default="corrected",
+    help="Count each judgment once, or as the engine does. Default: corrected.",
+)
+@click.option(
+    "--articles", metavar="CSV", help="The data set: slices by category, text_type and dataset, and its size."
+)
+@click.option("--all-dates", is_flag=True, help="Also what was judged before the last time.")
+@click.option("--json", "as_json", is_flag=True, help="Print the runs and what differs as JSON.")
+def hhem(
+    path: str, name: str, out: str, scoring: str, articles: str | None, all_dates: bool, as_json: bool
+) -> None:
+    """Make runs of recorded runs of the HHEM leaderboard engine in PATH.
+
+    PATH is its output folder, a company's folder in it, or one model's.
+    """
+    from evalwright.runs.formats.hhem_import import import_hhem
+    from evalwright.runs.formats.hhem_shown import as_record, lines_of
+
+    found = import_hhem(
+        Path(path),
+        Path(out),
+        name,
+        scoring=scoring,
+        articles=Path(articles) if articles else None,
+        every=all_dates,
+    )
+    if as_json:
+        print_json({"runs": [as_record(run) for run in found.runs], "left_out": list(found.left_out)})
+        return
+    for run in found.runs:
+        for line in lines_of(run):
+            click.echo(line)
+    for sentence in found.left_out:
+        click.echo(f"Left out: {sentence}", err=True)

@@ -21,15 +21,16 @@ LOWER_IS_BETTER = frozenset(
         "bits-per-byte",
         "brier-score",
         "byte-perplexity",
+        "hallucination-rate",
         "perplexity",
         "ter",
         "token-perplexity",
         "word-perplexity",
     }
 )
-"""Metrics of which less is better; their scores (log-likelihoods) are still better when higher."""
+"""Metrics of which less is better; their scores (log-likelihoods, consistency) are still better when higher."""
 
-BOUNDED = frozenset({"accuracy", "balanced-accuracy", "exact-match", "macro-f1"})
+BOUNDED = frozenset({"accuracy", "balanced-accuracy", "exact-match", "hallucination-rate", "macro-f1"})
 """Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
 
 
@@ -72,6 +73,7 @@ registry: Registry[MetricFunction] = Registry(
         "bits-per-byte": "evalwright.metrics.perplexities:bits_per_byte",
         "byte-perplexity": "evalwright.metrics.perplexities:byte_perplexity",
         "exact-match": "evalwright.metrics.means:exact_match",
+        "hallucination-rate": "evalwright.metrics.rates:hallucination_rate",
         "macro-f1": "evalwright.metrics.labels:macro_f1",
         "mean": "evalwright.metrics.means:mean",
         "token-perplexity": "evalwright.metrics.perplexities:token_perplexity",

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 AGAIN = "Run the same command again: only what failed is asked."
 
+IMPORTED = "It failed in the program from which this run was imported; only that can ask again."
+
 ADVICE = {
     "rate limited": f"The provider asked to slow down for longer than was waited. {AGAIN}",
     "server error": f"The provider failed on its side. {AGAIN}",
@@ -50,7 +52,11 @@ def failure_notes(run: Run) -> list[FailureNote]:
             counts[kind] = counts.get(kind, 0) + count
     examples = _first_messages(run, counts)
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [FailureNote(kind, n, ADVICE.get(kind, AGAIN), examples.get(kind, "")) for kind, n in ordered]
+    imported = "imported" in run.data["configuration"]
+    return [
+        FailureNote(kind, n, IMPORTED if imported else ADVICE.get(kind, AGAIN), examples.get(kind, ""))
+        for kind, n in ordered
+    ]
 
 
 def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:

@@ -1,0 +1,325 @@
+"""Finds and reads what the HHEM leaderboard engine leaves: `<company>/<model>/{summaries,judgments,stats}.jsonl`.
+
+Older versions named their fields otherwise; the tables below say how. Nothing in the files is trusted: what is not as
+expected is a sentence that names file and line, and of the settings that the engine copied into its statistics only those
+known to be harmless are read, because keys stand among them.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import RunError, closest
+
+JUDGMENTS = ("judgments.jsonl", "judgements.jsonl")
+SUMMARIES = "summaries.jsonl"
+STATS = "stats.jsonl"
+
+_SETTINGS = {
+    "api_type", "enable_thinking", "endpoint", "eval_name", "execution_mode", "interaction_mode", "max_tokens",
+    "min_throttle_time", "prompt", "reasoning_effort", "temperature", "thinking_budget", "thinking_tokens", "threads",
+}  # fmt: skip
+"""Settings that come over. Anything else may be a key or say where one works, so only its name is kept."""
+
+_FACTS = {
+    "answer_rate", "avg_summary_length", "avg_summary_words", "avg_word_count", "company", "confidence_interval",
+    "date_code", "hallucination_rate", "hhem_version", "judgment_date", "llm", "model_name", "summary_date", "timestamp",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """A line of judgments.jsonl. score: None where the judge gave none. article, date_code: in old files only."""
+
+    uid: str
+    score: float | None
+    valid: bool
+    words: int
+    date: str
+    version: str
+    article: str = ""
+    date_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A line of summaries.jsonl. text: None where it is no text."""
+
+    uid: str
+    article: str
+    text: str | None
+    date: str
+    date_code: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A line of stats.jsonl: rates in points of 100. left_out: names of fields that do not come over."""
+
+    model: str
+    date_code: str
+    summary_date: str
+    judgment_date: str
+    version: str
+    hallucination_rate: float | None
+    answer_rate: float | None
+    words: float | None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """One model's folder. company, name: of the folders, whatever the records in them say."""
+
+    path: Path
+    company: str
+    name: str
+    judgments: Path | None
+
+    @property
+    def tree(self) -> Path:
+        """The folder of companies that it stands in."""
+        return self.path.resolve().parent.parent
+
+    @property
+    def files(self) -> list[Path]:
+        """What there is of its files."""
+        found = [self.judgments] if self.judgments else []
+        return found + [path for name in (SUMMARIES, STATS) if (path := self.path / name).is_file()]
+
+
+def find_folders(path: Path) -> list[Folder]:
+    """The model folders in an output tree, a company's folder or one model's, by name. Raises RunError for none."""
+    if path.is_file() and path.name in (*JUDGMENTS, SUMMARIES, STATS):
+        path = path.parent
+    if not path.is_dir():
+        raise RunError(_nothing_at(path))
+    names = {*JUDGMENTS, SUMMARIES, STATS}
+    try:
+        places = sorted({file.parent for file in path.rglob("*.jsonl") if file.name in names})
+    except OSError as error:
+        raise RunError(f"'{path}' cannot be read: {error.strerror}.") from error
+    if not places:
+        raise RunError(_none_in(path))
+    return [_folder(place) for place in places]
+
+
+def _folder(place: Path) -> Folder:
+    whole = place.resolve()
+    judgments = next((place / name for name in JUDGMENTS if (place / name).is_file()), None)
+    return Folder(place, printable(whole.parent.name), printable(whole.name) or "model", judgments)
+
+
+def _nothing_at(path: Path) -> str:
+    wanted = "Name the engine's output folder, a company's folder in it, or one model's."
+    if path.exists():
+        return f"'{path}' is no folder of the HHEM leaderboard engine. {wanted}"
+    try:
+        beside = [one.name for one in path.parent.iterdir() if one.is_dir()]
+    except OSError:
+        beside = []
+    near = closest(path.name, beside)
+    meant = f" Did you mean '{path.parent / near[0]}'?" if near else ""
+    return f"'{path}' does not exist.{meant} {wanted}"
+
+
+def _none_in(path: Path) -> str:
+    files = [one.name for one in sorted(path.iterdir())][:200]
+    near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
+    held = f" The closest is '{path / near[0]}'." if near else "" if files else " It is empty."
+    return (
+        f"'{path}' holds no results of the HHEM leaderboard engine: no <company>/<model>/judgments.jsonl.{held} "
+        "Name its output folder, a company's folder in it, or one model's."
+    )
+
+
+# -- lines --------------------------------------------------------------------------------------------------------------
+
+
+def read_judgments(folder: Folder) -> list[Judgment]:
+    """The judgments in the order of the file; none where there is no file."""
+    return [_judgment(where, row) for where, row in _rows(folder.judgments)] if folder.judgments else []
+
+
+def read_summaries(folder: Folder) -> list[Summary] | None:
+    """The summaries in the order of the file; None where there is no file."""
+    path = folder.path / SUMMARIES
+    return [_summary(where, row) for where, row in _rows(path)] if path.is_file() else None
+
+
+def read_published(folder: Folder) -> list[Published]:
+    """What the engine published of the model, one for each pair of dates."""
+    path = folder.path / STATS
+    return [_published(row) for _, row in _rows(path)] if path.is_file() else []
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(file and line, content) of each line that is not empty."""
+    from pydantic_core import from_json
+
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+                if not text.strip():
+                    continue
+                where = f"{path}, line {number}"
+                try:
+                    row = from_json(text)
+                except ValueError:
+                    row = _slowly(text, where)
+                if not isinstance(row, dict):
+                    raise RunError(f"{where} is not a record: {type(row).__name__} instead of a mapping.")
+                yield where, row
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _slowly(text: bytes, where: str) -> Any:
+    """What the fast parser does not take: half a surrogate pair, or what is no JSON at all."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RunError(
+            f"{where} is not valid JSON: {error}. Mend or remove the line; nothing was imported."
+        ) from error
+
+
+def _judgment(where: str, row: Mapping[str, Any]) -> Judgment:
+    valid = _first(row, "is_valid", "valid")
+    words = _first(row, "word_count", "summary_words")
+    score = row.get("hhem_score")
+    uid = row.get("summary_uid")
+    if not isinstance(uid, str) or not uid:
+        raise RunError(f"{where} has no 'summary_uid': it is not a judgment of the HHEM leaderboard engine.")
+    if not isinstance(valid, bool):
+        raise RunError(f"{where}: 'is_valid' must be true or false, not {_shown(valid)}.")
+    if not isinstance(words, int) or isinstance(words, bool) or not 0 <= words < 2**53:
+        raise RunError(f"{where}: 'word_count' must be a whole number of words, not {_shown(words)}.")
+    number = _number(score)
+    given = score is not None and not (isinstance(score, float) and math.isnan(score))
+    if given and (number is None or not 0 <= number <= 1):
+        raise RunError(f"{where}: 'hhem_score' must be a number from 0 to 1, not {_shown(score)}.")
+    return Judgment(
+        uid=uid,
+        score=number,
+        valid=valid,
+        words=words,
+        date=printable(_text(_first(row, "judgment_date", "timestamp"))),
+        version=judge_name(_text(row.get("hhem_version"))),
+        article=printable(_text(row.get("article_id"))),
+        date_code=printable(_text(row["date_code"])) if "date_code" in row else None,
+    )
+
+
+def _summary(where: str, row: Mapping[str, Any]) -> Summary:
+    uid, article, text = row.get("summary_uid"), row.get("article_id"), row.get("summary")
+    if not isinstance(uid, str) or not uid:
+        raise RunError(f"{where} has no 'summary_uid': it is not a summary of the HHEM leaderboard engine.")
+    if isinstance(article, float) and article.is_integer():
+        article = int(article)
+    if not isinstance(article, (int, str)) or isinstance(article, bool) or article == "":
+        raise RunError(f"{where}: 'article_id' must name an article, not {_shown(article)}.")
+    return Summary(
+        uid=uid,
+        article=printable(str(article)),
+        text=text if isinstance(text, str) else None,
+        date=printable(_text(_first(row, "summary_date", "eval_date", "timestamp"))),
+        date_code=printable(_text(row.get("date_code"))),
+        model=printable(_text(_first(row, "model_name", "llm"))),
+    )
+
+
+def _published(row: Mapping[str, Any]) -> Published:
+    return Published(
+        model=printable(_text(_first(row, "model_name", "llm"))),
+        date_code=printable(_text(row.get("date_code"))),
+        summary_date=printable(_text(_first(row, "summary_date", "timestamp"))),
+        judgment_date=printable(_text(_first(row, "judgment_date", "timestamp"))),
+        version=judge_name(_text(row.get("hhem_version"))),
+        hallucination_rate=_number(row.get("hallucination_rate")),
+        answer_rate=_number(row.get("answer_rate")),
+        words=_number(_first(row, "avg_word_count", "avg_summary_words", "avg_summary_length")),
+        settings={key: row[key] for key in sorted(_SETTINGS & row.keys()) if _harmless(row[key])},
+        left_out=tuple(sorted(printable(key) for key in row.keys() - _SETTINGS - _FACTS)),
+    )
+
+
+def read_articles(path: Path) -> dict[str, dict[str, str]]:
+    """`article_id` -> category, text_type and dataset, in the order of the CSV. Texts are not kept."""
+    csv.field_size_limit(1 << 27)  # an annual report has more than the 128 KiB that are allowed otherwise
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            if "article_id" not in (rows.fieldnames or ()):
+                raise RunError(
+                    f"{path} has no column 'article_id', but {_listed(rows.fieldnames or ())}. --articles takes "
+                    "the data set's CSV: article_id, text, and category, text_type or dataset."
+                )
+            out: dict[str, dict[str, str]] = {}
+            for row in rows:
+                article = printable((row["article_id"] or "").strip())
+                if not article or article in out:
+                    what = f"the article '{article}' a second time" if article else "no 'article_id'"
+                    raise RunError(f"{path}, line {rows.line_num} has {what}.")
+                out[article] = {key: printable(row[key]) for key in SLICES if row.get(key)}
+            return out
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise RunError(f"{path} is not a CSV in UTF-8: {error}.") from error
+
+
+SLICES = ("category", "text_type", "dataset")
+
+
+def judge_name(version: str) -> str:
+    """One name for a judge: statistics say "2.3-API" where judgments say "HHEM-2.3-API"."""
+    name = printable(version)
+    return f"HHEM-{name}" if name[:1].isdigit() else name
+
+
+def printable(text: str) -> str:
+    """A name without control characters, not longer than a name is."""
+    if len(text) <= 200 and text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else "?" for char in text[:200])
+
+
+def _first(row: Mapping[str, Any], *names: str) -> Any:
+    """The value under the first of several names that the row has."""
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)[:200]
+
+
+def _number(value: Any) -> float | None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    try:
+        made = float(value)
+    except OverflowError:
+        return None
+    return made if math.isfinite(made) else None
+
+
+def _harmless(value: Any) -> bool:
+    return value is None or isinstance(value, (str, int, float, bool))
+
+
+def _shown(value: Any) -> str:
+    return printable(repr(value)[:60]) if value is not None else "missing"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{printable(name or '')}'" for name in list(names)[:8]) or "no columns at all"

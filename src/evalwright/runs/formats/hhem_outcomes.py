@@ -1,0 +1,115 @@
+"""What became of a row, as far as its text tells, or else its number of words.
+
+The engine writes an error where a summary belongs and judges that too; afterwards only `is_valid` and the number of words
+tell a request that failed from a model that refused. The sentences below are the engine's own, each with what it stands for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evalwright.core.errors import Failure
+
+ANSWERED, REFUSED, SHORT, EMPTY = "answered", "refused", "too short", "empty"
+UNCLOSED, TRUNCATED, FAILED, UNKNOWN = "thinking never closed", "truncated", "failed", "not told"
+
+LEAST_WORDS = 6
+"""A summary of fewer words is none."""
+
+_LONG = 1000
+"""An invalid row of more words than this can only be a text that ran on."""
+
+_REFUSALS = {
+    "I am unable to summarize this passage.": "the sentence that the prompt asks for",
+    # The prompt of older runs; later code no longer knows the sentence and would take it for a summary.
+    "I am unable to summarize this text.": "the sentence that older prompts ask for",
+}
+_NOT_ASSIGNED = (
+    "THIS SUMMARY IS EMPTY, THIS IS THE DEFAULT VALUE A SUMMARY VARIABLE GETS. "
+    "A REAL SUMMARY WAS NOT ASSIGNED TO THIS VARIABLE."
+)
+_FAILURES = {
+    "MODEL FAILED TO RETURN ANY OUTPUT": ("request failed", "The request failed; the engine kept no reason."),
+    "THREAD ERROR": ("request failed", "The engine's thread failed."),
+    "DID NOT RECIEIVE A STRING TYPE FROM OUTPUT": ("bad reply", "The reply was no text."),
+    _NOT_ASSIGNED: ("not asked", "The engine had no way to ask this model."),
+}
+_UNCLOSED = "FOUND <think> WITH NO CLOSING </think>"
+_EMPTY = "EMPTY SUMMARY GIVEN BY MODEL"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """label: the class. explanation: how it is known. failure: set where nobody can say what the model would have done."""
+
+    label: str
+    explanation: str = ""
+    failure: Failure | None = None
+
+
+def outcome_of(valid: bool, words: int, text: str | None) -> Outcome:
+    """The class of a row that was recorded as valid or not. text: None where the summary is not there."""
+    if valid:
+        return Outcome(ANSWERED)
+    return _by_words(words) if text is None else _by_text(text)
+
+
+def is_summary(text: str) -> bool:
+    """Whether the engine's rule takes a text for a summary: none of its own sentences, and more than five words."""
+    text = text.strip()
+    ours = text in _FAILURES or text in (_UNCLOSED, _EMPTY, next(iter(_REFUSALS)))
+    return not ours and len(text.split()) >= LEAST_WORDS
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a text is one of the sentences by which prompts let a model refuse."""
+    return text.strip() in _REFUSALS
+
+
+def _by_text(text: str) -> Outcome:
+    text = text.strip()
+    if text in _FAILURES:
+        return _failed(*_FAILURES[text])
+    if text in _REFUSALS:
+        return Outcome(REFUSED, _REFUSALS[text])
+    if text == _UNCLOSED:
+        return Outcome(UNCLOSED)
+    if text in ("", _EMPTY):
+        return Outcome(EMPTY)
+    words = len(text.split())
+    if words < LEAST_WORDS:
+        return Outcome(SHORT, f"{words} words")
+    return _ran_on(words)
+
+
+def _by_words(words: int) -> Outcome:
+    """The sentences have different lengths, so the number of words names most of them."""
+    if words == 0:
+        return Outcome(EMPTY)
+    if words < LEAST_WORDS:
+        more = {2: ", or a thread that failed", 5: ", or nothing at all"}.get(words, "")
+        return Outcome(SHORT, f"{words} words{more}")
+    if words == 6:
+        message = (
+            "The request failed, or thinking was never closed; without the summaries nobody can say which."
+        )
+        return _failed("request failed or thinking never closed", message)
+    if words == 7:
+        return Outcome(REFUSED, "told by its 7 words")
+    if words == 8:
+        return _failed("bad reply", "The reply was no text, as its 8 words tell.")
+    if words == len(_NOT_ASSIGNED.split()):
+        return _failed("not asked", f"The engine had no way to ask this model, as its {words} words tell.")
+    return _ran_on(words)
+
+
+def _ran_on(words: int) -> Outcome:
+    if words > _LONG:
+        return Outcome(
+            TRUNCATED, f"{words} words, recorded as invalid: most likely a text cut off at its limit"
+        )
+    return Outcome(UNKNOWN, f"recorded as invalid with {words} words, and no rule says why")
+
+
+def _failed(kind: str, message: str) -> Outcome:
+    return Outcome(FAILED, message, Failure(kind, "provider", message))
