@@ -33,6 +33,7 @@ ORDER = [
     {"evaluation"},
     {"rescoring"},
     {"checking"},
+    {"forecasting"},
     {"api"},
     {"compat"},
     {"cli"},

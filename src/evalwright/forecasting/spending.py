@@ -1,0 +1,176 @@
+"""What asking takes: requests, tokens, money and time, each with bounds and what it rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalwright.forecasting.prompts import BYTES_PER_TOKEN, Prompts
+from evalwright.forecasting.settings import Price
+from evalwright.forecasting.spreads import ASSUMED
+from evalwright.models.base import LocalModel, Model, RemoteModel
+from evalwright.reports import numbers
+from evalwright.runs.forecasts import Amount, Usage
+from evalwright.statistics import mean_interval
+
+if TYPE_CHECKING:
+    from evalwright.runs.measurements import Measured, Pace
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of one model on one task before it is asked.
+
+    own: a run of this very model; other: a run of another one, whose answers are of a like length. pace: of the own run.
+    judges: requests to other roles for each of the model's own. price: None where none was given.
+    """
+
+    model: Model
+    prompts: Prompts
+    own: Measured | None
+    other: Measured | None
+    pace: Pace | None
+    judges: float
+    price: Price | None
+
+
+def usage_of(evidence: Evidence, n_answers: int, assumed: Mapping[str, float], level: float) -> Usage:
+    """What `n_answers` answers of one model to one task take."""
+    each_request = _requests(evidence, level)
+    into, out = _input_tokens(evidence, level), _output_tokens(evidence, assumed, level)
+    requests = each_request.times(n_answers)
+    return Usage(
+        requests,
+        into.times(n_answers),
+        out.times(n_answers),
+        _money(evidence, into, out, level).times(n_answers),
+        _seconds(evidence, requests),
+    )
+
+
+def add_up(usages: Sequence[Usage]) -> Usage:
+    """What several tasks of one model take together."""
+    return Usage(
+        *(
+            total([getattr(usage, name) for usage in usages])
+            for name in ("requests", "input_tokens", "output_tokens", "money", "seconds")
+        )
+    )
+
+
+def total(amounts: Sequence[Amount]) -> Amount:
+    """The sum. Bounds add up, which is wider than it must be; unknown where a part is unknown."""
+    basis = "; ".join(dict.fromkeys(amount.basis for amount in amounts))
+    if not all(amount.known for amount in amounts):
+        return Amount(None, basis="; ".join(dict.fromkeys(a.basis for a in amounts if not a.known)))
+    low = _sum([amount.value if amount.low is None else amount.low for amount in amounts])
+    high = _sum([amount.value if amount.high is None else amount.high for amount in amounts])
+    return Amount(
+        _sum([amount.value for amount in amounts]),
+        None if all(amount.low is None for amount in amounts) else low,
+        None if all(amount.high is None for amount in amounts) else high,
+        basis,
+    )
+
+
+def _sum(parts: Sequence[float | None]) -> float | None:
+    """None where a part is not known."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def mean_amount(values: Any, basis: str, level: float) -> Amount:
+    """The mean of one number per answer with its t limits; without limits where all are alike."""
+    estimate = mean_interval(values, value_range=None, level=level)
+    if math.isnan(estimate.low):
+        return Amount(estimate.value, basis=basis)
+    return Amount(estimate.value, max(0.0, estimate.low), estimate.high, basis)
+
+
+def _requests(evidence: Evidence, level: float) -> Amount:
+    own = evidence.own or evidence.other
+    if own is not None and len(own.requests):
+        return mean_amount(own.requests, _measured(own), level)
+    return _of_prompts(evidence.prompts, evidence.prompts.requests, "as the task asks", level)
+
+
+def _input_tokens(evidence: Evidence, level: float) -> Amount:
+    prompts = evidence.prompts
+    if evidence.own is not None and evidence.own.counts_tokens:
+        return mean_amount(evidence.own.input_tokens, _measured(evidence.own), level)
+    amount = _of_prompts(prompts, prompts.input_tokens, prompts.counted_by, level)
+    if prompts.exact or amount.value is None:
+        return amount
+    typical, few, many = BYTES_PER_TOKEN
+    low, high = (amount.low or amount.value) * typical / many, (amount.high or amount.value) * typical / few
+    return Amount(amount.value, low, high, amount.basis)
+
+
+def _output_tokens(evidence: Evidence, assumed: Mapping[str, float], level: float) -> Amount:
+    if "output_tokens" in assumed:
+        return Amount(assumed["output_tokens"], basis=ASSUMED)
+    for source in (evidence.own, evidence.other):
+        if source is not None and source.counts_tokens:
+            whose = "" if source is evidence.own else ", another model"
+            return mean_amount(source.output_tokens, _measured(source) + whose, level)
+    most = evidence.prompts.most_out
+    if most is None:
+        return Amount(None, basis="the task leaves the length of an answer to the model")
+    amount = _of_prompts(evidence.prompts, most, "the task's limit", level)
+    if not amount.value:
+        return amount.because("no text is written, only likelihoods are asked")
+    high = amount.value if amount.high is None else amount.high
+    return Amount(None, 0.0, high, "not known before answers are seen; at most the task's limit")
+
+
+def _of_prompts(prompts: Prompts, values: Sequence[float], basis: str, level: float) -> Amount:
+    if not values:
+        return Amount(None, basis="no prompt of the task could be read")
+    if prompts.every:
+        return Amount(sum(values) / len(values), basis=basis)
+    return mean_amount(values, f"{basis}, on {numbers.count(len(values))} items", level)
+
+
+def _money(evidence: Evidence, into: Amount, out: Amount, level: float) -> Amount:
+    """US dollars for one answer: by the price given, else as the replies of a run named it."""
+    price, own = evidence.price, evidence.own
+    if price is not None:
+        parts = [into.times(price.input / 1e6), out.times(price.output / 1e6)]
+        amount = total(parts if price.output else parts[:1])
+        said = f"${price.input:g} in and ${price.output:g} out for a million tokens"
+        return amount.because(said if amount.known else f"{said}; {amount.basis}")
+    if isinstance(evidence.model, LocalModel):
+        return Amount(0.0, basis="runs on this machine")
+    if own is not None and len(own.cost) and not bool((own.cost != own.cost).any()):
+        return mean_amount(own.cost, f"as its replies said, {_measured(own)}", level)
+    return Amount(None, basis=f"no price is known for {evidence.model.name}: give --price IN/OUT")
+
+
+def _seconds(evidence: Evidence, requests: Amount) -> Amount:
+    """How long that many requests take, from the pace of a run of this very model."""
+    pace, own = evidence.pace, evidence.own
+    if pace is None or own is None:
+        return Amount(
+            None, basis=f"nothing of {evidence.model.name} was timed: --pilot or --from a run of it"
+        )
+    if not pace.asked or pace.seconds <= 0:
+        return Amount(None, basis="every answer of the run came from the store, so nothing was timed")
+    if requests.value is None:
+        return Amount(None, basis=requests.basis)
+    n = requests.value * (1 + evidence.judges)
+    alike = pace.seconds * n / pace.asked
+    basis = f"{numbers.counted(pace.asked, 'request')} took {numbers.duration(pace.seconds)}"
+    if isinstance(evidence.model, RemoteModel):
+        at_once = evidence.model.pacing.max_concurrency
+        latency = 0.0 if math.isnan(pace.latency) else pace.latency
+        low = min(alike, max(latency, n * latency / at_once))
+        value = alike if pace.asked >= 4 * at_once else None
+        said = f"{basis}, one {numbers.duration(latency)}; from as many at once as are allowed to no faster than that"
+        return Amount(value, low, alike, said)
+    return Amount(alike, min(alike, pace.seconds), alike, f"{basis}, loading included")
+
+
+def _measured(source: Measured) -> str:
+    return f"measured on {numbers.counted(len(source.requests), 'answer')} of {source.run.label}"
