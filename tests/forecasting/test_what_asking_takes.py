@@ -51,8 +51,15 @@ def test_nothing_is_asked_without_a_pilot_and_a_pilot_is_not_paid_twice() -> Non
         again = plan("questions.yaml", at(server), pilot=20)
         assert asked(server) == 20
         assert again.as_dict() == pilot.as_dict()
+        assert pilot.models["openai/m"].stored == 20
         evaluate("questions.yaml", at(server))
         assert asked(server) == 60
+        whole = plan("questions.yaml", at(server))
+        assert whole.models["openai/m"].stored == 60
+        assert whole.notes == (
+            "The store has 60 of the answers to all items: they are not asked for, nor paid, again.",
+        )
+        assert first.models["openai/m"].stored == 0
 
 
 def test_a_pilot_measures_tokens_and_time_of_a_remote_model() -> None:
@@ -207,7 +214,7 @@ def test_sums_keep_what_is_not_known() -> None:
     assert (open_end.value, open_end.low, open_end.high) == (None, 1.0, 6.0)
     unknown = total([Amount(1.0, basis="a"), Amount(None, basis="why")])
     assert (unknown.known, unknown.basis) == (False, "why")
-    assert Usage.__slots__ == ("requests", "input_tokens", "output_tokens", "money", "seconds")
+    assert Usage.__slots__ == ("requests", "input_tokens", "output_tokens", "money", "seconds", "stored")
 
 
 def test_a_large_task_is_read_in_part_with_limits() -> None:
@@ -242,7 +249,7 @@ def test_judges_are_counted_apart() -> None:
     assert "asked besides: judge, about 1 for each of the model's own" in forecast.notes[1]
     assert "20 requests took" in forecast.models["m/a"].seconds.basis
     without = plan("questions.yaml", model)
-    assert without.notes[0].endswith("asked besides: judge.")
+    assert without.notes[1].endswith("asked besides: judge.")
 
 
 def test_a_pilot_that_fails_altogether_measures_nothing() -> None:

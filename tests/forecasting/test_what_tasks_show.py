@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalwright import Run, ScriptedModel, Task, evaluate, plan
+from evalwright import Run, ScriptedModel, Task, compare, evaluate, plan
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.forecasting import Forecast, TaskForecast
 from evalwright.statistics import (
@@ -193,6 +193,33 @@ def test_a_power_over_a_stored_pilot_of_the_real_demo_models() -> None:
         for s in load_task("factual-closed-book").samples
     ]
     assert (task.design_effect.high or 1.0) <= cluster_weight(codes) + 1e-9
+
+
+def test_models_that_hardly_ever_disagree_show_no_tiny_difference(tmp_path: Path) -> None:
+    scores = [[1.0] * 40 + [0.0] * 160, [1.0] * 41 + [0.0] * 159]
+    runs = [
+        make_run(tmp_path, scores=x, model=m)
+        for x, m in zip(scores, ("demo/small", "demo/large"), strict=True)
+    ]
+    task = only(plan(small_task(200), ECHO, runs=runs, difference=0.001))
+    # By the formula alone 2.8 sqrt(0.005 / 200) = 1.4 points, which 1.4% of the items would have to make.
+    assert task.visible_paired.value == pytest.approx(1 / (1 + 200 / Z**2))
+
+
+def test_what_a_full_run_could_have_shown_is_what_compare_says() -> None:
+    runs = evaluate("factual-stress", ["demo/small", "demo/large"])
+    task = only(plan("factual-stress", runs=runs))
+    said = compare(*runs).tasks[0].paired.smallest_visible_difference
+    assert task.visible_paired.value == pytest.approx(said, rel=0.1)
+
+
+def test_a_half_width_is_that_of_the_interval() -> None:
+    n = only(
+        plan("questions.yaml", ECHO, half_width=0.05, assume={"accuracy": 0.7})
+    ).items_for_half_width.value
+    assert n is not None
+    low, high = wilson(0.7 * n, n)
+    assert (high - low) / 2 == pytest.approx(0.05, rel=0.02)
 
 
 def test_draws_are_planned_from_runs_with_several() -> None:

@@ -10,11 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from evalwright.statistics import wilson
+from evalwright.statistics.paired import mcnemar_mid_p
 from evalwright.statistics.spread import (
     cluster_correlation,
     cluster_weight,
     design_effect,
     difference_variance,
+    least_visible_difference,
     score_variance,
 )
 
@@ -107,6 +109,18 @@ def test_limits_of_a_paired_variance_cover_it() -> None:
         limits = difference_variance(kinds == 1, kinds == 2, 0.02)
         inside += limits.low <= 0.2 - 4e-4 <= limits.high
     assert inside / 1500 >= 0.93
+
+
+def test_no_difference_is_seen_without_that_many_discordant_items() -> None:
+    """Brute force: all discordant items favour one model, at the difference that the function names."""
+    n = 100
+    d = least_visible_difference(n)
+    assert d == pytest.approx(1 / (1 + n / 7.8489), rel=1e-4)
+    rng = np.random.default_rng(9)
+    wins = rng.binomial(n, d, 20000)
+    seen = np.array([mcnemar_mid_p(count, 0) < 0.05 for count in range(n + 1)])[wins]
+    assert seen.mean() == pytest.approx(0.8, abs=0.08)
+    assert least_visible_difference(n, design=2.0) == pytest.approx(least_visible_difference(n / 2))
 
 
 def test_the_weight_of_clusters() -> None:

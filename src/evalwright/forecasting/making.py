@@ -4,31 +4,42 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalwright.configuration import Configuration, ModelSpec
-from evalwright.core.errors import AbilityError, ConfigurationError, RunError
+from evalwright.configuration import Configuration, home_folder
+from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.tasks import Task
-from evalwright.evaluation import evaluate_configuration, run_blocking
+from evalwright.engine.store import FILE as STORE_FILE
+from evalwright.engine.store import Store
 from evalwright.forecasting.drawing import draws_of
-from evalwright.forecasting.prompts import read_prompts
+from evalwright.forecasting.opening import (
+    Asked,
+    Source,
+    as_list,
+    configuration_of,
+    models_asked,
+    models_of,
+    opened,
+    pilot_runs,
+    source_of,
+)
+from evalwright.forecasting.prompts import Prompts, read_prompts
 from evalwright.forecasting.sentences import conclusion
 from evalwright.forecasting.settings import Price, Wanted, check_assumptions
 from evalwright.forecasting.spending import Evidence, add_up, total, usage_of
-from evalwright.forecasting.spreads import spread_of
+from evalwright.forecasting.spreads import Spread, spread_of
 from evalwright.metrics.registry import BOUNDED
-from evalwright.models.base import Model
-from evalwright.planning import ModelLike, Objects, TaskLike, make_plans
-from evalwright.runs.forecasts import Amount, Forecast, TaskForecast
-from evalwright.runs.measurements import Measured, Pace, judges_share, measure
+from evalwright.planning import ModelLike, Objects, TaskLike
+from evalwright.runs.forecasts import Amount, Forecast, TaskForecast, Usage
+from evalwright.runs.measurements import Measured
 from evalwright.runs.progress import ProgressReporter
-from evalwright.runs.reader import Run, open_run
-from evalwright.runs.writer import RUN_FILE
+from evalwright.runs.reader import Run
 from evalwright.statistics import items_for_difference, items_for_half_width, smallest_visible_difference
-from evalwright.tasks.loading import load_tasks
+from evalwright.statistics.spread import least_visible_difference
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,25 +47,6 @@ if TYPE_CHECKING:
 
 _HALF = 0.5
 """A difference seen half of the time is exactly the half width of its interval."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A run with what it measured."""
-
-    run: Run
-    tasks: Mapping[str, Measured]
-    pace: Pace
-    judges: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A model under test with the tasks as it would get them."""
-
-    spec: ModelSpec
-    model: Model
-    tasks: Sequence[Task]
 
 
 def plan(
@@ -88,136 +80,27 @@ def plan(
     if pilot is not None and pilot < 2:
         raise ConfigurationError(f"A pilot needs at least 2 items to show how much they vary, not {pilot}.")
     objects = Objects()
-    configuration = _configuration(tasks, models, objects, settings)
-    sources = [_source(_opened(run, configuration.out)) for run in _as_list(runs)]
+    configuration = configuration_of(tasks, models, objects, settings)
+    sources = [source_of(opened(run, configuration.out)) for run in as_list(runs)]
     if not configuration.models:
-        configuration = replace(configuration, models=_models_of(sources))
-    asked = _asked(configuration, objects)
+        configuration = replace(configuration, models=models_of(sources))
+    asked = models_asked(configuration, objects)
     _check_prices(prices or {}, [one.model.name for one in asked])
     for task in asked[0].tasks:
         if _bounded(task, sources):
             wanted.check_bounded(task.name)
     if pilot is not None:
-        sources = [_source(run) for run in _pilot(configuration, pilot, objects, progress)]
+        sources = [source_of(run) for run in pilot_runs(configuration, pilot, objects, progress)]
     return _forecast(configuration, asked, sources, wanted, assumed, prices or {}, pilot)
 
 
-def _configuration(tasks: Any, models: Any, objects: Objects, settings: dict[str, Any]) -> Configuration:
-    roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
-    configuration = Configuration(
-        roles=roles,
-        tasks=tuple(objects.task(task) for task in _as_list(tasks)),
-        models=tuple(objects.model(model) for model in _as_list(models)),
-        **settings,
-    )
-    if not configuration.tasks:
-        raise ConfigurationError(
-            "Nothing to plan: name at least one task. `evalwright tasks list` shows them."
-        )
-    return configuration
-
-
-# -- sources ------------------------------------------------------------------------------------------------------------
-
-
-def _pilot(
-    configuration: Configuration, pilot: int, objects: Objects, progress: ProgressReporter | None
-) -> list[Run]:
-    """The first items of the run that follows, really asked. A pilot that was made before, without failures, is read."""
-    wanted = replace(configuration, limit=pilot, name="")
-    plans = make_plans(wanted, objects)
-    made: dict[int, Run] = {}
-    for place, planned in enumerate(plans):
-        if (planned.folder / RUN_FILE).exists():
-            run = open_run(planned.folder)
-            if not run.n_failed:
-                made[place] = run
-    rest = [spec for place, spec in enumerate(wanted.models) if place not in made]
-    new: list[Run] = []
-    if rest:
-        left = replace(wanted, models=tuple(rest))
-        new = run_blocking(lambda: evaluate_configuration(left, progress=progress, objects=objects))
-    fresh = iter(new)
-    return [made[place] if place in made else next(fresh) for place in range(len(wanted.models))]
-
-
-def _opened(run: Run | str | Path, folder: str) -> Run:
-    return run if isinstance(run, Run) else open_run(run, Path(folder))
-
-
-def _source(run: Run) -> _Source:
-    tasks, pace = measure(run)
-    answered = sum(float(found.requests.sum()) for found in tasks.values())
-    return _Source(run, tasks, pace, judges_share(run, answered))
-
-
-def _models_of(sources: Sequence[_Source]) -> tuple[ModelSpec, ...]:
-    """The models of the runs, as their configurations name them."""
-    if not sources:
-        raise ConfigurationError(
-            "Nobody to ask: name at least one model with --model, for example demo/small."
-        )
-    specs = {}
-    for source in sources:
-        for named in source.run.data["configuration"].get("models", ()):
-            given: Mapping[str, Any] = {"model": named} if isinstance(named, str) else named
-            specs[source.run.model] = ModelSpec(
-                str(given.get("model", source.run.model)), given.get("arguments", {}), given.get("label", "")
-            )
-    return tuple(specs.values())
-
-
-# -- tasks and models ---------------------------------------------------------------------------------------------------
-
-
-def _asked(configuration: Configuration, objects: Objects) -> list[_Asked]:
-    if not configuration.models:
-        raise ConfigurationError("The runs name no model: name one with --model, for example demo/small.")
-    loaded: dict[bool, list[Task]] = {}
-    out = []
-    for spec in configuration.models:
-        model = objects.open(spec)
-        chat = "chat" in model.abilities
-        if chat not in loaded:
-            loaded[chat] = _tasks(configuration, chat, objects)
-        for task in loaded[chat]:
-            missing = task.strategy.needs - model.abilities
-            if missing:
-                raise AbilityError(
-                    f"The task '{task.name}' needs a model that can do: {', '.join(sorted(missing))}; "
-                    f"'{model.name}' can do: {', '.join(sorted(model.abilities))}."
-                )
-        out.append(_Asked(spec, model, loaded[chat]))
-    names = [one.model.name for one in out]
-    if len(set(names)) != len(names):
-        raise ConfigurationError(f"The model '{max(names, key=names.count)}' is named twice.")
-    return out
-
-
-def _tasks(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
-    out: list[Task] = []
-    for name in configuration.tasks:
-        if name in objects.tasks:
-            out.append(objects.tasks[name])
-        else:
-            out += load_tasks(
-                name, prompt_format=configuration.format, chat=chat, dialect=dict(configuration.dialect)
-            )
-    for task in out:
-        if not len(task.samples):
-            raise ConfigurationError(f"The task '{task.name}' has no samples, so there is nothing to plan.")
-    return out
-
-
 def _check_prices(prices: Mapping[str, Price], models: Sequence[str]) -> None:
-    from evalwright.core.errors import UnknownName
-
     for name in prices:
         if name and name not in models:
             raise UnknownName("model in --price", name, models, f"Planned: {', '.join(models)}.")
 
 
-def _bounded(task: Task, sources: Sequence[_Source]) -> bool:
+def _bounded(task: Task, sources: Sequence[Source]) -> bool:
     return (
         _metric(task, [source.tasks[task.name] for source in sources if task.name in source.tasks]) in BOUNDED
     )
@@ -232,15 +115,19 @@ def _metric(task: Task, measured: Sequence[Measured]) -> str:
 
 def _forecast(
     configuration: Configuration,
-    asked: Sequence[_Asked],
-    sources: Sequence[_Source],
+    asked: Sequence[Asked],
+    sources: Sequence[Source],
     wanted: Wanted,
     assumed: Mapping[str, float],
     prices: Mapping[str, Price],
     pilot: int | None,
 ) -> Forecast:
+    with _known(home_folder(configuration.home)) as known:
+        read = [
+            [read_prompts(task, one.model, configuration.seed, known) for task in one.tasks] for one in asked
+        ]
     tasks = tuple(
-        _task(number, configuration, asked, sources, wanted, assumed, prices)
+        _task(number, asked, [prompts[number] for prompts in read], sources, wanted, assumed, prices)
         for number in range(len(asked[0].tasks))
     )
     overall = _overall(tasks, wanted)
@@ -256,17 +143,27 @@ def _forecast(
         tasks=tasks,
         visible_overall=overall,
         models=models,
-        notes=tuple(_notes(asked, tasks, sources, pilot)),
+        notes=tuple(_notes(asked, tasks, models, sources, pilot)),
         command=_command(configuration, tasks),
         conclusion=conclusion(tasks, overall, models, wanted),
     )
 
 
+@contextmanager
+def _known(home: Path) -> Iterator[Callable[[bytes], bool]]:
+    """Looks requests up in the store by their keys; a store that is not there yet is not made."""
+    if not (home / STORE_FILE).is_file():
+        yield lambda key: False
+        return
+    with Store.open(home) as store:
+        yield lambda key: store.get(key) is not None
+
+
 def _task(
     number: int,
-    configuration: Configuration,
-    asked: Sequence[_Asked],
-    sources: Sequence[_Source],
+    asked: Sequence[Asked],
+    read: Sequence[Prompts],
+    sources: Sequence[Source],
     wanted: Wanted,
     assumed: Mapping[str, float],
     prices: Mapping[str, Price],
@@ -285,7 +182,9 @@ def _task(
     narrow = _items(single, lambda v: items_for_half_width(wanted.half_width, v, level=wanted.level))
     known = [amount.value for amount in (need, narrow) if amount.value is not None]
     n_used = min(n_total, int(max(known))) if known else n_total
-    evidence = [_evidence(one, number, configuration.seed, sources, prices) for one in asked]
+    evidence = [
+        _evidence(one, number, prompts, sources, prices) for one, prompts in zip(asked, read, strict=True)
+    ]
     usages = {
         one.model.name: usage_of(found, n_used * task.draws, assumed, wanted.level)
         for one, found in zip(asked, evidence, strict=True)
@@ -302,7 +201,7 @@ def _task(
         design_effect=spread.design,
         items_for_difference=need,
         items_for_half_width=narrow,
-        visible_paired=_visible(paired, n_total, bounded, wanted.level, wanted.power),
+        visible_paired=_paired(paired, spread, n_total, bounded, wanted),
         visible_unpaired=_visible(single.times(2.0), n_total, bounded, wanted.level, wanted.power),
         half_width=_visible(single, n_total, bounded, wanted.level, _HALF),
         n_used=n_used,
@@ -311,7 +210,7 @@ def _task(
     )
 
 
-def _of_task(source: _Source, task: str) -> Measured:
+def _of_task(source: Source, task: str) -> Measured:
     """What a run measured on a task. Raises UnknownName with the closest tasks of the run, RunError without scores."""
     if task not in source.tasks:
         source.run.task(task)
@@ -320,14 +219,14 @@ def _of_task(source: _Source, task: str) -> Measured:
 
 
 def _evidence(
-    one: _Asked, number: int, seed: int, sources: Sequence[_Source], prices: Mapping[str, Price]
+    one: Asked, number: int, prompts: Prompts, sources: Sequence[Source], prices: Mapping[str, Price]
 ) -> Evidence:
     task = one.tasks[number]
     own = next((source for source in sources if source.run.model == one.model.name), None)
     other = next((source for source in sources if source is not own), None)
     return Evidence(
         one.model,
-        read_prompts(task, one.model, seed),
+        prompts,
         own.tasks[task.name] if own else None,
         other.tasks[task.name] if other else None,
         own.pace if own else None,
@@ -394,30 +293,42 @@ def _overall(tasks: Sequence[TaskForecast], wanted: Wanted) -> Amount | None:
     return _visible(total(parts), 1, True, wanted.level, wanted.power)
 
 
+def _paired(variance: Amount, spread: Spread, n: int, bounded: bool, wanted: Wanted) -> Amount:
+    """The smallest difference of two models on the same n items; of right-or-wrong ones not less than any could show."""
+    seen = _visible(variance, n, bounded, wanted.level, wanted.power)
+    if not spread.counts:
+        return seen
+    design = spread.design.value or 1.0
+    least = least_visible_difference(n, design=design, level=wanted.level, power=wanted.power)
+    return seen.through(lambda x: max(x, least))
+
+
 def _notes(
-    asked: Sequence[_Asked], tasks: Sequence[TaskForecast], sources: Sequence[_Source], pilot: int | None
-) -> list[str]:
-    notes = []
+    asked: Sequence[Asked],
+    tasks: Sequence[TaskForecast],
+    models: Mapping[str, Usage],
+    sources: Sequence[Source],
+    pilot: int | None,
+) -> Iterator[str]:
     if pilot is not None:
-        requests = sum(int(found.requests.sum()) for source in sources for found in source.tasks.values())
-        notes.append(
-            f"The pilot's {requests:,} answers are in the store: the run that follows asks only for the rest."
-        )
+        answers = sum(int(found.requests.sum()) for source in sources for found in source.tasks.values())
+        yield f"The pilot's {answers:,} answers are in the store: the run that follows asks only for the rest."
+    elif stored := sum(usage.stored or 0 for usage in models.values()):
+        yield f"The store has {stored:,} of the answers to all items: they are not asked for, nor paid, again."
     roles = sorted({role for task in asked[0].tasks for scorer in task.scorers for role in scorer.roles})
     if roles:
         share = max((source.judges for source in sources), default=0.0)
         known = f", about {share:.2g} for each of the model's own" if share else ""
-        notes.append(
+        yield (
             f"Requests, tokens and money are those of the models under test; asked besides: {', '.join(roles)}{known}."
         )
     for task in tasks:
         if task.bounded and task.metric not in ("accuracy", "exact-match"):
-            notes.append(
+            yield (
                 f"{task.task}: planned for the mean score of its items, of which {task.metric} is a relative."
             )
         if task.draws.planned > 1:
-            notes.append(f"{task.task}: {task.draws.planned} draws an item are in what asking takes.")
-    return notes
+            yield (f"{task.task}: {task.draws.planned} draws an item are in what asking takes.")
 
 
 def _command(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str:
@@ -432,7 +343,3 @@ def _command(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str
     if configuration.seed:
         words += ["--seed", str(configuration.seed)]
     return shlex.join(words)
-
-
-def _as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]

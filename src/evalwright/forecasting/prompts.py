@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from evalwright.core.errors import EvalwrightError, MissingExtra, TaskError
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.core.tasks import Task
+from evalwright.engine.key import request_key
 from evalwright.evaluation import run_blocking
 from evalwright.models.base import LocalModel, Model
 from evalwright.models.tokens import DEFAULT_MAX_TOKENS
@@ -31,7 +32,8 @@ class Prompts:
     """The requests of some items of a task, an entry per item: how many, tokens in, and the most tokens out.
 
     most_out: None where a request leaves the limit to the model. exact: counted by the model's own tokenizer. every: all
-    items were read. counted_by: the tokenizer, in words. unread: items whose prompt could not be made or counted.
+    items were read. counted_by: the tokenizer, in words. unread: items whose prompt could not be made or counted. stored: how
+    many of the requests the store answers, None where not all were made (a part of the items, the first of several draws).
     """
 
     requests: tuple[int, ...]
@@ -41,16 +43,20 @@ class Prompts:
     every: bool
     counted_by: str
     unread: int
+    stored: int | None
 
 
-def read_prompts(task: Task, model: Model, seed: int) -> Prompts:
-    """Read up to MOST_READ items of a task as `model` would get them. Nothing is asked, and no weights are loaded."""
+def read_prompts(task: Task, model: Model, seed: int, known: Callable[[bytes], bool]) -> Prompts:
+    """Read up to MOST_READ items of a task as `model` would get them. Nothing is asked, and no weights are loaded.
+
+    known: whether the store has the answer to the request of that key.
+    """
     total = len(task.samples)
     every = total <= MOST_READ
     places = range(total) if every else random.Random(seed).sample(range(total), MOST_READ)
     reader, counted_by = _reader(model)
     requests, tokens, most, unread = [], [], [], 0
-    limited = True
+    limited, stored = True, 0
     for asked in run_blocking(lambda: _requests(task, places)):
         try:
             if not asked:
@@ -61,6 +67,7 @@ def read_prompts(task: Task, model: Model, seed: int) -> Prompts:
             continue
         room = [_room(request, model) for request in asked]
         limited = limited and None not in room
+        stored += sum(known(request_key(model.fingerprint, request.payload())) for request in asked)
         requests.append(len(asked))
         tokens.append(into)
         most.append(sum(one or 0 for one in room))
@@ -72,6 +79,7 @@ def read_prompts(task: Task, model: Model, seed: int) -> Prompts:
         every,
         counted_by,
         unread,
+        stored if every and task.draws == 1 else None,
     )
 
 

@@ -47,16 +47,20 @@ def usage_of(evidence: Evidence, n_answers: int, assumed: Mapping[str, float], l
         out.times(n_answers),
         _money(evidence, into, out, level).times(n_answers),
         _seconds(evidence, requests),
+        evidence.prompts.stored,
     )
 
 
 def add_up(usages: Sequence[Usage]) -> Usage:
     """What several tasks of one model take together."""
+    looked_up = [usage.stored for usage in usages if usage.stored is not None]
     return Usage(
-        *(
-            total([getattr(usage, name) for usage in usages])
-            for name in ("requests", "input_tokens", "output_tokens", "money", "seconds")
-        )
+        total([usage.requests for usage in usages]),
+        total([usage.input_tokens for usage in usages]),
+        total([usage.output_tokens for usage in usages]),
+        total([usage.money for usage in usages]),
+        total([usage.seconds for usage in usages]),
+        sum(looked_up) if len(looked_up) == len(usages) else None,
     )
 
 
@@ -163,10 +167,11 @@ def _seconds(evidence: Evidence, requests: Amount) -> Amount:
     alike = pace.seconds * n / pace.asked
     basis = f"{numbers.counted(pace.asked, 'request')} took {numbers.duration(pace.seconds)}"
     if isinstance(evidence.model, RemoteModel):
-        at_once = evidence.model.pacing.max_concurrency
+        pacing = evidence.model.pacing
         latency = 0.0 if math.isnan(pace.latency) else pace.latency
-        low = min(alike, max(latency, n * latency / at_once))
-        value = alike if pace.asked >= 4 * at_once else None
+        low = min(alike, max(latency, n * latency / pacing.max_concurrency))
+        filled = pace.asked >= 4 * pacing.start_concurrency
+        value = alike if filled else min(alike, max(latency, n * latency / pacing.start_concurrency))
         said = f"{basis}, one {numbers.duration(latency)}; from as many at once as are allowed to no faster than that"
         return Amount(value, low, alike, said)
     return Amount(alike, min(alike, pace.seconds), alike, f"{basis}, loading included")

@@ -34,12 +34,16 @@ WORST = "worst case, nothing is known"
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean score, variance of one item's score and of one item's difference of two models, and the design effect."""
+    """Mean score, variance of one item's score and of one item's difference of two models, and the design effect.
+
+    counts: whether the paired variance is that of right-or-wrong scores, so that a difference needs discordant items.
+    """
 
     score: Amount
     single: Amount
     paired: Amount
     design: Amount
+    counts: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,9 @@ def spread_of(
     commons = [common_items(a, b) for a, b in combinations(sources, 2)]
     score, single = _single(bounded, sources, assumed, wanted)
     paired = _paired(bounded, commons, single, assumed, wanted)
-    return Spread(score, single, paired, _design(clusters, sources, commons, assumed, wanted))
+    design = _design(clusters, sources, commons, assumed, wanted)
+    counts = bounded and "variance" not in assumed and all(_counted(source) for source in sources)
+    return Spread(score, single, paired, design, counts)
 
 
 def common_items(a: Measured, b: Measured) -> Common:
@@ -175,6 +181,14 @@ def _amount(limits: Limits, basis: str) -> Amount | None:
             limits.high, limits.low, limits.high, f"{basis}; no spread was seen, so the upper limit counts"
         )
     return Amount(limits.value, _finite(limits.low), _finite(limits.high), basis)
+
+
+def _counted(source: Measured) -> bool:
+    """Whether all items of a run are right or wrong."""
+    import numpy as np
+
+    means = source.means
+    return bool((np.isnan(means) | (means == 0.0) | (means == 1.0)).all())
 
 
 def _both(common: Common) -> int:

@@ -41,13 +41,18 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What asking takes: requests and tokens of the model under test, US dollars, seconds."""
+    """What asking takes: requests and tokens of the model under test, US dollars, seconds.
+
+    stored: requests for all items of the task that the store answers already, which take nothing of this; None where not all
+    were looked up.
+    """
 
     requests: Amount
     input_tokens: Amount
     output_tokens: Amount
     money: Amount
     seconds: Amount
+    stored: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from evalwright.statistics._quantiles import normal_quantile, t_quantile
 from evalwright.statistics.intervals import Range, mean_interval, unlike_share
-from evalwright.statistics.power import discordant_variance
+from evalwright.statistics.power import discordant_variance, smallest_visible_difference
 from evalwright.statistics.units import cluster_codes, cluster_ids, item_units, standard_error
 
 
@@ -104,6 +104,18 @@ def difference_variance(
         for x in (share.value, share.low, share.high)
     )
     return Limits(value if share.value > 0 else 0.0, low, high)
+
+
+def least_visible_difference(
+    n: float, *, design: float = 1.0, level: float = 0.95, power: float = 0.8
+) -> float:
+    """The smallest difference that n right-or-wrong items show however seldom two models disagree.
+
+    Models that differ by d disagree on at least that share of the items, so the variance is at least d - d^2, and d >= k / (1 + k)
+    with k = (z + z)^2 deff / n. A formula with a smaller discordant share would promise more than there can be.
+    """
+    k = float(smallest_visible_difference(n, design, level=level, power=power)) ** 2
+    return k / (1 + k)
 
 
 def cluster_weight(clusters: npt.ArrayLike) -> float:
