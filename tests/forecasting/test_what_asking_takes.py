@@ -19,6 +19,7 @@ from evalwright import (
     Score,
     ScriptedModel,
     evaluate,
+    open_run,
     plan,
     scorer,
 )
@@ -118,6 +119,7 @@ def test_likelihood_tasks_write_nothing_and_ask_once_an_option() -> None:
     run = evaluate("pick.yaml", "demo/small")[0]
     assert (usage.requests.value, usage.output_tokens.value) == (6, 0)
     assert usage.requests.value == run.data["usage"]["requested"]
+    assert usage.input_tokens.value == run.data["usage"]["answers"]["input_tokens"]
 
 
 def test_a_model_that_hides_its_tokenizer_is_guessed_at() -> None:
@@ -248,6 +250,8 @@ def test_judges_are_counted_apart() -> None:
     assert forecast.models["m/a"].requests.value == 60
     assert "asked besides: judge, about 1 for each of the model's own" in forecast.notes[1]
     assert "20 requests took" in forecast.models["m/a"].seconds.basis
+    took = open_run(forecast.pilot_runs[0]).data["seconds"]
+    assert forecast.models["m/a"].seconds.high == pytest.approx(took * 120 / 20)
     without = plan("questions.yaml", model)
     assert without.notes[1].endswith("asked besides: judge.")
 

@@ -332,14 +332,27 @@ def _notes(
 
 
 def _command(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str:
+    """What asks for what was planned, as a person would type it."""
     words = ["evalwright", "run", *configuration.tasks]
     for spec in configuration.models:
         words += ["--model", spec.model]
-    arguments = configuration.models[0].arguments if configuration.models else {}
-    for key, value in arguments.items():
-        words += ["-M", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+    for key, value in configuration.models[0].arguments.items():
+        words += ["-M", f"{key}={_typed(value)}"]
+    for role, spec in configuration.roles.items():
+        words += ["--role", f"{role}={spec.model}"]
+        for key, value in spec.arguments.items():
+            words += ["-R", f"{role}.{key}={_typed(value)}"]
+    for key, value in configuration.dialect.items():
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            words += [f"--{key.replace('_', '-')}", _typed(one)]
     if any(task.n_used < task.n_total for task in tasks):
         words += ["--limit", str(max(task.n_used for task in tasks))]
-    if configuration.seed:
-        words += ["--seed", str(configuration.seed)]
+    for key in ("seed", "format", "out", "home"):
+        value = getattr(configuration, key)
+        if value != Configuration.__dataclass_fields__[key].default:
+            words += [f"--{key}", str(value)]
     return shlex.join(words)
+
+
+def _typed(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -77,6 +77,8 @@ def _parts(usage: Usage) -> Iterator[str]:
 
 def _spoken(amount: Amount, text: object, unknown: str = "an unknown number of") -> str:
     assert callable(text)
+    if amount.value == 0 and amount.high in (None, 0):
+        return "none"
     if amount.value is not None:
         return f"about {text(amount.value)}"
     if amount.high is None:
