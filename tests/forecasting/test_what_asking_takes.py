@@ -270,3 +270,28 @@ def test_a_pilot_that_fails_altogether_measures_nothing() -> None:
 def test_a_run_without_a_key_is_planned_and_not_asked() -> None:
     usage = plan("questions.yaml", "openai/gpt-4o-mini").models["openai/gpt-4o-mini"]
     assert usage.requests.value == 60
+
+
+def test_a_run_of_all_items_knows_all_its_tokens() -> None:
+    run = evaluate("factual-stress", "demo/small")[0]
+    usage = plan("factual-stress", runs=[run]).models["demo/small"]
+    used = run.data["usage"]["answers"]
+    for found, key in ((usage.input_tokens, "input_tokens"), (usage.output_tokens, "output_tokens")):
+        assert found.value == pytest.approx(used[key])
+        assert (found.low, found.high) == (None, None)
+    part = evaluate("factual-stress", "demo/small", limit=40)[0]
+    some = plan("factual-stress", runs=[part]).models["demo/small"].output_tokens
+    assert some.low is not None
+    assert some.high is not None
+    assert some.low <= used["output_tokens"] <= some.high
+
+
+def test_metrics_that_are_no_mean_of_items_say_so() -> None:
+    Path("text.yaml").write_text(
+        "task: text\ndataset: {rows: [{t: 'A text.'}, {t: 'Another text, longer.'}]}\n"
+        "sample: {input: '{{ t }}'}\nprompt: {user: '{{ input }}'}\nanswer: {mode: perplexity}\n"
+    )
+    forecast = plan("text.yaml", ["demo/small", "demo/large"], pilot=2, difference=1.0)
+    assert "for their mean, which word-perplexity is not" in forecast.notes[-1]
+    assert forecast.tasks[0].items_for_difference.value is not None
+    assert forecast.models["demo/small"].output_tokens.value == 0

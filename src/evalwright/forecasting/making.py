@@ -186,7 +186,7 @@ def _task(
         _evidence(one, number, prompts, sources, prices) for one, prompts in zip(asked, read, strict=True)
     ]
     usages = {
-        one.model.name: usage_of(found, n_used * task.draws, assumed, wanted.level)
+        one.model.name: usage_of(found, n_used * task.draws, n_total * task.draws, assumed, wanted.level)
         for one, found in zip(asked, evidence, strict=True)
     }
     return TaskForecast(
@@ -323,12 +323,10 @@ def _notes(
             f"Requests, tokens and money are those of the models under test; asked besides: {', '.join(roles)}{known}."
         )
     for task in tasks:
-        if task.bounded and task.metric not in ("accuracy", "exact-match"):
-            yield (
-                f"{task.task}: planned for the mean score of its items, of which {task.metric} is a relative."
-            )
+        if task.metric not in ("accuracy", "exact-match", "mean", ""):
+            yield f"{task.task}: planned in the unit of its items' scores and for their mean, which {task.metric} is not."
         if task.draws.planned > 1:
-            yield (f"{task.task}: {task.draws.planned} draws an item are in what asking takes.")
+            yield f"{task.task}: {task.draws.planned} draws an item are in what asking takes."
 
 
 def _command(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str:

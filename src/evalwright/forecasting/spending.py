@@ -36,16 +36,18 @@ class Evidence:
     price: Price | None
 
 
-def usage_of(evidence: Evidence, n_answers: int, assumed: Mapping[str, float], level: float) -> Usage:
-    """What `n_answers` answers of one model to one task take."""
-    each_request = _requests(evidence, level)
-    into, out = _input_tokens(evidence, level), _output_tokens(evidence, assumed, level)
+def usage_of(
+    evidence: Evidence, n_answers: int, n_all: int, assumed: Mapping[str, float], level: float
+) -> Usage:
+    """What `n_answers` answers of one model to one task take, out of the `n_all` that the whole task would."""
+    each_request = _requests(evidence, n_all, level)
+    into, out = _input_tokens(evidence, n_all, level), _output_tokens(evidence, n_all, assumed, level)
     requests = each_request.times(n_answers)
     return Usage(
         requests,
         into.times(n_answers),
         out.times(n_answers),
-        _money(evidence, into, out, level).times(n_answers),
+        _money(evidence, into, out, n_all, level).times(n_answers),
         _seconds(evidence, requests),
         evidence.prompts.stored,
     )
@@ -85,26 +87,30 @@ def _sum(parts: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(parts) else None
 
 
-def mean_amount(values: Any, basis: str, level: float) -> Amount:
-    """The mean of one number per answer with its t limits; without limits where all are alike."""
-    estimate = mean_interval(values, value_range=None, level=level)
-    if math.isnan(estimate.low):
+def mean_amount(values: Any, basis: str, level: float, n_all: int | None = None) -> Amount:
+    """The mean of one number per answer with its t limits; without limits where all are alike.
+
+    n_all: the answers there are, of which these were drawn; the more of them are known, the closer the limits.
+    """
+    population = None if n_all is None else max(n_all, len(values))
+    estimate = mean_interval(values, value_range=None, level=level, population=population)
+    if math.isnan(estimate.low) or estimate.low == estimate.high:
         return Amount(estimate.value, basis=basis)
     return Amount(estimate.value, max(0.0, estimate.low), estimate.high, basis)
 
 
-def _requests(evidence: Evidence, level: float) -> Amount:
-    own = evidence.own or evidence.other
-    if own is not None and len(own.requests):
-        return mean_amount(own.requests, _measured(own), level)
-    return _of_prompts(evidence.prompts, evidence.prompts.requests, "as the task asks", level)
+def _requests(evidence: Evidence, n_all: int, level: float) -> Amount:
+    for source, population in ((evidence.own, n_all), (evidence.other, None)):
+        if source is not None and len(source.requests):
+            return mean_amount(source.requests, _measured(source), level, population)
+    return _of_prompts(evidence.prompts, evidence.prompts.requests, "as the task asks", n_all, level)
 
 
-def _input_tokens(evidence: Evidence, level: float) -> Amount:
-    prompts = evidence.prompts
-    if evidence.own is not None and evidence.own.counts_tokens:
-        return mean_amount(evidence.own.input_tokens, _measured(evidence.own), level)
-    amount = _of_prompts(prompts, prompts.input_tokens, prompts.counted_by, level)
+def _input_tokens(evidence: Evidence, n_all: int, level: float) -> Amount:
+    prompts, own = evidence.prompts, evidence.own
+    if own is not None and own.counts_tokens:
+        return mean_amount(own.input_tokens, _measured(own), level, n_all)
+    amount = _of_prompts(prompts, prompts.input_tokens, prompts.counted_by, n_all, level)
     if prompts.exact or amount.value is None:
         return amount
     typical, few, many = BYTES_PER_TOKEN
@@ -112,32 +118,32 @@ def _input_tokens(evidence: Evidence, level: float) -> Amount:
     return Amount(amount.value, low, high, amount.basis)
 
 
-def _output_tokens(evidence: Evidence, assumed: Mapping[str, float], level: float) -> Amount:
+def _output_tokens(evidence: Evidence, n_all: int, assumed: Mapping[str, float], level: float) -> Amount:
     if "output_tokens" in assumed:
         return Amount(assumed["output_tokens"], basis=ASSUMED)
-    for source in (evidence.own, evidence.other):
+    for source, population in ((evidence.own, n_all), (evidence.other, None)):
         if source is not None and source.counts_tokens:
             whose = "" if source is evidence.own else ", another model"
-            return mean_amount(source.output_tokens, _measured(source) + whose, level)
+            return mean_amount(source.output_tokens, _measured(source) + whose, level, population)
     most = evidence.prompts.most_out
     if most is None:
         return Amount(None, basis="the task leaves the length of an answer to the model")
-    amount = _of_prompts(evidence.prompts, most, "the task's limit", level)
+    amount = _of_prompts(evidence.prompts, most, "the task's limit", n_all, level)
     if not amount.value:
         return amount.because("no text is written, only likelihoods are asked")
     high = amount.value if amount.high is None else amount.high
     return Amount(None, 0.0, high, "not known before answers are seen; at most the task's limit")
 
 
-def _of_prompts(prompts: Prompts, values: Sequence[float], basis: str, level: float) -> Amount:
+def _of_prompts(prompts: Prompts, values: Sequence[float], basis: str, n_all: int, level: float) -> Amount:
     if not values:
         return Amount(None, basis="no prompt of the task could be read")
     if prompts.every:
         return Amount(sum(values) / len(values), basis=basis)
-    return mean_amount(values, f"{basis}, on {numbers.count(len(values))} items", level)
+    return mean_amount(values, f"{basis}, on {numbers.count(len(values))} items", level, n_all)
 
 
-def _money(evidence: Evidence, into: Amount, out: Amount, level: float) -> Amount:
+def _money(evidence: Evidence, into: Amount, out: Amount, n_all: int, level: float) -> Amount:
     """US dollars for one answer: by the price given, else as the replies of a run named it."""
     price, own = evidence.price, evidence.own
     if price is not None:
@@ -148,7 +154,7 @@ def _money(evidence: Evidence, into: Amount, out: Amount, level: float) -> Amoun
     if isinstance(evidence.model, LocalModel):
         return Amount(0.0, basis="runs on this machine")
     if own is not None and len(own.cost) and not bool((own.cost != own.cost).any()):
-        return mean_amount(own.cost, f"as its replies said, {_measured(own)}", level)
+        return mean_amount(own.cost, f"as its replies said, {_measured(own)}", level, n_all)
     return Amount(None, basis=f"no price is known for {evidence.model.name}: give --price IN/OUT")
 
 

@@ -104,11 +104,9 @@ def _task_rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, st
     yield ("score", amount(task.score, size), inert(task.score.basis))
     yield ("draws an item worth their price", amount(task.draws.best, items), inert(task.draws.best.basis))
     if task.enough is False and task.draws.needed.basis != task.draws.best.basis:
-        yield (
-            "draws that make up for items",
-            amount(task.draws.needed, items),
-            inert(task.draws.needed.basis),
-        )
+        needed = task.draws.needed
+        text = "none" if needed.value is None else amount(needed, items)
+        yield ("draws that make up for items", text, inert(needed.basis))
 
 
 def _asking(models: Mapping[str, Usage]) -> list[Block]:
