@@ -34,6 +34,7 @@ ORDER = [
     {"evaluation"},
     {"rescoring"},
     {"checking"},
+    {"forecasting"},
     {"api"},
     {"compat"},
     {"cli"},

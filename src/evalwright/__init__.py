@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evalwright.core.samples import Answer, Passage, Sample, SampleRecord, Score
     from evalwright.core.tasks import Task
     from evalwright.evaluation import evaluate
+    from evalwright.forecasting import plan
     from evalwright.metrics.registry import Column, metric
     from evalwright.models.base import LocalModel, Model, Pacing, RemoteModel
     from evalwright.models.registry import model, open_model
@@ -78,6 +79,7 @@ _HOME = {
     "model": "models.registry",
     "open_model": "models.registry",
     "open_run": "api",
+    "plan": "forecasting",
     "score_run": "api",
     "scorer": "scorers.registry",
     "task": "tasks.decorator",
@@ -122,6 +124,7 @@ __all__ = [
     "model",
     "open_model",
     "open_run",
+    "plan",
     "score_run",
     "scorer",
     "task",

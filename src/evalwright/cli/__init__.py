@@ -17,6 +17,7 @@ from evalwright._version import __version__
 
 COMMANDS = {
     "run": ("run:run", "Evaluate models on tasks."),
+    "plan": ("plan:plan", "Say what a run would take and could show, before it is asked."),
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
     "models": ("models:models", "List model providers; check that a model can be used."),
     "score": ("score:score", "Score a run again; no model under test is asked."),

@@ -108,10 +108,9 @@ class OnnxModel(LocalModel):
             self.load()
 
     def reader(self) -> Reader:
-        """See Model."""
-        self.load()
-        assert self._open is not None
-        return Reader(self._open.tokenizer, self._open.rules, self._open._render)
+        """See Model; the tokenizer alone is loaded."""
+        opened = self._open or _Opened(self, weights=False)
+        return Reader(opened.tokenizer, opened.rules, opened._render)
 
     def load(self) -> None:
         """Open the session. Raises ConfigurationError for a file that is not a decoder model, or no model at all."""
@@ -132,9 +131,7 @@ class OnnxModel(LocalModel):
 class _Opened:
     """The loaded parts of an OnnxModel."""
 
-    def __init__(self, model: OnnxModel) -> None:
-        from evalwright.models.onnx_session import Decoder
-
+    def __init__(self, model: OnnxModel, *, weights: bool = True) -> None:
         files = model._files
         self.tokenizer = JsonTokenizer(files.files["tokenizer.json"])
         special = files.special_tokens()
@@ -149,7 +146,11 @@ class _Opened:
 
             self.template = ChatTemplate(model._template, special)
         self.batch_size = model.batch_size
-        self.decoder: Decoder = Decoder(files.model_file, model.threads)
+        self.decoder: Decoder
+        if weights:
+            from evalwright.models.onnx_session import Decoder
+
+            self.decoder = Decoder(files.model_file, model.threads)
 
     def _token(self, model: OnnxModel, special: dict[str, str], role: str) -> int | None:
         """BOS or EOS: as the tokenizer's configuration names it, else as the model's does."""

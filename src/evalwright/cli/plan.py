@@ -1,0 +1,138 @@
+"""`evalwright plan`: before anything is spent."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalwright.cli.dialect import dialect_options, dialect_settings
+from evalwright.cli.output import print_json
+
+if TYPE_CHECKING:
+    from evalwright.forecasting import Forecast
+
+
+@click.command()
+@click.argument("tasks", nargs=-1)
+@click.option(
+    "--model", "models", multiple=True, metavar="M", help="A model, provider/name[@revision]. Repeatable."
+)
+@click.option(
+    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument for the models. Repeatable."
+)
+@click.option(
+    "--difference",
+    type=float,
+    default=0.02,
+    metavar="D",
+    help="The difference to see. Default: 0.02, 2 points.",
+)
+@click.option(
+    "--half-width", type=float, default=0.02, metavar="W", help="Half of one model's interval. Default: 0.02."
+)
+@click.option(
+    "--power", type=float, default=0.8, metavar="P", help="How often it is to be seen. Default: 0.8."
+)
+@click.option("--level", type=float, default=0.95, metavar="L", help="Of intervals and tests. Default: 0.95.")
+@click.option(
+    "--pilot", type=int, metavar="N", help="Ask N items of each task to measure by; their answers are kept."
+)
+@click.option(
+    "--from",
+    "runs",
+    multiple=True,
+    metavar="RUN",
+    help="Go by a stored run of the tasks; twice for two models.",
+)
+@click.option(
+    "--assume", multiple=True, metavar="NAME=X,...", help="E.g. accuracy=0.7,discordant=0.2. Repeatable."
+)
+@click.option(
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="IN/OUT",
+    help="Dollars a million tokens; MODEL=IN/OUT for one model.",
+)
+@click.option(
+    "--role", "roles", multiple=True, metavar="ROLE=MODEL", help="A model that scorers ask, e.g. judge=..."
+)
+@click.option(
+    "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
+)
+@click.option("--seed", type=int, metavar="S", help="Fixes which items the pilot asks. Default: 0.")
+@click.option("--out", metavar="DIR", help="Where runs lie, and the pilot's is written. Default: runs.")
+@click.option(
+    "--home", metavar="DIR", help="Where answers are stored. Default: $EVALWRIGHT_HOME or .evalwright."
+)
+@click.option(
+    "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
+)
+@click.option(
+    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models, tasks or scorers."
+)
+@dialect_options
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+@click.option("--quiet", is_flag=True, help="Show no progress of the pilot.")
+def plan(**given: Any) -> int:
+    """What asking TASKS takes, and what the answers can show: items, requests, tokens, money and time.
+
+    Nothing is asked unless --pilot says so; without --pilot, --from and --assume the plan is for the worst case.
+    """
+    from evalwright.cli.arguments import key_values, load_plugins, role_specs
+    from evalwright.configuration import ModelSpec
+    from evalwright.forecasting import read_assumptions, read_prices
+    from evalwright.reports.plan_page import show_plan
+
+    load_plugins(given["plugins"])
+    arguments = key_values(given["arguments"], "-M")
+    settings: dict[str, Any] = {key: given[key] for key in ("seed", "out", "home") if given[key] is not None}
+    if given["roles"] or given["role_arguments"]:
+        settings["roles"] = role_specs(given["roles"], given["role_arguments"])
+    if given["prompt_format"]:
+        settings["format"] = given["prompt_format"]
+    if dialect := dialect_settings(given):
+        settings["dialect"] = dialect
+    if given["home"]:
+        # Caches of data sets and hashes lie beside the store.
+        os.environ["EVALWRIGHT_HOME"] = given["home"]
+    wanted = {key: given[key] for key in ("difference", "half_width", "power", "level", "pilot", "runs")}
+    forecast = _planned(
+        list(given["tasks"]),
+        [ModelSpec(name, arguments) for name in given["models"]],
+        given["quiet"] or given["pilot"] is None,
+        **wanted,
+        assume=read_assumptions(given["assume"]),
+        prices=read_prices(given["prices"]),
+        **settings,
+    )
+    if given["as_json"]:
+        print_json(forecast.as_dict())
+    else:
+        show_plan(forecast)
+    return _conclude(forecast)
+
+
+def _planned(tasks: Any, models: Any, quiet: bool, **settings: Any) -> Forecast:
+    from evalwright.forecasting import plan as make_plan
+    from evalwright.reports.progress import TerminalProgress
+
+    if quiet:
+        return make_plan(tasks, models, **settings)
+    with TerminalProgress() as progress:
+        return make_plan(tasks, models, progress=progress, **settings)
+
+
+def _conclude(forecast: Forecast) -> int:
+    from evalwright.cli import say
+
+    if not forecast.pilot_failed:
+        return 0
+    failed = forecast.pilot_failed
+    say(
+        f"{failed} {'sample' if failed == 1 else 'samples'} of the pilot failed and are not part of what was measured. "
+        f"Run the same command again to ask for these only."
+    )
+    return 1

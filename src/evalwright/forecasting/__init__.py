@@ -1,0 +1,23 @@
+"""Before anything is spent: how many items a question needs, what a task can show at most, and what asking it takes.
+
+settings    what is to be seen, assumptions and prices      spreads    how much scores vary, and what that rests on
+prompts     what would be sent, and how many tokens it is   spending   requests, tokens, money, seconds
+drawing     what repeated draws are worth                   sentences  the plan in words
+opening     runs, the pilot, models with their tasks        making     all of it in order
+"""
+
+from evalwright.forecasting.making import plan
+from evalwright.forecasting.settings import Price, read_assumptions, read_prices
+from evalwright.runs.forecasts import Amount, DrawsForecast, Forecast, TaskForecast, Usage
+
+__all__ = [
+    "Amount",
+    "DrawsForecast",
+    "Forecast",
+    "Price",
+    "TaskForecast",
+    "Usage",
+    "plan",
+    "read_assumptions",
+    "read_prices",
+]

@@ -1,0 +1,132 @@
+"""What is expected of runs that were not made yet, as typed records: what a task can show, and what asking it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number, the bounds between which it may lie, and what it rests on.
+
+    value None: not known; `basis` says why, and `low` and `high` what is known of it all the same. low is the optimistic
+    bound of what is paid or needed. Without bounds (None) the number is as exact as its basis.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    basis: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a number at all."""
+        return self.value is not None or self.high is not None
+
+    def through(self, function: Callable[[float], float]) -> Amount:
+        """The amount with an increasing function applied to its number and both bounds."""
+        value, low, high = (None if x is None else function(x) for x in (self.value, self.low, self.high))
+        return Amount(value, low, high, self.basis)
+
+    def times(self, factor: float) -> Amount:
+        """The amount as many times."""
+        return self.through(lambda x: x * factor)
+
+    def because(self, basis: str) -> Amount:
+        """The same number, resting on `basis`."""
+        return replace(self, basis=basis)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What asking takes: requests and tokens of the model under test, US dollars, seconds.
+
+    stored: requests for all items of the task that the store answers already, which take nothing of this; None where not all
+    were looked up.
+    """
+
+    requests: Amount
+    input_tokens: Amount
+    output_tokens: Amount
+    money: Amount
+    seconds: Amount
+    stored: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DrawsForecast:
+    """Draws an item: `planned` by the task, `best` for the money, and `needed` where all items are too few."""
+
+    planned: int
+    best: Amount
+    needed: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class TaskForecast:
+    """What one task can show.
+
+    n_total: its items, in `n_clusters` clusters (None: every item is alone). paired_variance, single_variance: of one item's
+    difference of two models, and of one item's score. design_effect: what clusters multiply variances by.
+    items_for_difference, items_for_half_width: items that are needed. visible_paired, visible_unpaired: the smallest
+    difference that all items show, of two models on the same items and on different ones; half_width: of one model's
+    interval on all items. n_used: items that the plan asks. models: what that takes, by model.
+    """
+
+    task: str
+    metric: str
+    bounded: bool
+    n_total: int
+    n_clusters: int | None
+    score: Amount
+    single_variance: Amount
+    paired_variance: Amount
+    design_effect: Amount
+    items_for_difference: Amount
+    items_for_half_width: Amount
+    visible_paired: Amount
+    visible_unpaired: Amount
+    half_width: Amount
+    n_used: int
+    draws: DrawsForecast
+    models: Mapping[str, Usage]
+
+    @property
+    def enough(self) -> bool | None:
+        """Whether the task has the items that the difference needs; None where it is not known how many."""
+        needed = self.items_for_difference.value
+        return None if needed is None else needed <= self.n_total
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """A plan for some tasks and models, before they are asked.
+
+    difference, half_width, level, power: what is to be seen. pilot: items of each task that were asked for the plan, None
+    where nothing was asked; pilot_runs: their records; pilot_failed: samples of them without a score.
+    visible_overall: the smallest difference that the average over several tasks shows. models: what asking takes, by model,
+    over all tasks. command: what asks it. conclusion: the plan in words.
+    """
+
+    difference: float
+    half_width: float
+    level: float
+    power: float
+    pilot: int | None
+    pilot_runs: tuple[str, ...]
+    pilot_failed: int
+    tasks: tuple[TaskForecast, ...]
+    visible_overall: Amount | None
+    models: Mapping[str, Usage]
+    notes: tuple[str, ...]
+    command: str
+    conclusion: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        out = asdict(self)
+        for task, shown in zip(self.tasks, out["tasks"], strict=True):
+            shown["enough"] = task.enough
+        return out

@@ -1,0 +1,146 @@
+"""What a run measured by the way, for plans: scores by item and draw, tokens, money and seconds of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evalwright.core.errors import RunError
+from evalwright.runs.reader import Run
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One task of one run.
+
+    ids: of the n items, in the order of the record. scores (n, draws): of the main metric, nan = missing. clusters (n,): a
+    code for each item's cluster, None where every item is alone. The rest has a row per answer: requests, input_tokens,
+    output_tokens, cost (nan where no reply named one).
+    """
+
+    run: Run
+    task: str
+    metric: str
+    ids: tuple[str, ...]
+    scores: NDArray[np.float64]
+    clusters: NDArray[np.int64] | None
+    requests: NDArray[np.float64]
+    input_tokens: NDArray[np.float64]
+    output_tokens: NDArray[np.float64]
+    cost: NDArray[np.float64]
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Mean score by item, shape (n,); nan where an item has none."""
+        import numpy as np
+
+        there = ~np.isnan(self.scores)
+        counts = there.sum(axis=1)
+        sums = np.where(there, self.scores, 0.0).sum(axis=1)
+        means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(len(counts), NAN), where=counts > 0)
+        return means
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether the replies said how many tokens they used."""
+        return bool(self.input_tokens.sum() > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a run went: `asked` requests of its model in `seconds`; latency: mean seconds of one answer."""
+
+    asked: int
+    seconds: float
+    latency: float
+
+
+@dataclass(slots=True)
+class _Rows:
+    scorer: str
+    places: dict[str, int] = field(default_factory=dict)
+    draws: list[list[float]] = field(default_factory=list)
+    clusters: list[str] = field(default_factory=list)
+    answers: list[tuple[float, float, float, float]] = field(default_factory=list)
+    latencies: list[float] = field(default_factory=list)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        place = self.places.setdefault(row["id"], len(self.places))
+        if place == len(self.draws):
+            self.draws.append([])
+            self.clusters.append(str(row.get("cluster") or ""))
+        value = row["scores"].get(self.scorer, {}).get("value")
+        self.draws[place].append(NAN if value is None else float(value))
+        responses = row.get("responses", ())
+        if not responses:
+            return
+        usage = [response.get("usage", {}) for response in responses]
+        costs = [response.get("cost") for response in responses]
+        self.answers.append(
+            (
+                len(responses),
+                sum(used.get("input_tokens", 0) for used in usage),
+                sum(used.get("output_tokens", 0) for used in usage),
+                NAN if None in costs else sum(float(cost) for cost in costs),
+            )
+        )
+        self.latencies.extend(row.get("timing", {}).get("latency", ()))
+
+
+def measure(run: Run) -> tuple[dict[str, Measured], Pace]:
+    """The tasks of a run by name, and its pace. Raises RunError where the records cannot be read."""
+    import numpy as np
+
+    mains = {task.name: task.main for task in run.tasks if task.main}
+    rows = {name: _Rows(main.scorer) for name, main in mains.items()}
+    try:
+        for row in run.rows():
+            if row["task"] in rows:
+                rows[row["task"]].add(row)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise RunError(
+            f"A record of the run '{run.id}' is not that of a sample ({type(error).__name__}: {error})."
+        ) from error
+    latencies = [latency for found in rows.values() for latency in found.latencies]
+    usage = run.data["usage"]
+    pace = Pace(
+        int(usage.get("asked", 0)),
+        float(run.data.get("seconds", 0.0)),
+        float(np.mean(latencies)) if latencies else NAN,
+    )
+    return {name: _measured(run, name, mains[name].kind, found) for name, found in rows.items()}, pace
+
+
+def judges_share(run: Run, answered: float) -> float:
+    """Requests of other roles (judges) for each request of the model under test, `answered` of them in the records."""
+    usage = run.data["usage"]
+    others = float(usage.get("requested", 0)) - float(usage.get("failed", 0)) - answered
+    return max(0.0, others) / answered if run.data.get("roles") and answered else 0.0
+
+
+def _measured(run: Run, task: str, metric: str, rows: _Rows) -> Measured:
+    import numpy as np
+
+    width = max((len(draws) for draws in rows.draws), default=1)
+    scores = np.full((len(rows.draws), width), NAN)
+    for place, draws in enumerate(rows.draws):
+        scores[place, : len(draws)] = draws
+    names = [cluster or f"\0{place}" for place, cluster in enumerate(rows.clusters)]
+    codes = np.unique(np.array(names, dtype=object), return_inverse=True)[1] if any(rows.clusters) else None
+    table = np.array(rows.answers, dtype=np.float64).reshape(-1, 4)
+    return Measured(
+        run,
+        task,
+        metric,
+        tuple(rows.places),
+        scores,
+        None if codes is None else codes.astype(np.int64).reshape(-1),
+        *(table[:, column] for column in range(4)),
+    )
