@@ -300,6 +300,7 @@ def bad() -> Iterator[tuple[dict[str, object], type[Exception], str]]:
     yield {"assume": {"variance": 0.0}}, ConfigurationError, "cannot be 0"
     yield {"runs": ["questons"]}, UnknownName, "Unknown run"
     yield {"pilot": 5, "runs": ["x"]}, ConfigurationError, "not both"
+    yield {"limit": 5}, ConfigurationError, "leave out limit"
 
 
 @pytest.mark.parametrize(("settings", "error", "says"), list(bad()), ids=lambda value: str(value)[:40])

@@ -41,6 +41,10 @@ class Asked:
 
 def configuration_of(tasks: Any, models: Any, objects: Objects, settings: dict[str, Any]) -> Configuration:
     """The evaluation that is planned, as `evaluate` would be asked for it."""
+    if settings.get("limit") is not None:
+        raise ConfigurationError(
+            "A plan is of whole tasks and says how many items are needed: leave out limit. To measure on some, say pilot."
+        )
     roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
     configuration = Configuration(
         roles=roles,
