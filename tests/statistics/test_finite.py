@@ -74,3 +74,9 @@ def test_what_was_seen_limits_what_can_be() -> None:
     graded = mean_interval([0.2, 0.4, 0.9], population=4)
     assert graded.low >= 1.5 / 4 - 1e-12
     assert graded.high <= 2.5 / 4 + 1e-12
+
+
+@pytest.mark.parametrize("population", [9.5, float("nan"), True])
+def test_a_population_is_a_whole_number(population: float) -> None:
+    with pytest.raises(ValueError, match="population must be a whole number"):
+        mean_interval([1, 0, 1, 1], population=population)  # type: ignore[arg-type]

@@ -19,7 +19,9 @@ from evalwright.statistics.units import Units, variance_components
 
 
 def check_population(population: int, n: int) -> None:
-    """Raise ValueError unless `population` items can hold the n that were scored."""
+    """Raise ValueError unless `population` is a whole number of items that can hold the n that were scored."""
+    if isinstance(population, bool) or not isinstance(population, (int, np.integer)):
+        raise ValueError(f"population must be a whole number of items, but is {population!r}")
     if population < max(n, 1):
         raise ValueError(
             f"population must be at least the {n} items that were scored, but is {population}; "
