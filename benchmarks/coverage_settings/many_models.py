@@ -157,7 +157,7 @@ def _family(models: int, items: int, what: str, clusters: bool = False, gaps: fl
     more = (", clusters of 5" if clusters else "") + (f", {gaps:.0%} missing" if gaps else "")
     name = f"{models} models, {items} items{more}: all {what}"
     most = {"pairs": 0.975, "means": 0.98, "ranks": 1.0}[what]
-    return Setting(name, run, 0.95 if what == "ranks" else 0.93, most, cost=4)
+    return Setting(name, run, 0.95 if what == "ranks" else 0.93, most, cost=2 if what == "means" else 3)
 
 
 def _half_quantile(p: F64) -> F64:
@@ -197,7 +197,7 @@ def _battles(ranks: bool) -> Setting:
         run,
         0.95 if ranks else 0.93,
         1.0 if ranks else 0.97,
-        cost=4,
+        cost=2,
     )
 
 

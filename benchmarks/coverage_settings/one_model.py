@@ -87,7 +87,7 @@ def _macro(sizes: tuple[int, ...], chances: tuple[float, ...]) -> Setting:
         return macro_average(parts, value_range=(0.0, 1.0))
 
     name = f"macro average of {len(sizes)} tasks of {min(sizes)} to {max(sizes)} items"
-    return Setting(name, repeated(make, float(np.mean(chances))), cost=2)
+    return Setting(name, repeated(make, float(np.mean(chances))))
 
 
 def _finite(n: int, size: int, p: float, most: float = 0.97) -> Setting:
@@ -110,6 +110,20 @@ def _finite_draws(n: int, size: int, draws: int) -> Setting:
     return Setting(f"{n} of exactly {size} items x {draws} draws", repeated(make, float(chance.mean())))
 
 
+def _finite_clusters(groups: int, size: int, draws: int) -> Setting:
+    """All items of a benchmark in clusters, drawn several times: nothing is left open but the noise of the draws."""
+    rng = np.random.default_rng(98)
+    ids = np.repeat(np.arange(groups), size)
+    chance = np.clip(rng.beta(2, 1, groups)[ids] + rng.normal(0, 0.05, groups * size), 0.02, 0.98)
+
+    def make(rng: np.random.Generator, trial: int) -> Estimate:
+        scores = (rng.random((len(ids), draws)) < chance[:, None]) * 1.0
+        return mean_interval(scores, clusters=ids, population=len(ids))
+
+    name = f"all {groups * size} items x {draws} draws, in {groups} clusters"
+    return Setting(name, repeated(make, float(chance.mean())))
+
+
 SETTINGS = (
     _clusters(2, 2, 30, 10),
     _clusters(2, 2, 30, 10, "as if alone"),
@@ -119,7 +133,7 @@ SETTINGS = (
     _few(6, "z"),
     _items(20, 0.9, most=0.98),
     _by_limit(20, 0.9),
-    _items(100, 0.95),
+    _items(100, 0.95, most=0.98),
     _by_limit(100, 0.95),
     _items(50, 0.02, most=0.99),
     _items(200, 0.01, most=0.99),
@@ -133,4 +147,5 @@ SETTINGS = (
     _finite(50, 100, 0.9, most=0.98),
     _finite_draws(100, 100, 4),
     _finite_draws(60, 120, 4),
+    _finite_clusters(30, 5, 4),
 )

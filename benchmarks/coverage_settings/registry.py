@@ -51,8 +51,8 @@ class Covered:
 class Setting:
     """One row of the table. `run(seed, trials)` simulates; `least` and `most` are what its coverage should lie between.
 
-    `cost` is the root of how many times dearer than a plain setting a trial is: the command divides the trials by it, so
-    that a dear setting is given more time and yet fewer trials. `contrast`: a method that we do not use, shown because
+    `cost` is the third root of how many times dearer than a plain setting a trial is. The command divides the trials by it,
+    the tests by its cube: a dear setting is given more time and yet fewer trials. `contrast`: a method that we do not use, shown because
     its coverage lies outside the limits; where it does not, the simulation could not have told a wrong interval.
     """
 

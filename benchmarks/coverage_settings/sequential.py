@@ -237,7 +237,7 @@ SETTINGS: tuple[Setting, ...] = (
         _setting(
             f"mean of {'exactly 800 items' if here else 'items like these'}, p = {p}, a look at each of 400",
             partial(_betting, here=here, p=p),
-            cost=8,
+            cost=2,
         )
         for here in (False, True)
         for p in (0.7, 0.95)
@@ -253,9 +253,9 @@ SETTINGS: tuple[Setting, ...] = (
         for here in (False, True)
         for clusters in (False, True)
     ),
-    _setting("A beats B, one win short of a verdict, 1,000 items, a look every 10", _borderline, cost=8),
+    _setting("A beats B, one win short of a verdict, 1,000 items, a look every 10", _borderline, cost=3),
     *(
-        _setting(f"A beats B, {_gap(a, b)}, {n:,} items", partial(_full_run, p_a=a, p_b=b, n=n), cost=6)
+        _setting(f"A beats B, {_gap(a, b)}, {n:,} items", partial(_full_run, p_a=a, p_b=b, n=n), cost=3)
         for a, b in _PAIRS
         for n in (1000, 3000, 10000)
     ),
@@ -263,14 +263,14 @@ SETTINGS: tuple[Setting, ...] = (
         _setting(
             f"A differs from B or not by 0.03, {_gap(a, b)}, {n:,} items",
             partial(_within_margin, p_a=a, p_b=b, n=n),
-            cost=20,
+            cost=7,
         )
         for a, b in _PAIRS
         for n in (3000, 10000)
     ),
     *(
         _setting(
-            f"A beats B, items like these, {_gap(a, b)}, {n:,} items", partial(_e_value, p_a=a, p_b=b, n=n), cost=2
+            f"A beats B, items like these, {_gap(a, b)}, {n:,} items", partial(_e_value, p_a=a, p_b=b, n=n), cost=1
         )
         for a, b in _PAIRS
         for n in (1000, 3000, 10000)
@@ -279,7 +279,7 @@ SETTINGS: tuple[Setting, ...] = (
         _setting(
             f"A beats B in 600 clusters, {100 * difference:.0f} points apart",
             partial(_full_run_clusters, difference=difference),
-            cost=3,
+            cost=2,
         )
         for difference in (0.04, 0.0)
     ),
