@@ -141,7 +141,9 @@ def _agreement(kind: str, items: int, share: float, care: float, most: float = 0
         table = np.where(rng.random((2, items)) < care, truth, ~truth).T.astype(np.float64)
         if kind == "kappa":
             return cohen_kappa(table[:, 0], table[:, 1], draws=1000, seed=trial)
-        return {"AC1": gwet_ac1, "alpha": krippendorff_alpha}[kind](table, draws=1000, seed=trial)
+        if kind == "alpha":
+            return krippendorff_alpha(table, draws=1000, seed=trial)
+        return gwet_ac1(table, draws=1000, seed=trial)
 
     name = f"{kind} of two raters, {items} items, {share:.0%} of one label"
     return Setting(name, repeated(make, (agree - expected) / (1 - expected)), most=most, cost=2)

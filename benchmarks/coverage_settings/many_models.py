@@ -27,19 +27,19 @@ ABOUT = (
 Run = Callable[[int, int], Covered]
 
 
-def _answers(rng: np.random.Generator, chances: F64, items: int) -> F64:
+def _answers(rng: np.random.Generator, chances: F64, items: int, share: float = 0.6) -> F64:
     """(models, items) right-or-wrong answers with shared difficulty; a model's mean is exactly its chance.
 
-    Three of five answers follow one uniform number of the item, which makes models agree; the others one of their own.
+    A `share` of the answers follow one uniform number of the item, which makes models agree; the others one of their own.
     """
     shared = rng.random(items)
     own = rng.random((len(chances), items))
-    alike = rng.random((len(chances), items)) < 0.6
+    alike = rng.random((len(chances), items)) < share
     return (np.where(alike, shared, own) < chances[:, None]).astype(float)
 
 
 def _pair(
-    kind: str, n: int, chances: tuple[float, float]
+    kind: str, n: int, chances: tuple[float, float], share: float
 ) -> tuple[Callable[[np.random.Generator], tuple[F64, F64]], float]:
     """A function that draws two models' scores, and their true difference."""
     groups = np.repeat(np.arange(n // 10), 10)
@@ -54,7 +54,7 @@ def _pair(
         return (rng.random(n) < chance).astype(float), (rng.random(n) < chance * (1 - loss)).astype(float)
 
     def binary(rng: np.random.Generator) -> tuple[F64, F64]:
-        a, b = _answers(rng, np.array(chances), n)
+        a, b = _answers(rng, np.array(chances), n, share)
         return a, b
 
     if kind == "graded":
@@ -63,10 +63,14 @@ def _pair(
 
 
 def _paired(
-    n: int, kind: str, chances: tuple[float, float] = (0.7, 0.6), as_unpaired: bool = False
+    n: int,
+    kind: str,
+    chances: tuple[float, float] = (0.7, 0.6),
+    share: float = 0.6,
+    as_unpaired: bool = False,
 ) -> Setting:
     """`as_unpaired`: the contrast that forgets that the items are the same; it covers too much and sees too little."""
-    draw, truth = _pair(kind, n, chances)
+    draw, truth = _pair(kind, n, chances, share)
     ids = np.repeat(np.arange(n // 10), 10) if kind == "clusters" else None
 
     def make(rng: np.random.Generator, trial: int) -> PairedComparison | UnpairedComparison:
@@ -80,7 +84,7 @@ def _paired(
         kind
     ]
     if kind == "binary":
-        what += f", {chances[0]:g} against {chances[1]:g}"
+        what += f", {chances[0]:g} against {chances[1]:g}" + (", much alike" if share > 0.6 else "")
     name = f"paired difference, {n} items, {what}" + (", as if unpaired" if as_unpaired else "")
     return Setting(name, repeated(make, truth, seen), contrast=as_unpaired)
 
@@ -157,7 +161,9 @@ def _family(models: int, items: int, what: str, clusters: bool = False, gaps: fl
     more = (", clusters of 5" if clusters else "") + (f", {gaps:.0%} missing" if gaps else "")
     name = f"{models} models, {items} items{more}: all {what}"
     most = {"pairs": 0.975, "means": 0.98, "ranks": 1.0}[what]
-    return Setting(name, run, 0.95 if what == "ranks" else 0.93, most, cost=2 if what == "means" else 3)
+    return Setting(
+        name, run, 0.95 if what == "ranks" else 0.93, most, cost=2 if what == "means" else 4 if gaps else 3
+    )
 
 
 def _half_quantile(p: F64) -> F64:
@@ -205,7 +211,8 @@ SETTINGS: tuple[Setting, ...] = (
     _paired(50, "binary"),
     _paired(50, "binary", (0.98, 0.92)),
     _paired(200, "binary"),
-    _paired(200, "binary", as_unpaired=True),
+    _paired(200, "binary", share=0.9),
+    _paired(200, "binary", share=0.9, as_unpaired=True),
     _paired(100, "graded"),
     _paired(300, "clusters"),
     _unpaired(60, 40),

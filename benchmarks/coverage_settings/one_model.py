@@ -37,7 +37,7 @@ def _few(n: int, kind: str) -> Setting:
     """Few graded items; `kind` is "t" or "z", the contrast with the normal quantile in place of Student's."""
 
     def make(rng: np.random.Generator, trial: int) -> Estimate | Plain:
-        scores = np.clip(rng.normal(0.5, 0.1, n), 0.0, 1.0)
+        scores: F64 = np.clip(rng.normal(0.5, 0.1, n), 0.0, 1.0)
         return mean_interval(scores) if kind == "t" else _by_the_limit(scores)
 
     name = f"{n} items, graded" + (", normal quantile" if kind == "z" else "")
@@ -53,7 +53,7 @@ def _items(n: int, p: float, least: float = 0.93, most: float = 0.97) -> Setting
 
 def _by_limit(n: int, p: float) -> Setting:
     def make(rng: np.random.Generator, trial: int) -> Plain:
-        return _by_the_limit((rng.random(n) < p) * 1.0)
+        return _by_the_limit((rng.random(n) < p).astype(np.float64))
 
     return Setting(f"{n} items, right or wrong, p = {p:g}, normal limit", repeated(make, p), contrast=True)
 

@@ -59,7 +59,9 @@ def _equal_models(rng: Random, trials: int, *, every: int, naive: bool, n: int =
     else:
         alarm = (log_pair_e_value(wins, seen - wins) >= _BAR).any(axis=1)
     said = f"false alarms {alarm.mean():.1%}"
-    return Covered(~alarm, _none(trials), "z test at each look" if naive else "pair e-value", said)
+    return Covered(
+        np.logical_not(alarm), _none(trials), "z test at each look" if naive else "pair e-value", said
+    )
 
 
 def _betting(rng: Random, trials: int, *, here: bool, p: float, n: int = 400) -> Covered:

@@ -49,6 +49,7 @@ def test_the_noise_of_draws_does_not_grow_with_clusters() -> None:
     found = mean_interval(scores, clusters=ids, population=150)
     within = scores.var(axis=1, ddof=1).mean()
     assert found.standard_error == pytest.approx(math.sqrt(within / 4 / 150), rel=1e-9)
+    assert found.standard_error is not None
     assert found.standard_error < 0.6 * (mean_interval(scores, clusters=ids).standard_error or 0)
 
 
