@@ -12,6 +12,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from scipy import stats
+
+from evalwright.statistics import mean_interval
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
@@ -40,6 +43,18 @@ def test_the_interval_covers(setting: Setting) -> None:
     assert len(covered.hits) == len(covered.widths) == trials
     assert not np.isinf(covered.widths).any()
     assert covered.method
+
+
+@pytest.mark.parametrize("n", [20, 60, 200])
+def test_right_or_wrong_covers_95_percent_on_average(n: int) -> None:
+    """No simulation: the sum over all counts is the coverage; a tenth off the quantile would be 2.5 points."""
+    found = [mean_interval(np.arange(n) < k) for k in range(n + 1)]
+    chances = np.linspace(0.05, 0.95, 181)
+    pmf = stats.binom.pmf(np.arange(n + 1)[:, None], n, chances)
+    lows, highs = np.array([e.low for e in found])[:, None], np.array([e.high for e in found])[:, None]
+    covered = np.where((lows <= chances) & (highs >= chances), pmf, 0.0).sum(axis=0)
+    assert covered.mean() == pytest.approx(0.95, abs=0.008)
+    assert covered.min() > 0.9
 
 
 def test_names_are_there_once() -> None:
