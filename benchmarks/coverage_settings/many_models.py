@@ -68,6 +68,7 @@ def _paired(
     chances: tuple[float, float] = (0.7, 0.6),
     share: float = 0.6,
     as_unpaired: bool = False,
+    most: float = 0.97,
 ) -> Setting:
     """`as_unpaired`: the contrast that forgets that the items are the same; it covers too much and sees too little."""
     draw, truth = _pair(kind, n, chances, share)
@@ -86,7 +87,7 @@ def _paired(
     if kind == "binary":
         what += f", {chances[0]:g} against {chances[1]:g}" + (", much alike" if share > 0.6 else "")
     name = f"paired difference, {n} items, {what}" + (", as if unpaired" if as_unpaired else "")
-    return Setting(name, repeated(make, truth, seen), contrast=as_unpaired)
+    return Setting(name, repeated(make, truth, seen), most=most, contrast=as_unpaired)
 
 
 def _unpaired(n_a: int, n_b: int) -> Setting:
@@ -209,7 +210,7 @@ def _battles(ranks: bool) -> Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     _paired(50, "binary"),
-    _paired(50, "binary", (0.98, 0.92)),
+    _paired(50, "binary", (0.98, 0.92), most=0.98),
     _paired(200, "binary"),
     _paired(200, "binary", share=0.9),
     _paired(200, "binary", share=0.9, as_unpaired=True),

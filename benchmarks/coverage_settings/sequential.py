@@ -222,7 +222,8 @@ _PAIRS = ((0.74, 0.70), (0.71, 0.70), (0.70, 0.70))
 
 
 def _gap(p_a: float, p_b: float) -> str:
-    return f"{100 * (p_a - p_b):.0f} points apart"
+    points = round(100 * (p_a - p_b))
+    return f"{points} point{'' if points == 1 else 's'} apart"
 
 
 SETTINGS: tuple[Setting, ...] = (
