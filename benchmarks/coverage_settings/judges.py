@@ -121,16 +121,22 @@ def _label_difference(labels: int, items: int = 2000) -> Setting:
 
 
 def _by_rates(
-    rate: float, sensitivity: float, specificity: float, right: int, wrong: int, least: float = 0.93
+    rate: float,
+    sensitivity: float,
+    specificity: float,
+    right: int,
+    wrong: int,
+    judged: int = 2000,
+    least: float = 0.93,
 ) -> Setting:
     passing = rate * sensitivity + (1 - rate) * (1 - specificity)
 
     def make(rng: Random, trial: int) -> RoganGladen:
-        passed, good = int(rng.binomial(2000, passing)), int(rng.binomial(right, sensitivity))
-        return rogan_gladen(passed, 2000, good, right, int(rng.binomial(wrong, specificity)), wrong)
+        passed, good = int(rng.binomial(judged, passing)), int(rng.binomial(right, sensitivity))
+        return rogan_gladen(passed, judged, good, right, int(rng.binomial(wrong, specificity)), wrong)
 
     return Setting(
-        f"{right} right and {wrong} wrong items labelled elsewhere, {rate:.0%} right",
+        f"{right} right and {wrong} wrong items labelled elsewhere, {judged:,} judged, {rate:.0%} right",
         repeated(make, rate),
         least,
     )
@@ -247,7 +253,7 @@ SETTINGS: tuple[Setting, ...] = (
     _by_rates(0.6, 0.9, 0.8, 120, 80),
     _by_rates(0.3, 0.9, 0.8, 24, 36),
     # Known to be weak: a judge that was right on all labels seems without error, and nothing is left to widen the interval.
-    _by_rates(1.0, 0.95, 0.9, 50, 10, least=0.9),
+    _by_rates(1.0, 0.95, 0.9, 50, 10, judged=300, least=0.9),
     _agreement("kappa", 100, 0.5, 0.9),
     _agreement("kappa", 200, 0.9, 0.95),
     _agreement("AC1", 60, 0.9, 0.95, most=0.98),
