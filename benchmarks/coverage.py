@@ -1,46 +1,108 @@
-"""How often the intervals hold the truth, where it is known: a Markdown table of simulations.
+"""How often the intervals hold the truth, where it is known: Markdown tables of simulations.
 
-    python benchmarks/coverage.py [--trials 2000] [--only WORD ...] [--seed 0] [--list]
+    python benchmarks/coverage.py [--trials 2000] [--only WORD ...] [--seed 0] [--jobs 1] [--list] [--write PAGE]
 
 Coverage of a 95% interval should be 95%. Each row makes data from a known truth many times, asks the package for its
-interval and counts. `--only` keeps the settings whose names have one of the words. The settings are in
-`coverage_settings/`; a dear one takes fewer trials, as the table says. The exit status is 1 where a coverage lies outside
-the limits of its setting by more than two Monte Carlo errors.
+interval and counts. `--only` keeps the settings whose names, or whose family's, have one of the words. The settings are
+in `coverage_settings/`; a dear one takes fewer trials, as the table says. `--write` puts the rows into a page between
+the comments that name their family, row by row, and leaves the rows that were not run as they are. The exit status is
+1 where a coverage lies outside the limits of its setting by more than two Monte Carlo errors.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy loads: one process is one core
 
 import numpy as np
 
-from coverage_settings.registry import Setting, all_settings
+from coverage_settings.registry import Covered, Family, Setting, all_families
 
-HEAD = """| setting | method | coverage | aim | mean width | trials | Monte Carlo error |
-|---|---|---|---|---|---|---|"""
+HEAD = """| setting | method | coverage | aim | mean width | trials | Monte Carlo error | verdict |
+|---|---|---|---|---|---|---|---|"""
+_FEWEST = 50
 
 
-def row(setting: Setting, seed: int, trials: int) -> tuple[str, bool]:
-    """The table's row of a setting and whether its coverage lies within its limits."""
-    covered = setting.run(seed, max(50, trials // setting.cost))
-    good = setting.within(covered)
+def measure(family: str, name: str, seed: int, trials: int) -> Covered:
+    """Run one setting, found by its names (so that another process can)."""
+    setting = next(s for f in all_families() if f.name == family for s in f.settings if s.name == name)
+    return setting.run(seed, max(_FEWEST, trials // setting.cost))
+
+
+def row(setting: Setting, covered: Covered) -> str:
+    """The table's row of a setting."""
+    good = setting.good(covered)
+    if setting.contrast:
+        verdict = "fails, as it must" if good else "OUTSIDE: should fail"
+    else:
+        verdict = "holds" if good else "OUTSIDE"
+    wide = covered.widths[np.isfinite(covered.widths)]
+    method = covered.method + (f" ({covered.note})" if covered.note else "")
     cells = [
         setting.name,
-        covered.method,
-        f"{covered.share:.1%}" + ("" if good else " (!)"),
+        method,
+        f"{covered.share:.1%}",
         f"{100 * setting.least:g} to {100 * setting.most:g}%",
-        f"{np.mean(covered.widths):.3f}",
+        f"{wide.mean():.3f}" if len(wide) else "",
         f"{len(covered.hits):,}",
         f"{covered.monte_carlo_error:.1%}",
+        verdict,
     ]
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |", good
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def chosen(words: Sequence[str]) -> list[Setting]:
-    """The settings whose names have one of `words`, all if there are none."""
-    return [each for each in all_settings() if not words or any(word in each.name for word in words)]
+def chosen(words: Sequence[str]) -> list[Family]:
+    """The families with the settings that have one of `words` in their own or their family's name, all if there are none."""
+
+    def wanted(family: Family, setting: Setting) -> bool:
+        return not words or any(word in setting.name or word in family.name for word in words)
+
+    kept = [replace(f, settings=tuple(s for s in f.settings if wanted(f, s))) for f in all_families()]
+    return [family for family in kept if family.settings]
+
+
+def measured(families: Sequence[Family], seed: int, trials: int, jobs: int) -> Iterator[Covered]:
+    """What the trials of each setting gave, in their order, from `jobs` processes."""
+    tasks = [(family.name, setting.name, seed, trials) for family in families for setting in family.settings]
+    if jobs == 1:
+        yield from (measure(*task) for task in tasks)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(measure, *zip(*tasks, strict=True))
+
+
+def put(page: str, family: Family, lines: dict[str, str]) -> str:
+    """`page` with the rows `lines` (by setting) in the table of `family`; rows of settings that are gone are left out.
+
+    Raises ValueError where the page has no place for the family.
+    """
+    between = re.compile(
+        rf"(<!-- rows of {re.escape(family.name)} -->\n)(.*?)(<!-- end of rows -->)", re.DOTALL
+    )
+    found = between.search(page)
+    if found is None:
+        raise ValueError(f"the page has no '<!-- rows of {family.name} -->' with an '<!-- end of rows -->'")
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in found[2].splitlines()} | lines
+    every = next(each for each in all_families() if each.name == family.name)
+    kept = [rows[setting.name] for setting in every.settings if setting.name in rows]
+    text = "\n".join(["", f"{every.about}", "", HEAD, *kept, "", ""])
+    return page[: found.start(2)] + text + page[found.end(2) :]
+
+
+def write(path: Path, family: Family, lines: dict[str, str]) -> None:
+    """`put` into the file, which is whole at every moment."""
+    text = put(path.read_text(encoding="utf-8"), family, lines)
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
 
 
 def main() -> int:
@@ -48,23 +110,36 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each of one core")
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD")
     parser.add_argument("--list", action="store_true", help="print the names of the settings")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the rows into this page")
     given = parser.parse_args()
-    settings = chosen(given.only)
-    if not settings:
+    families = chosen(given.only)
+    if not families:
         parser.error(f"no setting has {' or '.join(given.only)} in its name; --list shows the names")
-    if given.trials < 1:
-        parser.error("--trials must be at least 1")
+    if given.trials < 1 or given.jobs < 1:
+        parser.error("--trials and --jobs must be at least 1")
     if given.list:
-        print("\n".join(each.name for each in settings))
+        print("\n".join(f"{f.name}: {s.name}" for f in families for s in f.settings))
         return 0
-    print(HEAD, flush=True)
+    if given.write is not None:
+        try:
+            for family in families:
+                put(given.write.read_text(encoding="utf-8"), family, {})
+        except (OSError, ValueError) as problem:
+            parser.error(f"cannot write into {given.write}: {problem}")
+    results = measured(families, given.seed, given.trials, given.jobs)
     outside = 0
-    for setting in settings:
-        line, good = row(setting, given.seed, given.trials)
-        print(line, flush=True)
-        outside += not good
+    for family in families:
+        print(f"\n### {family.title}\n\n{family.about}\n\n{HEAD}", flush=True)
+        for setting in family.settings:
+            covered = next(results)
+            line = row(setting, covered)
+            print(line, flush=True)
+            outside += not setting.good(covered)
+            if given.write is not None:
+                write(given.write, family, {setting.name: line})
     return 1 if outside else 0
 
 

@@ -6,75 +6,114 @@ from collections.abc import Callable
 
 import numpy as np
 
-from coverage_settings.registry import F64, Covered, Setting, held
+from coverage_settings.registry import F64, Covered, Setting, repeated
 from evalwright.statistics import (
+    PairedComparison,
+    UnpairedComparison,
     compare_paired,
     compare_unpaired,
     fit_bradley_terry,
+    pairwise_differences,
     rank_sets,
     simultaneous_differences,
     simultaneous_from_covariance,
     simultaneous_means,
 )
 
+ABOUT = (
+    "The 95% interval of a difference, all intervals of a family together, or all rank sets together should hold the truth "
+    "in 95% of the trials. Rank sets are conservative: models of one true rank share all of its ranks."
+)
 Run = Callable[[int, int], Covered]
 
 
-def _answers(rng: np.random.Generator, chances: F64, items: int) -> F64:
+def _answers(rng: np.random.Generator, chances: F64, items: int, share: float = 0.6) -> F64:
     """(models, items) right-or-wrong answers with shared difficulty; a model's mean is exactly its chance.
 
-    Three of five answers follow one uniform number of the item, which makes models agree; the others one of their own.
+    A `share` of the answers follow one uniform number of the item, which makes models agree; the others one of their own.
     """
     shared = rng.random(items)
     own = rng.random((len(chances), items))
-    alike = rng.random((len(chances), items)) < 0.6
+    alike = rng.random((len(chances), items)) < share
     return (np.where(alike, shared, own) < chances[:, None]).astype(float)
 
 
-def _paired(n: int, kind: str, chances: tuple[float, float] = (0.7, 0.6)) -> Setting:
+def _pair(
+    kind: str, n: int, chances: tuple[float, float], share: float
+) -> tuple[Callable[[np.random.Generator], tuple[F64, F64]], float]:
+    """A function that draws two models' scores, and their true difference."""
+    groups = np.repeat(np.arange(n // 10), 10)
+
+    def graded(rng: np.random.Generator) -> tuple[F64, F64]:
+        base = rng.beta(3, 3, n) * 0.8
+        return base + 0.1 * rng.beta(2, 1, n) + 0.05, base + 0.1 * rng.beta(1, 2, n)
+
+    def clusters(rng: np.random.Generator) -> tuple[F64, F64]:
+        chance = rng.beta(4, 2, n // 10)[groups]
+        loss = rng.uniform(0.0, 0.3, n // 10)[groups]
+        return (rng.random(n) < chance).astype(float), (rng.random(n) < chance * (1 - loss)).astype(float)
+
+    def binary(rng: np.random.Generator) -> tuple[F64, F64]:
+        a, b = _answers(rng, np.array(chances), n, share)
+        return a, b
+
+    if kind == "graded":
+        return graded, 0.1 / 3 + 0.05
+    return (clusters, 2 / 3 * 0.15) if kind == "clusters" else (binary, chances[0] - chances[1])
+
+
+def _paired(
+    n: int,
+    kind: str,
+    chances: tuple[float, float] = (0.7, 0.6),
+    share: float = 0.6,
+    as_unpaired: bool = False,
+    most: float = 0.97,
+) -> Setting:
+    """`as_unpaired`: the contrast that forgets that the items are the same; it covers too much and sees too little."""
+    draw, truth = _pair(kind, n, chances, share)
     ids = np.repeat(np.arange(n // 10), 10) if kind == "clusters" else None
 
-    def run(seed: int, trials: int) -> Covered:
-        rng = np.random.default_rng(seed)
-        lows, highs, methods = [], [], []
-        for _ in range(trials):
-            if kind == "graded":
-                base = rng.beta(3, 3, n) * 0.8
-                a, b = base + 0.1 * rng.beta(2, 1, n) + 0.05, base + 0.1 * rng.beta(1, 2, n)
-                truth = 0.1 / 3 + 0.05
-            elif ids is not None:
-                chance = rng.beta(4, 2, n // 10)[ids]
-                loss = rng.uniform(0.0, 0.3, n // 10)[ids]
-                a = (rng.random(n) < chance).astype(float)
-                b = (rng.random(n) < chance * (1 - loss)).astype(float)
-                truth = 2 / 3 * 0.15
-            else:
-                a, b = _answers(rng, np.array(chances), n)
-                truth = chances[0] - chances[1]
-            found = compare_paired(a, b, clusters=ids)
-            lows.append(found.low)
-            highs.append(found.high)
-            methods.append(found.interval_method)
-        return held(lows, highs, methods, truth)
+    def make(rng: np.random.Generator, trial: int) -> PairedComparison | UnpairedComparison:
+        a, b = draw(rng)
+        return compare_unpaired(a, b) if as_unpaired else compare_paired(a, b, clusters=ids)
+
+    def seen(found: list[PairedComparison | UnpairedComparison]) -> str:
+        return f"difference seen in {np.mean([each.p_value < 0.05 for each in found]):.0%}"
 
     what = {"binary": "right or wrong", "graded": "graded", "clusters": "right or wrong in clusters of 10"}[
         kind
     ]
     if kind == "binary":
-        what += f", {chances[0]:g} against {chances[1]:g}"
-    return Setting(f"paired difference, {n} items, {what}", run)
+        what += f", {chances[0]:g} against {chances[1]:g}" + (", much alike" if share > 0.6 else "")
+    name = f"paired difference, {n} items, {what}" + (", as if unpaired" if as_unpaired else "")
+    return Setting(name, repeated(make, truth, seen), most=most, contrast=as_unpaired)
 
 
 def _unpaired(n_a: int, n_b: int) -> Setting:
+    def make(rng: np.random.Generator, trial: int) -> UnpairedComparison:
+        return compare_unpaired((rng.random(n_a) < 0.9) * 1.0, (rng.random(n_b) < 0.7) * 1.0)
+
+    return Setting(f"unpaired difference, {n_a} and {n_b} items", repeated(make, 0.2))
+
+
+def _pairs_alone(models: int, items: int) -> Setting:
+    """The contrast: all pairs, each with an interval of its own."""
+    chances = np.repeat(np.linspace(0.5, 0.8, models // 2), 2)
+    truth = chances[:, None] - chances[None, :]
+    off = ~np.eye(models, dtype=bool)
+
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        found = [
-            compare_unpaired((rng.random(n_a) < 0.9) * 1.0, (rng.random(n_b) < 0.7) * 1.0)
-            for _ in range(trials)
-        ]
-        return held([e.low for e in found], [e.high for e in found], [e.interval_method for e in found], 0.2)
+        hits, widths = np.zeros(trials, dtype=bool), np.zeros(trials)
+        for trial in range(trials):
+            found = pairwise_differences(_answers(rng, chances, items))
+            half = 1.96 * found.standard_error
+            hits[trial] = (np.abs(found.difference - truth) <= half)[off].all()
+            widths[trial] = 2 * half[off].mean()
+        return Covered(hits, widths, "an interval for each pair alone")
 
-    return Setting(f"unpaired difference, {n_a} and {n_b} items", run)
+    return Setting(f"{models} models, {items} items: all pairs, each alone", run, contrast=True)
 
 
 def _family(models: int, items: int, what: str, clusters: bool = False, gaps: float = 0.0) -> Setting:
@@ -123,7 +162,9 @@ def _family(models: int, items: int, what: str, clusters: bool = False, gaps: fl
     more = (", clusters of 5" if clusters else "") + (f", {gaps:.0%} missing" if gaps else "")
     name = f"{models} models, {items} items{more}: all {what}"
     most = {"pairs": 0.975, "means": 0.98, "ranks": 1.0}[what]
-    return Setting(name, run, 0.95 if what == "ranks" else 0.93, most, cost=4)
+    return Setting(
+        name, run, 0.95 if what == "ranks" else 0.93, most, cost=2 if what == "means" else 4 if gaps else 3
+    )
 
 
 def _half_quantile(p: F64) -> F64:
@@ -163,18 +204,21 @@ def _battles(ranks: bool) -> Setting:
         run,
         0.95 if ranks else 0.93,
         1.0 if ranks else 0.97,
-        cost=4,
+        cost=2,
     )
 
 
 SETTINGS: tuple[Setting, ...] = (
     _paired(50, "binary"),
-    _paired(50, "binary", (0.98, 0.92)),
+    _paired(50, "binary", (0.98, 0.92), most=0.98),
     _paired(200, "binary"),
+    _paired(200, "binary", share=0.9),
+    _paired(200, "binary", share=0.9, as_unpaired=True),
     _paired(100, "graded"),
     _paired(300, "clusters"),
     _unpaired(60, 40),
     _family(20, 400, "pairs"),
+    _pairs_alone(20, 400),
     _family(20, 300, "pairs", clusters=True),
     _family(20, 400, "pairs", gaps=0.2),
     _family(20, 400, "means"),

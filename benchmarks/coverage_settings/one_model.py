@@ -2,103 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+import math
 
 import numpy as np
 
-from coverage_settings.registry import F64, Covered, Setting, held
+from coverage_settings.registry import F64, Plain, Setting, repeated
 from evalwright.statistics import Estimate, macro_average, mean_interval, pass_at_k
 
-Make = Callable[[np.random.Generator], Estimate]
+ABOUT = "The 95% interval of one model's mean should hold the true mean in 95% of the trials."
 
 
-def _repeat(make: Make, truth: float, seed: int, trials: int) -> Covered:
-    rng = np.random.default_rng(seed)
-    found = [make(rng) for _ in range(trials)]
-    return held([e.low for e in found], [e.high for e in found], [e.method for e in found], truth)
+def _by_the_limit(scores: F64) -> Plain:
+    """Mean +- 1.96 standard errors, as the central limit theorem has it."""
+    mean, error = float(scores.mean()), float(scores.std(ddof=1)) / math.sqrt(len(scores))
+    return Plain(mean - 1.96 * error, mean + 1.96 * error, "mean +- 1.96 standard errors")
 
 
-def _estimates(make: Make, truth: float) -> Callable[[int, int], Covered]:
-    return partial(_repeat, make, truth)
-
-
-def _clusters(a: float, b: float, groups: int, size: int, graded: bool = False) -> Setting:
+def _clusters(a: float, b: float, groups: int, size: int, kind: str = "right or wrong") -> Setting:
+    """`kind`: "right or wrong", "graded", or "as if alone", the contrast in which clusters are not told."""
     ids = np.repeat(np.arange(groups), size)
 
-    def make(rng: np.random.Generator) -> Estimate:
+    def make(rng: np.random.Generator, trial: int) -> Estimate:
         chance = rng.beta(a, b, groups)[ids]
+        graded = kind == "graded"
         scores = rng.beta(3 * chance, 3 * (1 - chance)) if graded else (rng.random(len(ids)) < chance) * 1.0
-        return mean_interval(scores, clusters=ids)
+        return mean_interval(scores, clusters=None if kind == "as if alone" else ids)
 
-    kind = "graded" if graded else "right or wrong"
-    name = f"{groups} clusters of {size}, {kind}, mean {a / (a + b):g}"
-    return Setting(name, _estimates(make, a / (a + b)))
+    what = f"right or wrong, as if {groups * size} single items" if kind == "as if alone" else kind
+    name = f"{groups} clusters of {size}, {what}, mean {a / (a + b):g}"
+    return Setting(name, repeated(make, a / (a + b)), contrast=kind == "as if alone")
+
+
+def _few(n: int, kind: str) -> Setting:
+    """Few graded items; `kind` is "t" or "z", the contrast with the normal quantile in place of Student's."""
+
+    def make(rng: np.random.Generator, trial: int) -> Estimate | Plain:
+        scores: F64 = np.clip(rng.normal(0.5, 0.1, n), 0.0, 1.0)
+        return mean_interval(scores) if kind == "t" else _by_the_limit(scores)
+
+    name = f"{n} items, graded" + (", normal quantile" if kind == "z" else "")
+    return Setting(name, repeated(make, 0.5), 0.94, 0.96, contrast=kind == "z")
 
 
 def _items(n: int, p: float, least: float = 0.93, most: float = 0.97) -> Setting:
-    def make(rng: np.random.Generator) -> Estimate:
+    def make(rng: np.random.Generator, trial: int) -> Estimate:
         return mean_interval((rng.random(n) < p) * 1.0)
 
-    return Setting(f"{n} items, right or wrong, p = {p:g}", _estimates(make, p), least, most)
+    return Setting(f"{n} items, right or wrong, p = {p:g}", repeated(make, p), least, most)
+
+
+def _by_limit(n: int, p: float) -> Setting:
+    def make(rng: np.random.Generator, trial: int) -> Plain:
+        return _by_the_limit((rng.random(n) < p).astype(np.float64))
+
+    return Setting(f"{n} items, right or wrong, p = {p:g}, normal limit", repeated(make, p), contrast=True)
+
+
+def _draws_as_items(n: int, draws: int, a: float, b: float) -> Setting:
+    def make(rng: np.random.Generator, trial: int) -> Estimate:
+        return mean_interval(((rng.random((n, draws)) < rng.beta(a, b, (n, 1))) * 1.0).ravel())
+
+    name = f"{n} items x {draws} draws, as if {n * draws} items, mean {a / (a + b):g}"
+    return Setting(name, repeated(make, a / (a + b)), contrast=True)
 
 
 def _draws(n: int, draws: int, a: float, b: float, most: float = 0.97) -> Setting:
-    def make(rng: np.random.Generator) -> Estimate:
+    def make(rng: np.random.Generator, trial: int) -> Estimate:
         return mean_interval((rng.random((n, draws)) < rng.beta(a, b, (n, 1))) * 1.0)
 
-    return Setting(
-        f"{n} items x {draws} draws, mean {a / (a + b):g}", _estimates(make, a / (a + b)), most=most
-    )
+    return Setting(f"{n} items x {draws} draws, mean {a / (a + b):g}", repeated(make, a / (a + b)), most=most)
 
 
 def _pass_at_k(n: int, draws: int, k: int) -> Setting:
-    def make(rng: np.random.Generator) -> Estimate:
+    def make(rng: np.random.Generator, trial: int) -> Estimate:
         return pass_at_k((rng.random((n, draws)) < rng.beta(1.0, 2.0, (n, 1))) * 1.0, k)
 
     # E (1 - p)^k for p ~ Beta(1, 2) is 2 / (2 + k).
-    return Setting(f"pass@{k} of {draws} draws, {n} items", _estimates(make, 1 - 2 / (2 + k)))
+    return Setting(f"pass@{k} of {draws} draws, {n} items", repeated(make, 1 - 2 / (2 + k)))
 
 
 def _macro(sizes: tuple[int, ...], chances: tuple[float, ...]) -> Setting:
-    def make(rng: np.random.Generator) -> Estimate:
+    def make(rng: np.random.Generator, trial: int) -> Estimate:
         parts = [mean_interval((rng.random(n) < p) * 1.0) for n, p in zip(sizes, chances, strict=True)]
         return macro_average(parts, value_range=(0.0, 1.0))
 
     name = f"macro average of {len(sizes)} tasks of {min(sizes)} to {max(sizes)} items"
-    return Setting(name, _estimates(make, float(np.mean(chances))), cost=2)
+    return Setting(name, repeated(make, float(np.mean(chances))))
 
 
 def _finite(n: int, size: int, p: float, most: float = 0.97) -> Setting:
     population: F64 = (np.arange(size) < round(p * size)).astype(float)
 
-    def make(rng: np.random.Generator) -> Estimate:
+    def make(rng: np.random.Generator, trial: int) -> Estimate:
         return mean_interval(rng.choice(population, n, replace=False), population=size)
 
     name = f"{n} of exactly {size} items, right or wrong, p = {p:g}"
-    return Setting(name, _estimates(make, float(population.mean())), most=most)
+    return Setting(name, repeated(make, float(population.mean())), most=most)
 
 
 def _finite_draws(n: int, size: int, draws: int) -> Setting:
     chance = np.random.default_rng(99).beta(2, 1, size)
 
-    def make(rng: np.random.Generator) -> Estimate:
+    def make(rng: np.random.Generator, trial: int) -> Estimate:
         asked = rng.choice(chance, n, replace=False)
         return mean_interval((rng.random((n, draws)) < asked[:, None]) * 1.0, population=size)
 
-    return Setting(f"{n} of exactly {size} items x {draws} draws", _estimates(make, float(chance.mean())))
+    return Setting(f"{n} of exactly {size} items x {draws} draws", repeated(make, float(chance.mean())))
+
+
+def _finite_clusters(groups: int, size: int, draws: int) -> Setting:
+    """All items of a benchmark in clusters, drawn several times: nothing is left open but the noise of the draws."""
+    rng = np.random.default_rng(98)
+    ids = np.repeat(np.arange(groups), size)
+    chance = np.clip(rng.beta(2, 1, groups)[ids] + rng.normal(0, 0.05, groups * size), 0.02, 0.98)
+
+    def make(rng: np.random.Generator, trial: int) -> Estimate:
+        scores = (rng.random((len(ids), draws)) < chance[:, None]) * 1.0
+        return mean_interval(scores, clusters=ids, population=len(ids))
+
+    name = f"all {groups * size} items x {draws} draws, in {groups} clusters"
+    return Setting(name, repeated(make, float(chance.mean())))
 
 
 SETTINGS = (
     _clusters(2, 2, 30, 10),
+    _clusters(2, 2, 30, 10, "as if alone"),
     _clusters(9, 1, 30, 10),
-    _clusters(2, 2, 30, 10, graded=True),
+    _clusters(2, 2, 30, 10, "graded"),
+    _few(6, "t"),
+    _few(6, "z"),
     _items(20, 0.9, most=0.98),
-    _items(100, 0.95),
+    _by_limit(20, 0.9),
+    _items(100, 0.95, most=0.98),
+    _by_limit(100, 0.95),
     _items(50, 0.02, most=0.99),
     _items(200, 0.01, most=0.99),
     _draws(20, 4, 9.5, 0.5, most=0.985),
     _draws(50, 10, 5, 5),
+    _draws_as_items(50, 10, 5, 5),
     _pass_at_k(60, 10, 3),
     _macro((40, 100, 300, 60, 150), (0.9, 0.5, 0.75, 0.95, 0.6)),
     _macro((20, 25, 40, 30), (0.95, 0.9, 0.95, 0.85)),
@@ -106,4 +147,5 @@ SETTINGS = (
     _finite(50, 100, 0.9, most=0.98),
     _finite_draws(100, 100, 4),
     _finite_draws(60, 120, 4),
+    _finite_clusters(30, 5, 4),
 )

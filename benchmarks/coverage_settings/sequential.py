@@ -1,9 +1,4 @@
-"""Does it hold at every look? Simulations of the sequential statistics, one table row a setting.
-
-Each setting takes a random generator and a number of trials. "ever wrong" is the share of trials in which a
-sequence missed the truth at any time (at most 5% is right), "agreement" the share in which a stopped run
-said what the full run would have said (at least 95%), "saved" the share of items not asked.
-"""
+"""Stopping early: sequences that hold at every look, and runs that stop when the verdict of the full run is known."""
 
 from __future__ import annotations
 
@@ -12,24 +7,39 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from evalwright.statistics.asymptotic import asymptotic_half_width
-from evalwright.statistics.confidence_sequences import BettingSequence
+from coverage_settings.registry import F64, Covered, Setting
+from evalwright.statistics import asymptotic_half_width, betting_sequence, compare_paired
 from evalwright.statistics.e_values import log_pair_e_value
 from evalwright.statistics.finite_counts import log_evidence
 from evalwright.statistics.full_run import binary_outlook, graded_outlook, least_wins
-from evalwright.statistics.paired import compare_paired
 
-F64 = npt.NDArray[np.float64]
-Row = dict[str, object]
+ABOUT = (
+    "A trial counts as covered where a sequence never misses the truth, at no look; where no false alarm is ever raised; "
+    "or where the run that stopped says what the full run says. Each should be so in at least 95% of the trials."
+)
 ALPHA = 0.05
 LOOKS = 50
+_BAR = -math.log(ALPHA)
+_NAMES = {"better": "a better", "worse": "b better"}
+Random = np.random.Generator
 
 
-def correlated_pair(
-    rng: np.random.Generator, n: int, p_a: float, p_b: float, correlation: float = 0.5
-) -> tuple[F64, F64]:
+def _setting(
+    name: str, run: Callable[[Random, int], Covered], cost: int = 1, contrast: bool = False
+) -> Setting:
+    def seeded(seed: int, trials: int) -> Covered:
+        return run(np.random.default_rng(seed), trials)
+
+    return Setting(name, seeded, 0.95, 1.0, cost, contrast)
+
+
+def _none(trials: int) -> F64:
+    """No interval has a width here."""
+    return np.full(trials, math.nan)
+
+
+def correlated_pair(rng: Random, n: int, p_a: float, p_b: float, correlation: float = 0.5) -> tuple[F64, F64]:
     """Right-or-wrong answers of two models to n items, with the correlation of their scores."""
     both = p_a * p_b + correlation * math.sqrt(p_a * (1 - p_a) * p_b * (1 - p_b))
     a = rng.random(n) < p_a
@@ -37,278 +47,243 @@ def correlated_pair(
     return a.astype(np.float64), b.astype(np.float64)
 
 
-def false_alarms(rng: np.random.Generator, trials: int, *, every: int, n: int = 1000) -> Row:
-    """Equal models, n discordant items, a look after each `every` of them: the e-value, and a z test at
-    each look."""
+def _equal_models(rng: Random, trials: int, *, every: int, naive: bool, n: int = 1000) -> Covered:
+    """n discordant items of equal models and a look after each `every` of them: is an alarm ever raised?
+
+    `naive`: by a z test at each look from 20 items on, in place of the e-value.
+    """
     wins = np.cumsum(rng.random((trials, n)) < 0.5, axis=1)[:, every - 1 :: every].astype(np.float64)
     seen = np.arange(every, n + 1, every, dtype=np.float64)
-    e_value = (log_pair_e_value(wins, seen - wins) >= -math.log(ALPHA)).any(axis=1)
-    z = np.abs(2 * wins - seen) / np.sqrt(seen)
-    naive = (z[:, seen >= 20] > 1.96).any(axis=1)
-    return {
-        "what": f"false alarms, equal models, a look every {every}",
-        "trials": trials,
-        "ever wrong": float(e_value.mean()),
-        "ever wrong, z test at each look": float(naive.mean()),
-    }
-
-
-def betting_coverage(
-    rng: np.random.Generator, trials: int, *, without_replacement: bool, p: float = 0.7, n: int = 400
-) -> Row:
-    """Right-or-wrong scores: how often the betting sequence ever misses, and its half width after n."""
-    missed, widths = 0, []
-    total = 2 * n
-    for _ in range(trials):
-        scores = (rng.random(total) < p).astype(np.float64)
-        truth = float(scores.mean()) if without_replacement else p
-        sequence = BettingSequence(alpha=ALPHA, n_total=total if without_replacement else None)
-        low, high = sequence.path(scores[:n])
-        missed += bool(((low > truth + 1e-12) | (high < truth - 1e-12)).any())
-        widths.append((high[-1] - low[-1]) / 2)
-    return {
-        "what": f"betting sequence {'without' if without_replacement else 'with'} replacement, p = {p}",
-        "trials": trials,
-        "ever wrong": missed / trials,
-        "median half width": float(np.median(widths)),
-        "items": n,
-    }
-
-
-def exact_count_coverage(rng: np.random.Generator, trials: int, *, p: float = 0.9, n: int = 500) -> Row:
-    """The number of right answers among n items: how often its true value is ever refuted, at any of n
-    looks."""
-    scores = (rng.random((trials, n)) < p).astype(np.float64)
-    total, truth = np.full(trials, float(n)), scores.sum(axis=1)
-    seen = np.cumsum(scores, axis=1)
-    weight = np.full(trials, n / 24)
-    worst = np.full(trials, -np.inf)
-    for i in range(n):
-        found = log_evidence(seen[:, i], float(i + 1), truth, total, weight)
-        worst = np.maximum(worst, found)
-    return {
-        "what": f"exact counts without replacement, p = {p}, N = {n}",
-        "trials": trials,
-        "ever wrong": float((worst >= -math.log(ALPHA)).mean()),
-    }
-
-
-def asymptotic_coverage(
-    rng: np.random.Generator, trials: int, *, clusters: bool, without_replacement: bool, n: int = 2000
-) -> Row:
-    """The asymptotic sequence from unit 30 on; clusters of 1 to 8 items that share their difficulty."""
-    totals, sizes, truth = _units(rng, trials, n, clusters, without_replacement)
-    place = np.arange(1, n + 1, dtype=np.float64)
-    items, sums = np.cumsum(sizes, axis=1), np.cumsum(totals, axis=1)
-    mean = sums / items
-    squares = np.cumsum(totals**2, axis=1) - 2 * mean * np.cumsum(totals * sizes, axis=1)
-    spread = np.sqrt(np.maximum(squares + mean**2 * np.cumsum(sizes**2, axis=1), 0.0) / place)
-    unit = np.array(
-        [
-            asymptotic_half_width(1.0, int(i), n_opt=n / 3, n_total=n if without_replacement else None)
-            for i in place
-        ]
+    if naive:
+        alarm = (np.abs(2 * wins - seen) / np.sqrt(seen) > 1.96)[:, seen >= 20].any(axis=1)
+    else:
+        alarm = (log_pair_e_value(wins, seen - wins) >= _BAR).any(axis=1)
+    said = f"false alarms {alarm.mean():.1%}"
+    return Covered(
+        np.logical_not(alarm), _none(trials), "z test at each look" if naive else "pair e-value", said
     )
-    wrong = np.abs(mean - truth[:, None]) > spread * unit * place / items + 1e-12
-    where = "without replacement" if without_replacement else "with replacement"
-    return {
-        "what": f"asymptotic sequence {where}, {'clusters of 1 to 8' if clusters else 'items'}",
-        "trials": trials,
-        "ever wrong": float(wrong[:, 29:].any(axis=1).mean()),
-    }
 
 
-def full_run_pairs(rng: np.random.Generator, trials: int, *, p_a: float, p_b: float, n: int) -> Row:
-    """Right-or-wrong pairs: the run stops when the verdict of the full run is settled (50 looks).
+def _betting(rng: Random, trials: int, *, here: bool, p: float, n: int = 400) -> Covered:
+    """Right-or-wrong scores, a look after each of n; `here`: of exactly 2 n items."""
+    hits, widths = np.zeros(trials, dtype=bool), np.zeros(trials)
+    for trial in range(trials):
+        scores = (rng.random(2 * n) < p).astype(np.float64)
+        truth = float(scores.mean()) if here else p
+        low, high = betting_sequence(scores[:n], alpha=ALPHA, n_total=2 * n if here else None)
+        hits[trial] = ((low <= truth + 1e-12) & (high >= truth - 1e-12)).all()
+        widths[trial] = high[-1] - low[-1]
+    return Covered(hits, widths, "hedged betting")
 
-    "false decisions": the wrong model, or any where both are equal; those of the full run stand beside them.
-    """
-    agreed, reversed_, alarms, saved = 0, 0, 0, []
-    names = {"better": "a better", "worse": "b better"}
-    for _ in range(trials):
+
+def _counts(rng: Random, trials: int, *, p: float, n: int = 500) -> Covered:
+    """The number of right answers among n items: is its true value ever refuted, at any of n looks?"""
+    scores = (rng.random((trials, n)) < p).astype(np.float64)
+    total, truth, weight = np.full(trials, float(n)), scores.sum(axis=1), np.full(trials, n / 24)
+    seen, worst = np.cumsum(scores, axis=1), np.full(trials, -np.inf)
+    for i in range(n):
+        worst = np.maximum(worst, log_evidence(seen[:, i], float(i + 1), truth, total, weight))
+    return Covered(worst < _BAR, _none(trials), "exact counts without replacement")
+
+
+def _asymptotic(rng: Random, trials: int, *, clusters: bool, here: bool, n: int = 2000) -> Covered:
+    """The asymptotic sequence from unit 30 on; clusters of 1 to 8 items that share their difficulty."""
+    place = np.arange(1, n + 1, dtype=np.float64)
+    unit = np.array(
+        [asymptotic_half_width(1.0, int(i), n_opt=n / 3, n_total=n if here else None) for i in place]
+    )
+    hits, widths = [], []
+    for start in range(0, trials, 100):  # a hundred trials are a few dozen megabytes
+        totals, sizes, truth = _units(rng, min(100, trials - start), n, clusters, here)
+        items, sums = np.cumsum(sizes, axis=1), np.cumsum(totals, axis=1)
+        mean = sums / items
+        squares = np.cumsum(totals**2, axis=1) - 2 * mean * np.cumsum(totals * sizes, axis=1)
+        spread = np.sqrt(np.maximum(squares + mean**2 * np.cumsum(sizes**2, axis=1), 0.0) / place)
+        half = spread * unit * place / items
+        hits.append(~(np.abs(mean - truth[:, None]) > half + 1e-12)[:, 29:].any(axis=1))
+        widths.append(2 * half[:, n // 2])
+    return Covered(np.concatenate(hits), np.concatenate(widths), "asymptotic sequence")
+
+
+def _units(rng: Random, trials: int, n: int, clusters: bool, here: bool) -> tuple[F64, F64, F64]:
+    """Totals and sizes (trials, n) and the truth (trials,)."""
+    if not clusters:
+        scores = rng.beta(2, 1, (trials, n))
+        return scores, np.ones((trials, n)), scores.mean(axis=1) if here else np.full(trials, 2 / 3)
+    sizes = rng.integers(1, 9, (trials, n)).astype(np.float64)
+    totals = rng.binomial(sizes.astype(np.int64), rng.beta(2, 1, (trials, n))).astype(np.float64)
+    return totals, sizes, totals.sum(axis=1) / sizes.sum(axis=1) if here else np.full(trials, 2 / 3)
+
+
+def _saved(stops: list[int], n: int) -> str:
+    """The note on what stopping saved."""
+    shares = 1 - np.array(stops) / n
+    return f"items saved: median {np.median(shares):.0%}, mean {shares.mean():.0%}"
+
+
+def _looks(n: int) -> range:
+    return range(n // LOOKS, n, n // LOOKS)
+
+
+def _full_run(rng: Random, trials: int, *, p_a: float, p_b: float, n: int) -> Covered:
+    """Right-or-wrong pairs: the run stops when the verdict of the full run is settled."""
+    hits, stops = np.zeros(trials, dtype=bool), []
+    for trial in range(trials):
         a, b = correlated_pair(rng, n, p_a, p_b)
         full = compare_paired(a, b).verdict
-        expected = names.get(full, full)
+        said, stop = _NAMES.get(full, full), n
+        hits[trial] = True
         wins, losses = np.cumsum(a > b), np.cumsum(a < b)
-        said, stop = expected, n
-        for i in range(n // LOOKS, n, n // LOOKS):
-            verdict = binary_outlook(int(wins[i - 1]), int(losses[i - 1]), i, n, interval=False).verdict
-            if verdict != "open":
-                said, stop = verdict, i
+        for i in _looks(n):
+            found = binary_outlook(int(wins[i - 1]), int(losses[i - 1]), i, n, interval=False).verdict
+            if found != "open":
+                hits[trial], stop = found == said, i
                 break
-        agreed += said == expected
-        reversed_ += said == "b better" if p_a > p_b else said != "no difference seen" and p_a == p_b
-        alarms += expected == "b better" if p_a > p_b else expected != "no difference seen" and p_a == p_b
-        saved.append(1 - stop / n)
-    return {
-        "what": f"A beats B, {100 * (p_a - p_b):.0f} points, N = {n}",
-        "trials": trials,
-        "agreement": agreed / trials,
-        "false decisions": reversed_ / trials,
-        "false decisions of the full run": alarms / trials,
-        "median saved": float(np.median(saved)),
-        "mean saved": float(np.mean(saved)),
-    }
+        stops.append(stop)
+    return Covered(hits, _none(trials), "verdict of the full run", _saved(stops, n))
 
 
-def margin_pairs(
-    rng: np.random.Generator, trials: int, *, p_a: float, p_b: float, n: int, margin: float = 0.03
-) -> Row:
-    """Right-or-wrong pairs and the rule "A differs from B or not by `margin`": is what is said true of the
-    full run?"""
-    true_of_all, saved = 0, []
-    for _ in range(trials):
+def _within_margin(
+    rng: Random, trials: int, *, p_a: float, p_b: float, n: int, margin: float = 0.03
+) -> Covered:
+    """Right-or-wrong pairs, "A differs from B or not by the margin": is what is said true of the full run?"""
+    hits, stops = np.ones(trials, dtype=bool), []
+    for trial in range(trials):
         a, b = correlated_pair(rng, n, p_a, p_b)
-        full = compare_paired(a, b)
+        full, stop = compare_paired(a, b), n
         wins, losses = np.cumsum(a > b), np.cumsum(a < b)
-        right, stop = True, n
-        for i in range(n // LOOKS, n, n // LOOKS):
+        for i in _looks(n):
             found = binary_outlook(int(wins[i - 1]), int(losses[i - 1]), i, n, lean=False)
-            if found.verdict in ("a better", "b better"):
-                right, stop = full.verdict == ("better" if found.verdict == "a better" else "worse"), i
+            close = -margin < found.low <= found.high < margin
+            if found.verdict in ("a better", "b better") or close:
+                right = found.verdict == _NAMES.get(full.verdict)
+                hits[trial] = (
+                    right if found.verdict in ("a better", "b better") else abs(full.difference) < margin
+                )
+                stop = i
                 break
-            if -margin < found.low <= found.high < margin:
-                right, stop = abs(full.difference) < margin, i
-                break
-        true_of_all += right
-        saved.append(1 - stop / n)
-    return {
-        "what": f"A differs from B or not by {margin}, {100 * (p_a - p_b):.0f} points, N = {n}",
-        "trials": trials,
-        "agreement": true_of_all / trials,
-        "median saved": float(np.median(saved)),
-        "mean saved": float(np.mean(saved)),
-    }
+        stops.append(stop)
+    return Covered(hits, _none(trials), "exact counts of the full run", _saved(stops, n))
 
 
-def e_value_pairs(rng: np.random.Generator, trials: int, *, p_a: float, p_b: float, n: int) -> Row:
-    """Items like these: the run stops when the pair e-value reaches 20 (a look after each item)."""
-    wrong, decided, saved = 0, 0, []
-    for _ in range(trials):
+def _e_value(rng: Random, trials: int, *, p_a: float, p_b: float, n: int) -> Covered:
+    """Items like these: the run stops when the pair e-value reaches 20; right is the better model, or none."""
+    hits, stops, decided = np.ones(trials, dtype=bool), [], 0
+    for trial in range(trials):
         a, b = correlated_pair(rng, n, p_a, p_b)
         wins, losses = np.cumsum(a > b), np.cumsum(a < b)
-        crossed = np.flatnonzero(log_pair_e_value(wins, losses) >= -math.log(ALPHA))
+        crossed = np.flatnonzero(log_pair_e_value(wins, losses) >= _BAR)
         stop = int(crossed[0]) + 1 if len(crossed) else n
-        decided += bool(len(crossed))
-        wrong += bool(len(crossed)) and (p_a == p_b or wins[stop - 1] < losses[stop - 1])
-        saved.append(1 - stop / n)
-    return {
-        "what": f"e-value, items like these, {100 * (p_a - p_b):.0f} points, N = {n}",
-        "trials": trials,
-        "ever wrong": int(wrong) / trials,
-        "decided": decided / trials,
-        "median saved": float(np.median(saved)),
-        "mean saved": float(np.mean(saved)),
-    }
+        if len(crossed):
+            decided += 1
+            hits[trial] = p_a > p_b and wins[stop - 1] > losses[stop - 1]
+        stops.append(stop)
+    said = f"decided {decided / trials:.0%}, {_saved(stops, n)}"
+    return Covered(hits, _none(trials), "pair e-value", said)
 
 
-def full_run_clusters(rng: np.random.Generator, trials: int, *, difference: float, n: int = 600) -> Row:
+def _full_run_clusters(rng: Random, trials: int, *, difference: float, n: int = 600) -> Covered:
     """Clusters of 1 to 8 pairs: the run stops when the clustered t test of the full run is settled."""
-    agreed, saved = 0, []
-    names = {"better": "a better", "worse": "b better"}
-    for _ in range(trials):
+    hits, stops = np.ones(trials, dtype=bool), []
+    for trial in range(trials):
         sizes = rng.integers(1, 9, n)
         ids = np.repeat(np.arange(n), sizes)
         shift = np.repeat(rng.normal(0, 0.08, n), sizes)
         a = (rng.random(len(ids)) < np.clip(0.7 + difference + shift, 0, 1)).astype(np.float64)
         b = (rng.random(len(ids)) < np.clip(0.7 - shift, 0, 1)).astype(np.float64)
         full = compare_paired(a, b, clusters=ids).verdict
-        expected = names.get(full, full)
-        totals: F64 = np.bincount(ids, weights=a - b).astype(np.float64)
-        said, stop = expected, n
-        for i in range(n // LOOKS, n, n // LOOKS):
-            verdict = graded_outlook(totals[:i], sizes[:i].astype(np.float64), n, len(ids)).verdict
-            if verdict != "open":
-                said, stop = verdict, i
+        totals, stop = np.bincount(ids, weights=a - b).astype(np.float64), n
+        for i in _looks(n):
+            found = graded_outlook(totals[:i], sizes[:i].astype(np.float64), n, len(ids)).verdict
+            if found != "open":
+                hits[trial], stop = found == _NAMES.get(full, full), i
                 break
-        agreed += said == expected
-        saved.append(1 - stop / n)
-    return {
-        "what": f"A beats B in clusters, {100 * difference:.0f} points, G = {n}",
-        "trials": trials,
-        "agreement": agreed / trials,
-        "median saved": float(np.median(saved)),
-        "mean saved": float(np.mean(saved)),
-    }
+        stops.append(stop)
+    return Covered(hits, _none(trials), "asymptotic, of the full run", _saved(stops, n))
 
 
-def borderline_pairs(rng: np.random.Generator, trials: int, *, n: int = 1000, discordant: int = 250) -> Row:
-    """The hardest list for `full_run_pairs`: one win short of "better", in random order, a look after each
-    item."""
+def _borderline(rng: Random, trials: int, *, n: int = 1000, discordant: int = 250) -> Covered:
+    """The hardest list: one win short of "better", in random order, a look after every ten items."""
     wins = int(least_wins(np.array([float(discordant)]), n, 0.95)[0]) - 1
-    wrong = 0
     d = np.concatenate((np.ones(wins), -np.ones(discordant - wins), np.zeros(n - discordant)))
-    for _ in range(trials):
+    hits = np.ones(trials, dtype=bool)
+    for trial in range(trials):
         order = rng.permutation(d)
         up, down = np.cumsum(order > 0), np.cumsum(order < 0)
         for i in range(10, n, 10):
             found = binary_outlook(int(up[i - 1]), int(down[i - 1]), i, n, interval=False).verdict
             if found != "open":
-                wrong += found != "no difference seen"
+                hits[trial] = found == "no difference seen"
                 break
-    return {
-        "what": f"one win short of a verdict, N = {n}, a look every 10",
-        "trials": trials,
-        "agreement": 1 - wrong / trials,
-        "ever wrong": wrong / trials,
-    }
+    return Covered(hits, _none(trials), "verdict of the full run")
 
 
-def _units(
-    rng: np.random.Generator, trials: int, n: int, clusters: bool, without_replacement: bool
-) -> tuple[F64, F64, F64]:
-    """Totals and sizes (trials, n) and the truth (trials,)."""
-    if not clusters:
-        scores = rng.beta(2, 1, (trials, n))
-        truth = scores.mean(axis=1) if without_replacement else np.full(trials, 2 / 3)
-        return scores, np.ones((trials, n)), truth
-    sizes = rng.integers(1, 9, (trials, n)).astype(np.float64)
-    totals = rng.binomial(sizes.astype(np.int64), rng.beta(2, 1, (trials, n))).astype(np.float64)
-    truth = totals.sum(axis=1) / sizes.sum(axis=1) if without_replacement else np.full(trials, 2 / 3)
-    return totals, sizes, truth
+_PAIRS = ((0.74, 0.70), (0.71, 0.70), (0.70, 0.70))
 
 
-_PAIRS = [(0.74, 0.70), (0.71, 0.70), (0.70, 0.70)]
+def _gap(p_a: float, p_b: float) -> str:
+    points = round(100 * (p_a - p_b))
+    return f"{points} point{'' if points == 1 else 's'} apart"
 
-SETTINGS: dict[str, Callable[[np.random.Generator, int], dict[str, object]]] = {
-    **{f"false alarms, every {every}": partial(false_alarms, every=every) for every in (1, 10, 100)},
-    **{
-        f"betting {'without' if without else 'with'} replacement, p = {p}": partial(
-            betting_coverage, without_replacement=without, p=p
+
+SETTINGS: tuple[Setting, ...] = (
+    *(
+        _setting(
+            f"equal models, a look every {every}" + (", z test" if naive else ""),
+            partial(_equal_models, every=every, naive=naive),
+            contrast=naive,
         )
-        for without in (False, True)
+        for every in (1, 10, 100)
+        for naive in (False, True)
+    ),
+    *(
+        _setting(
+            f"mean of {'exactly 800 items' if here else 'items like these'}, p = {p}, a look at each of 400",
+            partial(_betting, here=here, p=p),
+            cost=2,
+        )
+        for here in (False, True)
         for p in (0.7, 0.95)
-    },
-    "exact counts": exact_count_coverage,
-    **{
-        f"asymptotic {'without' if without else 'with'} replacement, {'clusters' if clusters else 'items'}": partial(
-            asymptotic_coverage, clusters=clusters, without_replacement=without
+    ),
+    _setting("right answers among exactly 500 items, p = 0.9, a look at each", partial(_counts, p=0.9)),
+    *(
+        _setting(
+            f"mean of {'exactly 2,000' if here else ''} {'clusters of 1 to 8' if clusters else 'graded items'}"
+            f"{'' if here else ' like these'}, a look at each of 2,000".replace("  ", " "),
+            partial(_asymptotic, clusters=clusters, here=here),
+            cost=2,
         )
-        for without in (False, True)
+        for here in (False, True)
         for clusters in (False, True)
-    },
-    "one win short of a verdict": borderline_pairs,
-    **{
-        f"A beats B, {100 * (a - b):.0f} points, N = {n}": partial(full_run_pairs, p_a=a, p_b=b, n=n)
+    ),
+    _setting("A beats B, one win short of a verdict, 1,000 items, a look every 10", _borderline, cost=3),
+    *(
+        _setting(f"A beats B, {_gap(a, b)}, {n:,} items", partial(_full_run, p_a=a, p_b=b, n=n), cost=3)
         for a, b in _PAIRS
         for n in (1000, 3000, 10000)
-    },
-    **{
-        f"A differs from B or not by 0.03, {100 * (a - b):.0f} points, N = {n}": partial(
-            margin_pairs, p_a=a, p_b=b, n=n
+    ),
+    *(
+        _setting(
+            f"A differs from B or not by 0.03, {_gap(a, b)}, {n:,} items",
+            partial(_within_margin, p_a=a, p_b=b, n=n),
+            cost=7,
         )
         for a, b in _PAIRS
         for n in (3000, 10000)
-    },
-    **{
-        f"e-value, {100 * (a - b):.0f} points, N = {n}": partial(e_value_pairs, p_a=a, p_b=b, n=n)
+    ),
+    *(
+        _setting(
+            f"A beats B, items like these, {_gap(a, b)}, {n:,} items", partial(_e_value, p_a=a, p_b=b, n=n), cost=1
+        )
         for a, b in _PAIRS
         for n in (1000, 3000, 10000)
-    },
-    **{
-        f"A beats B in clusters, {100 * difference:.0f} points": partial(
-            full_run_clusters, difference=difference
+    ),
+    *(
+        _setting(
+            f"A beats B in 600 clusters, {100 * difference:.0f} points apart",
+            partial(_full_run_clusters, difference=difference),
+            cost=2,
         )
         for difference in (0.04, 0.0)
-    },
-}
+    ),
+)  # fmt: skip

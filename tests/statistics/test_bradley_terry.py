@@ -111,3 +111,14 @@ def test_differences_feed_rank_sets_and_cover() -> None:
         ranks.append(((sets.low <= [5, 4, 3, 2, 1]) & (sets.high >= [5, 4, 3, 2, 1])).all())
     assert 0.92 <= np.mean(hits) <= 0.975
     assert np.mean(ranks) >= 0.95
+
+
+def test_separation_shared_by_strengths_and_an_effect_is_seen() -> None:
+    # The first place always wins for model 1 and half the time for model 0: strengths and the effect run off together.
+    found = fit_bradley_terry([0, 0, 1] * 20, [1, 1, 0] * 20, [1, 0, 1] * 20, covariates=[1.0] * 60)
+    assert found.separated
+    assert "no finite maximum" in found.method
+    fine = fit_bradley_terry(
+        [0, 0, 1] * 20, [1, 1, 0] * 20, [1, 0, 1] * 19 + [1, 0, 0], covariates=[1.0] * 60
+    )
+    assert not fine.separated

@@ -197,3 +197,19 @@ def test_no_spread_is_no_certainty() -> None:
     assert sequence.interval() == (-math.inf, math.inf)
     with pytest.raises(ValueError, match="finite totals"):
         sequence.update([math.nan])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_opt": 0}, "n_opt"),
+        ({"n_opt": -5}, "n_opt"),
+        ({"alpha": 2.0}, "alpha"),
+        ({"n_total": 0}, "n_total"),
+    ],
+)
+def test_an_asymptotic_sequence_refuses_what_it_cannot_use(arguments: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        AsymptoticSequence(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="sd must not be negative"):
+        asymptotic_half_width(-1.0, 10)

@@ -135,3 +135,11 @@ def test_pass_at_k_covers() -> None:
     truth = 1 - 24 / 60  # E (1 - p)^3 = B(1, 5) / B(1, 2) = 0.4
     hits = [found.low <= truth <= found.high for found in (pass_at_k(each, 3) for each in scores)]
     assert 0.93 <= np.mean(hits) <= 0.97
+
+
+@pytest.mark.parametrize("k", [2.0, 2.5, math.nan, True])
+def test_k_is_a_whole_number(k: float) -> None:
+    for function in (pass_at_k, pass_hat_k, majority_at_k):
+        with pytest.raises(ValueError, match="k must be a whole number"):
+            function([[1, 0, 1], [0, 0, 1]], k)  # type: ignore[arg-type]
+    assert majority_at_k([[1, 0, 1], [0, 0, 1]], np.int64(2)).value == 0.5  # type: ignore[arg-type]

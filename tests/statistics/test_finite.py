@@ -41,6 +41,18 @@ def test_the_noise_of_draws_stays() -> None:
     assert noise.high > noise.value
 
 
+def test_the_noise_of_draws_does_not_grow_with_clusters() -> None:
+    # All items were asked, so only their draws vary, each on its own, however much the items of a cluster have in common.
+    rng = np.random.default_rng(3)
+    ids = np.repeat(np.arange(30), 5)
+    scores = (rng.random((150, 4)) < rng.beta(1, 1, 30)[ids][:, None]).astype(float)
+    found = mean_interval(scores, clusters=ids, population=150)
+    within = scores.var(axis=1, ddof=1).mean()
+    assert found.standard_error == pytest.approx(math.sqrt(within / 4 / 150), rel=1e-9)
+    assert found.standard_error is not None
+    assert found.standard_error < 0.6 * (mean_interval(scores, clusters=ids).standard_error or 0)
+
+
 def test_one_unit_of_many_says_nothing_more() -> None:
     assert mean_interval([1.0], population=10).low == pytest.approx(0.1)  # this one is right, nine are open
     assert mean_interval([1, 0, 1], clusters=[4, 4, 4], population=10).low == pytest.approx(0.2)
@@ -74,3 +86,9 @@ def test_what_was_seen_limits_what_can_be() -> None:
     graded = mean_interval([0.2, 0.4, 0.9], population=4)
     assert graded.low >= 1.5 / 4 - 1e-12
     assert graded.high <= 2.5 / 4 + 1e-12
+
+
+@pytest.mark.parametrize("population", [9.5, float("nan"), True])
+def test_a_population_is_a_whole_number(population: float) -> None:
+    with pytest.raises(ValueError, match="population must be a whole number"):
+        mean_interval([1, 0, 1, 1], population=population)  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
 """Power against statsmodels, worked examples and the power that simulated comparisons reach."""
 
+import math
+
 import numpy as np
 import pytest
 from statsmodels.stats.power import NormalIndPower, TTestPower
@@ -98,8 +100,17 @@ def test_bad_numbers_are_refused() -> None:
         lambda: discordant_variance(0.1, 0.2),
         lambda: paired_variance(0.1, draws_a=0),
         lambda: best_draws(0.1, 0.0, per_item=1, per_draw=1),
+        lambda: best_draws(math.nan, 1.0, per_item=1, per_draw=1),
+        lambda: best_draws(1.0, math.inf, per_item=1, per_draw=1),
         lambda: plan_comparison(0.1, 0.2, n_total=0),
         lambda: items_for_half_width(0.1, 0.2, n_total=0),
     ):
         with pytest.raises(ValueError, match="must"):
             call()
+
+
+def test_more_items_than_can_be_counted_are_refused() -> None:
+    with pytest.raises(ValueError, match="so small a difference"):
+        items_for_difference(1e-12, 1.0)
+    with pytest.raises(ValueError, match="so small a difference or half width"):
+        items_for_half_width(1e-12, 1.0)

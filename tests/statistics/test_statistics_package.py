@@ -1,7 +1,9 @@
 """The package's front door: sorted public names, and nothing heavy until one of them is used."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,3 +38,12 @@ def test_nothing_heavier_than_needed_is_imported(code: str, absent: tuple[str, .
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_every_public_name_stands_in_the_docs() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "statistics.md").read_text(encoding="utf-8")
+    missing = [name for name in statistics.__all__ if f"`{name}`" not in page]
+    assert not missing, f"docs/statistics.md lacks {', '.join(missing)}"
+    tables = "\n".join(line for line in page.splitlines() if line.startswith("|"))
+    unknown = set(re.findall(r"`([A-Za-z_]\w*)`", tables)) - set(statistics.__all__)
+    assert unknown <= {"population"}, f"docs/statistics.md names what is not public: {unknown}"

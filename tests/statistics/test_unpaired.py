@@ -94,3 +94,16 @@ def test_intervals_cover(kind: str) -> None:
         found = compare_unpaired(np.asarray(a, float), np.asarray(b, float), clusters_a=ids)
         hits.append(found.low <= truth <= found.high)
     assert 0.925 <= np.mean(hits) <= 0.98
+
+
+@pytest.mark.parametrize("value_range", [(0.0, 100.0), (-1.0, 1.0), (1.0, 5.0)])
+def test_right_or_wrong_on_another_scale_is_the_same_question(value_range: tuple[float, float]) -> None:
+    rng = np.random.default_rng(5)
+    a, b = (rng.random(80) < 0.8) * 1.0, (rng.random(60) < 0.6) * 1.0
+    low, span = value_range[0], value_range[1] - value_range[0]
+    plain = compare_unpaired(a, b)
+    scaled = compare_unpaired(low + span * a, low + span * b, value_range=value_range)
+    assert scaled.test == plain.test == "score test of two proportions"
+    assert scaled.p_value == pytest.approx(plain.p_value)
+    assert (scaled.low, scaled.high) == pytest.approx((span * plain.low, span * plain.high))
+    assert scaled.standard_error == pytest.approx(span * (plain.standard_error or 0))

@@ -27,9 +27,11 @@ def asymptotic_half_width(
     """Half the width after `n` units with standard deviation `sd` (formula above); infinite for n = 0.
 
     `n_total`: units there are, for a mean over exactly these; None for units like these. Raises ValueError
-    for n > n_total.
+    for n > n_total, a negative sd, an n_opt not above 0 and an alpha outside (0, 1).
     """
-    check_level(alpha, "alpha")
+    _check(alpha, n_opt, n_total)
+    if not sd >= 0:
+        raise ValueError(f"sd must not be negative, but is {sd!r}")
     if n_total is not None and n > n_total:
         raise ValueError(f"n must not exceed n_total = {n_total}, but is {n}")
     if n <= 0:
@@ -63,6 +65,9 @@ class AsymptoticSequence:
     _most: float = field(default=-math.inf, init=False)
     _low: float = field(default=-math.inf, init=False)
     _high: float = field(default=math.inf, init=False)
+
+    def __post_init__(self) -> None:
+        _check(self.alpha, self.n_opt, self.n_total)
 
     def update(self, values: npt.ArrayLike, sizes: npt.ArrayLike | None = None) -> None:
         """Feed the next units: `values` (k,) totals, `sizes` (k,) items in each (1 where None).
@@ -110,3 +115,11 @@ class AsymptoticSequence:
         )
         if mean - half <= self._high and mean + half >= self._low:
             self._low, self._high = max(self._low, mean - half), min(self._high, mean + half)
+
+
+def _check(alpha: float, n_opt: float, n_total: int | None) -> None:
+    check_level(alpha, "alpha")
+    if not (n_opt > 0 and math.isfinite(n_opt)):
+        raise ValueError(f"n_opt must be a number of units above 0, but is {n_opt!r}")
+    if n_total is not None and n_total < 1:
+        raise ValueError(f"n_total must be at least 1, but is {n_total}")

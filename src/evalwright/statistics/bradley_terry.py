@@ -92,7 +92,7 @@ def fit_bradley_terry(
     design = _design(i, j, extra / scale, models)
     prior = np.zeros(design.shape[1])
     fitted = _newton(design, y, prior, models) if finite else None
-    separated = fitted is None or float(np.abs(fitted).max()) > _FAR
+    separated = fitted is None or _runs_off(design, fitted, prior, models)
     if fitted is None or separated:
         prior[:] = 1.0
         fitted = _newton(design, y, prior, models)
@@ -174,6 +174,18 @@ def _newton(design: Any, y: F64, prior: F64, models: int) -> F64 | None:
         if float(np.abs(step).max()) < 1e-10:
             return theta
     return theta
+
+
+def _runs_off(design: Any, fitted: F64, prior: F64, models: int) -> bool:
+    """Whether only the ridge holds the fit: strengths or effects far off, or settled verdicts that say nothing more.
+
+    Two strengths and an effect can share a log-odds without end among them, so that none of the three is far off.
+    """
+    if float(np.abs(fitted).max()) > _FAR:
+        return True
+    if float(np.abs(design @ fitted).max()) <= _FAR:
+        return False
+    return float(np.linalg.eigvalsh(_information(design, fitted, prior, models))[0]) < 100 * _RIDGE
 
 
 def _objective(design: Any, y: F64, theta: F64, prior: F64) -> float:

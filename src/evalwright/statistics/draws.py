@@ -178,7 +178,7 @@ def _counts(scores: npt.ArrayLike, k: int) -> tuple[I64, I64]:
 
 
 def _check_draws(totals: npt.NDArray[Any], k: int) -> None:
-    if isinstance(k, bool) or k != int(k) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise ValueError(f"k must be a whole number of draws, at least 1, but is {k}")
     drawn = totals[totals > 0]
     fewest = int(drawn.min(initial=k))

@@ -15,11 +15,13 @@ from dataclasses import replace
 import numpy as np
 
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.units import Units, variance_components
+from evalwright.statistics.units import Units, standard_error, variance_components
 
 
 def check_population(population: int, n: int) -> None:
-    """Raise ValueError unless `population` items can hold the n that were scored."""
+    """Raise ValueError unless `population` is a whole number of items that can hold the n that were scored."""
+    if isinstance(population, bool) or not isinstance(population, (int, np.integer)):
+        raise ValueError(f"population must be a whole number of items, but is {population!r}")
     if population < max(n, 1):
         raise ValueError(
             f"population must be at least the {n} items that were scored, but is {population}; "
@@ -72,12 +74,17 @@ def _factor(units: Units, population: int) -> float:
 
 
 def _draw_share(units: Units) -> float:
-    """The part of the variance of the item means that is noise of the draws, 0..1; 0 where no item has two draws."""
+    """The part of the squared standard error that is noise of the draws, 0..1; 0 where no item has two draws.
+
+    Draws are independent even where items of a cluster are not, so in clusters their part is smaller.
+    """
     if units.n_draws == units.n:
         return 0.0
     within = variance_components(units.scores).within
-    variance = float(units.means.var(ddof=1)) if units.n > 1 else 0.0
-    if not variance > 0 or math.isnan(within):
+    error, _ = standard_error(units.means, units.codes, units.n_clusters)
+    if math.isnan(error):  # one cluster: its items alone say how they vary
+        error, _ = standard_error(units.means, None, None)
+    if not error > 0 or math.isnan(within):
         return 1.0 if within > 0 or not units.n > 1 else 0.0
     counts = np.count_nonzero(~np.isnan(units.scores), axis=1)
-    return min(1.0, within * float((1.0 / counts).mean()) / variance)
+    return min(1.0, within * float((1.0 / counts).mean()) / units.n / error**2)

@@ -26,6 +26,7 @@ from evalwright.statistics._quantiles import check_level, normal_quantile
 from evalwright.statistics.estimate import plain_fields
 
 F64 = npt.NDArray[np.float64]
+_COUNTABLE = 2.0**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +160,11 @@ def best_draws(within: float, between: float, *, per_item: float, per_draw: floa
     is no limit, which is an error here. Raises ValueError for negative variances or prices, `between` = 0
     or `per_draw` = 0.
     """
-    if min(within, per_item) < 0 or between <= 0 or per_draw <= 0:
-        raise ValueError("within and per_item must not be negative, and between and per_draw must be above 0")
+    finite = all(map(math.isfinite, (within, between, per_item, per_draw)))
+    if not finite or min(within, per_item) < 0 or between <= 0 or per_draw <= 0:
+        raise ValueError(
+            "within and per_item must be finite and not negative, and between and per_draw finite and above 0"
+        )
     exact = math.sqrt(within / between * per_item / per_draw)
 
     def price(draws: int) -> float:
@@ -230,4 +234,8 @@ def _not_zero(value: npt.ArrayLike, name: str) -> F64:
 
 def _whole(items: npt.ArrayLike) -> npt.NDArray[np.int64]:
     exact = np.asarray(items, dtype=np.float64)
+    if not (exact < _COUNTABLE).all():
+        raise ValueError(
+            "so small a difference or half width needs more items than can be counted; give a larger one"
+        )
     return np.asarray(np.ceil(exact - 1e-9 * exact), dtype=np.int64)  # 400.0000000001 items are 400

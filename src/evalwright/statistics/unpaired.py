@@ -93,7 +93,7 @@ def compare_unpaired(
         none = "none: one side has no score"
         outcome = _Outcome(math.nan, math.nan, math.nan, none, none)
     elif one.method == two.method == "Wilson":
-        outcome = _proportions(one, two)
+        outcome = _proportions(one, two, value_range or (0.0, 1.0))
     else:
         outcome = _welch(one, two, level, value_range) or _hybrid(one, two, at)
     return UnpairedComparison(
@@ -123,10 +123,11 @@ def hybrid_limits(one: Estimate, two: Estimate) -> Range:
     return difference - below, difference + above
 
 
-def _proportions(one: Estimate, two: Estimate) -> _Outcome:
-    total = one.n + two.n
-    shared = (one.value * one.n + two.value * two.n) / total
-    error = math.sqrt(max(shared * (1 - shared), 0.0) * (1 / one.n + 1 / two.n))
+def _proportions(one: Estimate, two: Estimate, value_range: Range) -> _Outcome:
+    """`value_range`: the scores of wrong and right; the test is one of their shares, whatever they are."""
+    bottom, span = value_range[0], value_range[1] - value_range[0]
+    shared = ((one.value * one.n + two.value * two.n) / (one.n + two.n) - bottom) / span
+    error = span * math.sqrt(max(shared * (1 - shared), 0.0) * (1 / one.n + 1 / two.n))
     difference = one.value - two.value
     p_value = 2 * normal_cdf(-abs(difference) / error) if error > 0 else 1.0
     spread = [part.standard_error for part in (one, two)]
