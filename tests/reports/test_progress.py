@@ -27,6 +27,7 @@ class State:
     seconds: float = 0.0
     counts: Counts = field(default_factory=Counts)
     finished: bool = False
+    state: str = ""
 
 
 def test_plain_lines_come_at_most_every_ten_seconds_and_once_at_the_end() -> None:
