@@ -62,7 +62,7 @@ def resolve_rules(texts: Sequence[str], specs: Sequence[ModelSpec]) -> tuple[Mod
     """
     from evalwright.statistics import parse_rule
 
-    found = []
+    found: list[ModelRule] = []
     for text in texts:
         rule = parse_rule(text)
         pair = None

@@ -249,22 +249,21 @@ class Course:
         """
         plan = self.plans[model]
         own = [watch for watch in self.watches if model in watch.models]
-        tasks = [
-            {"task": task.name, "asked": count, "of": len(order.items) * task.draws}
-            for task, order, count in zip(plan.tasks, plan.orders, done, strict=True)
-        ]
+        wanted = [len(order.items) * task.draws for task, order in zip(plan.tasks, plan.orders, strict=True)]
         settled = [
-            part["asked"] == part["of"]
-            or ((model, number) in self._watched and not self._is_open(model, number))
-            for number, part in enumerate(tasks)
+            count == most or ((model, number) in self._watched and not self._is_open(model, number))
+            for number, (count, most) in enumerate(zip(done, wanted, strict=True))
         ]
         not_needed = sum(
-            int(part["of"]) - int(part["asked"]) for part, known in zip(tasks, settled, strict=True) if known
+            most - count for count, most, known in zip(done, wanted, settled, strict=True) if known
         )
         return {
             "rules": [each.rule.as_dict() for each in plan.rules if each.concerns(model)],
             "decisions": [watch.as_dict() for watch in own],
-            "tasks": tasks,
+            "tasks": [
+                {"task": task.name, "asked": count, "of": most}
+                for task, count, most in zip(plan.tasks, done, wanted, strict=True)
+            ],
             "settled": all(settled),
             "saved_requests": round(not_needed * per_answer),
         }
