@@ -135,8 +135,8 @@ def test_precision_gets_the_sequences_interval() -> None:
 def test_a_paired_rule_says_that_the_single_interval_does_not_allow_for_it() -> None:
     a, b = evaluate(quiz(1000), [knows("one", 0.85), knows("two", 0.6)], until="A beats B")
     assert a.task("quiz").metrics[0].estimate.method.endswith(NOT_ADJUSTED)
-    assert any("stopped early by the rule 'one beats two'" in note for note in leaderboard([a, b]).notes)
-    assert any("stopped early" in text for text in compare(a, b).differences)
+    assert any("Stopped early by the rule 'one beats two'" in note for note in leaderboard([a, b]).notes)
+    assert any("Stopped early" in text for text in compare(a, b).differences)
     assert any("not needed" in text for text in sentences(a))
 
 
@@ -150,7 +150,7 @@ def test_what_stays_open_is_asked_in_full_and_ends_with_the_ordinary_comparison(
     verdict = full_verdict(300, 0.72, 0.7)
     assert decision["verdict"] == {"better": "one better", "worse": "two better"}.get(verdict, verdict)
     assert NOT_ADJUSTED not in a.task("quiz").metrics[0].estimate.method
-    assert not any("stopped early" in note for note in leaderboard([a, b]).notes)
+    assert not any("Stopped early" in note for note in leaderboard([a, b]).notes)
 
 
 def test_a_decided_task_stops_and_the_other_goes_on() -> None:
@@ -279,6 +279,7 @@ def test_a_model_that_never_answers_decides_nothing() -> None:
     assert not pair["decided"]
     assert not own["decided"]
     assert pair["verdict"] == own["verdict"] == "undecided"
+    assert "no item has the scores" in sentences(a)[0]
 
 
 def test_failed_requests_are_asked_again_and_may_decide_then() -> None:
@@ -373,7 +374,7 @@ def test_scored_again_the_intervals_still_say_that_it_ended_early() -> None:
     estimate = again.task("quiz").metrics[0].estimate
     assert estimate.method.endswith(NOT_ADJUSTED)
     assert estimate.value == run.task("quiz").metrics[0].estimate.value
-    assert any("stopped early" in note for note in leaderboard(again).notes)
+    assert any("Stopped early" in note for note in leaderboard(again).notes)
 
 
 # -- models in memory ---------------------------------------------------------------------------------------------------

@@ -111,6 +111,8 @@ class Watch:
             tasks=n_tasks,
             look_every=1,
         )
+        self.decision: Decision = self._monitor.decision()
+        """What is known by the latest look."""
 
     @property
     def unit(self) -> str:
@@ -118,17 +120,12 @@ class Watch:
         return "clusters" if self._order.clustered else "items"
 
     @property
-    def decision(self) -> Decision:
-        """What is known by the latest look."""
-        return self._monitor.decision()
-
-    @property
     def open(self) -> bool:
         """Whether more answers may still decide it."""
         return not self.decision.decided
 
     def look(self) -> None:
-        """Take the units that are complete and look once."""
+        """Take the units that are complete and look once, unless a budget ended before the first look."""
         while not self.trouble and self._fed < self._order.n_units:
             members = self._order.members(self._fed)
             scores = [sheet.scores(members) for sheet in self.sheets.values()]
@@ -142,13 +139,17 @@ class Watch:
                 self.trouble = f"{error}."
                 break
             self._fed += 1
-        self._monitor.decision()
+        if self._fed >= min(FIRST_LOOK, self._order.n_units):
+            self.decision = self._monitor.decision()
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON: the rule, its task, and the decision."""
         decision = self.decision.as_dict()
-        if self.trouble:
-            decision |= {"decided": False, "verdict": "undecided", "trouble": self.trouble}
+        trouble = self.trouble
+        if decision["value"] is None and decision["decided"]:  # no verdict stands on nothing
+            trouble = "no item has the scores that it needs."
+        if trouble:
+            decision |= {"decided": False, "verdict": "undecided", "trouble": trouble}
         return {
             "task": self.task.name,
             "rule": in_full(self.rule),
@@ -170,8 +171,9 @@ class Course:
     def __init__(self, plans: Sequence[Plan]) -> None:
         self.plans = plans
         self.watches = [watch for each in plans[0].rules for watch in _watches(each, plans)]
-        seats = sum(isinstance(plan.model, LocalModel) and plan.model.heavy for plan in plans)
-        self._places = [look_places(order.n_units, rare=seats > 1) for order in plans[0].orders]
+        asked = {id(model): model for plan in plans for model in (plan.model, *plan.roles.values())}
+        heavy = [model for model in asked.values() if isinstance(model, LocalModel) and model.heavy]
+        self._places = [look_places(order.n_units, rare=len(heavy) > 1) for order in plans[0].orders]
         self._asked = [[0] * len(plan.tasks) for plan in plans]
         self._watched = {(model, watch.number) for watch in self.watches for model in watch.models}
 

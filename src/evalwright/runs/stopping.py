@@ -7,6 +7,9 @@ from typing import Any
 
 from evalwright.runs.reader import Run
 
+MOST_NAMES = 6
+"""Models that one note names."""
+
 NOT_ADJUSTED = "not adjusted for ending early"
 
 
@@ -125,18 +128,27 @@ def _points(x: float, found: Mapping[str, Any], sign: str = "") -> str:
 
 
 def early_notes(runs: Sequence[Run]) -> Iterator[str]:
-    """Sentences for a page about several runs: which of them ended early, and why."""
+    """Sentences for a page about several runs: which of them ended early, and why; one for each reason."""
+    found: dict[tuple[str, str], list[tuple[Run, Mapping[str, Any]]]] = {}
     for run in runs:
         stopping = run.data.get("stopping") or {}
-        tasks = [part for part in stopping.get("tasks", ()) if part["asked"] < part["of"]]
-        if not tasks:
-            continue
-        where = ", ".join(f"{part['task']} ({part['asked']:,} of {part['of']:,})" for part in tasks)
-        rules = " and ".join(dict.fromkeys(f"'{found['rule']}'" for found in stopping["decisions"]))
-        cause = "a spent budget" if stopping["budget_reached"] else f"the rule {rules}"
-        if stopping["budget_reached"] and rules:
-            cause += f", with the rule {rules} open" if not stopping["settled"] else ""
+        for part in stopping.get("tasks", ()):
+            if part["asked"] < part["of"]:
+                found.setdefault((part["task"], _cause(stopping, part["task"])), []).append((run, part))
+    for (task, cause), ended in found.items():
+        counts = sorted({(part["asked"], part["of"]) for _, part in ended})
+        span = f"{counts[0][0]:,}" if len(counts) == 1 else f"{counts[0][0]:,} to {counts[-1][0]:,}"
+        names = [run.label for run, _ in ended]
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         yield (
-            f"{run.label} ({run.id}) was stopped early by {cause} on {where}; intervals made for a fixed number of items "
-            f"do not allow for that."
+            f"Stopped early by {cause}, after {span} of {counts[-1][1]:,} answers on {task}: "
+            f"{', '.join(names[:MOST_NAMES])}{more}. Intervals made for a fixed number of items do not allow for that."
         )
+
+
+def _cause(stopping: Mapping[str, Any], task: str) -> str:
+    own = [found for found in stopping["decisions"] if found["task"] == task]
+    if (own and all(found["decided"] for found in own)) or not stopping["budget_reached"]:
+        rules = " and ".join(dict.fromkeys(f"'{found['rule']}'" for found in own))
+        return f"the rule {rules}"
+    return "a spent budget"

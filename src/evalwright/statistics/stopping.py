@@ -235,8 +235,6 @@ class Monitor:
             value_range=settings.value_range,
         )
         method = f"full comparison ({full.test})"
-        if math.isnan(full.p_value):  # too little was scored for a test; nothing seen is then no answer
-            return replace(last, method=method)
         if full.verdict != "no difference seen":
             winner = self.rule.a if full.verdict == "better" else self.rule.b
             return replace(last, decided=True, verdict=f"{winner} better", method=method)
