@@ -400,6 +400,45 @@ def test_local_models_take_turns_a_few_times_only() -> None:
     assert one.asked == two.asked == 1000
 
 
+def test_models_that_no_rule_compares_are_loaded_once() -> None:
+    models = [
+        Heavy(lambda request: str(asked(request)[1]), name=name, version="1")
+        for name in ("one", "two", "three")
+    ]
+    runs = evaluate(quiz(1000), models, until="accuracy +-0.02")
+    assert [model.loads for model in models] == [1, 1, 1]
+    assert all(stopping(run)["decisions"][0]["early"] for run in runs)
+    assert len({model.asked for model in models}) == 1
+
+
+def test_a_slow_model_does_not_hold_up_what_no_rule_compares_with_it() -> None:
+    finished: list[str] = []
+
+    def model(name: str, latency: float) -> ScriptedModel:
+        def says(request: Request) -> str:
+            finished.append(name)
+            return str(asked(request)[1])
+
+        return ScriptedModel(says, name=name, version="1", latency=latency)
+
+    evaluate(quiz(400), [model("slow", 0.2), model("quick", 0.0)], until="accuracy +-0.1")
+    assert finished.index("slow") > len(finished) - 1 - finished[::-1].index("quick")
+
+
+def test_who_is_asked_in_step() -> None:
+    from evalwright.configuration import Configuration, ModelSpec
+    from evalwright.engine.purse import Limits, Purse
+    from evalwright.planning import Objects, make_plans
+    from evalwright.until import in_step
+
+    objects = Objects()
+    tasks = (objects.task(quiz(10)),)
+    models = tuple(ModelSpec("scripted/echo", label=label) for label in "VWXYZ")
+    plans = make_plans(Configuration(tasks, models, until=("V beats X", "Z beats X")), objects)
+    assert in_step(plans, None) == [[0, 2, 4], [1], [3]]
+    assert in_step(plans, Purse(Limits(1), {})) == [[0, 1, 2, 3, 4]]
+
+
 def test_a_local_and_a_remote_model() -> None:
     one, two = knows("one", 0.9, local=True), knows("two", 0.5)
     a, b = evaluate(quiz(500), [one, two], until="A beats B")

@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from datetime import UTC, datetime
 from functools import partial
 from inspect import isawaitable
 from itertools import chain, islice
@@ -41,8 +40,7 @@ from evalwright.planning import ModelLike, Objects, Plan, TaskLike, make_plans
 from evalwright.recording import Session, finish_run, stopping_record
 from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run
-from evalwright.runs.writer import write_plan
-from evalwright.until import Course, Stretch, plan_record
+from evalwright.until import Course, Stretch, in_step, write_plans
 
 Made = TypeVar("Made")
 
@@ -156,76 +154,88 @@ def run_blocking(make: Callable[[], Any]) -> Any:
 async def _run_all(
     plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, purse: Purse | None
 ) -> list[Run]:
-    if purse is not None or plans[0].rules:
-        return await _run_in_rounds(plans, engine, progress, purse)
+    if purse is None and not plans[0].rules:
 
-    async def whole(plan: Plan) -> Run:
-        with Session(plan, engine, progress) as session:
-            with session.meter:
-                await _ask_all(session, engine, plan.units())
-            return finish_run(session)
+        async def whole(plan: Plan) -> Run:
+            with Session(plan, engine, progress) as session:
+                with session.meter:
+                    await _ask_all(session, engine, plan.units())
+                return finish_run(session)
 
-    return await _in_turns([partial(whole, plan) for plan in plans], plans)
+        return await _in_turns([partial(whole, plan) for plan in plans], [_is_local(plan) for plan in plans])
+    write_plans(plans)
+    groups = in_step(plans, purse)
+    work = [partial(_run_in_step, plans, members, engine, progress, purse) for members in groups]
+    local = [any(_is_local(plans[number]) for number in members) for members in groups]
+    found: dict[int, Run] = {}
+    for runs in await _in_turns(work, local):
+        found |= runs
+    return [found[number] for number in range(len(plans))]
 
 
-async def _run_in_rounds(
-    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, purse: Purse | None
-) -> list[Run]:
-    """All models together, a stretch at a time, until their rules are decided or the budget is spent."""
-    course = Course(plans)
-    written = datetime.now(UTC).isoformat(timespec="seconds")
-    for number, plan in enumerate(plans):
-        if own := [each for each in plan.rules if each.concerns(number)]:
-            write_plan(plan.folder, plan_record(plan, own, written))
+async def _run_in_step(
+    plans: Sequence[Plan],
+    members: Sequence[int],
+    engine: Engine,
+    progress: ProgressReporter | None,
+    purse: Purse | None,
+) -> dict[int, Run]:
+    """Some of the models together, a stretch at a time, until their rules are decided or the budget is spent."""
+    course = Course(plans, members)
     with ExitStack() as stack:
-        sessions = [stack.enter_context(Session(plan, engine, progress)) for plan in plans]
+        sessions = {
+            number: stack.enter_context(Session(plans[number], engine, progress)) for number in members
+        }
         with ExitStack() as meters:
-            for session in sessions:
+            for session in sessions.values():
                 meters.enter_context(session.meter)
-            for number, work in enumerate(course.rounds(purse)):
-                await _ask_round(sessions, engine, course, work, purse, backwards=number % 2 == 1)
+            for count, work in enumerate(course.rounds(purse)):
+                await _ask_round(sessions, engine, course, work, purse, backwards=count % 2 == 1)
                 course.look()
-                for model, session in enumerate(sessions):
-                    session.meter.state = course.state(model)
+                for number, session in sessions.items():
+                    session.meter.state = course.state(number)
                 if purse is not None and purse.reached:
                     break
-        return [
-            finish_run(session, stopping_record(course, model, session, purse))
-            for model, session in enumerate(sessions)
-        ]
+        return {
+            number: finish_run(session, stopping_record(course, number, session, purse))
+            for number, session in sessions.items()
+        }
 
 
 async def _ask_round(
-    sessions: Sequence[Session],
+    sessions: Mapping[int, Session],
     engine: Engine,
     course: Course,
-    work: Sequence[Sequence[Stretch]],
+    work: Mapping[int, Sequence[Stretch]],
     purse: Purse | None,
     *,
     backwards: bool,
 ) -> None:
     """One round. backwards: the last model first, so that the one that is still in memory goes on."""
 
-    async def ask(model: int) -> None:
-        plan = sessions[model].plan
-        units = chain.from_iterable(plan.stretch(part.task, part.start, part.end) for part in work[model])
-        await _ask_all(sessions[model], engine, units, purse, partial(course.add, model))
+    async def ask(number: int) -> None:
+        plan = sessions[number].plan
+        units = chain.from_iterable(plan.stretch(part.task, part.start, part.end) for part in work[number])
+        await _ask_all(sessions[number], engine, units, purse, partial(course.add, number))
 
-    models = [model for model in range(len(sessions)) if work[model]]
-    if backwards:
-        models.reverse()
-    await _in_turns([partial(ask, model) for model in models], [sessions[model].plan for model in models])
+    numbers = sorted(work, reverse=backwards)
+    local = [_is_local(sessions[number].plan) for number in numbers]
+    await _in_turns([partial(ask, number) for number in numbers], local)
 
 
-async def _in_turns(work: Sequence[Callable[[], Awaitable[Made]]], plans: Sequence[Plan]) -> list[Made]:
+def _is_local(plan: Plan) -> bool:
+    return isinstance(plan.model, LocalModel)
+
+
+async def _in_turns(work: Sequence[Callable[[], Awaitable[Made]]], local: Sequence[bool]) -> list[Made]:
     """Remote models side by side, local ones one after another so that each gets whole batches."""
-    remote, local = asyncio.Semaphore(REMOTE_AT_ONCE), asyncio.Semaphore(1)
+    side_by_side, one_by_one = asyncio.Semaphore(REMOTE_AT_ONCE), asyncio.Semaphore(1)
 
-    async def turn(make: Callable[[], Awaitable[Made]], plan: Plan) -> Made:
-        async with local if isinstance(plan.model, LocalModel) else remote:
+    async def turn(make: Callable[[], Awaitable[Made]], alone: bool) -> Made:
+        async with one_by_one if alone else side_by_side:
             return await make()
 
-    tasks = [asyncio.create_task(turn(make, plan)) for make, plan in zip(work, plans, strict=True)]
+    tasks = [asyncio.create_task(turn(make, alone)) for make, alone in zip(work, local, strict=True)]
     try:
         return list(await asyncio.gather(*tasks))
     finally:

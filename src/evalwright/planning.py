@@ -118,6 +118,8 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
     plans = [_make_plan(configuration, spec, roles, objects, rules, orders) for spec in configuration.models]
     if rules:
         plans = [_with_rules(number, plans, configuration) for number in range(len(plans))]
+    if configuration.until or configuration.budget:
+        _check_in_step(plans)
     seen: dict[Path, Plan] = {}
     for plan in plans:
         if plan.folder in seen:
@@ -184,6 +186,17 @@ def _with_rules(number: int, plans: Sequence[Plan], configuration: Configuration
     ]
     identity = fingerprint_of({"run": plan.full_run, "until": rules}) if rules else plan.full_run
     return _named(replace(plan, identity=identity), configuration, plan.spec)
+
+
+def _check_in_step(plans: Sequence[Plan]) -> None:
+    """Models that are asked in step must be asked the same."""
+    for plan in plans[1:]:
+        for task, order, first in zip(plan.tasks, plan.orders, plans[0].orders, strict=True):
+            if order is not first:
+                raise ConfigurationError(
+                    f"The task '{task.name}' has other samples for '{plan.model.name}' than for '{plans[0].model.name}', so "
+                    f"stopping rules and budgets cannot serve both. Run them one by one, or with one --format."
+                )
 
 
 def _named(plan: Plan, configuration: Configuration, spec: ModelSpec) -> Plan:

@@ -12,14 +12,16 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.purse import Purse
-from evalwright.models.base import LocalModel
+from evalwright.models.base import LocalModel, Model
 from evalwright.planning import Plan
 from evalwright.rules import ModelRule, ScoreKind, UnitOrder, in_full, score_kind, shown
+from evalwright.runs.writer import write_plan
 
 if TYPE_CHECKING:
     from evalwright.statistics import Decision
@@ -162,16 +164,34 @@ class Watch:
         }
 
 
-class Course:
-    """The course of an evaluation with rules or a budget. Give it every record; look after every round.
+def in_step(plans: Sequence[Plan], purse: Purse | None) -> list[list[int]]:
+    """Which models have to be asked in step: those that a rule compares, and all where they share a budget."""
+    group_of = list(range(len(plans)))
+    pairs = [each.pair for each in plans[0].rules if each.pair is not None]
+    if purse is not None:
+        pairs = [(0, number) for number in range(len(plans))]
+    for a, b in pairs:
+        old, new = group_of[b], group_of[a]
+        group_of = [new if group == old else group for group in group_of]
+    return [[i for i, own in enumerate(group_of) if own == group] for group in dict.fromkeys(group_of)]
 
-    Without rules it has one open question, the whole run, which a budget may end.
+
+class Course:
+    """The course of models that are asked in step. Give it every record; look after every round.
+
+    members: the numbers of these models among `plans`. Without rules there is one open question, the whole run, which a
+    budget may end.
     """
 
-    def __init__(self, plans: Sequence[Plan]) -> None:
+    def __init__(self, plans: Sequence[Plan], members: Sequence[int]) -> None:
         self.plans = plans
-        self.watches = [watch for each in plans[0].rules for watch in _watches(each, plans)]
-        asked = {id(model): model for plan in plans for model in (plan.model, *plan.roles.values())}
+        self.members = members
+        self.watches = [
+            watch
+            for each in plans[0].rules
+            for watch in _watches(each, plans, [model for model in members if each.concerns(model)])
+        ]
+        asked = {id(model): model for number in members for model in _models(plans[number])}
         heavy = [model for model in asked.values() if isinstance(model, LocalModel) and model.heavy]
         self._places = [look_places(order.n_units, rare=len(heavy) > 1) for order in plans[0].orders]
         self._asked = [[0] * len(plan.tasks) for plan in plans]
@@ -189,16 +209,18 @@ class Course:
             if watch.open:
                 watch.look()
 
-    def rounds(self, purse: Purse | None = None) -> Iterator[list[list[Stretch]]]:
-        """What to ask next, a list for each model, until nothing is open: first what rules watch, then the rest.
+    def rounds(self, purse: Purse | None = None) -> Iterator[dict[int, list[Stretch]]]:
+        """What to ask next of each model, until nothing is open: first what rules watch, then the rest.
 
         What a budget cannot pay for in full is shared evenly, so that it ends with all at the same place.
         """
         for watched in (True, False):
-            while any(work := [self._next(model, watched, purse) for model in range(len(self.plans))]):
+            while work := {
+                model: parts for model in self.members if (parts := self._next(model, watched, purse))
+            }:
                 if purse is not None:
                     work = self._affordable(work, purse)
-                for model, parts in enumerate(work):
+                for model, parts in work.items():
                     for part in parts:
                         self._asked[model][part.task] = part.end
                 yield work
@@ -215,15 +237,17 @@ class Course:
             out.append(Stretch(task, start, places[bisect_right(places, start)]))
         return out
 
-    def _affordable(self, work: list[list[Stretch]], purse: Purse) -> list[list[Stretch]]:
-        wanted = sum(self._answers(model, part) for model, parts in enumerate(work) for part in parts)
-        share = purse.next_round(sum(map(len, work))) / wanted
+    def _affordable(self, work: dict[int, list[Stretch]], purse: Purse) -> dict[int, list[Stretch]]:
+        wanted = sum(self._answers(model, part) for model, parts in work.items() for part in parts)
+        share = purse.next_round(sum(map(len, work.values()))) / wanted
         if share >= 1:
             return work
-        return [
-            [replace(part, end=part.start + max(1, int(share * (part.end - part.start)))) for part in parts]
-            for parts in work
-        ]
+        return {
+            model: [
+                replace(part, end=part.start + max(1, int(share * (part.end - part.start)))) for part in parts
+            ]
+            for model, parts in work.items()
+        }
 
     def _answers(self, model: int, part: Stretch) -> int:
         plan = self.plans[model]
@@ -271,17 +295,22 @@ class Course:
         }
 
 
-def _watches(each: ModelRule, plans: Sequence[Plan]) -> Iterator[Watch]:
-    """The rule on every task that has its metric, for each of its models or for its pair."""
-    first = plans[0]
+def _models(plan: Plan) -> list[Model]:
+    """The models that a plan asks, in all roles."""
+    return [plan.model, *plan.roles.values()]
+
+
+def _watches(each: ModelRule, plans: Sequence[Plan], models: Sequence[int]) -> Iterator[Watch]:
+    """The rule on every task that has its metric, for each of these models or for its pair."""
+    if not models:
+        return
+    first = plans[models[0]]
     numbers = [number for number, task in enumerate(first.tasks) if score_kind(each.rule, task) is not None]
-    sides: list[tuple[int, ...]] = (
-        [(model,) for model in range(len(plans))] if each.pair is None else [each.pair]
-    )
+    sides: list[tuple[int, ...]] = [(model,) for model in models] if each.pair is None else [each.pair]
     for number in numbers:
-        for models in sides:
-            task, order = plans[models[0]].tasks[number], plans[models[0]].orders[number]
-            yield Watch(each, models, number, task, order, len(numbers))
+        for side in sides:
+            plan = plans[side[0]]
+            yield Watch(each, side, number, plan.tasks[number], plan.orders[number], len(numbers))
 
 
 def _state(watch: Watch, several: bool) -> str:
@@ -295,8 +324,15 @@ def _state(watch: Watch, several: bool) -> str:
     return f"{watch.rule.text}{where}: {', '.join(words)}, {found.units:,} of {found.n_total:,}"
 
 
-def plan_record(plan: Plan, rules: Sequence[ModelRule], written: str) -> Mapping[str, Any]:
-    """What `plan.json` says before the first request: the rules, the level of each, and where the rules look."""
+def write_plans(plans: Sequence[Plan]) -> None:
+    """Write the rules of each run into its folder, before the first request. Raises RunError."""
+    written = datetime.now(UTC).isoformat(timespec="seconds")
+    for number, plan in enumerate(plans):
+        if own := [each for each in plan.rules if each.concerns(number)]:
+            write_plan(plan.folder, _plan_record(plan, own, written))
+
+
+def _plan_record(plan: Plan, rules: Sequence[ModelRule], written: str) -> Mapping[str, Any]:
     tasks = [
         {
             "task": task.name,
