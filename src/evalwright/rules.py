@@ -10,7 +10,7 @@ import random
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from string import ascii_uppercase
+from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 from evalwright.configuration import ModelSpec
@@ -107,6 +107,7 @@ def _number(name: str, text: str, specs: Sequence[ModelSpec]) -> int:
         [spec.model for spec in specs],
         [spec.model.partition("/")[2] for spec in specs],
         list(ascii_uppercase[: len(specs)]),
+        list(ascii_lowercase[: len(specs)]),
     ):
         count = names.count(name)
         if count > 1:

@@ -183,3 +183,5 @@ def test_stopping_rules_and_budgets() -> None:
         for run in evaluate(small_task(), models, **more):
             valid_rows(run)
             assert "stopping" in run.data
+            if "until" in more:
+                validator("plan").validate(strict((run.folder / "plan.json").read_text(encoding="utf-8")))

@@ -10,7 +10,7 @@ from evalwright.reports import numbers
 from evalwright.reports.advice import failure_notes
 from evalwright.reports.layout import Block, Column, Gap, Heading, Line, Table
 from evalwright.reports.text import inert, shorten
-from evalwright.runs.stopping import sentences, task_ended_early
+from evalwright.runs.stopping import ended_early, sentences
 from evalwright.runs.writer import RUN_FILE
 
 if TYPE_CHECKING:
@@ -155,8 +155,7 @@ def _stopping(run: Run) -> list[Block]:
     said = sentences(run)
     if not said:
         return []
-    early = any(task_ended_early(run.data["stopping"], task.name) for task in run.tasks)
-    title = Heading("Stopped early" if early else "Stopping rules")
+    title = Heading("Stopped early" if ended_early(run) else "Stopping rules")
     return [title, *(Line(inert(text), indent=2, hang=2) for text in said)]
 
 

@@ -20,6 +20,11 @@ def task_ended_early(stopping: Mapping[str, Any] | None, task: str) -> bool:
     )
 
 
+def ended_early(run: Run) -> bool:
+    """Whether any task of a run was not asked to its last sample."""
+    return any(task_ended_early(run.data.get("stopping"), task["name"]) for task in run.data["tasks"])
+
+
 def with_valid_intervals(task: Mapping[str, Any], stopping: Mapping[str, Any] | None) -> dict[str, Any]:
     """A task's record with intervals that are valid whenever one stops, or that say that they are not.
 
