@@ -108,7 +108,7 @@ def row(text: str, gap: float, n: int, found: Sequence[Outcome]) -> tuple[str, b
     early = sum(each.units < n for each in found) / len(found)
     cells = [
         text,
-        f"{100 * gap:.0f} points",
+        f"{100 * gap:.0f} point{'' if gap == 0.01 else 's'}",
         f"{n:,}",
         f"{right:.0%}",
         f"{1 - right:.0%}",

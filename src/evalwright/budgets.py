@@ -106,7 +106,8 @@ def make_purse(
     limits = parse_budget(configuration.budget)
     by_model: dict[int, Price] = {}
     for spec, model in asked:
-        own = next((prices[name] for name in _names(spec) if name in prices), prices.get(""))
+        others = None if isinstance(model, LocalModel) else prices.get("")
+        own = next((prices[name] for name in _names(spec) if name in prices), others)
         if own is not None:
             by_model[id(model)] = own
         elif limits.dollars is not None and not isinstance(model, LocalModel):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.responses import Response
-from evalwright.models.base import LocalModel, Model
+from evalwright.models.base import Model
 
 SPENT = "budget spent"
 """The kind of failure of a request that was not sent for want of money. It is nobody's answer and never recorded."""
@@ -71,7 +71,7 @@ class Amount:
 
 
 class Purse:
-    """The limits and what is left of them. prices: by `id(model)`; local models cost nothing but tokens."""
+    """The limits and what is left of them. prices: by `id(model)`; a model without one costs tokens only."""
 
     def __init__(self, limits: Limits, prices: Mapping[int, Price]) -> None:
         self.limits = limits
@@ -166,7 +166,7 @@ class Ticket:
             )
         dollars = response.cost
         if dollars is None:
-            price = None if isinstance(model, LocalModel) else self._purse.prices.get(id(model))
+            price = self._purse.prices.get(id(model))
             dollars = (price.into * into + price.out * out) / 1e6 if price else 0.0
         self._add(Amount(tokens=into + out, dollars=dollars))
 
