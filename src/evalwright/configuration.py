@@ -43,6 +43,8 @@ class Configuration:
     beginning). out: folder of run folders. home: folder of the store. format: how prompts are rendered.
     max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may be replaced.
     dialect: how other frameworks' tasks are run ("lm-eval:..."): task_root, trust, num_fewshot, scoring, and the like.
+    until: stopping rules ("accuracy +-0.02", "A beats B"). budget: what may be spent ("5 USD", "2M tokens").
+    price: US dollars per million tokens read and written ("0.15/0.60", "openai/gpt-4o-mini=0.15/0.60").
     """
 
     tasks: tuple[str, ...] = ()
@@ -57,6 +59,9 @@ class Configuration:
     max_resident: int = 1
     replace: bool = False
     dialect: Mapping[str, Any] = field(default_factory=dict)
+    until: tuple[str, ...] = ()
+    budget: tuple[str, ...] = ()
+    price: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is left at its default is left out, but for seed and limit."""
@@ -70,6 +75,9 @@ class Configuration:
             out["roles"] = {role: spec.as_dict() for role, spec in self.roles.items()}
         if self.dialect:
             out["dialect"] = dict(self.dialect)
+        for key in ("until", "budget", "price"):
+            if texts := getattr(self, key):
+                out[key] = list(texts)
         for key in ("name", "out", "format", "max_resident"):
             value = getattr(self, key)
             if value != Configuration.__dataclass_fields__[key].default:

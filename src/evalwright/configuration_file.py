@@ -25,7 +25,8 @@ from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_documen
 
 _WHOLE = {"limit", "seed", "max_resident"}
 _TEXT = {"name", "out", "home", "format"}
-KEYS = ("tasks", "models", "roles", *sorted(_WHOLE), *sorted(_TEXT), "replace", "dialect")
+_TEXTS = {"until": "a stopping rule", "budget": "a budget", "price": "a price"}
+KEYS = ("tasks", "models", "roles", *sorted(_WHOLE), *sorted(_TEXT), *_TEXTS, "replace", "dialect")
 FORMATS = ("auto", "chat", "text")
 
 
@@ -99,6 +100,10 @@ class _Reader:
         if key == "dialect":
             self._is(value, Mapping, "a mapping of settings for other frameworks' tasks", (key,))
             return dict(value)
+        if key in _TEXTS:
+            for i, entry in enumerate(_listed(value)):
+                self._is(entry, str, f"{_TEXTS[key]} in quotes, or a list of them", (key, i))
+            return tuple(_listed(value))
         if key == "replace":
             self._is(value, bool, "true or false", (key,))
         elif key in _WHOLE and not (key == "limit" and value is None):

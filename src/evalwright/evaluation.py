@@ -1,7 +1,8 @@
 """The one place where a run is put together: plan -> ask -> score -> aggregate -> record.
 
-A question becomes a number here: `evaluate_sample` forms an answer and scores it, `_ask_all` does so for every sample,
-`_finish` turns the scores into metrics and writes the record.
+A question becomes a number here: `evaluate_sample` forms an answer and scores it, `_ask_all` does so for many samples,
+`recording.finish_run` turns the scores into metrics and writes the record. Without stopping rules every model is asked at
+once, with them in rounds.
 """
 
 from __future__ import annotations
@@ -9,16 +10,15 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
-from datetime import UTC, datetime
+from contextlib import ExitStack, suppress
+from functools import partial
 from inspect import isawaitable
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeVar
 
-from evalwright._version import __version__
+from evalwright.budgets import make_purse
 from evalwright.configuration import Configuration, home_folder
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
@@ -30,21 +30,19 @@ from evalwright.core.errors import (
     ScoringError,
     StoreError,
 )
-from evalwright.core.responses import Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
-from evalwright.core.tasks import MetricSpec, Scorer, Task
-from evalwright.engine.engine import Door, Engine
+from evalwright.core.tasks import Scorer, Task
+from evalwright.engine.engine import Engine
+from evalwright.engine.purse import SPENT, Purse
 from evalwright.engine.store import Store
 from evalwright.models.base import LocalModel
 from evalwright.planning import ModelLike, Objects, Plan, TaskLike, make_plans
-from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.environment import environment
-from evalwright.runs.groups import group_records
-from evalwright.runs.progress import Progress, ProgressReporter
-from evalwright.runs.reader import Run, open_run
-from evalwright.runs.scores import keep_scores
-from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
-from evalwright.strategies.generate import TARGET
+from evalwright.recording import Session, finish_run, stopping_record
+from evalwright.runs.progress import ProgressReporter
+from evalwright.runs.reader import Run
+from evalwright.until import Course, Stretch, in_step, write_plans
+
+Made = TypeVar("Made")
 
 REMOTE_AT_ONCE = 8
 """How many remote models are evaluated side by side; local ones take turns."""
@@ -60,8 +58,8 @@ def evaluate(
     """Evaluate models on tasks: one run per model, written to a folder and returned.
 
     tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
-    settings: the fields of `Configuration`: limit, seed, name, out, roles, format, home, max_resident, replace; a role's
-    model may also be a name or a Model object.
+    settings: the fields of `Configuration`: limit, seed, name, out, roles, format, home, max_resident, replace, until,
+    budget, price; a role's model may also be a name or a Model object.
 
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
     Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers
@@ -69,6 +67,9 @@ def evaluate(
     """
     objects = Objects()
     roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
+    for key in ("until", "budget", "price"):
+        if key in settings:
+            settings[key] = tuple(_as_list(settings[key] or ()))
     configuration = Configuration(
         roles=roles,
         tasks=tuple(objects.task(task) for task in _as_list(tasks)),
@@ -86,16 +87,18 @@ async def evaluate_configuration(
 ) -> list[Run]:
     """As `evaluate`, for a whole Configuration, inside a running event loop."""
     plans = make_plans(configuration, objects or Objects())
+    models = [(plan.spec, plan.model) for plan in plans]
+    purse = make_purse(configuration, models, plans[0].roles)
     say = progress.say if progress else None
     with Store.open(home_folder(configuration.home)) as store:
         async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
-            return await _run_interruptibly(plans, engine, progress)
+            return await _run_interruptibly(plans, engine, progress, purse)
 
 
 async def _run_interruptibly(
-    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None
+    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, purse: Purse | None
 ) -> list[Run]:
-    work = asyncio.create_task(_run_all(plans, engine, progress))
+    work = asyncio.create_task(_run_all(plans, engine, progress, purse))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -148,15 +151,91 @@ def run_blocking(make: Callable[[], Any]) -> Any:
 # -- ask and score ------------------------------------------------------------------------------------------------------
 
 
-async def _run_all(plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None) -> list[Run]:
+async def _run_all(
+    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, purse: Purse | None
+) -> list[Run]:
+    if purse is None and not plans[0].rules:
+
+        async def whole(plan: Plan) -> Run:
+            with Session(plan, engine, progress) as session:
+                with session.meter:
+                    await _ask_all(session, engine, plan.units())
+                return finish_run(session)
+
+        return await _in_turns([partial(whole, plan) for plan in plans], [_is_local(plan) for plan in plans])
+    write_plans(plans)
+    groups = in_step(plans, purse)
+    work = [partial(_run_in_step, plans, members, engine, progress, purse) for members in groups]
+    local = [any(_is_local(plans[number]) for number in members) for members in groups]
+    found: dict[int, Run] = {}
+    for runs in await _in_turns(work, local):
+        found |= runs
+    return [found[number] for number in range(len(plans))]
+
+
+async def _run_in_step(
+    plans: Sequence[Plan],
+    members: Sequence[int],
+    engine: Engine,
+    progress: ProgressReporter | None,
+    purse: Purse | None,
+) -> dict[int, Run]:
+    """Some of the models together, a stretch at a time, until their rules are decided or the budget is spent."""
+    course = Course(plans, members)
+    with ExitStack() as stack:
+        sessions = {
+            number: stack.enter_context(Session(plans[number], engine, progress)) for number in members
+        }
+        with ExitStack() as meters:
+            for session in sessions.values():
+                meters.enter_context(session.meter)
+            for count, work in enumerate(course.rounds(purse)):
+                await _ask_round(sessions, engine, course, work, purse, backwards=count % 2 == 1)
+                course.look()
+                for number, session in sessions.items():
+                    session.meter.state = course.state(number)
+                if purse is not None and purse.reached:
+                    break
+        return {
+            number: finish_run(session, stopping_record(course, number, session, purse))
+            for number, session in sessions.items()
+        }
+
+
+async def _ask_round(
+    sessions: Mapping[int, Session],
+    engine: Engine,
+    course: Course,
+    work: Mapping[int, Sequence[Stretch]],
+    purse: Purse | None,
+    *,
+    backwards: bool,
+) -> None:
+    """One round. backwards: the last model first, so that the one that is still in memory goes on."""
+
+    async def ask(number: int) -> None:
+        plan = sessions[number].plan
+        units = chain.from_iterable(plan.stretch(part.task, part.start, part.end) for part in work[number])
+        await _ask_all(sessions[number], engine, units, purse, partial(course.add, number))
+
+    numbers = sorted(work, reverse=backwards)
+    local = [_is_local(sessions[number].plan) for number in numbers]
+    await _in_turns([partial(ask, number) for number in numbers], local)
+
+
+def _is_local(plan: Plan) -> bool:
+    return isinstance(plan.model, LocalModel)
+
+
+async def _in_turns(work: Sequence[Callable[[], Awaitable[Made]]], local: Sequence[bool]) -> list[Made]:
     """Remote models side by side, local ones one after another so that each gets whole batches."""
-    remote, local = asyncio.Semaphore(REMOTE_AT_ONCE), asyncio.Semaphore(1)
+    side_by_side, one_by_one = asyncio.Semaphore(REMOTE_AT_ONCE), asyncio.Semaphore(1)
 
-    async def turn(plan: Plan) -> Run:
-        async with local if isinstance(plan.model, LocalModel) else remote:
-            return await _run_one(plan, engine, progress)
+    async def turn(make: Callable[[], Awaitable[Made]], alone: bool) -> Made:
+        async with one_by_one if alone else side_by_side:
+            return await make()
 
-    tasks = [asyncio.create_task(turn(plan)) for plan in plans]
+    tasks = [asyncio.create_task(turn(make, alone)) for make, alone in zip(work, local, strict=True)]
     try:
         return list(await asyncio.gather(*tasks))
     finally:
@@ -165,41 +244,43 @@ async def _run_all(plans: Sequence[Plan], engine: Engine, progress: ProgressRepo
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _run_one(plan: Plan, engine: Engine, progress: ProgressReporter | None) -> Run:
-    began = time.monotonic()
-    plan.started = datetime.now(UTC)
-    door = engine.door({TARGET: plan.model, **plan.roles})
-    tallies = [TaskTally([scorer.name for scorer in task.scorers], task.slices) for task in plan.tasks]
-    with RunWriter(plan.folder) as writer:
-        meter = _Meter(plan, door, progress, began)
-        with meter:
-            await _ask_all(plan, engine, door, writer, tallies, meter)
-        return _finish(plan, meter, writer, tallies, time.monotonic() - began)
-
-
 async def _ask_all(
-    plan: Plan, engine: Engine, door: Door, writer: RunWriter, tallies: Sequence[TaskTally], meter: _Meter
+    session: Session,
+    engine: Engine,
+    units: Iterator[tuple[int, int, int, int]],
+    purse: Purse | None = None,
+    also: Callable[[int, SampleRecord], None] | None = None,
 ) -> None:
-    units = plan.units()
-    loop = asyncio.get_running_loop()
+    """Ask and score these units and record them. also: told of each record, with its task's number.
 
-    async def worker() -> None:
+    With a purse that is spent it ends early; what was begun is finished.
+    """
+    loop = asyncio.get_running_loop()
+    spent = False
+
+    async def worker(first: tuple[int, int, int, int]) -> None:
+        nonlocal spent
         breathed = loop.time()
-        for position, number, index, draw in units:
-            task = plan.tasks[number]
-            record = await evaluate_sample(task, index, task.samples[index], draw, door)
+        for position, number, index, draw in chain((first,), units):
+            if spent:
+                return
+            record = await _paid_sample(session, number, index, draw, purse)
+            if record is None:
+                spent = True
+                return
             if _was_stopped(record):
                 # What is in flight elsewhere may still arrive, so nobody ends the run: it will be cancelled.
                 await asyncio.Event().wait()
-            writer.add(position, record)
-            tallies[number].add(record)
-            meter.count(record)
+            session.add(position, number, record)
+            if also is not None:
+                also(number, record)
             if loop.time() - breathed > 0.05:
                 # Answers from the store arrive without waiting; the loop must still serve timers and signals.
                 await asyncio.sleep(0)
                 breathed = loop.time()
 
-    crew = [asyncio.create_task(worker()) for _ in range(min(plan.total, engine.concurrency(plan.model)))]
+    width = engine.concurrency(session.plan.model)
+    crew = [asyncio.create_task(worker(first)) for first in islice(units, width)]
     try:
         await asyncio.gather(*crew)
     finally:
@@ -208,10 +289,30 @@ async def _ask_all(
         await asyncio.gather(*crew, return_exceptions=True)
 
 
+async def _paid_sample(
+    session: Session, number: int, index: int, draw: int, purse: Purse | None
+) -> SampleRecord | None:
+    """One sample answered and scored; None where the budget did not allow for it."""
+    task = session.plan.tasks[number]
+    sample = task.samples[index]
+    if purse is None:
+        return await evaluate_sample(task, index, sample, draw, session.door)
+    ticket = purse.ticket()
+    try:
+        record = await evaluate_sample(task, index, sample, draw, partial(session.door, ticket=ticket))
+    finally:
+        ticket.close()
+    refused = any(failure.kind == SPENT for failure in _failures(record))
+    return None if refused or ticket.refused else record
+
+
+def _failures(record: SampleRecord) -> list[Failure]:
+    return [*record.score_failures.values(), *([record.failure] if record.failure else [])]
+
+
 def _was_stopped(record: SampleRecord) -> bool:
     """Whether the run was interrupted before this sample was answered and scored."""
-    failures = [*record.score_failures.values(), *([record.failure] if record.failure else [])]
-    return any(failure.kind == Cancelled.kind for failure in failures)
+    return any(failure.kind == Cancelled.kind for failure in _failures(record))
 
 
 async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask: Ask) -> SampleRecord:
@@ -256,126 +357,6 @@ def checked_score(score: object) -> Score:
         if not isinstance(value, (int, float)) or not math.isfinite(value):
             raise ScoringError(f"The score's {name} must be a finite number, not {value!r}.")
     return score
-
-
-class _Meter(AbstractContextManager["_Meter"]):
-    """Counts finished samples and reports a few times a second."""
-
-    def __init__(self, plan: Plan, door: Door, reporter: ProgressReporter | None, began: float) -> None:
-        self.plan = plan
-        self.door = door
-        self.reporter = reporter
-        self.began = began
-        self.done = 0
-        self.failed = 0
-        self.usage = Usage()
-        self._ticker: asyncio.Task[None] | None = None
-
-    def count(self, record: SampleRecord) -> None:
-        self.done += 1
-        if record.answer is not None:
-            self.usage = self.usage + record.answer.usage
-        if record.failure is not None or record.score_failures:
-            self.failed += 1
-
-    def report(self, finished: bool = False) -> None:
-        if self.reporter is not None:
-            label = self.plan.spec.label or self.plan.model.name
-            seconds = time.monotonic() - self.began
-            self.reporter.update(
-                Progress(
-                    self.plan.id,
-                    label,
-                    self.plan.total,
-                    self.done,
-                    self.failed,
-                    seconds,
-                    self.door.counts,
-                    finished,
-                )
-            )
-
-    async def _tick(self) -> None:
-        while True:
-            self.report()
-            await asyncio.sleep(0.25)
-
-    def __enter__(self) -> _Meter:
-        if self.reporter is not None:
-            self._ticker = asyncio.create_task(self._tick())
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._ticker is not None:
-            self._ticker.cancel()
-        self.report(finished=True)
-
-
-# -- aggregate and record -----------------------------------------------------------------------------------------------
-
-
-def _finish(
-    plan: Plan, meter: _Meter, writer: RunWriter, tallies: Sequence[TaskTally], seconds: float
-) -> Run:
-    tasks = []
-    for task, tally in zip(plan.tasks, tallies, strict=True):
-        if task.found_metrics is not None:
-            task = replace(task, metrics=tuple(task.found_metrics(tally.names())))
-        result = tally.result(task.name, task.version, task.metrics)
-        tasks.append({**result.as_dict(), **task_record(task)})
-    label = {"label": plan.spec.label} if plan.spec.label else {}
-    data = {
-        "schema": SCHEMA_VERSION,
-        "evalwright": __version__,
-        "id": plan.id,
-        "identity": plan.identity,
-        "started": plan.started.isoformat(timespec="seconds"),
-        "seconds": round(seconds, 3),
-        "model": {**plan.model.describe(), **label},
-        "roles": {role: model.describe() for role, model in plan.roles.items()},
-        "configuration": plan.configuration,
-        "environment": environment(),
-        "usage": {**meter.door.counts.as_dict(), "answers": meter.usage.as_dict()},
-        "tasks": tasks,
-    }
-    if groups := group_records(tasks):
-        data["groups"] = groups
-    writer.finish(data)
-    run = open_run(plan.folder)
-    keep_scores(run, {task.name: tally.table() for task, tally in zip(plan.tasks, tallies, strict=True)})
-    return run
-
-
-def task_record(task: Task) -> dict[str, Any]:
-    """What `run.json` keeps of a task's definition, enough to score its records again."""
-    return {
-        "description": task.description,
-        "metadata": dict(task.metadata),
-        "definition": dict(task.definition),
-        "content_hash": task.samples.content_hash,
-        "draws": task.draws,
-        "slice_keys": list(task.slices),
-        **rules_record(task.scorers, task.metrics),
-    }
-
-
-def rules_record(scorers: Sequence[Scorer], metrics: Sequence[MetricSpec]) -> dict[str, Any]:
-    """What `run.json` keeps of how answers were scored."""
-    return {
-        "scorers": [
-            {"name": scorer.name, "kind": scorer.kind, "options": dict(scorer.options)} for scorer in scorers
-        ],
-        "metric_specs": [
-            {
-                "label": spec.label,
-                "kind": spec.kind,
-                "scorer": spec.scorer,
-                "options": dict(spec.options),
-                **({"lower_is_better": True} if spec.lower_is_better else {}),
-            }
-            for spec in metrics
-        ],
-    }
 
 
 def _as_list(value: Any) -> Sequence[Any]:

@@ -15,8 +15,9 @@ from evalwright.core.errors import AbilityError, ConfigurationError, RunError
 from evalwright.core.tasks import Task
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.registry import open_model
+from evalwright.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
 from evalwright.runs.reader import open_run
-from evalwright.runs.writer import RUN_FILE
+from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
 from evalwright.strategies.generate import TARGET
 from evalwright.tasks.loading import load_tasks
 
@@ -34,24 +35,36 @@ class Plan:
     spec: ModelSpec
     roles: Mapping[str, Model]
     tasks: Sequence[Task]
-    orders: Sequence[array[int]]
+    orders: Sequence[UnitOrder]
     identity: str
     configuration: Mapping[str, Any]
+    rules: tuple[ModelRule, ...] = ()
+    full_run: str = ""
+    """The identity of the same run without rules."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def follows_rules(self) -> bool:
+        """Whether a stopping rule is about this model."""
+        return self.identity != self.full_run
 
     @property
     def total(self) -> int:
         """Answers wanted: samples times draws, over all tasks."""
-        return sum(len(order) * task.draws for task, order in zip(self.tasks, self.orders, strict=True))
+        return sum(len(order.items) * task.draws for task, order in zip(self.tasks, self.orders, strict=True))
 
     def units(self) -> Iterator[tuple[int, int, int, int]]:
         """(place in the record, task number, sample index, draw) in the order of asking."""
-        offset = 0
-        for number, (task, order) in enumerate(zip(self.tasks, self.orders, strict=True)):
-            for index in order:
-                for draw in range(task.draws):
-                    yield offset + index * task.draws + draw, number, index, draw
-            offset += len(task.samples) * task.draws
+        for number, order in enumerate(self.orders):
+            yield from self.stretch(number, 0, order.n_units)
+
+    def stretch(self, number: int, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+        """As `units`, for the units of one task from `start` to before `end`."""
+        offset = sum(len(task.samples) * task.draws for task in self.tasks[:number])
+        task, order = self.tasks[number], self.orders[number]
+        for index in order.items[order.starts[start] : order.starts[end]]:
+            for draw in range(task.draws):
+                yield offset + index * task.draws + draw, number, index, draw
 
 
 class Objects:
@@ -99,8 +112,14 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         )
     if configuration.limit is not None and configuration.limit < 1:
         raise ConfigurationError(f"The limit must be at least 1, not {configuration.limit}.")
+    rules = resolve_rules(configuration.until, configuration.models)
     roles = {role: objects.open(spec) for role, spec in configuration.roles.items()}
-    plans = [_make_plan(configuration, spec, roles, objects) for spec in configuration.models]
+    orders: dict[tuple[str, str], UnitOrder] = {}
+    plans = [_make_plan(configuration, spec, roles, objects, rules, orders) for spec in configuration.models]
+    if rules:
+        plans = [_with_rules(number, plans, configuration) for number in range(len(plans))]
+    if configuration.until or configuration.budget:
+        _check_in_step(plans)
     seen: dict[Path, Plan] = {}
     for plan in plans:
         if plan.folder in seen:
@@ -114,7 +133,12 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
 
 
 def _make_plan(
-    configuration: Configuration, spec: ModelSpec, roles: Mapping[str, Model], objects: Objects
+    configuration: Configuration,
+    spec: ModelSpec,
+    roles: Mapping[str, Model],
+    objects: Objects,
+    rules: tuple[ModelRule, ...],
+    orders: dict[tuple[str, str], UnitOrder],
 ) -> Plan:
     model = objects.open(spec)
     model.check()
@@ -123,10 +147,7 @@ def _make_plan(
     tasks = _load(configuration, "chat" in model.abilities, objects)
     for task in tasks:
         _check_abilities(task, model, roles)
-    orders = [
-        _order(len(task.samples), configuration.seed, configuration.limit, task.order == "file")
-        for task in tasks
-    ]
+    check_metrics(rules, tasks)
     identity = fingerprint_of(
         {
             "model": model.fingerprint,
@@ -136,18 +157,59 @@ def _make_plan(
             "seed": configuration.seed,
         }
     )
-    run_id = _run_id(configuration, spec, identity)
-    return Plan(
-        id=run_id,
-        folder=Path(configuration.out) / run_id,
+    for task in tasks:
+        key = task.name, task.samples.content_hash
+        orders[key] = orders.get(key) or _unit_order(task, configuration, bool(rules))
+    plan = Plan(
+        id="",
+        folder=Path(),
         model=model,
         spec=spec,
         roles=roles,
         tasks=tasks,
-        orders=orders,
+        orders=[orders[task.name, task.samples.content_hash] for task in tasks],
         identity=identity,
-        configuration=replace(configuration, models=(spec,), name=run_id).as_dict(),
+        configuration=configuration.as_dict(),
+        rules=rules,
+        full_run=identity,
     )
+    return plan if rules else _named(plan, configuration, spec)
+
+
+def _with_rules(number: int, plans: Sequence[Plan], configuration: Configuration) -> Plan:
+    """A plan whose identity has its rules in it, with the models that they compare: they say when it ends."""
+    plan = plans[number]
+    rules = [
+        [*each.rule.as_dict().items(), [plans[model].model.fingerprint for model in each.pair or ()]]
+        for each in (replace(one, rule=replace(one.rule, text="", a="", b="")) for one in plan.rules)
+        if each.concerns(number)
+    ]
+    identity = fingerprint_of({"run": plan.full_run, "until": rules}) if rules else plan.full_run
+    return _named(replace(plan, identity=identity), configuration, plan.spec)
+
+
+def _check_in_step(plans: Sequence[Plan]) -> None:
+    """Models that are asked in step must be asked the same."""
+    for plan in plans[1:]:
+        for task, order, first in zip(plan.tasks, plan.orders, plans[0].orders, strict=True):
+            if order is not first:
+                raise ConfigurationError(
+                    f"The task '{task.name}' has other samples for '{plan.model.name}' than for '{plans[0].model.name}', so "
+                    f"stopping rules and budgets cannot serve both. Run them one by one, or with one --format."
+                )
+
+
+def _named(plan: Plan, configuration: Configuration, spec: ModelSpec) -> Plan:
+    run_id = _run_id(configuration, spec, plan.identity)
+    settings = replace(configuration, models=(spec,), name=run_id).as_dict()
+    return replace(plan, id=run_id, folder=Path(configuration.out) / run_id, configuration=settings)
+
+
+def _unit_order(task: Task, configuration: Configuration, for_rules: bool) -> UnitOrder:
+    chosen = _order(len(task.samples), configuration.seed, configuration.limit, task.order == "file")
+    if for_rules:
+        return unit_order(task, chosen, configuration.seed)
+    return UnitOrder(chosen, range(len(chosen) + 1), clustered=False)
 
 
 def _load(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
@@ -215,15 +277,27 @@ def slug(text: str) -> str:
 
 
 def _check_folder(plan: Plan, may_replace: bool) -> None:
-    if (plan.folder / RUN_FILE).exists() and not may_replace:
+    if may_replace:
+        return
+    if (plan.folder / RUN_FILE).exists():
         try:
-            old = open_run(plan.folder).data.get("identity")
+            data = open_run(plan.folder).data
         except RunError as error:
             raise ConfigurationError(
                 f"{error} Choose another --name, or replace it with --replace."
             ) from error
-        if old != plan.identity:
-            raise ConfigurationError(
-                f"The run '{plan.id}' in '{plan.folder.parent}' was made from another configuration (model, task, data, "
-                f"seed or limit). Choose another --name, or replace it with --replace."
-            )
+        _check_same(plan, data.get("identity"), data.get("stopping"), "was made")
+    elif (plan.folder / PLAN_FILE).exists():
+        # Begun and interrupted. A rule that could be changed after some answers were seen would be no rule.
+        begun = read_plan(plan.folder)
+        _check_same(plan, begun.get("identity"), begun, "was begun")
+
+
+def _check_same(plan: Plan, identity: Any, stopping: Any, done: str) -> None:
+    """A run may be replaced by itself, and one with stopping rules by the whole run that it was the beginning of."""
+    known = {identity, stopping.get("full_run") if isinstance(stopping, Mapping) else None}
+    if plan.identity not in known:
+        raise ConfigurationError(
+            f"The run '{plan.id}' in '{plan.folder.parent}' {done} from another configuration (model, task, data, "
+            f"seed, limit or stopping rule). Choose another --name, or replace it with --replace."
+        )

@@ -16,13 +16,15 @@ from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
-from evalwright.evaluation import rules_record, run_blocking, score_answer
+from evalwright.evaluation import run_blocking, score_answer
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.planning import ModelLike, Objects, slug
+from evalwright.recording import rules_record
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
 from evalwright.runs.groups import group_records
 from evalwright.runs.reader import Run, open_run
+from evalwright.runs.stopping import noted_groups, with_noted_intervals
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 from evalwright.scorers.registry import bind
 from evalwright.tasks.dialects.lm_eval.rescoring import Rules, rules_of
@@ -158,6 +160,7 @@ async def _score(old: Run, folder: Path, bound: Bound, models: Mapping[str, Mode
             tasks = [
                 _task_record(task, bound[task["name"]], tallies[task["name"]]) for task in old.data["tasks"]
             ]
+            tasks = [with_noted_intervals(task, old.data.get("stopping")) for task in tasks]
             rules = [[task["scorers"], task["metric_specs"]] for task in tasks]
             writer.finish(
                 {
@@ -173,7 +176,11 @@ async def _score(old: Run, folder: Path, bound: Bound, models: Mapping[str, Mode
                     "environment": environment(),
                     "usage": door.counts.as_dict(),
                     "tasks": tasks,
-                    **({"groups": groups} if (groups := group_records(tasks)) else {}),
+                    **(
+                        {"groups": noted_groups(groups, old.data.get("stopping"))}
+                        if (groups := group_records(tasks))
+                        else {}
+                    ),
                 }
             )
     return open_run(folder / RUN_FILE)

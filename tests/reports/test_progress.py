@@ -27,6 +27,7 @@ class State:
     seconds: float = 0.0
     counts: Counts = field(default_factory=Counts)
     finished: bool = False
+    state: str = ""
 
 
 def test_plain_lines_come_at_most_every_ten_seconds_and_once_at_the_end() -> None:
@@ -81,6 +82,26 @@ def test_a_live_line_fits_and_carries_nothing_that_acts(label: str, width: int) 
     assert "1,000/2,400" in text
 
 
+STATE = "A beats B: undecided, +2.1 points, 1,200 of 3,000"
+
+
+def test_where_a_stopping_rule_stands() -> None:
+    pace = Pace()
+    state = State(done=1200, total=3000, seconds=3.0, state=STATE)
+    pace.add(3.0, 1200)
+    assert plain_line(state, pace).endswith(f"from the store; {STATE}")
+    wide = "".join(text for text, _ in live_parts(state, pace, 10, 160))
+    assert STATE in wide
+    narrow = "".join(text for text, _ in live_parts(state, pace, 10, 70))
+    assert "A beats B: undec" in narrow and "…" in narrow
+    assert cell_width(narrow) <= 70
+    out = io.StringIO()
+    with TerminalProgress(out) as progress:
+        progress.update(State(done=1200, seconds=2.0, finished=True, state="A beats B: A better\x1b[2J"))
+    assert out.getvalue().startswith("demo/small: stopped after 1,200 of 2,400")
+    assert out.getvalue().endswith("; A beats B: A better\\x1b[2J\n")
+
+
 def test_sentences_are_made_inert() -> None:
     out = io.StringIO()
     with TerminalProgress(out) as progress:
@@ -97,11 +118,11 @@ with TerminalProgress() as progress:
     for i in range(4):
         for run in ("one", "two"):
             progress.update(SimpleNamespace(run=run, label=f"model/{run}", total=100, done=i * 10, failed=0, seconds=i * 0.3,
-                                            counts=Counts(asked=i * 10), finished=False))
+                                            counts=Counts(asked=i * 10), finished=False, state=""))
         if i == 2:
             progress.say("[bold]slow down[/bold]")
             progress.update(SimpleNamespace(run="two", label="model/two", total=100, done=100, failed=0, seconds=0.9,
-                                            counts=Counts(asked=100), finished=True))
+                                            counts=Counts(asked=100), finished=True, state=""))
         time.sleep(0.3)
     print("to stdout")
     raise KeyboardInterrupt

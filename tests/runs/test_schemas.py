@@ -169,3 +169,19 @@ def test_the_schemas_refuse_what_is_not_theirs() -> None:
     for bad in ({**row, "extra": 1}, {**row, "index": "0"}, {**row, "scores": {"s": {}}}):
         with pytest.raises(jsonschema.ValidationError):
             validator("sample").validate(bad)
+
+
+def test_stopping_rules_and_budgets() -> None:
+    """A rule about two models, one about each, a budget; a run that a rule ended, one that the budget ended, one of both."""
+    models = [ScriptedModel("1", name="one"), ScriptedModel("2", name="two")]
+    until = ["A beats B", "A differs from B or not by 0.3", "accuracy +-0.4"]
+    for more in (
+        {"until": until},
+        {"budget": "3 requests"},
+        {"until": until, "budget": ["1 USD"], "price": ["1/2"]},
+    ):
+        for run in evaluate(small_task(), models, **more):
+            valid_rows(run)
+            assert "stopping" in run.data
+            if "until" in more:
+                validator("plan").validate(strict((run.folder / "plan.json").read_text(encoding="utf-8")))

@@ -30,6 +30,21 @@ from evalwright.cli.output import print_json
     "--seed", type=int, metavar="S", help="Fixes the order of samples and what --limit draws. Default: 0."
 )
 @click.option(
+    "--until",
+    multiple=True,
+    metavar="RULE",
+    help="Stop as soon as this is known: 'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03'. Repeatable.",
+)
+@click.option(
+    "--budget", multiple=True, metavar="SUM", help="Spend no more than '5 USD', '2M tokens', '1000 requests'."
+)
+@click.option(
+    "--price",
+    multiple=True,
+    metavar="[MODEL=]IN/OUT",
+    help="US dollars per million tokens read and written, e.g. 0.15/0.60; for --budget in USD.",
+)
+@click.option(
     "--name", metavar="ID", help="The run's name (with several models: what their names begin with)."
 )
 @click.option("--out", metavar="DIR", help="Where run folders are written. Default: runs.")
@@ -71,6 +86,7 @@ def run(**given: Any) -> int:
         for key in ("limit", "seed", "name", "out", "home", "max_resident")
         if given[key] is not None
     }
+    flags |= {key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]}
     if given["tasks"]:
         flags["tasks"] = tuple(given["tasks"])
     if given["models"]:
@@ -117,10 +133,13 @@ def _conclude(runs: Any) -> int:
     from evalwright.cli import say
 
     failed = sum(run.n_failed for run in runs)
+    spent = _spent(runs)
+    if spent:
+        say(spent)
     if not failed:
         partial = sum(count for run in runs for task in run.tasks for count in task.failures.values())
         if not partial:
-            return 0
+            return 1 if spent else 0
         say(
             f"{partial} draws failed, but every sample has a score from its other draws. "
             f"Run the same command again to ask for these only."
@@ -132,3 +151,15 @@ def _conclude(runs: Any) -> int:
         f"Run the same command again to ask for these only."
     )
     return 1
+
+
+def _spent(runs: Any) -> str:
+    """What to say where the budget ended a run whose questions are open; "" elsewhere."""
+    parts = [run.data["stopping"] for run in runs if run.data.get("stopping")]
+    ended = [part for part in parts if part["budget_reached"] and not part["settled"]]
+    if not ended:
+        return ""
+    return (
+        f"The budget of {ended[0]['budget_reached']} is spent before everything was answered. The same command goes on from "
+        f"here: what is stored costs nothing, and the budget is what one command may spend."
+    )

@@ -27,6 +27,7 @@ from evalwright.engine.claims import process_of
 from evalwright.engine.counts import Counts as Counts
 from evalwright.engine.key import KeyMaker, canonical
 from evalwright.engine.outbox import Outbox
+from evalwright.engine.purse import SPENT, Ticket
 from evalwright.engine.remote import RemoteSender, cancelled
 from evalwright.engine.residency import Residency
 from evalwright.engine.store import Store, row_of
@@ -148,13 +149,21 @@ class Engine:
         self._lanes[id(model)] = lane
         return lane
 
-    async def ask(self, lane: Lane, request: Request, counts: Counts) -> Response:
-        """What a door calls. Raises RequestFailed where the request failed, StoreError where the store did."""
+    async def ask(
+        self, lane: Lane, request: Request, counts: Counts, ticket: Ticket | None = None
+    ) -> Response:
+        """What a door calls. Raises RequestFailed where the request failed, StoreError where the store did.
+
+        ticket: pays for what is sent, where there is a budget; a request that it refuses is not counted.
+        """
         counts.requested += 1
         try:
-            return await self._ask(lane, request, counts)
+            return await self._ask(lane, request, counts, ticket)
         except RequestFailed as failed:
-            counts.add_failure(failed.failure.kind)
+            if failed.failure.kind == SPENT:
+                counts.requested -= 1
+            else:
+                counts.add_failure(failed.failure.kind)
             raise
         except StoreError:
             counts.add_failure("store")
@@ -163,7 +172,7 @@ class Engine:
             counts.add_failure("cancelled")
             raise
 
-    async def _ask(self, lane: Lane, request: Request, counts: Counts) -> Response:
+    async def _ask(self, lane: Lane, request: Request, counts: Counts, ticket: Ticket | None) -> Response:
         if request.ability not in lane.abilities:
             raise RequestFailed(_unable(lane.model, request.ability))
         payload = canonical(request.payload())
@@ -185,7 +194,7 @@ class Engine:
             raise RequestFailed(self._stopped)
         joiners = self._flights[key] = []
         try:
-            response = await self._obtain(lane, request, key, payload, counts)
+            response = await self._obtain(lane, request, key, payload, counts, ticket)
         except EvalwrightError as error:
             self._land(key)
             _tell(joiners, error)
@@ -201,7 +210,13 @@ class Engine:
         return response
 
     async def _obtain(
-        self, lane: Lane, request: Request, key: bytes, payload: bytes, counts: Counts
+        self,
+        lane: Lane,
+        request: Request,
+        key: bytes,
+        payload: bytes,
+        counts: Counts,
+        ticket: Ticket | None,
     ) -> Response:
         outbox = self._outbox
         assert outbox is not None
@@ -226,6 +241,8 @@ class Engine:
                 raise RequestFailed(self._stopped)
             if self._store.broken is not None:
                 raise StoreError(str(self._store.broken))
+            if ticket is not None:
+                ticket.send()
             if lane.batcher is not None:
                 response = await lane.batcher.submit(request)
             else:
@@ -235,6 +252,8 @@ class Engine:
             outbox.release(key)
             raise
         counts.add_cost(response)
+        if ticket is not None:
+            ticket.paid(lane.model, len(payload), response)
         await outbox.put(row_of(key, lane.fingerprint, payload, response))
         counts.asked += 1
         return response
@@ -267,7 +286,7 @@ class Door(Ask):
         self._lanes = dict(lanes)
         self._engine_ask = engine.ask
 
-    async def __call__(self, role: str, request: Request) -> Response:
+    async def __call__(self, role: str, request: Request, ticket: Ticket | None = None) -> Response:
         """The answer of the model that plays this role. Raises RequestFailed, or StoreError, which must end the run."""
         lane = self._lanes.get(role)
         if lane is None:
@@ -275,7 +294,7 @@ class Door(Ask):
             hint = f" Did you mean '{likely[0]}'?" if likely else ""
             known = ", ".join(self._lanes)
             raise ConfigurationError(f"No model plays the role '{role}'.{hint} Roles of this run: {known}.")
-        return await self._engine_ask(lane, request, self.counts)
+        return await self._engine_ask(lane, request, self.counts, ticket)
 
 
 class _Abandoned(Exception):

@@ -12,6 +12,7 @@ from evalwright.reports.advice import FailureNote, failure_notes
 from evalwright.reports.axis import Axis, Bar, axis_of, bar_of
 from evalwright.reports.pages import board_labels
 from evalwright.reports.run_page import requests, token_counts
+from evalwright.runs.stopping import sentences
 
 if TYPE_CHECKING:
     from evalwright.runs.board import Board, BoardRow, BoardTask
@@ -290,7 +291,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     ]
     if usage.get("cost") is not None:
         facts.append(("Cost", numbers.money(usage["cost"])))
-    return facts
+    return [*facts, *(("Stopping", said) for said in sentences(run))]
 
 
 def _metric_row(task: TaskResult, metric: MetricResult) -> MetricRow:

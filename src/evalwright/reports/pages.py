@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from evalwright.reports import numbers
 from evalwright.reports.layout import Block, Column, Gap, Heading, Line, Table, Tone
 from evalwright.reports.text import inert, shorten
+from evalwright.runs.stopping import ended_early
 
 if TYPE_CHECKING:
     from evalwright.runs.board import Board, BoardTask
@@ -91,12 +92,13 @@ def runs_blocks(runs: Sequence[Run]) -> list[Block]:
             for task in tasks
             if task.main
         ]
+        asked = numbers.count(sum(task.n_samples for task in tasks))
         rows.append(
             (
                 inert(run.id),
                 inert(run.label),
                 ", ".join(scores) or numbers.NOTHING,
-                numbers.count(sum(task.n_samples for task in tasks)),
+                f"{asked}, stopped early" if ended_early(run) else asked,
                 numbers.count(run.n_failed),
                 inert(run.data["started"])[:10],
             )

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 PLAIN_EVERY = 10.0
 """Seconds between two plain lines of one run."""
 
+_LEAST_STATE = 24
+"""Cells under which it is not worth saying where a stopping rule stands."""
+
 _WINDOW = 20.0
 """Seconds that a shown rate looks back: answers from the store at the start say nothing about the rest."""
 
@@ -44,6 +47,8 @@ class ProgressState(Protocol):
     def counts(self) -> Counts: ...
     @property
     def finished(self) -> bool: ...
+    @property
+    def state(self) -> str: ...
 
 
 class Pace:
@@ -174,7 +179,7 @@ def plain_line(state: ProgressState, pace: Pace) -> str:
         parts.append(numbers.rate(speed))
     if left is not None:
         parts.append(f"{numbers.duration(left)} left")
-    return f"{inert(state.label)}: {', '.join([*parts, *usage_parts(state.counts)])}"
+    return f"{inert(state.label)}: {', '.join([*parts, *usage_parts(state.counts)])}{_rule(state)}"
 
 
 def final_line(state: ProgressState) -> str:
@@ -184,7 +189,12 @@ def final_line(state: ProgressState) -> str:
     else:
         head = f"{numbers.counted(state.done, 'answer')} in {numbers.duration(state.seconds)}"
     failed = [f"{numbers.count(state.failed)} failed"] if state.failed else []
-    return f"{inert(state.label)}: {', '.join([head, *failed, *usage_parts(state.counts)])}"
+    return f"{inert(state.label)}: {', '.join([head, *failed, *usage_parts(state.counts)])}{_rule(state)}"
+
+
+def _rule(state: ProgressState) -> str:
+    """Where stopping rules stand."""
+    return f"; {inert(state.state)}" if state.state else ""
 
 
 def usage_parts(counts: Counts) -> list[str]:
@@ -215,6 +225,8 @@ def live_parts(state: ProgressState, pace: Pace, name_width: int, width: int) ->
         more.append((f"{numbers.duration(left)} left", ""))
     more += [(part, "dim") for part in usage_parts(state.counts)]
     room = width - sum(cell_width(text) for text, _ in parts)
+    if state.state and room > _LEAST_STATE:
+        more.insert(0, (shorten(inert(state.state), room - 2), "green"))
     for text, style in more:
         if cell_width(text) + 2 <= room:
             parts.append((f"  {text}", style))

@@ -10,6 +10,7 @@ from evalwright.reports import numbers
 from evalwright.reports.advice import failure_notes
 from evalwright.reports.layout import Block, Column, Gap, Heading, Line, Table
 from evalwright.reports.text import inert, shorten
+from evalwright.runs.stopping import ended_early, sentences
 from evalwright.runs.writer import RUN_FILE
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def run_blocks(run: Run, *, slices: bool = True) -> list[Block]:
     for task in run.tasks:
         blocks += _task(task, slices)
     blocks += _groups(run)
+    blocks += _stopping(run)
     blocks += _failures(run)
     blocks += _usage(run.data)
     return blocks
@@ -146,6 +148,15 @@ def _slices(key: str, by_value: Mapping[str, tuple[MetricResult, ...]]) -> list[
         text = f"The {len(shown)} largest of {len(mains)}; {RUN_FILE} has all."
         blocks.append(Line(text, "quiet", indent=2))
     return blocks
+
+
+def _stopping(run: Run) -> list[Block]:
+    """What stopping rules and the budget said."""
+    said = sentences(run)
+    if not said:
+        return []
+    title = Heading("Stopped early" if ended_early(run) else "Stopping rules")
+    return [title, *(Line(inert(text), indent=2, hang=2) for text in said)]
 
 
 def _failed(n: int) -> str:

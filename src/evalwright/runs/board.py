@@ -20,6 +20,7 @@ from evalwright.runs.comparison import UNIT_RANGE
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 from evalwright.runs.scores import ItemScores, item_scores, paired_scores
+from evalwright.runs.stopping import early_notes
 from evalwright.statistics import (
     compare_paired,
     macro_average,
@@ -254,6 +255,7 @@ def _notes(runs: Sequence[Run], rows: Sequence[BoardRow], mixed: bool) -> list[s
         f"The runs did not ask '{name}' alike: its version, its data or its scorers differ."
         for name in _asked_differently(runs)
     ]
+    notes += early_notes(runs)
     if any(row.n_failed for row in rows):
         notes.append("Failed items are counted apart and are not scored as wrong.")
     if any(row.ranks is None for row in rows) and not mixed:

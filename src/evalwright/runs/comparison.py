@@ -11,6 +11,7 @@ from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.conclusions import conclusion
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import ItemScores, hashed, item_scores, paired_scores
+from evalwright.runs.stopping import early_notes
 from evalwright.statistics import (
     MacroDifference,
     PairedComparison,
@@ -206,6 +207,7 @@ def _configuration_differences(a: Run, b: Run) -> Iterator[str]:
             yield f"{task['name']}: the data differ"
         if task["scorers"] != other["scorers"] and task["definition"] == other["definition"]:
             yield f"{task['name']}: the scorers differ, as one of the runs was scored again"
+    yield from early_notes((a, b))
     left, right = a.data["evalwright"], b.data["evalwright"]
     if left != right:
         yield f"evalwright: {left} against {right}"

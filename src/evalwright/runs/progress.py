@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far one run is. done counts samples times draws, failed those without an answer or score."""
+    """How far one run is. done counts samples times draws, failed those without an answer or score.
+
+    state: where stopping rules stand, in a few words.
+    """
 
     run: str
     label: str
@@ -21,6 +24,7 @@ class Progress:
     seconds: float
     counts: Counts
     finished: bool = False
+    state: str = ""
 
 
 class ProgressReporter(Protocol):

@@ -23,6 +23,9 @@ from evalwright.core.samples import SampleRecord
 
 RUN_FILE = "run.json"
 SAMPLES_FILE = "samples.jsonl"
+PLAN_FILE = "plan.json"
+"""Stopping rules, written before the first request."""
+
 SCHEMA_VERSION = 1
 
 
@@ -111,6 +114,31 @@ class RunWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.discard()
+
+
+def write_plan(folder: Path, plan: Mapping[str, Any]) -> None:
+    """Write down the rules of a run that is about to begin; those of the same run that were written before stay."""
+    if read_plan(folder).get("identity") == plan["identity"]:
+        return
+    try:
+        write_json(folder / PLAN_FILE, plan)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def drop_plan(folder: Path) -> None:
+    """Remove the rules of an earlier run from a folder that now holds a whole one."""
+    with contextlib.suppress(OSError):
+        (folder / PLAN_FILE).unlink(missing_ok=True)
+
+
+def read_plan(folder: Path) -> dict[str, Any]:
+    """The rules with which a run was begun; empty where there are none."""
+    try:
+        found = json.loads((folder / PLAN_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _sweep(folder: Path) -> None:

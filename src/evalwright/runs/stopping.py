@@ -1,0 +1,159 @@
+"""What `run.json` says under "stopping": rules, decisions, budget. In words, and in the intervals of what stopped early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evalwright.runs.reader import Run
+
+MOST_NAMES = 6
+"""Models that one note names."""
+
+NOT_ADJUSTED = "not adjusted for ending early"
+
+
+def task_ended_early(stopping: Mapping[str, Any] | None, task: str) -> bool:
+    """Whether a task was not asked to its last sample."""
+    return any(
+        part["task"] == task and part["asked"] < part["of"] for part in (stopping or {}).get("tasks", ())
+    )
+
+
+def ended_early(run: Run) -> bool:
+    """Whether any task of a run was not asked to its last sample."""
+    return any(task_ended_early(run.data.get("stopping"), task["name"]) for task in run.data["tasks"])
+
+
+def with_valid_intervals(task: Mapping[str, Any], stopping: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A task's record with intervals that are valid whenever one stops, or that say that they are not.
+
+    The metric of a precision rule gets the rule's own interval; every other interval of a task that ended early was made
+    for a number of items fixed beforehand, and its method says so.
+    """
+    if not task_ended_early(stopping, task["name"]):
+        return dict(task)
+    own = {
+        found["metric"]: found
+        for found in (stopping or {}).get("decisions", ())
+        if found["task"] == task["name"] and found["metric"]
+    }
+    slices = {
+        key: {value: [_noted(metric) for metric in metrics] for value, metrics in by_value.items()}
+        for key, by_value in task["slices"].items()
+    }
+    metrics = [
+        _anytime(metric, own[metric["label"]]) if metric["label"] in own else _noted(metric)
+        for metric in task["metrics"]
+    ]
+    return {**task, "metrics": metrics, "slices": slices}
+
+
+def with_noted_intervals(task: Mapping[str, Any], stopping: Mapping[str, Any] | None) -> dict[str, Any]:
+    """As `with_valid_intervals`, for scores that the rules did not see: no interval allows for the stopping."""
+    return with_valid_intervals(task, {**stopping, "decisions": []} if stopping else None)
+
+
+def noted_groups(
+    groups: Sequence[Mapping[str, Any]], stopping: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
+    """Averages over tasks, whose intervals say so where one of the tasks ended early."""
+    return [
+        {**group, "metrics": [_noted(metric) for metric in group["metrics"]]}
+        if any(task_ended_early(stopping, task) for task in group["tasks"])
+        else dict(group)
+        for group in groups
+    ]
+
+
+def _noted(metric: Mapping[str, Any]) -> dict[str, Any]:
+    return {**metric, "method": f"{metric['method']}, {NOT_ADJUSTED}"}
+
+
+def _anytime(metric: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    whole = f"all {found['n_total']:,} {found['unit']}"
+    method = f"{found['method']}, for {whole}, valid at any look"
+    return {**metric, "low": found["low"], "high": found["high"], "level": found["level"], "method": method}
+
+
+def sentences(run: Run) -> list[str]:
+    """What a reader of a run must know about how it ended; none where it was planned to be asked in full."""
+    stopping = run.data.get("stopping")
+    if not stopping:
+        return []
+    out = [decision_sentence(found) for found in stopping["decisions"]]
+    early = [part for part in stopping["tasks"] if part["asked"] < part["of"]]
+    if early:
+        asked, whole = (sum(part[key] for part in stopping["tasks"]) for key in ("asked", "of"))
+        reason = "the budget was spent" if stopping["budget_reached"] else "its rules were decided"
+        saved = stopping["saved_requests"]
+        out.append(
+            f"Ended early, as {reason}: {asked:,} of {whole:,} answers were asked for, about {saved:,} "
+            f"{'request was' if saved == 1 else 'requests were'} not needed."
+            if not stopping["budget_reached"]
+            else f"Ended early, as {reason}: {asked:,} of {whole:,} answers were asked for."
+        )
+    return out
+
+
+def decision_sentence(found: Mapping[str, Any]) -> str:
+    """One rule on one task, in a sentence."""
+    name = f"'{found['rule']}' on {found['task']}"
+    units = f"{found['units']:,} of {found['n_total']:,} {found['unit']}"
+    units += f" ({found['failed']:,} failed)" if found["failed"] else ""
+    level = f"{100 * found['level']:g}%"
+    seen = _interval(found)
+    if found.get("trouble"):
+        return f"{name}: undecided after {units}: {found['trouble']}"
+    if not found["decided"]:
+        return f"{name}: undecided after {units}{seen}."
+    when = "early, " if found["early"] else ""
+    return (
+        f"{name}: {found['verdict']}, decided {when}after {units}{seen} (level {level}; {found['method']})."
+    )
+
+
+def _interval(found: Mapping[str, Any]) -> str:
+    value, low, high = (found[key] for key in ("value", "low", "high"))
+    if value is None:
+        return ""
+    sign = "+" if found["a"] else ""
+    inside = (
+        ""
+        if low is None or high is None or low == high
+        else f" [{_points(low, found)}, {_points(high, found)}]"
+    )
+    shown = f"{_points(value, found, sign)}{inside}"
+    what = f"difference {shown}" if found["a"] else f"{found['metric']} {shown}"
+    return f"; {what}"
+
+
+def _points(x: float, found: Mapping[str, Any], sign: str = "") -> str:
+    return f"{100 * x:{sign}.1f}" if found["bounded"] else f"{x:{sign}.4g}"
+
+
+def early_notes(runs: Sequence[Run]) -> Iterator[str]:
+    """Sentences for a page about several runs: which of them ended early, and why; one for each reason."""
+    found: dict[tuple[str, str], list[tuple[Run, Mapping[str, Any]]]] = {}
+    for run in runs:
+        stopping = run.data.get("stopping") or {}
+        for part in stopping.get("tasks", ()):
+            if part["asked"] < part["of"]:
+                found.setdefault((part["task"], _cause(stopping, part["task"])), []).append((run, part))
+    for (task, cause), ended in found.items():
+        counts = sorted({(part["asked"], part["of"]) for _, part in ended})
+        span = f"{counts[0][0]:,}" if len(counts) == 1 else f"{counts[0][0]:,} to {counts[-1][0]:,}"
+        names = [run.label for run, _ in ended]
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        yield (
+            f"Stopped early by {cause}, after {span} of {counts[-1][1]:,} answers on {task}: "
+            f"{', '.join(names[:MOST_NAMES])}{more}. Intervals made for a fixed number of items do not allow for that."
+        )
+
+
+def _cause(stopping: Mapping[str, Any], task: str) -> str:
+    own = [found for found in stopping["decisions"] if found["task"] == task]
+    if (own and all(found["decided"] for found in own)) or not stopping["budget_reached"]:
+        rules = " and ".join(dict.fromkeys(f"'{found['rule']}'" for found in own))
+        return f"the rule {rules}"
+    return "a spent budget"

@@ -1,0 +1,205 @@
+"""Stopping rules and budgets as a person meets them: the command line, real servers, `kill -9` in the middle."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from support.command import Done, evalwright, record, records, start, write_questions
+from support.openai_server import OpenAIServer, serving
+
+QUESTION = re.compile(r"Question (\d{5})\?")
+
+
+def knows(name: str, share: float) -> Callable[[str], str]:
+    """The answers of a model that knows this share."""
+
+    def answer(prompt: str) -> str:
+        found = QUESTION.search(prompt)
+        assert found is not None
+        number = found.group(1)
+        return str(int(number)) if random.Random(f"{name} {number}").random() < share else "no idea"
+
+    return answer
+
+
+def asked(server: OpenAIServer) -> Counter[tuple[str, str]]:
+    """How often each model got each question."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for entry in list(server.log or ()):
+        body = entry.get("body")
+        if body:
+            counts[body["model"], QUESTION.findall(json.dumps(body))[0]] += 1
+    return counts
+
+
+def suite(folder: Path, one: str, two: str, *more: str) -> None:
+    """A suite of two models on two servers, with a rule."""
+    lines = ["tasks: questions.yaml", "models:"]
+    for name, url in (("one", one), ("two", two)):
+        lines += [
+            f"  - model: openai/{name}",
+            f"    arguments: {{base_url: '{url}', max_concurrency: 20}}",
+            f"    label: {name.title()}",
+        ]
+    (folder / "suite.yaml").write_text("\n".join([*lines, "name: pair", *more]) + "\n", encoding="utf-8")
+
+
+def run(folder: Path, *more: str, extra: dict[str, str] | None = None) -> Done:
+    return evalwright("run", "--config", "suite.yaml", "--quiet", *more, folder=folder, extra=extra)
+
+
+def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(tmp_path: Path) -> None:
+    write_questions(tmp_path, 600)
+    with (
+        serving(knows("one", 0.75), latency=0.05, spread=0.3) as one,
+        serving(knows("two", 0.6), latency=0.05, spread=0.3) as two,
+    ):
+        suite(tmp_path, one.url, two.url, "until: One beats Two")
+        calm = run(tmp_path, "--name", "calm", extra={"EVALWRIGHT_HOME": "calm"})
+        assert calm.code == 0, calm.text
+        before = asked(one) + asked(two)
+        for server in (one, two):
+            (server.log or []).clear()
+        kills = 0
+        for requests in (30, 70, 110):
+            process = start(
+                ["run", "--config", "suite.yaml", "--quiet"], tmp_path, {"EVALWRIGHT_HOME": "killed"}
+            )
+            deadline = time.monotonic() + 30
+            while len(asked(one) + asked(two)) < requests and time.monotonic() < deadline:
+                time.sleep(0.01)
+            process.kill()
+            process.communicate()
+            kills += process.returncode == -9
+        assert kills == 3
+        assert not (tmp_path / "runs" / "pair-One" / "run.json").exists()
+        plans = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("pair-*/plan.json")]
+        assert {plan["rules"][0]["text"] for plan in plans} == {"One beats Two"}
+        done = run(tmp_path, extra={"EVALWRIGHT_HOME": "killed"})
+        assert done.code == 0, done.text
+        after = asked(one) + asked(two)
+        (one.log or []).clear()
+        (two.log or []).clear()
+        again = run(tmp_path, extra={"EVALWRIGHT_HOME": "killed"})
+        assert again.code == 0
+        assert not asked(one) + asked(two)
+    # What was in flight at a kill may be asked twice: 20 of each model at a time.
+    assert set(before) == set(after)
+    assert sum(after.values()) <= sum(before.values()) + 40 * kills
+    for name in ("One", "Two"):
+        old, new = tmp_path / "runs" / f"calm-{name}", tmp_path / "runs" / f"pair-{name}"
+        assert records(old) == records(new)
+        assert record(old)["stopping"]["decisions"] == record(new)["stopping"]["decisions"]
+        assert record(old)["tasks"] == record(new)["tasks"]
+    (decision,) = record(tmp_path / "runs" / "pair-One")["stopping"]["decisions"]
+    assert decision["verdict"] == "One better"
+    assert decision["early"]
+    assert (
+        f"One beats Two' on questions: One better, decided early, after {decision['units']} of 600"
+        in done.out
+    )
+    assert "Stopped early" in done.out
+    assert "Stopped early by the rule 'One beats Two'" in re.sub(r"\s+", " ", done.out)
+
+
+def test_a_spent_budget_ends_with_one_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    write_questions(tmp_path, 120)
+    with serving(knows("one", 0.72)) as one, serving(knows("two", 0.7)) as two:
+        suite(tmp_path, one.url, two.url, "until: [One beats Two]", "budget: 150 requests")
+        first = run(tmp_path)
+        assert first.code == 1
+        assert "The budget of requests is spent" in first.err
+        assert sum((asked(one) + asked(two)).values()) == 150
+        second = run(tmp_path)
+        assert second.code == 0, second.text
+        assert sum((asked(one) + asked(two)).values()) == 240
+        assert set((asked(one) + asked(two)).values()) == {1}
+    page = evalwright("leaderboard", "pair-One", "pair-Two", "--html", "board.html", folder=tmp_path)
+    assert page.code == 0, page.text
+
+
+def test_every_page_says_that_a_run_ended_early(tmp_path: Path) -> None:
+    write_questions(tmp_path, 400)
+    with serving(knows("one", 0.9)) as one, serving(knows("two", 0.5)) as two:
+        suite(tmp_path, one.url, two.url)
+        done = run(tmp_path, "--until", "A beats B", "--until", "accuracy +-0.2")
+        assert done.code == 0, done.text
+    for command in (
+        ("runs", "show", "pair-One"),
+        ("compare", "pair-One", "pair-Two"),
+        ("leaderboard", "pair-One", "pair-Two"),
+        ("leaderboard", "pair-One", "pair-Two", "--markdown", "board.md"),
+        ("leaderboard", "pair-One", "pair-Two", "--html", "board.html"),
+    ):
+        found = evalwright(*command, folder=tmp_path)
+        assert found.code == 0, found.text
+        out = tmp_path / command[-1]
+        text = out.read_text(encoding="utf-8") if out.is_file() else found.out
+        assert "topped early" in text, command
+        assert "One beats Two" in text or "runs" in command, command
+
+
+def test_bad_rules_and_budgets_are_one_sentence(tmp_path: Path) -> None:
+    write_questions(tmp_path, 3)
+    ask = ("run", "questions.yaml", "--model", "scripted/echo", "--quiet")
+    for more, words in (
+        (("--until", "A beats B"), "A (scripted/echo)"),
+        (("--until", "accurcy +-0.02"), "Did you mean 'accuracy'?"),
+        (("--until", ""), "cannot be read"),
+        (("--budget", "5 USD"), "--price"),
+        (("--budget", "a lot"), "cannot be read"),
+        (("--price", "free"), "cannot be read"),
+    ):
+        done = evalwright(*ask, *more, folder=tmp_path)
+        assert done.code == 2, done.text
+        assert words in done.err
+        assert "Traceback" not in done.text
+    (tmp_path / "bad.yaml").write_text("tasks: questions.yaml\nuntil: {a: b}\n")
+    done = evalwright("run", "--config", "bad.yaml", folder=tmp_path)
+    assert done.code == 2
+    assert "a stopping rule in quotes" in done.err
+
+
+def test_ctrl_c_between_two_looks(tmp_path: Path) -> None:
+    write_questions(tmp_path, 400)
+    with serving(knows("one", 0.7), latency=0.3) as one, serving(knows("two", 0.7), latency=0.3) as two:
+        suite(tmp_path, one.url, two.url, "until: One beats Two")
+        process = start(["run", "--config", "suite.yaml"], tmp_path)
+        deadline = time.monotonic() + 30
+        while len(asked(one) + asked(two)) < 120 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert (tmp_path / "runs" / "pair-One" / "plan.json").exists()
+    assert not (tmp_path / "runs" / "pair-One" / "run.json").exists()
+    changed = run(tmp_path, "--until", "Two beats One")
+    assert changed.code == 2
+    assert "was begun from another configuration" in changed.err
+
+
+def test_progress_and_a_record_that_is_fed_back(tmp_path: Path) -> None:
+    write_questions(tmp_path, 300)
+    with serving(knows("one", 0.9)) as one, serving(knows("two", 0.5)) as two:
+        suite(tmp_path, one.url, two.url)
+        shown = evalwright("run", "--config", "suite.yaml", "--until", "One beats Two", folder=tmp_path)
+        assert shown.code == 0, shown.text
+        assert re.search(r"One: stopped after \d+ of 300,.*; One beats Two: One better, \+\d", shown.err)
+        precise = run(tmp_path, "--until", "accuracy +-0.1", "--name", "precise")
+        assert precise.code == 0, precise.text
+        feed = ("run", "--quiet", "--name", "precise-One", "--config")
+        again = evalwright(*feed, "runs/precise-One/run.json", folder=tmp_path)
+        assert again.code == 0, again.text
+        assert "0 asked" in again.out
+        alone = evalwright(*feed, "runs/pair-One/run.json", folder=tmp_path)
+    assert alone.code == 2
+    assert "Unknown model in the stopping rule 'Two'" in alone.err
+    assert "Add another with --model" in alone.err

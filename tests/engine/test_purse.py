@@ -1,0 +1,124 @@
+"""What may be spent: samples buy tickets, open ones reserve what they will need, and nothing is sent past the limit."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.core.errors import RequestFailed
+from evalwright.core.responses import Response, Usage
+from evalwright.engine.purse import SPENT, Limits, Price, Purse, Ticket
+from evalwright.models.scripted import ScriptedLocalModel, ScriptedModel
+
+MODEL = ScriptedModel("x")
+
+
+def spend(ticket: Ticket, into: int = 100, out: int = 10, model: object = MODEL) -> None:
+    ticket.send()
+    ticket.paid(model, 400, Response("a reply", usage=Usage(into, out)))  # type: ignore[arg-type]
+
+
+@given(st.integers(1, 200), st.integers(1, 40))
+def test_a_thousand_requests_are_a_thousand(limit: int, at_once: int) -> None:
+    """With one request a sample the limit is met exactly, however many are in flight."""
+    purse = Purse(Limits(requests=limit), {})
+    sent = 0
+    refused = False
+    while not refused:
+        flying = []
+        for _ in range(at_once):
+            ticket = purse.ticket()
+            try:
+                ticket.send()
+            except RequestFailed:
+                refused = True
+                break
+            sent += 1
+            flying.append(ticket)
+        for ticket in flying:
+            ticket.paid(MODEL, 4, Response("x"))
+            ticket.close()
+    assert sent == limit
+    assert purse.spent.requests == limit
+    assert purse.reached == "requests"
+
+
+def test_a_sample_that_has_begun_may_finish() -> None:
+    purse = Purse(Limits(requests=2), {})
+    first = purse.ticket()
+    for _ in range(5):
+        first.send()
+    second = purse.ticket()
+    with pytest.raises(RequestFailed) as raised:
+        second.send()
+    assert raised.value.failure.kind == SPENT
+    assert second.refused and not first.refused
+    first.send()
+    assert purse.spent.requests == 6
+
+
+def test_tokens_and_dollars_are_what_the_model_says_and_costs() -> None:
+    local = ScriptedLocalModel("x")
+    purse = Purse(Limits(dollars=1.0), {id(MODEL): Price(2.0, 10.0)})
+    ticket = purse.ticket()
+    spend(ticket)
+    spend(ticket, model=local)
+    assert purse.spent.tokens == 220
+    assert purse.spent.dollars == pytest.approx((100 * 2 + 10 * 10) / 1e6)
+    ticket.paid(MODEL, 400, Response("x", cost=0.5, usage=Usage(1, 1)))
+    assert purse.spent.dollars == pytest.approx(0.5003)
+
+
+def test_a_provider_that_counts_no_tokens_is_counted_by_bytes() -> None:
+    purse = Purse(Limits(tokens=10), {})
+    ticket = purse.ticket()
+    ticket.send()
+    ticket.paid(MODEL, 400, Response("abcdefgh"))
+    assert purse.spent.tokens == 102
+
+
+@given(st.integers(1000, 50_000), st.integers(1, 30))
+def test_in_flight_samples_reserve_their_mean(limit: int, at_once: int) -> None:
+    """Of samples of 110 tokens each, those in flight never take the sum past the limit once one is known."""
+    purse = Purse(Limits(tokens=limit), {})
+    known = purse.ticket()
+    spend(known)
+    known.close()
+    refused = False
+    while not refused:
+        flying = []
+        for _ in range(at_once):
+            ticket = purse.ticket()
+            try:
+                ticket.send()
+            except RequestFailed:
+                refused = True
+                break
+            flying.append(ticket)
+        for ticket in flying:
+            ticket.paid(MODEL, 400, Response("a", usage=Usage(100, 10)))
+            ticket.close()
+    assert limit - 110 < purse.spent.tokens <= limit
+
+
+def test_rounds_begin_with_a_taste_and_share_what_is_left() -> None:
+    purse = Purse(Limits(requests=100), {})
+    assert purse.next_round(3) == 12
+    for _ in range(12):
+        ticket = purse.ticket()
+        spend(ticket)
+        ticket.close()
+    assert purse.next_round(3) == 88
+    assert purse.next_round(3) == 4 * 88  # nothing was spent: the store had it all
+
+
+def test_money_that_nothing_costs_is_no_limit() -> None:
+    local = ScriptedLocalModel("x")
+    purse = Purse(Limits(dollars=0.01), {})
+    for _ in range(50):
+        ticket = purse.ticket()
+        spend(ticket, model=local)
+        ticket.close()
+    assert purse.next_round(1) > 1e6
+    assert not purse.reached
