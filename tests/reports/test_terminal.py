@@ -81,7 +81,7 @@ def test_the_last_line_of_a_comparison_is_its_conclusion(tmp_path: Path) -> None
     assert re.split(r"\s{2,}", row.strip())[1:3] == ["92.3", "10.3"]
     assert "exact McNemar mid-p" in row and "32 : 0" in row and "+82.1 [" in row
     assert "  factual: left out of the comparison: 1 item without a score from both." in lines
-    assert "factual: items that A and B score differently, the first 5 of 32" in lines
+    assert "factual: items that A and B score differently (32 higher in A, 0 higher in B), the first 5" in lines
 
 
 def test_what_differs_between_two_runs_is_said(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from evalwright.core.errors import RunError
 from evalwright.runs.comparison import compare_runs
 from evalwright.runs.reader import open_run
 from evalwright.runs.scores import hashed, item_scores
+from evalwright.statistics import compare_unpaired
 from support.runs import make_run
 
 
@@ -89,8 +90,42 @@ def test_no_common_task_or_item(tmp_path: Path) -> None:
     a = make_run(tmp_path, scores={"x": [1, 0]}, model="demo/a")
     with pytest.raises(RunError, match="no task in common: x against y"):
         compare_runs(a, make_run(tmp_path, scores={"y": [1, 0]}, model="demo/b"))
-    with pytest.raises(RunError, match="no item in common"):
-        compare_runs(a, make_run(tmp_path, scores={"x": [1, 0]}, model="demo/c", ids="other-{}"))
+
+
+def test_runs_without_a_common_item_are_two_independent_samples(tmp_path: Path) -> None:
+    one, other = [1.0] * 30 + [0.0] * 10, [1.0] * 10 + [0.0] * 40 + [None]
+    a = make_run(tmp_path, scores={"x": one, "y": one}, model="demo/a")
+    b = make_run(tmp_path, scores={"x": other, "y": one}, model="demo/b", ids="other-{}")
+    found = compare_runs(a, b)
+    task = found.tasks[0]
+    oracle = compare_unpaired(one, [math.nan if score is None else score for score in other])
+    assert task.paired is None
+    assert task.unpaired == oracle
+    assert task.result.n_failed_b == 1  # type: ignore[union-attr]
+    assert "share no item" in task.warnings[0]
+    assert "unpaired" in found.conclusion and "different items: 40 and 50" in found.conclusion
+    assert found.overall is None
+    assert "two independent samples" in found.estimand
+    assert (task.n_differing, task.flips) == (0, ())
+    assert plain(found)["tasks"][0]["unpaired"]["n_a"] == 40
+    empty = make_run(tmp_path, scores={"x": [None, None]}, model="demo/e", ids="e-{}")
+    assert "cannot be compared" in compare_runs(a, empty).conclusion
+
+
+def test_few_common_items_are_pointed_out(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 0] * 10, model="demo/a")
+    b = make_run(tmp_path, scores=[1, 0] * 4, model="demo/b")
+    (warning,) = compare_runs(a, b).tasks[0].warnings
+    assert "Pairing keeps 8 of 20 items" in warning
+    assert compare_runs(a, make_run(tmp_path, scores=[1, 0] * 5, model="demo/c")).tasks[0].warnings == ()
+
+
+def test_flips_are_named_in_both_directions(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1] * 30 + [0] * 5, model="demo/a")
+    b = make_run(tmp_path, scores=[0] * 30 + [1] * 5, model="demo/b")
+    task = compare_runs(a, b, most_flips=2).tasks[0]
+    assert (task.n_a_higher, task.n_b_higher, task.n_differing) == (30, 5, 35)
+    assert [flip.id for flip in task.flips] == ["item-0", "item-1", "item-30", "item-31"]
 
 
 def test_runs_scored_by_different_scorers_are_not_compared(tmp_path: Path) -> None:
@@ -195,9 +230,9 @@ def test_what_else_differs_is_listed(tmp_path: Path) -> None:
     assert compare_runs(a, open_run(b.folder)).differences == (
         "seed: 1 against 0",
         "limit: None against 2",
-        "factual: added differs",
-        "factual: prompt.user differs",
-        "factual: the data differ",
+        "factual: added: nothing against 1",
+        "factual: prompt.user: {{ question }} against other",
+        f"factual: the data differ ({a.data['tasks'][0]['content_hash']} against other)",
         "evalwright: 0.1.0 against 0.2.0",
     )
 

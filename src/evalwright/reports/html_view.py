@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.reports import numbers
 from evalwright.reports.advice import FailureNote, failure_notes
 from evalwright.reports.axis import Axis, Bar, axis_of, bar_of
-from evalwright.reports.pages import board_labels, coverage, has_ties
+from evalwright.reports.pages import board_labels, has_ties
 from evalwright.reports.run_page import requests, token_counts
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class ModelRow:
     together: str
     cells: tuple[ScoreCell, ...]
     items: str
+    asked: str
     n: int
     failed: str
     n_failed: int
@@ -150,8 +151,8 @@ def make_page(board: Board, runs: Sequence[Run], title: str) -> Page:
     axis = axis_of([estimate for row in board.rows if (estimate := _headline(board, row))], unit)
     labels = board_labels(board)
     rows = tuple(
-        _model_row(number, row, label, board, others, unit, axis, items)
-        for number, (row, label, items) in enumerate(zip(board.rows, labels, coverage(board), strict=True), 1)
+        _model_row(number, row, label, board, others, unit, axis)
+        for number, (row, label) in enumerate(zip(board.rows, labels, strict=True), 1)
     )
     most = _slices_each(shown)
     return Page(
@@ -205,7 +206,6 @@ def _model_row(
     others: Sequence[BoardTask],
     unit: numbers.Unit,
     axis: Axis,
-    items: str,
 ) -> ModelRow:
     total = sum(each.ranks is not None for each in board.rows)
     strip = None
@@ -224,7 +224,8 @@ def _model_row(
         headline=score_cell(_headline(board, row), unit, axis),
         together=numbers.interval(row.together, unit) if row.together else "",
         cells=tuple(_task_cell(row.cells.get(task.name)) for task in others),
-        items=items,
+        items=numbers.count(row.n),
+        asked="" if row.n == row.n_asked else f"of {numbers.count(row.n_asked)}",
         n=row.n,
         failed=numbers.count(row.n_failed),
         n_failed=row.n_failed,

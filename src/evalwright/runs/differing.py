@@ -96,8 +96,8 @@ def _shown(path: str, value: Any) -> str:
 def _text(path: str, value: Any) -> str:
     if value is _NOTHING:
         return "nothing"
-    if isinstance(value, (str, Mapping, list)) and any(
-        _SECRET.fullmatch(part) for part in path.split(".")[-2:]
+    if _may_hold_text(value) and any(
+        _SECRET.fullmatch(part) for part in path.split(".")
     ):
         return _HIDDEN
     if isinstance(value, (Mapping, list)):
@@ -105,10 +105,15 @@ def _text(path: str, value: Any) -> str:
     return _USER_OF_URL.sub(f"{_HIDDEN}@", mask(str(value)))
 
 
+def _may_hold_text(value: Any) -> bool:
+    """A number of tokens is no secret."""
+    return isinstance(value, (str, Mapping, list))
+
+
 def _without_secrets(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {
-            key: _HIDDEN if _SECRET.fullmatch(str(key)) and isinstance(part, str) else _without_secrets(part)
+            key: _HIDDEN if _SECRET.fullmatch(str(key)) and _may_hold_text(part) else _without_secrets(part)
             for key, part in value.items()
         }
     return [_without_secrets(part) for part in value] if isinstance(value, list) else value
