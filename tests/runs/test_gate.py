@@ -19,7 +19,9 @@ def answers(rate: float, n: int, seed: int) -> list[float]:
     return (np.random.default_rng(seed).random(n) < rate).astype(float).tolist()
 
 
-def two(folder: Path, rate_a: float, rate_b: float, n: int = 400) -> tuple[list[float], list[float], Run, Run]:
+def two(
+    folder: Path, rate_a: float, rate_b: float, n: int = 400
+) -> tuple[list[float], list[float], Run, Run]:
     a, b = answers(rate_a, n, 1), answers(rate_b, n, 2)
     return (
         a,
@@ -70,7 +72,7 @@ def test_rules_are_read(text: str, rule: tuple[str, str, float, str]) -> None:
     ],
 )
 def test_what_is_no_rule_comes_back_with_an_example(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="accuracy drops by more than 0.02"):
+    with pytest.raises(ConfigurationError, match=r"accuracy drops by more than 0\.02"):
         parse_rule(text)
 
 
@@ -219,7 +221,8 @@ def test_rules_that_do_not_fit_the_runs(tmp_path: Path, rule: str, mode: Mode, s
 
 def test_metrics_that_are_no_means_have_thresholds_only(tmp_path: Path) -> None:
     runs = [
-        make_run(tmp_path, scores=[-50.0, -60.0, -55.0], metric="token-perplexity", name=name) for name in "ab"
+        make_run(tmp_path, scores=[-50.0, -60.0, -55.0], metric="token-perplexity", name=name)
+        for name in "ab"
     ]
     with pytest.raises(ConfigurationError, match="no mean over items"):
         failed(*runs, "token-perplexity rises by more than 1")

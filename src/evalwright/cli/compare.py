@@ -11,6 +11,7 @@ from evalwright.cli.output import print_json, write_file
 
 if TYPE_CHECKING:
     from evalwright.runs.gate import Gate
+    from evalwright.runs.gate_rules import Rule
     from evalwright.runs.reader import Run
 
 
@@ -63,6 +64,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.cli import say
     from evalwright.core.errors import ConfigurationError
     from evalwright.reports.terminal import show_comparison
+    from evalwright.runs.gate_rules import parse_rule
 
     if len(runs) < 2:
         raise ConfigurationError(
@@ -72,9 +74,9 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         raise ConfigurationError(
             '--junit writes what --fail-if found. Add a rule, such as --fail-if "accuracy drops by more than 0.02".'
         )
+    rules = [parse_rule(rule) for rule in given["rules"]]
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     baseline = open_run(given["baseline"], given["runs_folder"]) if given["baseline"] else None
-    gates = _gates(opened, baseline, given["rules"], given["mode"])
     comparison = compare_runs(
         *opened,
         baseline=baseline,
@@ -82,6 +84,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         most_flips=given["flips"],
         equivalent=given["equivalent"],
     )
+    gates = _gates(opened, baseline, rules, given["mode"])
     data = comparison.as_dict()
     if gates:
         data["gates"] = [gate.as_dict() for gate in gates]
@@ -94,17 +97,16 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     return int(any(gate.failed for gate in gates))
 
 
-def _gates(opened: list[Run], baseline: Run | None, rules: tuple[str, ...], mode: Any) -> list[Gate]:
+def _gates(opened: list[Run], baseline: Run | None, rules: list[Rule], mode: Any) -> list[Gate]:
     """The rules for every run against the baseline, which is the first run where none is named."""
     if not rules:
         return []
     from evalwright.runs.gate import judge
-    from evalwright.runs.gate_rules import parse_rule
 
-    parsed = [parse_rule(rule) for rule in rules]
     reference = baseline or opened[0]
-    others = [run for run in opened if run.folder != reference.folder]
-    return [judge(reference, other, parsed, mode=mode, families=len(others)) for other in others]
+    place = next(i for i, run in enumerate(opened) if run.folder.resolve() == reference.folder.resolve())
+    others = [run for i, run in enumerate(opened) if i != place]
+    return [judge(reference, other, rules, mode=mode, families=len(others)) for other in others]
 
 
 def _written(junit: str | None, json_file: str | None, gates: list[Gate], data: Any) -> list[str]:

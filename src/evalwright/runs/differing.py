@@ -96,9 +96,7 @@ def _shown(path: str, value: Any) -> str:
 def _text(path: str, value: Any) -> str:
     if value is _NOTHING:
         return "nothing"
-    if _may_hold_text(value) and any(
-        _SECRET.fullmatch(part) for part in path.split(".")
-    ):
+    if _may_hold_text(value) and any(_SECRET.fullmatch(part) for part in path.split(".")):
         return _HIDDEN
     if isinstance(value, (Mapping, list)):
         value = json.dumps(_without_secrets(value), ensure_ascii=False, sort_keys=True, default=str)

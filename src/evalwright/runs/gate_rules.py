@@ -35,7 +35,7 @@ OVERALL = "overall"
 
 _NUMBER = r"(?P<amount>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(?P<unit>points?|%)?"
 _RULES = tuple(
-    re.compile(rf"(?P<what>.+?)\s+{form}", re.IGNORECASE)
+    re.compile(rf"(?P<what>.+?)\s+{form}", re.IGNORECASE | re.DOTALL)
     for form in (
         rf"(?P<verb>drops|rises|changes)\s+by\s+more\s+than\s+{_NUMBER}",
         rf"is\s+(?P<verb>below|above)\s+{_NUMBER}",

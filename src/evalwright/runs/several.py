@@ -102,9 +102,14 @@ def compare_several(
     if len(runs) < 2:
         raise RunError("A comparison needs at least two runs.")
     ids = [run.id for run in runs]
-    if baseline is not None and baseline.id not in ids:
-        raise UnknownName("baseline", baseline.id, ids, "It must be one of the runs that are compared.")
-    place = None if baseline is None else ids.index(baseline.id)
+    folders = [run.folder.resolve() for run in runs]
+    if twice := [run.id for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1]:
+        raise RunError(f"The run '{twice[0]}' is named more than once. Name each run of a comparison once.")
+    place = None
+    if baseline is not None:
+        if baseline.folder.resolve() not in folders:
+            raise UnknownName("baseline", baseline.id, ids, "It must be one of the runs that are compared.")
+        place = folders.index(baseline.folder.resolve())
     found = read_matrices(runs, slices)
     families = len(found)
     tasks = tuple(_table([one], place, families, "tasks") for one in found)
