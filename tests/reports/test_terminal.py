@@ -185,7 +185,7 @@ def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: 
         ]
         show_run(pair[0], file=out, width=width)
         rules = [parse_rule("accuracy differs")]
-        gates = [judge(*pair, rules)]
+        gates = [judge(pair[0], pair[1], rules)]
         shown = compare_runs(*pair, slices=["domain"], equivalent=0.1)
         show_comparison(shown, gates, file=out, width=width)
         third = make_run(tmp_path, model="third", name=f"c{i}", scores={name or "x": [0.0, 1.0], "t": [1.0]})

@@ -11,11 +11,16 @@ import pytest
 from scipy import stats
 
 from evalwright.core.errors import RunError
-from evalwright.runs.comparison import compare_runs
+from evalwright.runs.comparison import TaskComparison, compare_runs
 from evalwright.runs.reader import open_run
 from evalwright.runs.scores import hashed, item_scores
-from evalwright.statistics import compare_unpaired
+from evalwright.statistics import PairedComparison, compare_unpaired
 from support.runs import make_run
+
+
+def paired(task: TaskComparison) -> PairedComparison:
+    assert task.paired is not None
+    return task.paired
 
 
 def plain(comparison: Any) -> dict[str, Any]:
@@ -28,10 +33,10 @@ def test_right_and_wrong_by_hand(tmp_path: Path) -> None:
     b = make_run(tmp_path, scores=[0, 0, 0, 1, 1, 1, 1, 0, 0, 0], model="demo/b")
     found = compare_runs(a, b)
     task = found.tasks[0]
-    assert task.paired.discordant == (4, 1)
-    assert task.paired.difference == pytest.approx(0.3)
-    assert task.paired.p_value == pytest.approx(2 * stats.binom.cdf(1, 5, 0.5) - stats.binom.pmf(1, 5, 0.5))
-    assert (task.paired.n, task.paired.n_missing, task.only_a, task.only_b, task.n_differing) == (
+    assert paired(task).discordant == (4, 1)
+    assert paired(task).difference == pytest.approx(0.3)
+    assert paired(task).p_value == pytest.approx(2 * stats.binom.cdf(1, 5, 0.5) - stats.binom.pmf(1, 5, 0.5))
+    assert (paired(task).n, paired(task).n_missing, task.only_a, task.only_b, task.n_differing) == (
         10,
         0,
         0,
@@ -62,7 +67,7 @@ def test_the_other_way_round_is_the_same_upside_down(tmp_path: Path) -> None:
     assert (there.overall.low, there.overall.high) == pytest.approx((-back.overall.high, -back.overall.low))
     assert there.overall.p_value == pytest.approx(back.overall.p_value)
     for one, other in zip(there.tasks, back.tasks, strict=True):
-        assert one.paired.difference == pytest.approx(-other.paired.difference)
+        assert paired(one).difference == pytest.approx(-paired(other).difference)
 
 
 def test_items_that_one_run_lacks_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -70,9 +75,9 @@ def test_items_that_one_run_lacks_are_left_out_and_counted(tmp_path: Path) -> No
     b = make_run(tmp_path, scores=[1, 1, None], model="demo/b")
     task = compare_runs(a, b).tasks[0]
     assert (task.only_a, task.only_b) == (3, 0)
-    assert (task.paired.n, task.paired.n_missing) == (2, 1)
+    assert (paired(task).n, paired(task).n_missing) == (2, 1)
     assert (task.n_differing, [flip.id for flip in task.flips]) == (1, ["item-1"])
-    assert (task.paired.mean_a, task.paired.mean_b) == (0.5, 1.0)
+    assert (paired(task).mean_a, paired(task).mean_b) == (0.5, 1.0)
 
 
 def test_failed_items_flip_nothing_and_nothing_scored_is_said(tmp_path: Path) -> None:
@@ -80,8 +85,8 @@ def test_failed_items_flip_nothing_and_nothing_scored_is_said(tmp_path: Path) ->
     b = make_run(tmp_path, scores=[1, 0, 1], model="demo/b")
     found = compare_runs(a, b)
     task = found.tasks[0]
-    assert (task.paired.n, task.paired.n_missing, task.n_differing, task.flips) == (0, 3, 0, ())
-    assert math.isnan(task.paired.difference)
+    assert (paired(task).n, paired(task).n_missing, task.n_differing, task.flips) == (0, 3, 0, ())
+    assert math.isnan(paired(task).difference)
     assert "cannot be compared" in found.conclusion
     assert plain(found)["tasks"][0]["paired"]["difference"] is None
 
@@ -190,7 +195,7 @@ def test_likelihoods_are_compared_in_their_own_unit(tmp_path: Path) -> None:
     )
     task = found.tasks[0]
     assert not task.bounded
-    assert task.paired.p_value == pytest.approx(stats.ttest_rel(a, b).pvalue)
+    assert paired(task).p_value == pytest.approx(stats.ttest_rel(a, b).pvalue)
     assert "demo/a scores 2.2" in found.conclusion
     assert "units higher" in found.conclusion
 
@@ -207,9 +212,9 @@ def test_too_few_items_for_an_overall(tmp_path: Path) -> None:
 def test_clusters_are_paired_as_clusters(tmp_path: Path) -> None:
     a = make_run(tmp_path, scores=[1, 1, 0, 1, 1, 1] * 4, cluster_size=3, model="demo/a")
     b = make_run(tmp_path, scores=[1, 0, 0, 1, 0, 1] * 4, cluster_size=3, model="demo/b")
-    paired = compare_runs(a, b).tasks[0].paired
-    assert paired.n_clusters == 8
-    assert paired.test in ("clustered t", "exact sign test")
+    found = paired(compare_runs(a, b).tasks[0])
+    assert found.n_clusters == 8
+    assert found.test in ("clustered t", "exact sign test")
 
 
 def test_labels_name_the_models_and_runs_where_labels_are_equal(tmp_path: Path) -> None:

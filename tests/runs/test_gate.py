@@ -16,7 +16,8 @@ from support.runs import make_run
 
 
 def answers(rate: float, n: int, seed: int) -> list[float]:
-    return (np.random.default_rng(seed).random(n) < rate).astype(float).tolist()
+    drawn: list[float] = (np.random.default_rng(seed).random(n) < rate).astype(float).tolist()
+    return drawn
 
 
 def two(
@@ -198,7 +199,7 @@ def test_the_mean_over_tasks(tmp_path: Path) -> None:
     assert failed(one, other, f"overall drops by more than {max(0.0, -whole.high - 0.001)}")
     assert not failed(one, other, f"overall drops by more than {-whole.high + 0.001}")
     with pytest.raises(ConfigurationError, match="mean over tasks"):
-        failed(*two(tmp_path / "single", 0.5, 0.5)[2:], "overall drops by more than 0.1")
+        failed(*two(tmp_path / "single", 0.5, 0.5)[2:], rule="overall drops by more than 0.1")
 
 
 @pytest.mark.parametrize(
@@ -225,13 +226,13 @@ def test_metrics_that_are_no_means_have_thresholds_only(tmp_path: Path) -> None:
         for name in "ab"
     ]
     with pytest.raises(ConfigurationError, match="no mean over items"):
-        failed(*runs, "token-perplexity rises by more than 1")
+        failed(runs[0], runs[1], "token-perplexity rises by more than 1")
     with pytest.raises(ConfigurationError, match="plain number"):
-        failed(*runs, "token-perplexity is above 30%")
-    assert failed(*runs, "token-perplexity is above 1")
+        failed(runs[0], runs[1], "token-perplexity is above 30%")
+    assert failed(runs[0], runs[1], "token-perplexity is above 1")
 
 
 def test_a_second_metric_can_be_named(tmp_path: Path) -> None:
     runs = [make_run(tmp_path, scores=[1, 0, 1], more_metrics=["mean"], name=name) for name in "ab"]
-    (outcome,) = judge(*runs, [Rule("r", "mean", "drops", 0.1, "")]).outcomes
+    (outcome,) = judge(runs[0], runs[1], [Rule("r", "mean", "drops", 0.1, "")]).outcomes
     assert outcome.metric == "mean"

@@ -25,7 +25,7 @@ def incomplete(seed: int = 0) -> NDArray[np.float64]:
     rates = np.array([0.02, 0.021, 0.04, 0.06, 0.061, 0.10, 0.15, 0.25])
     hard = rng.normal(size=7731)
     wrong = hard + rng.normal(size=(8, 7731)) > stats.norm.ppf(1 - rates[:, None], scale=np.sqrt(2))
-    values = wrong.astype(np.float64)
+    values: NDArray[np.float64] = wrong.astype(np.float64)
     values[rng.random(values.shape) < np.linspace(0, 0.25, 8)[:, None]] = np.nan
     return values
 
