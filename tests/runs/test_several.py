@@ -182,3 +182,18 @@ def test_many_pairs_are_counted_not_listed(tmp_path: Path) -> None:
     found = compare_several(models(tmp_path, [0.1 + 0.08 * i for i in range(11)], n=300))
     assert "of 55 pairs surely differ" in found.conclusion
     assert len(found.conclusion) < 700
+
+
+def test_the_spread_of_a_few_items_is_not_trusted(tmp_path: Path) -> None:
+    """One cluster in sixteen differs: that its spread is small does not mean that small differences could be seen."""
+    a, b = [1.0, 0.0] * 24, [1.0, 0.0] * 24
+    b[0] = 0.0
+    runs = [
+        make_run(tmp_path, scores=scores, model=f"demo/{name}", cluster_size=3)
+        for name, scores in (("a", a), ("b", b), ("c", [1.0] * 48))
+    ]
+    pair = compare_several(runs).tasks[0].pairs[0]
+    alone = compare_runs(*runs[:2]).tasks[0].result
+    assert pair.difference == alone.difference == pytest.approx(1 / 48)
+    assert alone.smallest_visible_difference > 0.2  # type: ignore[union-attr]
+    assert pair.visible > alone.smallest_visible_difference  # type: ignore[union-attr]

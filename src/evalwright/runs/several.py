@@ -7,7 +7,7 @@ adjusted p-values are multiplied accordingly. The mean over tasks is a family of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -18,9 +18,12 @@ from evalwright.runs.differing import configuration_differences
 from evalwright.runs.measures import Matrix, common_counts
 from evalwright.runs.reader import Run
 from evalwright.runs.standing import Pair, standing
-from evalwright.statistics import Estimate, macro_average, mean_interval
+from evalwright.statistics import Estimate, compare_paired, macro_average, macro_difference, mean_interval
 
 _SHARE = 0.05
+MOST_EXACT = 300
+"""Pairs for which the smallest visible difference is worked out one by one; past that from their standard errors."""
+
 _MORE_DRAWS = 10_000
 """Where many families share 5%, the critical values lie further out and need more draws."""
 
@@ -152,6 +155,9 @@ def _table(
     measure = found[0].measure
     whole = len(found) > 1
     pairs = made.pairs(baseline, families)
+    if len(pairs) <= MOST_EXACT:
+        pair_level = made.level_of_a_pair(baseline)
+        pairs = tuple(replace(pair, visible=_visible(found, pair, pair_level, items)) for pair in pairs)
     against = "all pairs" if baseline is None else f"{len(pairs)} comparisons with the baseline"
     more = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
     means = [[_mean(one, row, items) for row in range(len(one.values))] for one in found]
@@ -171,6 +177,19 @@ def _table(
         correction=f"simultaneous for {against}{more}, 95%",
         method=made.differences.method,
     )
+
+
+def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any) -> float:
+    """The smallest visible difference as `compare_paired` has it, which does not trust the spread of a few items."""
+    parts = []
+    for one in found:
+        values, clusters = (one.values, one.clusters) if items is None else one.part(items)
+        a, b = values[pair.a], values[pair.b]
+        span = one.measure.value_range
+        parts.append(compare_paired(a, b, clusters=clusters, level=level, value_range=span))
+    if len(parts) == 1:
+        return parts[0].smallest_visible_difference
+    return macro_difference(parts, value_range=found[0].measure.value_range).smallest_visible_difference
 
 
 def _mean(found: Matrix, row: int, items: Any) -> Estimate:

@@ -71,12 +71,20 @@ class Standing:
     own_ranks: tuple[tuple[int, int], ...]
     letters: tuple[str, ...]
 
+    def level_of_a_pair(self, baseline: int | None) -> float:
+        """The level that each single interval stands for: of the largest deviation, or (baseline) Bonferroni's."""
+        if baseline is not None:
+            return 1 - (1 - self.differences.level) / max(1, len(self.differences.difference) - 1)
+        largest = math.erf(self.differences.critical / math.sqrt(2))
+        return min(max(largest, self.differences.level), 1 - 1e-12)
+
     def pairs(self, baseline: int | None = None, family: int = 1) -> tuple[Pair, ...]:
         """All pairs, or every other run less the baseline. family: by how many such families p is multiplied.
 
         Against a baseline the intervals hold together for its pairs alone, and p is Holm-adjusted over them.
         """
-        return tuple(_pairs(self.differences, self.lower_is_better, baseline, family))
+        level = self.level_of_a_pair(baseline)
+        return tuple(_pairs(self.differences, self.lower_is_better, baseline, family, level))
 
     def groups(self) -> list[tuple[int, ...]]:
         """Runs that share a letter, by letter."""
@@ -109,7 +117,9 @@ def standing(
     return Standing(differences, less, ranks, own, _letters(differences, less))
 
 
-def _pairs(found: SimultaneousDifferences, less: bool, baseline: int | None, family: int) -> Iterator[Pair]:
+def _pairs(
+    found: SimultaneousDifferences, less: bool, baseline: int | None, family: int, level: float
+) -> Iterator[Pair]:
     runs = len(found.difference)
     if baseline is None:
         places = list(combinations(range(runs), 2))
@@ -130,7 +140,7 @@ def _pairs(found: SimultaneousDifferences, less: bool, baseline: int | None, fam
             high=ends[1],
             p_value=float(found.p_value[a, b]),
             p_adjusted=min(1.0, family * p_adjusted) if p_adjusted == p_adjusted else math.nan,
-            visible=_visible(ends, float(found.standard_error[a, b])),
+            visible=_visible(float(found.standard_error[a, b]), level),
             n=int(found.n[a, b]),
             units=int(found.units[a, b]),
             verdict=_verdict(ends, less),
@@ -146,13 +156,9 @@ def _verdict(ends: tuple[float, float], less: bool) -> Verdict:
     return "no difference seen"
 
 
-def _visible(ends: tuple[float, float], error: float) -> float:
-    """The smallest visible difference at the level that the simultaneous interval stands for."""
-    half = (ends[1] - ends[0]) / 2
-    if not (math.isfinite(half) and error > 0):
-        return math.nan
-    level = min(math.erf(half / error / math.sqrt(2)), 1 - 1e-12)
-    return float(smallest_visible_difference(1, error * error, level=level)) if level > 0 else math.nan
+def _visible(error: float, level: float) -> float:
+    """The smallest visible difference of a standard error; nan where the differences show no spread."""
+    return float(smallest_visible_difference(1, error * error, level=level)) if error > 0 else math.nan
 
 
 def _letters(found: SimultaneousDifferences, less: bool) -> tuple[str, ...]:
