@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from evalwright.core.errors import UnknownName
+from evalwright.runs import measures
 from evalwright.runs.comparison import compare_runs, read_matrices
 from evalwright.runs.reader import Run, open_run
 from support.runs import make_run
@@ -44,7 +45,7 @@ def two(folder: Path, value: Any, **metric: Any) -> list[Run]:
         (lambda mean: mean**2, {}, "other", False, [1, 1, 1, 0]),
         (lambda mean: mean**2, {"lower_is_better": True}, "other", False, [1, 1, 1, 0]),
         (lambda mean: mean, {"kind": "macro-f1"}, "other", False, [1, 1, 1, 0]),
-        (lambda mean: mean, {"kind": "word-perplexity"}, "other", False, [1, 1, 1, 0]),
+        (lambda mean: 10 + mean, {"kind": "word-perplexity"}, "other", False, [1, 1, 1, 0]),
     ],
 )
 def test_scores_are_shown_as_the_metric_is(
@@ -63,6 +64,26 @@ def test_an_error_rate_is_compared_as_one(tmp_path: Path) -> None:
     runs = two(tmp_path, lambda mean: 1 - mean, label="hallucination rate", lower_is_better=True)
     task = compare_runs(*runs).tasks[0]
     assert (task.result.mean_a, task.result.mean_b, task.result.difference) == (0.25, 0.75, -0.5)
+
+
+def test_a_rate_that_its_kind_calls_worse_when_higher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("BOUNDED", "LOWER_IS_BETTER"):
+        monkeypatch.setattr(measures, name, getattr(measures, name) | {"hallucination-rate"})
+    runs = two(tmp_path, lambda mean: 1 - mean, kind="hallucination-rate")
+    (found,) = read_matrices(runs)
+    assert (found.measure.form, found.measure.lower_is_better, found.measure.bounded) == (
+        "complement",
+        True,
+        True,
+    )
+    assert found.values.mean(axis=1).tolist() == [0.25, 0.75]
+
+
+def test_a_perplexity_without_a_number_is_no_mean(tmp_path: Path) -> None:
+    runs = two(tmp_path, lambda mean: None, kind="word-perplexity")
+    assert read_matrices(runs)[0].measure.form == "other"
 
 
 def test_items_by_run(tmp_path: Path) -> None:

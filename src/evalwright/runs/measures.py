@@ -101,9 +101,8 @@ def make_matrix(
             clusters[places] = one.clusters
     form = _form(results, [one.values for one in scores])
     main = results[0]
-    flipped = form in ("negated", "complement")
     values = -values if form == "negated" else 1.0 - values if form == "complement" else values
-    less = main.lower_is_better and (flipped or form == "score")
+    less = _less(main) and form != "other"
     bounded = main.kind in BOUNDED
     measure = Measure(task, main.label, main.scorer, main.kind, bounded, less, form)
     found = {key: codes for key in slices if (codes := _slice_codes(key, keys, scores)) is not None}
@@ -135,14 +134,9 @@ def _form(results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]])
     import numpy as np
 
     main = results[0]
-    if main.kind in LOWER_IS_BETTER or main.kind in ("balanced-accuracy", "macro-f1"):
-        return "other"
-    # Scores are better when higher by their contract, so a metric of which less is better is their opposite if it can be.
-    forms: tuple[Form, ...] = ("negated", "complement", "score") if main.lower_is_better else ("score",)
-    if main.kind in BOUNDED and main.lower_is_better:
-        forms = ("complement", "score", "negated")
-    best, least = forms[-1], math.inf
-    for form in forms:
+    best: Form = "other"
+    least, known = math.inf, False
+    for form in _forms(main):
         missed = 0.0
         for result, values in zip(results, items, strict=True):
             there = values[~np.isnan(values)]
@@ -151,9 +145,28 @@ def _form(results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]])
                 shown = -mean if form == "negated" else 1.0 - mean if form == "complement" else mean
                 gap = abs(result.estimate.value - shown)
                 missed = max(missed, gap / max(1.0, abs(result.estimate.value)))
+                known = True
         if missed < least:
             best, least = form, missed
-    return best if least <= _SAME else "other"
+    if least > _SAME or (not known and main.kind in LOWER_IS_BETTER and main.kind not in BOUNDED):
+        return "other"
+    return best
+
+
+def _forms(main: MetricResult) -> tuple[Form, ...]:
+    """The forms that a metric may have, likely ones first.
+
+    Scores are better when higher by their contract, so a metric of which less is better is their opposite if it can be.
+    """
+    if main.kind in ("balanced-accuracy", "macro-f1"):
+        return ()
+    if not _less(main):
+        return ("score",)
+    return ("complement", "score", "negated") if main.kind in BOUNDED else ("negated", "score")
+
+
+def _less(main: MetricResult) -> bool:
+    return main.lower_is_better or main.kind in LOWER_IS_BETTER
 
 
 def _slice_codes(key: str, keys: NDArray[np.int64], scores: Sequence[ItemScores]) -> SliceCodes | None:

@@ -206,7 +206,9 @@ def test_where_less_is_better_scores_are_better_when_higher(tmp_path: Path) -> N
     bad, good = import_lm_eval(tmp_path / "tree", tmp_path / "runs")
     assert (bad.model, bad.tasks[0].metrics[0].kind) == ("bad", "ter")
     assert bad.tasks[0].metrics[0].estimate.value == pytest.approx(0.9)
-    assert compare_runs(good, bad).tasks[0].result.difference == pytest.approx(0.8)
+    compared = compare_runs(good, bad).tasks[0]
+    assert compared.lower_is_better
+    assert compared.result.difference == pytest.approx(-0.8)  # as the metric is
     assert list(good.samples())[-1].scores["none"].value == pytest.approx(-0.02)
 
 
