@@ -116,9 +116,14 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     found = compare_several([a, b, other, few])
     assert "factual: no item in common, so not compared: demo/a and demo/o" in found.warnings[0]
     assert "under half of the items are common to demo/a and demo/f (10)" in found.warnings[1]
-    assert (
-        "demo/a and demo/o, demo/b and demo/o and demo/o and demo/f could not be compared" in found.conclusion
+    assert found.conclusion.endswith(
+        "demo/o could be compared with no other, for want of common items with a score."
     )
+    said = found.conclusion.split("cannot be told apart")[1].split("could be compared")[0]
+    assert "demo/f" in said
+    assert "demo/o" not in said.removesuffix("demo/o ")
+    assert found.tasks[0].letters[2] == ""
+    assert found.tasks[0].ranks[2] == (1, 4)
 
 
 def test_an_error_rate_is_better_when_lower(tmp_path: Path) -> None:

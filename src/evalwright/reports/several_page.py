@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from evalwright.reports import numbers
@@ -11,6 +12,8 @@ from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
     from evalwright.runs.several import PairTable, SeveralComparison
+    from evalwright.runs.standing import Pair
+    from evalwright.statistics import Estimate
 
 MOST_PAIRS = 60
 """Pairs shown of a table; the JSON form has all."""
@@ -29,10 +32,27 @@ def several_blocks(comparison: SeveralComparison) -> list[Block]:
     blocks.append(Line(comparison.estimand, "quiet", indent=2, hang=2))
     if comparison.slices:
         blocks += _slices(comparison)
-    for run, lines in comparison.differences.items():
-        blocks.append(Heading(f"What else differs in {inert(run)} from {inert(comparison.runs[base or 0])}"))
-        blocks += [Line(inert(text), indent=2, hang=2) for text in lines]
+    if comparison.differences:
+        blocks.append(Heading(f"What else differs from {inert(comparison.runs[base or 0])}"))
+        blocks += _differing(comparison)
     return [*blocks, Gap(), Line(inert(comparison.conclusion), "strong")]
+
+
+def _differing(comparison: SeveralComparison) -> list[Block]:
+    """A line for everything that differs, with the runs in which it does."""
+    where: dict[str, list[str]] = {}
+    for run, lines in comparison.differences.items():
+        for line in lines:
+            where.setdefault(line, []).append(run)
+    everywhere = len(comparison.runs) - 1
+    return [
+        Line(
+            f"{inert(line)} (in {'all others' if len(runs) == everywhere > 1 else ', '.join(map(inert, runs))})",
+            indent=2,
+            hang=2,
+        )
+        for line, runs in where.items()
+    ]
 
 
 def _table(comparison: SeveralComparison, table: PairTable) -> list[Block]:
@@ -82,7 +102,7 @@ def _runs(comparison: SeveralComparison, table: PairTable) -> Table:
         [str(i + 1) for i in order],
         [inert(comparison.labels[i]) for i in order],
         numbers.aligned_scores(means, unit),
-        [numbers.items(mean.n, mean.n_failed, mean.n_clusters) for mean in means],
+        [_items(mean) for mean in means],
     ]
     if table.ranks:
         columns.append(Column("Rank", right=True))
@@ -96,6 +116,13 @@ def _runs(comparison: SeveralComparison, table: PairTable) -> Table:
         {(i, 1): "strong" for i in range(len(order))},
         indent=2,
     )
+
+
+def _items(mean: Estimate) -> str:
+    """Scored items, of those asked where some have no score."""
+    asked = f" of {numbers.count(mean.n + mean.n_failed)}" if mean.n_failed else ""
+    clusters = "" if mean.n_clusters is None else f" in {numbers.counted(mean.n_clusters, 'cluster')}"
+    return f"{numbers.count(mean.n)}{asked}{clusters}"
 
 
 def _pairs(tables: list[PairTable]) -> Table:
@@ -112,7 +139,7 @@ def _pairs(tables: list[PairTable]) -> Table:
     rows: list[tuple[str, ...]] = []
     tones: dict[tuple[int, int], Tone] = {}
     for table in tables:
-        for pair in sorted(table.pairs, key=lambda each: -abs(each.difference))[:MOST_PAIRS]:
+        for pair in sorted(table.pairs, key=_size)[:MOST_PAIRS]:
             a, b, gap, low, high = pair.a, pair.b, pair.difference, pair.low, pair.high
             if gap < 0:
                 a, b, gap, low, high = b, a, -gap, -high, -low
@@ -128,6 +155,11 @@ def _pairs(tables: list[PairTable]) -> Table:
                 )
             )
     return Table(tuple(columns), tuple(rows), tones, indent=2)
+
+
+def _size(pair: Pair) -> tuple[bool, float]:
+    """Largest difference first, pairs without one last."""
+    return math.isnan(pair.difference), -abs(pair.difference)
 
 
 def _slices(comparison: SeveralComparison) -> list[Block]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
+from evalwright.runs.conclusions import listed
 from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, make_matrix
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
@@ -116,6 +117,7 @@ def make_board(runs: Sequence[Run]) -> Board:
     found = [] if mixed or not complete else _matrices(complete, tasks)
     places = {id(run): place for place, run in enumerate(complete)} if found else {}
     made = standing(found) if len(complete) > 1 and found else None
+    alone = [complete[place].label for place in made.alone] if made else []
     together = _together(found)
     rows = [_row(run, tasks, places.get(id(run)), made, together, mixed) for run in runs]
     sign = 1.0 if tasks[0].lower_is_better else -1.0
@@ -127,7 +129,7 @@ def make_board(runs: Sequence[Run]) -> Board:
             row.run,
         )
     )
-    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, found, made)))
+    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, found, made, alone)))
 
 
 def _columns(runs: Sequence[Run]) -> tuple[BoardTask, ...]:
@@ -232,7 +234,12 @@ def _together(found: Sequence[Matrix]) -> list[Estimate]:
 
 
 def _notes(
-    runs: Sequence[Run], rows: Sequence[BoardRow], mixed: bool, found: Sequence[Matrix], made: Standing | None
+    runs: Sequence[Run],
+    rows: Sequence[BoardRow],
+    mixed: bool,
+    found: Sequence[Matrix],
+    made: Standing | None,
+    alone: Sequence[str],
 ) -> list[str]:
     notes = ["Intervals are 95%. The scores say how the models do on items like these."]
     if mixed:
@@ -249,6 +256,11 @@ def _notes(
         if any(row.together for row in rows):
             notes.append(
                 "A score's interval is its own; the simultaneous ones hold for all models of the board at once."
+            )
+        if alone:
+            notes.append(
+                f"No other model has enough items in common with {listed(alone)}: every rank is open to "
+                f"{'it' if len(alone) == 1 else 'them'}, whatever the score."
             )
         notes += _kept(found)
     notes += [
@@ -270,16 +282,18 @@ def _kept(found: Sequence[Matrix]) -> list[str]:
     for one in found:
         counts = common_counts(one)
         own = np.diag(counts)
-        few = int(np.triu(2 * counts < np.maximum(own[:, None], own[None, :]), 1).sum())
-        name = one.measure.task
-        if few:
-            pairs = "1 pair of models has" if few == 1 else f"{few} pairs of models have"
-            notes.append(
-                f"On '{name}' {pairs} under half of the items in common, and can hardly be told apart."
-            )
+        few = (counts > 0) & (2 * counts < np.maximum(own[:, None], own[None, :]))
+        for pairs, what in (
+            (few, "under half of the items in common, and can hardly be told apart"),
+            (counts == 0, "no item in common, and cannot be told apart"),
+        ):
+            number = int(np.triu(pairs, 1).sum())
+            if number:
+                have = "1 pair of models has" if number == 1 else f"{number} pairs of models have"
+                notes.append(f"On '{one.measure.task}' {have} {what}.")
         if not one.measure.is_mean:
             notes.append(
-                f"On '{name}' ranks rest on the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is no mean "
+                f"On '{one.measure.task}' ranks rest on the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is no mean "
                 f"over items."
             )
     return notes

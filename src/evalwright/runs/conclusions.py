@@ -105,9 +105,7 @@ def several_conclusion(table: PairTable, labels: Sequence[str], baseline: int | 
     if open_pairs:
         said.append(_open(open_pairs, labels, table, baseline))
     if apart:
-        said.append(
-            f"{_pairs_of(apart, labels)} could not be compared: they share too few items with a score from both."
-        )
+        said.append(_not_compared(apart, table.pairs, labels))
     return " ".join(said)
 
 
@@ -156,8 +154,22 @@ def _open(pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseli
     return f"{who}; true differences under {span} would mostly have gone unseen."
 
 
-def _pairs_of(pairs: Sequence[Pair], labels: Sequence[str]) -> str:
-    return _some([f"{labels[pair.a]} and {labels[pair.b]}" for pair in pairs])
+def _not_compared(apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence[str]) -> str:
+    """Runs without any answer by name, then the other pairs."""
+    compared = {run for pair in every if pair.verdict != "not compared" for run in (pair.a, pair.b)}
+    alone = sorted({run for pair in apart for run in (pair.a, pair.b)} - compared)
+    rest = [pair for pair in apart if pair.a in compared and pair.b in compared]
+    said = []
+    if alone:
+        said.append(f"{_some([labels[run] for run in alone])} could be compared with no other")
+    if rest:
+        named = "; ".join(f"{labels[pair.a]} and {labels[pair.b]}" for pair in rest[:MOST_NAMED])
+        more = f"; {len(rest) - MOST_NAMED} more" if len(rest) > MOST_NAMED else ""
+        said.append(f"these pairs could not be compared: {named}{more}")
+    text = "; ".join(said)
+    return f"{text[0].upper()}{text[1:]}, for want of common items with a score." if not alone else (
+        f"{text}, for want of common items with a score."
+    )  # fmt: skip
 
 
 def _some(names: Sequence[str]) -> str:

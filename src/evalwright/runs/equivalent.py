@@ -85,8 +85,8 @@ def _result(
 ) -> TaskEquivalence:
     inside = bool(low >= -margin and high <= margin)
     scale, unit = (100.0, " points") if bounded else (1.0, "")
-    decimals = 1 if bounded else 3
-    size = f"{margin * scale:.{max(decimals, 1)}f}{unit}"
+    decimals = 2 if bounded else 4
+    size = f"{margin * scale:g}{unit}"
     who = f"{where}{names[0]} and {names[1]}"
     if math.isnan(low):
         text = (

@@ -62,7 +62,8 @@ class Pair:
 class Standing:
     """Runs by number. ranks: the sets that hold all true ranks together; own_ranks: each for one run chosen beforehand.
 
-    letters: runs that share one cannot be told apart; empty where there would be too many.
+    letters: runs that share one cannot be told apart; "" for a run that could be compared with no other, and () where there
+    would be too many.
     """
 
     differences: SimultaneousDifferences
@@ -85,6 +86,11 @@ class Standing:
         """
         level = self.level_of_a_pair(baseline)
         return tuple(_pairs(self.differences, self.lower_is_better, baseline, family, level))
+
+    @property
+    def alone(self) -> tuple[int, ...]:
+        """Runs that could be compared with no other."""
+        return tuple(_alone(self.differences))
 
     def groups(self) -> list[tuple[int, ...]]:
         """Runs that share a letter, by letter."""
@@ -161,13 +167,23 @@ def _visible(error: float, level: float) -> float:
     return float(smallest_visible_difference(1, error * error, level=level)) if error > 0 else math.nan
 
 
+def _alone(found: SimultaneousDifferences) -> list[int]:
+    import numpy as np
+
+    unknown = np.isnan(found.low).sum(axis=1)
+    return [i for i, count in enumerate(unknown.tolist()) if count == len(unknown)]
+
+
 def _letters(found: SimultaneousDifferences, less: bool) -> tuple[str, ...]:
     """Letters by insert and absorb (Piepho 2004): every sure pair splits the groups that hold both of it."""
     import numpy as np
 
     runs = len(found.difference)
     sure = (found.low > 0) | (found.high < 0)
-    groups = [(1 << runs) - 1]
+    left_out = set(_alone(found))
+    groups = [sum(1 << i for i in range(runs) if i not in left_out)]
+    if not groups[0]:
+        return ("",) * runs
     for a, b in zip(*(side.tolist() for side in np.triu(sure).nonzero()), strict=True):
         both = (1 << a) | (1 << b)
         holding = [group for group in groups if group & both == both]
