@@ -202,3 +202,27 @@ def test_the_spread_of_a_few_items_is_not_trusted(tmp_path: Path) -> None:
     assert pair.difference == alone.difference == pytest.approx(1 / 48)
     assert alone.smallest_visible_difference > 0.2  # type: ignore[union-attr]
     assert pair.visible > alone.smallest_visible_difference  # type: ignore[union-attr]
+
+
+def test_graded_scores_with_holes_give_no_warnings(tmp_path: Path) -> None:
+    rng = np.random.default_rng(11)
+    runs = []
+    for number in range(3):
+        values = [None if rng.random() < 0.2 else round(50 * rng.random(), 2) for _ in range(40)]
+        runs.append(
+            make_run(
+                tmp_path,
+                scores=values,
+                metric="mean",
+                model=f"demo/{number}",
+                domains=["x", "y"],
+                cluster_size=4,
+            )
+        )
+    found = compare_several(runs, slices=["domain"])
+    assert "units" in found.conclusion or "no two models" in found.conclusion
+    for pair in found.tasks[0].pairs:
+        assert pair.low < pair.difference < pair.high
+        oracle = compare_runs(runs[pair.a], runs[pair.b]).tasks[0].result
+        assert pair.difference == pytest.approx(oracle.difference)
+        assert pair.p_value == pytest.approx(oracle.p_value)

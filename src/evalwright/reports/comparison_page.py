@@ -34,7 +34,7 @@ def comparison_blocks(comparison: Comparison, most_flips: int = MOST_FLIPS) -> l
     blocks.append(Line(comparison.estimand, "quiet", indent=2, hang=2))
     for task in comparison.tasks:
         for sliced in task.slices:
-            blocks += _slices(task, sliced)
+            blocks += _slices(task, sliced) if sliced.parts else []
     for task in comparison.tasks:
         blocks += _flips(task, most_flips)
     if comparison.differences:
