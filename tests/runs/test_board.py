@@ -312,3 +312,14 @@ def test_a_run_without_common_items_leaves_no_letter_and_any_rank(tmp_path: Path
     assert [rows[name].letters for name in ("demo/m00", "demo/m01", "demo/apart")] == ["a", "b", ""]
     assert any("items in common with demo/apart" in note for note in board.notes)
     assert any("2 pairs of models have no item in common" in note for note in board.notes)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_the_order_in_which_runs_are_named_changes_nothing(tmp_path: Path, holes: bool) -> None:
+    runs = simulated(tmp_path, [0.4, 0.45, 0.5, 0.55, 0.6, 0.65], n=120)
+    if holes:
+        runs.append(make_run(tmp_path, scores=[1, None, 0] * 40, model="demo/holes"))
+    board = plain(make_board(runs))
+    for seed in range(3):
+        shuffled = [runs[place] for place in np.random.default_rng(seed).permutation(len(runs))]
+        assert plain(make_board(shuffled)) == board

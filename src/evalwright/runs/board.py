@@ -113,7 +113,10 @@ def make_board(runs: Sequence[Run]) -> Board:
     mixed = len(tasks) > 1 and not (
         all(task.bounded for task in tasks) and len({task.lower_is_better for task in tasks}) == 1
     )
-    complete = [run for run in runs if _covers(run, tasks)]
+    # The resample goes by the order of the runs, and the board must not.
+    complete = sorted(
+        (run for run in runs if _covers(run, tasks)), key=lambda run: (run.id, run.label, run.data["started"])
+    )
     found = [] if mixed or not complete else _matrices(complete, tasks)
     places = {id(run): place for place, run in enumerate(complete)} if found else {}
     made = standing(found) if len(complete) > 1 and found else None
