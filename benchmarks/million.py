@@ -5,8 +5,8 @@
 Two runs of one task are written first (not timed): right or wrong answers, three metrics (a clustered mean, one over
 repeated passages, one graded), two slice keys, passages of ten questions as clusters, answers of so many characters. Then,
 each in a process of its own: `numbers` puts the scores in order and computes every metric with its interval, as a whole and by
-slice, as the end of a run does; `compare` reads both records and compares them, pair by pair, as it must where the arrays that a run leaves beside its records
-are missing; `again` has them.
+slice, as the end of a run does; `compare` reads both records and compares them, pair by pair, as it must where the arrays that a run
+leaves beside its records are missing; `again` has them; `slices` has them too and compares by both slice keys as well.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,10 +103,10 @@ def numbers(folder: Path) -> dict[str, Any]:
     }
 
 
-def compared(folder: Path) -> dict[str, Any]:
+def compared(folder: Path, slices: Sequence[str] = ()) -> dict[str, Any]:
     """The comparison of both runs."""
     began, cpu = time.perf_counter(), time.process_time()
-    comparison = compare_runs(open_run(folder / "a"), open_run(folder / "b"))
+    comparison = compare_runs(open_run(folder / "a"), open_run(folder / "b"), slices=slices)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     return {"seconds": seconds, "cpu": cpu, "what": comparison.conclusion}
 
@@ -118,10 +119,13 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1_000_000)
     parser.add_argument("--answer", type=int, default=200, help="characters of an answer")
     parser.add_argument("--folder", type=Path, help="keep the runs here, and take them from here")
-    parser.add_argument("--step", choices=["numbers", "compare"], help=argparse.SUPPRESS)
+    parser.add_argument("--step", choices=["numbers", "compare", "slices"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step:
-        found = (numbers if options.step == "numbers" else compared)(options.folder)
+        if options.step == "numbers":
+            found = numbers(options.folder)
+        else:
+            found = compared(options.folder, SLICES if options.step == "slices" else ())
         found["mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps(found))
         return
@@ -135,7 +139,12 @@ def main() -> None:
         size = sum(file.stat().st_size for file in folder.glob("*/samples.jsonl")) / 1e6
         print(f"{options.samples} samples a run, {size:.0f} MB of records in both\n")
         print("| step | seconds | CPU seconds | peak memory, MiB | what came out |\n|---|---|---|---|---|")
-        for label, step in (("numbers", "numbers"), ("compare", "compare"), ("again", "compare")):
+        for label, step in (
+            ("numbers", "numbers"),
+            ("compare", "compare"),
+            ("again", "compare"),
+            ("slices", "slices"),
+        ):
             command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             found = json.loads(done.stdout)

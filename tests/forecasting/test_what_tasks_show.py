@@ -207,10 +207,11 @@ def test_models_that_hardly_ever_disagree_show_no_tiny_difference(tmp_path: Path
 
 
 def test_what_a_full_run_could_have_shown_is_what_compare_says() -> None:
-    runs = evaluate("factual-stress", ["demo/small", "demo/large"])
-    task = only(plan("factual-stress", runs=runs))
-    said = compare(*runs).tasks[0].paired.smallest_visible_difference
-    assert task.visible_paired.value == pytest.approx(said, rel=0.1)
+    small, large = evaluate("factual-stress", ["demo/small", "demo/large"])
+    task = only(plan("factual-stress", runs=[small, large]))
+    said = compare(small, large).tasks[0].paired
+    assert said is not None
+    assert task.visible_paired.value == pytest.approx(said.smallest_visible_difference, rel=0.1)
 
 
 def test_a_half_width_is_that_of_the_interval() -> None:

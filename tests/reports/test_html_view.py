@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.reports import html_view
+from evalwright.reports.html import board_html
 from evalwright.reports.html_view import make_page
 from evalwright.runs.board import make_board
 from support.runs import make_run
@@ -59,3 +60,26 @@ def test_sort_keys_are_exact_values_and_empty_where_there_is_none(tmp_path: Path
     rows = make_page(make_board(runs), runs, "t").rows
     assert float(rows[0].headline.sort) == 2 / 3
     assert rows[1].headline.sort == "" and rows[1].headline.bar is None
+
+
+def test_ties_simultaneous_intervals_and_coverage(tmp_path: Path) -> None:
+    runs = [
+        make_run(tmp_path, name="a", scores=[1.0] * 40),
+        make_run(tmp_path, name="b", scores=[1.0] * 20 + [0.0] * 19 + [None]),
+        make_run(tmp_path, name="c", scores=[0.0] * 20 + [1.0] * 20),
+    ]
+    page = make_page(make_board(runs), runs, "t")
+    assert page.has_ties and page.has_together
+    assert [row.letters for row in page.rows] == ["a", "b", "b"]
+    assert [(row.items, row.asked) for row in page.rows] == [("40", ""), ("39", "of 40"), ("40", "")]
+    for row in page.rows:
+        own, together = (
+            [float(end) for end in text.strip("[]").split(", ")]
+            for text in (row.headline.interval, row.together)
+        )
+        assert together[0] < own[0] and own[1] <= together[1]
+    html = board_html(make_board(runs), runs)
+    assert html.count('class="letters"') == 3
+    assert html.count('class="together"') == 3
+    alone = make_page(make_board(runs[:1]), runs[:1], "t")
+    assert not alone.has_ties and not alone.has_together

@@ -28,11 +28,13 @@ def test_a_board(tmp_path: Path) -> None:
     ]
     lines = board_markdown(make_board(runs)).splitlines()
     assert lines[:5] == [
-        "| Rank | Model | Overall | `factual` | `other` | Items | Failed | Date |",
-        "| --: | :-- | --: | --: | --: | --: | --: | :-- |",
-        "| 1 | `Large` | **90.0 [83.2, 96.8]** | 90.0 [76.9, 96.0] | 90.0 [76.9, 96.0] | 80 | 0 | 2026-11-20 |",
-        "| 2 | `demo/small` | **10.3 [3.3, 17.2]** | 10.3 [4.1, 23.6] | 10.3 [4.1, 23.6] | 78 | 2 | 2026-11-20 |",
-        "| n/a | `demo/half` | n/a | 90.0 [76.9, 96.0] | n/a | 40 | 0 | 2026-11-20 |",
+        "| Rank | Model | Overall | Simultaneous | `factual` | `other` | Items | Failed | Date |",
+        "| --: | :-- | --: | --: | --: | --: | --: | --: | :-- |",
+        "| 1 | `Large` | **90.0 [83.2, 96.8]** | [82.2, 97.8] | 90.0 [76.9, 96.0] | 90.0 [76.9, 96.0] "
+        "| 80 | 0 | 2026-11-20 |",
+        "| 2 | `demo/small` | **10.3 [3.3, 17.2]** | [2.3, 18.2] | 10.3 [4.1, 23.6] | 10.3 [4.1, 23.6] "
+        "| 78 of 80 | 2 | 2026-11-20 |",
+        "| n/a | `demo/half` | n/a | n/a | 90.0 [76.9, 96.0] | n/a | 40 | 0 | 2026-11-20 |",
     ]
     assert lines[5] == "" and all(line.startswith("- ") for line in lines[6:])
     assert any("not scored as wrong" in line for line in lines[6:])

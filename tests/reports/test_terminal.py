@@ -15,7 +15,10 @@ from evalwright.reports.terminal import show_board, show_comparison, show_run, s
 from evalwright.reports.text import cell_width
 from evalwright.runs.board import make_board
 from evalwright.runs.comparison import compare_runs
+from evalwright.runs.gate import judge
+from evalwright.runs.gate_rules import parse_rule
 from evalwright.runs.reader import Run
+from evalwright.runs.several import compare_several
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
 
@@ -35,10 +38,10 @@ def test_the_board(tmp_path: Path) -> None:
     assert out.getvalue().splitlines()[:7] == [
         "Leaderboard: 2 models, 1 task",
         "",
-        "Rank  Model       factual            Items  Failed    Cost  Date",
-        "----  ----------  -----------------  -----  ------  ------  ----------",
-        "   1  demo/large  90.0 [76.9, 96.0]     40       0  $0.012  2026-11-20",
-        "   2  demo/small  10.3 [ 4.1, 23.6]     39       1     n/a  2026-11-20",
+        "Rank  Model       factual            Simultaneous     Items  Failed    Cost  Date",
+        "----  ----------  -----------------  ------------  --------  ------  ------  ----------",
+        "   1  demo/large  90.0 [76.9, 96.0]  [74.7, 96.5]        40       0  $0.012  2026-11-20",
+        "   2  demo/small  10.3 [ 4.1, 23.6]  [ 3.6, 25.9]  39 of 40       1     n/a  2026-11-20",
         "",
     ]
 
@@ -81,7 +84,9 @@ def test_the_last_line_of_a_comparison_is_its_conclusion(tmp_path: Path) -> None
     assert re.split(r"\s{2,}", row.strip())[1:3] == ["92.3", "10.3"]
     assert "exact McNemar mid-p" in row and "32 : 0" in row and "+82.1 [" in row
     assert "  factual: left out of the comparison: 1 item without a score from both." in lines
-    assert "factual: items that A and B score differently, the first 5 of 32" in lines
+    assert (
+        "factual: items that A and B score differently (32 higher in A, 0 higher in B), the first 5" in lines
+    )
 
 
 def test_what_differs_between_two_runs_is_said(tmp_path: Path) -> None:
@@ -90,6 +95,34 @@ def test_what_differs_between_two_runs_is_said(tmp_path: Path) -> None:
     show_comparison(compare_runs(*runs), file=out, width=100)
     assert "  seed: 0 against 1" in out.getvalue()
     assert "  evalwright: 0.0.0 against 0.1.0" in out.getvalue()
+
+
+def test_a_gate_stands_below_the_comparison(tmp_path: Path) -> None:
+    out = io.StringIO()
+    runs = two_runs(tmp_path)
+    gate = judge(*runs, [parse_rule("accuracy drops by more than 0.02"), parse_rule("n_failed is above 1")])
+    show_comparison(compare_runs(*runs), [gate], file=out, width=120)
+    text = out.getvalue()
+    assert text.splitlines()[-1] == gate.conclusion
+    assert re.search(r"^  FAILED  accuracy drops by more than 0.02 ", text, re.M)
+    assert re.search(r"^  passed  n_failed is above 1 ", text, re.M)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_several_runs_by_number(tmp_path: Path, width: int) -> None:
+    out = io.StringIO()
+    middle = make_run(tmp_path, model="demo/middle", name="c", scores=[1.0] * 20 + [0.0] * 20)
+    strong, weak = two_runs(tmp_path)
+    comparison = compare_several([strong, middle, weak])
+    show_comparison(comparison, file=out, width=width)
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "Comparison of 3 runs, all pairs, paired by item"
+    models = [line.split()[:2] for line in lines if " demo/" in line][:3]
+    assert models == [["1", "demo/large"], ["2", "demo/middle"], ["3", "demo/small"]]
+    pairs = [line.split()[:3] for line in lines if re.match(r"  \d - \d ", line)]
+    assert pairs == [["1", "-", "3"], ["2", "-", "3"], ["1", "-", "2"]]
+    assert " ".join(out.getvalue().split()).endswith(comparison.conclusion)
+    assert any(line.startswith("  3  demo/small") and "39 of 40" in line for line in lines)
 
 
 def test_several_tasks_have_a_common_line(tmp_path: Path) -> None:
@@ -151,7 +184,13 @@ def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: 
             for side in "ab"
         ]
         show_run(pair[0], file=out, width=width)
-        show_comparison(compare_runs(*pair), file=out, width=width)
+        rules = [parse_rule("accuracy differs")]
+        gates = [judge(pair[0], pair[1], rules)]
+        shown = compare_runs(*pair, slices=["domain"], equivalent=0.1)
+        show_comparison(shown, gates, file=out, width=width)
+        third = make_run(tmp_path, model="third", name=f"c{i}", scores={name or "x": [0.0, 1.0], "t": [1.0]})
+        several = compare_several([*pair, third], slices=["domain"])
+        show_comparison(several, file=out, width=width)
         runs += pair
     show_board(make_board(runs), file=out, width=width)
     show_runs(runs, file=out, width=width)

@@ -233,3 +233,93 @@ def test_sixty_models_on_eight_tasks_take_less_than_three_seconds(tmp_path: Path
     assert best.ranks is not None
     assert worst.ranks is not None
     assert best.ranks[1] < worst.ranks[0]
+
+
+def test_ties_have_letters_and_coverage_is_counted(tmp_path: Path) -> None:
+    runs = simulated(tmp_path, [0.9, 0.5, 0.52, 0.1])
+    runs.append(make_run(tmp_path, scores=[1, None, 0, None], model="demo/part"))
+    board = make_board(runs)
+    rows = {row.model: row for row in board.rows}
+    assert rows["demo/m00"].letters != rows["demo/m03"].letters
+    assert set(rows["demo/m01"].letters) & set(rows["demo/m02"].letters)
+    assert (rows["demo/part"].n, rows["demo/part"].n_asked, rows["demo/part"].n_failed) == (2, 4, 2)
+    assert any("share a letter are tied" in note for note in board.notes)
+    assert any("under half of the items in common" in note for note in board.notes)
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_own_and_simultaneous_intervals(tmp_path: Path, tasks: int) -> None:
+    rng = np.random.default_rng(8)
+    runs = [
+        make_run(
+            tmp_path,
+            scores={f"t{task}": (rng.random(200) < 0.6).astype(float).tolist() for task in range(tasks)},
+            model=f"demo/m{number}",
+        )
+        for number in range(7)
+    ]
+    board = make_board(runs)
+    for row in board.rows:
+        own = row.overall
+        assert own is not None and row.together is not None
+        assert row.together.value == pytest.approx(own.value)
+        assert row.together.low < own.low < own.high < row.together.high
+        assert row.ranks is not None and row.own_ranks is not None
+        assert row.ranks[0] <= row.own_ranks[0] <= row.own_ranks[1] <= row.ranks[1]
+    assert plain(board)["rows"][0]["together"]["level"] < 1
+    assert make_board(runs[:1]).rows[0].together is None
+
+
+def test_a_rate_of_errors_is_better_when_lower(tmp_path: Path) -> None:
+    runs = []
+    for run in simulated(tmp_path, [0.9, 0.3, 0.6]):
+        path = run.folder / "run.json"
+        data = json.loads(path.read_text())
+        metric = data["tasks"][0]["metrics"][0]
+        ends = {"value": 1 - metric["value"], "low": 1 - metric["high"], "high": 1 - metric["low"]}
+        metric |= {"lower_is_better": True, "label": "error-rate", **ends}
+        path.write_text(json.dumps(data))
+        runs.append(open_run(run.folder))
+    board = make_board(runs)
+    assert [row.model for row in board.rows] == ["demo/m00", "demo/m02", "demo/m01"]
+    assert [row.ranks for row in board.rows] == [(1, 1), (2, 2), (3, 3)]
+    assert board.rows[0].together is not None
+    assert board.rows[0].together.value == pytest.approx(board.rows[0].cells["factual"].estimate.value)
+    values = [row.cells["factual"].estimate.value for row in board.rows]
+    assert values == sorted(values)
+
+
+def test_no_overall_where_tasks_point_in_different_directions(tmp_path: Path) -> None:
+    runs = []
+    for number in range(2):
+        run = make_run(tmp_path, scores={"x": [1, 0], "y": [1, number]}, model=f"demo/{number}")
+        path = run.folder / "run.json"
+        data = json.loads(path.read_text())
+        data["tasks"][1]["metrics"][0]["lower_is_better"] = True
+        path.write_text(json.dumps(data))
+        runs.append(open_run(run.folder))
+    board = make_board(runs)
+    assert not board.has_overall
+    assert any("units or directions" in note for note in board.notes)
+
+
+def test_a_run_without_common_items_leaves_no_letter_and_any_rank(tmp_path: Path) -> None:
+    runs = simulated(tmp_path, [0.9, 0.5])
+    runs.append(make_run(tmp_path, scores=[1, 0, 1], model="demo/apart", ids="other-{}"))
+    board = make_board(runs)
+    rows = {row.model: row for row in board.rows}
+    assert rows["demo/apart"].ranks == (1, 3)
+    assert [rows[name].letters for name in ("demo/m00", "demo/m01", "demo/apart")] == ["a", "b", ""]
+    assert any("items in common with demo/apart" in note for note in board.notes)
+    assert any("2 pairs of models have no item in common" in note for note in board.notes)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_the_order_in_which_runs_are_named_changes_nothing(tmp_path: Path, holes: bool) -> None:
+    runs = simulated(tmp_path, [0.4, 0.45, 0.5, 0.55, 0.6, 0.65], n=120)
+    if holes:
+        runs.append(make_run(tmp_path, scores=[1, None, 0] * 40, model="demo/holes"))
+    board = plain(make_board(runs))
+    for seed in range(3):
+        shuffled = [runs[place] for place in np.random.default_rng(seed).permutation(len(runs))]
+        assert plain(make_board(shuffled)) == board

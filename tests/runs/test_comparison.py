@@ -11,10 +11,16 @@ import pytest
 from scipy import stats
 
 from evalwright.core.errors import RunError
-from evalwright.runs.comparison import compare_runs
+from evalwright.runs.comparison import TaskComparison, compare_runs
 from evalwright.runs.reader import open_run
 from evalwright.runs.scores import hashed, item_scores
+from evalwright.statistics import PairedComparison, compare_unpaired
 from support.runs import make_run
+
+
+def paired(task: TaskComparison) -> PairedComparison:
+    assert task.paired is not None
+    return task.paired
 
 
 def plain(comparison: Any) -> dict[str, Any]:
@@ -27,10 +33,10 @@ def test_right_and_wrong_by_hand(tmp_path: Path) -> None:
     b = make_run(tmp_path, scores=[0, 0, 0, 1, 1, 1, 1, 0, 0, 0], model="demo/b")
     found = compare_runs(a, b)
     task = found.tasks[0]
-    assert task.paired.discordant == (4, 1)
-    assert task.paired.difference == pytest.approx(0.3)
-    assert task.paired.p_value == pytest.approx(2 * stats.binom.cdf(1, 5, 0.5) - stats.binom.pmf(1, 5, 0.5))
-    assert (task.paired.n, task.paired.n_missing, task.only_a, task.only_b, task.n_differing) == (
+    assert paired(task).discordant == (4, 1)
+    assert paired(task).difference == pytest.approx(0.3)
+    assert paired(task).p_value == pytest.approx(2 * stats.binom.cdf(1, 5, 0.5) - stats.binom.pmf(1, 5, 0.5))
+    assert (paired(task).n, paired(task).n_missing, task.only_a, task.only_b, task.n_differing) == (
         10,
         0,
         0,
@@ -61,7 +67,7 @@ def test_the_other_way_round_is_the_same_upside_down(tmp_path: Path) -> None:
     assert (there.overall.low, there.overall.high) == pytest.approx((-back.overall.high, -back.overall.low))
     assert there.overall.p_value == pytest.approx(back.overall.p_value)
     for one, other in zip(there.tasks, back.tasks, strict=True):
-        assert one.paired.difference == pytest.approx(-other.paired.difference)
+        assert paired(one).difference == pytest.approx(-paired(other).difference)
 
 
 def test_items_that_one_run_lacks_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -69,9 +75,9 @@ def test_items_that_one_run_lacks_are_left_out_and_counted(tmp_path: Path) -> No
     b = make_run(tmp_path, scores=[1, 1, None], model="demo/b")
     task = compare_runs(a, b).tasks[0]
     assert (task.only_a, task.only_b) == (3, 0)
-    assert (task.paired.n, task.paired.n_missing) == (2, 1)
+    assert (paired(task).n, paired(task).n_missing) == (2, 1)
     assert (task.n_differing, [flip.id for flip in task.flips]) == (1, ["item-1"])
-    assert (task.paired.mean_a, task.paired.mean_b) == (0.5, 1.0)
+    assert (paired(task).mean_a, paired(task).mean_b) == (0.5, 1.0)
 
 
 def test_failed_items_flip_nothing_and_nothing_scored_is_said(tmp_path: Path) -> None:
@@ -79,8 +85,8 @@ def test_failed_items_flip_nothing_and_nothing_scored_is_said(tmp_path: Path) ->
     b = make_run(tmp_path, scores=[1, 0, 1], model="demo/b")
     found = compare_runs(a, b)
     task = found.tasks[0]
-    assert (task.paired.n, task.paired.n_missing, task.n_differing, task.flips) == (0, 3, 0, ())
-    assert math.isnan(task.paired.difference)
+    assert (paired(task).n, paired(task).n_missing, task.n_differing, task.flips) == (0, 3, 0, ())
+    assert math.isnan(paired(task).difference)
     assert "cannot be compared" in found.conclusion
     assert plain(found)["tasks"][0]["paired"]["difference"] is None
 
@@ -89,8 +95,42 @@ def test_no_common_task_or_item(tmp_path: Path) -> None:
     a = make_run(tmp_path, scores={"x": [1, 0]}, model="demo/a")
     with pytest.raises(RunError, match="no task in common: x against y"):
         compare_runs(a, make_run(tmp_path, scores={"y": [1, 0]}, model="demo/b"))
-    with pytest.raises(RunError, match="no item in common"):
-        compare_runs(a, make_run(tmp_path, scores={"x": [1, 0]}, model="demo/c", ids="other-{}"))
+
+
+def test_runs_without_a_common_item_are_two_independent_samples(tmp_path: Path) -> None:
+    one, other = [1.0] * 30 + [0.0] * 10, [1.0] * 10 + [0.0] * 40 + [None]
+    a = make_run(tmp_path, scores={"x": one, "y": one}, model="demo/a")
+    b = make_run(tmp_path, scores={"x": other, "y": one}, model="demo/b", ids="other-{}")
+    found = compare_runs(a, b)
+    task = found.tasks[0]
+    oracle = compare_unpaired(one, [math.nan if score is None else score for score in other])
+    assert task.paired is None
+    assert task.unpaired == oracle
+    assert task.result.n_failed_b == 1  # type: ignore[union-attr]
+    assert "share no item" in task.warnings[0]
+    assert "unpaired" in found.conclusion and "different items: 40 and 50" in found.conclusion
+    assert found.overall is None
+    assert "two independent samples" in found.estimand
+    assert (task.n_differing, task.flips) == (0, ())
+    assert plain(found)["tasks"][0]["unpaired"]["n_a"] == 40
+    empty = make_run(tmp_path, scores={"x": [None, None]}, model="demo/e", ids="e-{}")
+    assert "cannot be compared" in compare_runs(a, empty).conclusion
+
+
+def test_few_common_items_are_pointed_out(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 0] * 10, model="demo/a")
+    b = make_run(tmp_path, scores=[1, 0] * 4, model="demo/b")
+    (warning,) = compare_runs(a, b).tasks[0].warnings
+    assert "Pairing keeps 8 of 20 items" in warning
+    assert compare_runs(a, make_run(tmp_path, scores=[1, 0] * 5, model="demo/c")).tasks[0].warnings == ()
+
+
+def test_flips_are_named_in_both_directions(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1] * 30 + [0] * 5, model="demo/a")
+    b = make_run(tmp_path, scores=[0] * 30 + [1] * 5, model="demo/b")
+    task = compare_runs(a, b, most_flips=2).tasks[0]
+    assert (task.n_a_higher, task.n_b_higher, task.n_differing) == (30, 5, 35)
+    assert [flip.id for flip in task.flips] == ["item-0", "item-1", "item-30", "item-31"]
 
 
 def test_runs_scored_by_different_scorers_are_not_compared(tmp_path: Path) -> None:
@@ -155,7 +195,7 @@ def test_likelihoods_are_compared_in_their_own_unit(tmp_path: Path) -> None:
     )
     task = found.tasks[0]
     assert not task.bounded
-    assert task.paired.p_value == pytest.approx(stats.ttest_rel(a, b).pvalue)
+    assert paired(task).p_value == pytest.approx(stats.ttest_rel(a, b).pvalue)
     assert "demo/a scores 2.2" in found.conclusion
     assert "units higher" in found.conclusion
 
@@ -172,9 +212,9 @@ def test_too_few_items_for_an_overall(tmp_path: Path) -> None:
 def test_clusters_are_paired_as_clusters(tmp_path: Path) -> None:
     a = make_run(tmp_path, scores=[1, 1, 0, 1, 1, 1] * 4, cluster_size=3, model="demo/a")
     b = make_run(tmp_path, scores=[1, 0, 0, 1, 0, 1] * 4, cluster_size=3, model="demo/b")
-    paired = compare_runs(a, b).tasks[0].paired
-    assert paired.n_clusters == 8
-    assert paired.test in ("clustered t", "exact sign test")
+    found = paired(compare_runs(a, b).tasks[0])
+    assert found.n_clusters == 8
+    assert found.test in ("clustered t", "exact sign test")
 
 
 def test_labels_name_the_models_and_runs_where_labels_are_equal(tmp_path: Path) -> None:
@@ -195,9 +235,9 @@ def test_what_else_differs_is_listed(tmp_path: Path) -> None:
     assert compare_runs(a, open_run(b.folder)).differences == (
         "seed: 1 against 0",
         "limit: None against 2",
-        "factual: added differs",
-        "factual: prompt.user differs",
-        "factual: the data differ",
+        "factual: added: nothing against 1",
+        "factual: prompt.user: {{ question }} against other",
+        f"factual: the data differ ({a.data['tasks'][0]['content_hash']} against other)",
         "evalwright: 0.1.0 against 0.2.0",
     )
 

@@ -21,7 +21,7 @@ COMMANDS = {
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
     "models": ("models:models", "List model providers; check that a model can be used."),
     "score": ("score:score", "Score a run again; no model under test is asked."),
-    "compare": ("compare:compare", "Compare two runs, paired by item."),
+    "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "runs": ("runs:runs", "List and show runs."),

@@ -1,26 +1,124 @@
-"""`evalwright compare`: two runs, paired by item."""
+"""`evalwright compare`: two or more runs, paired by item, and a gate over them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from evalwright.cli.output import print_json
+from evalwright.cli.output import print_json, write_file
+
+if TYPE_CHECKING:
+    from evalwright.runs.gate import Gate
+    from evalwright.runs.gate_rules import Rule
+    from evalwright.runs.reader import Run
 
 
 @click.command()
-@click.argument("a")
-@click.argument("b")
+@click.argument("runs", nargs=-1, required=True)
 @click.option(
     "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
 )
+@click.option(
+    "--baseline",
+    metavar="RUN",
+    help="With three or more runs: compare every other with this one, not all pairs.",
+)
+@click.option(
+    "--slice",
+    "slices",
+    multiple=True,
+    metavar="KEY",
+    help="Compare by the values of this metadata key too. Repeatable.",
+)
+@click.option(
+    "--flips", type=click.IntRange(min=0), default=5, show_default=True, metavar="N",
+    help="Items to name that the two runs score differently, in each direction.",
+)  # fmt: skip
+@click.option(
+    "--equivalent",
+    type=float,
+    metavar="MARGIN",
+    help="Test whether two runs are the same up to this margin (TOST).",
+)
+@click.option(
+    "--fail-if", "rules", multiple=True, metavar="RULE",
+    help='End with 1 if this holds of B against A: "accuracy drops by more than 0.02". Repeatable.',
+)  # fmt: skip
+@click.option(
+    "--gate", "mode", type=click.Choice(["shown", "not-ruled-out"]), default="shown", show_default=True,
+    help="Whether a rule fails when the data show it, or unless they rule it out (non-inferiority).",
+)  # fmt: skip
+@click.option("--junit", metavar="FILE", help="Write the gate as JUnit XML, a test case per rule and task.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
-def compare(a: str, b: str, runs_folder: str, as_json: bool) -> None:
-    """Compare run A with run B on the items that both have: difference, interval, test, and what flipped."""
-    from evalwright.api import compare as compare_runs
-    from evalwright.reports.terminal import show_comparison
+@click.option("--json-file", metavar="FILE", help="Write the comparison as JSON to a file.")
+def compare(runs: tuple[str, ...], **given: Any) -> int:
+    """Compare RUNS on the items that they share: differences, intervals, tests, and what flipped.
 
-    comparison = compare_runs(a, b, runs_folder=runs_folder)
-    if as_json:
-        print_json(comparison.as_dict())
+    The first run is A, the reference. With three or more runs all pairs are compared, with errors controlled over all of
+    them. `--fail-if` makes it a gate: B against A, or every other run against A.
+    """
+    from evalwright.api import compare as compare_runs
+    from evalwright.api import open_run
+    from evalwright.cli import say
+    from evalwright.core.errors import ConfigurationError
+    from evalwright.reports.terminal import show_comparison
+    from evalwright.runs.gate_rules import parse_rule
+
+    if len(runs) < 2:
+        raise ConfigurationError(
+            "A comparison needs two runs or more: `evalwright compare A B`. `evalwright runs list` shows what there is."
+        )
+    if given["junit"] and not given["rules"]:
+        raise ConfigurationError(
+            '--junit writes what --fail-if found. Add a rule, such as --fail-if "accuracy drops by more than 0.02".'
+        )
+    rules = [parse_rule(rule) for rule in given["rules"]]
+    opened = [open_run(run, given["runs_folder"]) for run in runs]
+    baseline = open_run(given["baseline"], given["runs_folder"]) if given["baseline"] else None
+    comparison = compare_runs(
+        *opened,
+        baseline=baseline,
+        slices=given["slices"],
+        most_flips=given["flips"],
+        equivalent=given["equivalent"],
+    )
+    gates = _gates(opened, baseline, rules, given["mode"])
+    data = comparison.as_dict()
+    if gates:
+        data["gates"] = [gate.as_dict() for gate in gates]
+    if given["as_json"]:
+        print_json(data)
     else:
-        show_comparison(comparison)
+        show_comparison(comparison, gates, most_flips=given["flips"])
+    for file in _written(given["junit"], given["json_file"], gates, data):
+        say(f"Written: {file}")
+    return int(any(gate.failed for gate in gates))
+
+
+def _gates(opened: list[Run], baseline: Run | None, rules: list[Rule], mode: Any) -> list[Gate]:
+    """The rules for every run against the baseline, which is the first run where none is named."""
+    if not rules:
+        return []
+    from evalwright.runs.gate import judge
+
+    reference = baseline or opened[0]
+    place = next(i for i, run in enumerate(opened) if run.folder.resolve() == reference.folder.resolve())
+    others = [run for i, run in enumerate(opened) if i != place]
+    return [judge(reference, other, rules, mode=mode, families=len(others)) for other in others]
+
+
+def _written(junit: str | None, json_file: str | None, gates: list[Gate], data: Any) -> list[str]:
+    files = []
+    if junit:
+        from evalwright.reports.junit import junit_xml
+
+        write_file(Path(junit), junit_xml(gates))
+        files.append(junit)
+    if json_file:
+        import json
+
+        write_file(Path(json_file), json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+        files.append(json_file)
+    return files

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.output import print_json
+from evalwright.cli.output import print_json, write_file
 
 
 @click.command()
@@ -32,11 +32,11 @@ def leaderboard(
     if markdown:
         from evalwright.reports.markdown import board_markdown
 
-        _write(Path(markdown), board_markdown(board))
+        write_file(Path(markdown), board_markdown(board))
     if html:
         from evalwright.reports.html import board_html
 
-        _write(Path(html), board_html(board, opened, title=title))
+        write_file(Path(html), board_html(board, opened, title=title))
     if as_json:
         print_json(board.as_dict())
     else:
@@ -44,13 +44,3 @@ def leaderboard(
     for file in (markdown, html):
         if file:
             say(f"Written: {file}")
-
-
-def _write(path: Path, text: str) -> None:
-    from evalwright.core.errors import ConfigurationError
-    from evalwright.runs.writer import write_text
-
-    try:
-        write_text(path, text)
-    except OSError as error:
-        raise ConfigurationError(f"'{path}' cannot be written: {error.strerror}.") from error

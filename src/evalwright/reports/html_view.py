@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.reports import numbers
 from evalwright.reports.advice import FailureNote, failure_notes
 from evalwright.reports.axis import Axis, Bar, axis_of, bar_of
-from evalwright.reports.pages import board_labels
+from evalwright.reports.pages import board_labels, has_ties
 from evalwright.reports.run_page import requests, token_counts
 from evalwright.runs.stopping import sentences
 
@@ -47,18 +47,24 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """A row of the headline table. strip: the range of ranks as (start, width) in percent of all ranks."""
+    """A row of the headline table. strip: the range of ranks as (start, width) in percent of all ranks.
+
+    letters: rows that share one are tied. together: the headline's interval that holds with those of all rows.
+    """
 
     number: int
     ranks: str
     best: str
     tied: bool
     strip: tuple[str, str] | None
+    letters: str
     label: str
     model: str
     headline: ScoreCell
+    together: str
     cells: tuple[ScoreCell, ...]
     items: str
+    asked: str
     n: int
     failed: str
     n_failed: int
@@ -127,6 +133,8 @@ class Page:
     axis: Axis
     heads: tuple[Head, ...]
     rows: tuple[ModelRow, ...]
+    has_ties: bool
+    has_together: bool
     asked: tuple[Asked, ...]
     runs: tuple[RunView, ...]
     notes: tuple[str, ...]
@@ -155,6 +163,8 @@ def make_page(board: Board, runs: Sequence[Run], title: str) -> Page:
         axis=axis,
         heads=tuple(_head(task) for task in others),
         rows=rows,
+        has_ties=has_ties(board),
+        has_together=any(row.together for row in board.rows),
         asked=tuple(_asked(task, shown) for task in board.tasks) if shown else (),
         runs=tuple(
             _run_view(row, by_id[found.run], most)
@@ -209,11 +219,14 @@ def _model_row(
         best=str(row.ranks[0] + row.ranks[1] / 10000) if row.ranks else "",
         tied=bool(row.ranks and row.ranks[0] != row.ranks[1]),
         strip=strip,
+        letters=row.letters,
         label=label,
         model=row.model if row.model != row.label else "",
         headline=score_cell(_headline(board, row), unit, axis),
+        together=numbers.interval(row.together, unit) if row.together else "",
         cells=tuple(_task_cell(row.cells.get(task.name)) for task in others),
         items=numbers.count(row.n),
+        asked="" if row.n == row.n_asked else f"of {numbers.count(row.n_asked)}",
         n=row.n,
         failed=numbers.count(row.n_failed),
         n_failed=row.n_failed,

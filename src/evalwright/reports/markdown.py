@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from evalwright.reports import numbers
-from evalwright.reports.pages import board_labels
+from evalwright.reports.pages import board_labels, coverage, has_ties, together
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
@@ -21,14 +21,18 @@ _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|:(?=//)|(?<=www)\.", re.IGNORECAS
 
 def board_markdown(board: Board) -> str:
     """The board as a table, a row per run, with the board's notes below."""
-    header = ["Rank", "Model"]
-    if board.has_overall:
-        header.append("Overall")
-    header += [_title(task) for task in board.tasks]
-    header += ["Items", "Failed", "Date"]
+    tied, intervals = has_ties(board), together(board) if any(row.together for row in board.rows) else []
+    header = ["Rank", "Model", *(["Tied"] if tied else [])]
+    scores = [*(["Overall"] if board.has_overall else []), *(_title(task) for task in board.tasks)]
+    header += [scores[0], *(["Simultaneous"] if intervals else []), *scores[1:], "Items", "Failed", "Date"]
     rule = ["--:", ":--", *["--:"] * (len(header) - 3), ":--"]
-    labels = board_labels(board)
-    rows = [_row(board, row, label) for row, label in zip(board.rows, labels, strict=True)]
+    labels, items = board_labels(board), coverage(board)
+    rows = []
+    for i, row in enumerate(board.rows):
+        first, *others = _scores(board, row)
+        ends = [" ".join(intervals[i].split()).replace("[ ", "[")] if intervals else []
+        names = [numbers.ranks(row.ranks), code(labels[i]), *([row.letters] if tied else [])]
+        rows.append([*names, first, *ends, *others, items[i], numbers.count(row.n_failed), escape(row.date)])
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
     notes = "\n".join(f"- {escape(note)}" for note in board.notes)
     return f"{table}\n\n{notes}\n" if notes else f"{table}\n"
@@ -41,14 +45,14 @@ def _title(task: BoardTask) -> str:
     return f"{name} {code(task.metric)}{' (less is better)' if task.lower_is_better else ''}"
 
 
-def _row(board: Board, row: BoardRow, label: str) -> list[str]:
-    cells = [numbers.ranks(row.ranks), code(label)]
+def _scores(board: Board, row: BoardRow) -> list[str]:
+    cells = []
     if board.has_overall:
         cells.append(f"**{numbers.score(row.overall, 'points')}**" if row.overall else numbers.NOTHING)
     for task in board.tasks:
         cell = row.cells.get(task.name)
         cells.append(numbers.score(cell.estimate, numbers.unit_of(cell.kind)) if cell else numbers.NOTHING)
-    return [*cells, numbers.count(row.n), numbers.count(row.n_failed), escape(row.date)]
+    return cells
 
 
 def code(text: str) -> str:

@@ -8,16 +8,20 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from evalwright.reports.comparison_page import MOST_FLIPS, comparison_blocks, gate_blocks
 from evalwright.reports.layout import Block, Column, Heading, Line, Segment, Table, lay_out
-from evalwright.reports.pages import board_blocks, comparison_blocks, runs_blocks
+from evalwright.reports.pages import board_blocks, runs_blocks
 from evalwright.reports.run_page import run_blocks
+from evalwright.reports.several_page import several_blocks
 from evalwright.reports.text import inert
 from evalwright.runs.writer import RUN_FILE
 
 if TYPE_CHECKING:
     from evalwright.runs.board import Board
     from evalwright.runs.comparison import Comparison
+    from evalwright.runs.gate import Gate
     from evalwright.runs.reader import Run
+    from evalwright.runs.several import SeveralComparison
 
 PIPED_WIDTH = 120
 """Cells of a line where nobody says how wide it may be (a file, a pipe); $COLUMNS wins."""
@@ -42,9 +46,22 @@ def show_run(run: Run, *, slices: bool = True, file: TextIO | None = None, width
     show([*run_blocks(run, slices=slices), Heading("Files"), files, *more], file=file, width=width)
 
 
-def show_comparison(comparison: Comparison, *, file: TextIO | None = None, width: int | None = None) -> None:
-    """Print a paired comparison; the last line is its conclusion in words."""
-    show(comparison_blocks(comparison), file=file, width=width)
+def show_comparison(
+    comparison: Comparison | SeveralComparison,
+    gates: Sequence[Gate] = (),
+    *,
+    most_flips: int = MOST_FLIPS,
+    file: TextIO | None = None,
+    width: int | None = None,
+) -> None:
+    """Print a comparison of two or more runs; the last line is its conclusion in words, or that of its last gate."""
+    from evalwright.runs.comparison import Comparison
+
+    if isinstance(comparison, Comparison):
+        blocks = comparison_blocks(comparison, most_flips)
+    else:
+        blocks = several_blocks(comparison)
+    show([*blocks, *(block for gate in gates for block in gate_blocks(gate))], file=file, width=width)
 
 
 def show_runs(runs: Sequence[Run], *, file: TextIO | None = None, width: int | None = None) -> None:

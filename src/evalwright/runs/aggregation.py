@@ -16,7 +16,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import Column, compute
 from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.runs.scores import ScoreTable, cluster_code, hashed
+from evalwright.runs.scores import ScoreTable, SliceCodes, cluster_code, hashed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,7 +119,12 @@ class TaskTally:
 
         clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
         scores = {name: np.frombuffer(column.values, np.float64) for name, column in self.scores.items()}
-        return ScoreTable(np.frombuffer(self.keys, np.int64), clusters, scores)
+        slices = {
+            key: SliceCodes(tuple(column.names), np.frombuffer(column.codes, np.int32))
+            for key, column in self.slices.items()
+            if 0 < len(column.names) <= MOST_SLICES
+        }
+        return ScoreTable(np.frombuffer(self.keys, np.int64), clusters, scores, slices)
 
     def names(self) -> dict[str, list[str]]:
         """What the scores have beside their values, by scorer."""

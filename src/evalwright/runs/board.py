@@ -1,36 +1,32 @@
 """A leaderboard as data: a row per run, a column per task, every number with its interval, and ranks as ranges.
 
-A rank range comes from paired comparisons on the items that two runs share: a run's best rank is one more than the number
-of runs that are surely better, its worst rank leaves out those that are surely worse. "Surely" means p < 5% after
-Holm's correction over all pairs of the board. Runs without a score on a task stand below, without a rank.
+Ranks are sets (Mogstad, Romano, Shaikh & Wilhelm 2024): a run's best rank is one more than the number of runs that are surely
+better, its worst leaves out those that are surely worse. "Surely" means that 0 is outside the pair's simultaneous interval,
+which holds for all pairs of the board together, each on the items that both answered. With several tasks it is the interval of
+the mean over tasks. Runs without a score on a task stand below, without a rank.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
-from evalwright.runs.comparison import UNIT_RANGE
+from evalwright.runs.conclusions import listed
+from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, make_matrix
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
-from evalwright.runs.scores import ItemScores, item_scores, paired_scores
+from evalwright.runs.scores import item_scores
+from evalwright.runs.standing import Standing, standing
 from evalwright.runs.stopping import early_notes
-from evalwright.statistics import (
-    compare_paired,
-    macro_average,
-    macro_difference,
-    macro_p_value,
-    pairwise_differences,
-)
+from evalwright.statistics import macro_average, mean_interval, simultaneous_means
 
 if TYPE_CHECKING:
-    from evalwright.statistics import Estimate, PairwiseDifferences
+    from evalwright.statistics import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +41,26 @@ class BoardTask:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """A run on the board. ranks: best and worst rank, None where the run lacks a task. overall: mean over tasks."""
+    """A run on the board.
+
+    ranks: best and worst rank that the data leave open, for all runs together; own_ranks: for this run alone, chosen
+    beforehand; None where the run lacks a task. letters: runs that share one cannot be told apart. overall: mean over tasks.
+    together: the interval of the headline score that holds with those of all others; None where it is no mean of items.
+    n: scored items of n_asked, over all tasks of the board.
+    """
 
     run: str
     label: str
     model: str
     date: str
     ranks: tuple[int, int] | None
+    own_ranks: tuple[int, int] | None
+    letters: str
     overall: Estimate | None
+    together: Estimate | None
     cells: Mapping[str, MetricResult]
     n: int
+    n_asked: int
     n_failed: int
     cost: float | None
 
@@ -66,9 +72,13 @@ class BoardRow:
             "model": self.model,
             "date": self.date,
             "ranks": list(self.ranks) if self.ranks else None,
+            "own_ranks": list(self.own_ranks) if self.own_ranks else None,
+            "letters": self.letters,
             "overall": self.overall.as_dict() if self.overall else None,
+            "together": self.together.as_dict() if self.together else None,
             "tasks": {name: cell.as_dict() for name, cell in self.cells.items()},
             "n": self.n,
+            "n_asked": self.n_asked,
             "n_failed": self.n_failed,
             "cost": self.cost,
         }
@@ -101,10 +111,19 @@ def make_board(runs: Sequence[Run]) -> Board:
     if not runs:
         raise RunError("A leaderboard needs at least one run. `evalwright runs list` shows what there is.")
     tasks = _columns(runs)
-    mixed = any(not task.bounded for task in tasks) and len(tasks) > 1
-    complete = [run for run in runs if _covers(run, tasks)]
-    ranks = {} if mixed else _rank_ranges(complete, tasks)
-    rows = [_row(run, tasks, ranks.get(id(run)), mixed) for run in runs]
+    mixed = len(tasks) > 1 and not (
+        all(task.bounded for task in tasks) and len({task.lower_is_better for task in tasks}) == 1
+    )
+    # The resample goes by the order of the runs, and the board must not.
+    complete = sorted(
+        (run for run in runs if _covers(run, tasks)), key=lambda run: (run.id, run.label, run.data["started"])
+    )
+    found = [] if mixed or not complete else _matrices(complete, tasks)
+    places = {id(run): place for place, run in enumerate(complete)} if found else {}
+    made = standing(found) if len(complete) > 1 and found else None
+    alone = [complete[place].label for place in made.alone] if made else []
+    together = _together(found)
+    rows = [_row(run, tasks, places.get(id(run)), made, together, mixed) for run in runs]
     sign = 1.0 if tasks[0].lower_is_better else -1.0
     rows.sort(
         key=lambda row: (
@@ -114,7 +133,7 @@ def make_board(runs: Sequence[Run]) -> Board:
             row.run,
         )
     )
-    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed)))
+    return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, found, made, alone)))
 
 
 def _columns(runs: Sequence[Run]) -> tuple[BoardTask, ...]:
@@ -142,21 +161,34 @@ def _covers(run: Run, tasks: Sequence[BoardTask]) -> bool:
     return all(not math.isnan(values.get(task.name, math.nan)) for task in tasks)
 
 
-def _row(run: Run, tasks: Sequence[BoardTask], ranks: tuple[int, int] | None, mixed: bool) -> BoardRow:
-    cells = {task.name: task.main for task in run.tasks if task.main}
+def _row(
+    run: Run,
+    tasks: Sequence[BoardTask],
+    place: int | None,
+    made: Standing | None,
+    together: Sequence[Estimate],
+    mixed: bool,
+) -> BoardRow:
+    results = {task.name: task for task in run.tasks if task.main}
+    cells = {name: task.main for name, task in results.items() if task.main}
     estimates = [cells[task.name].estimate for task in tasks if task.name in cells]
     whole = (
         not mixed and len(estimates) == len(tasks) and not any(math.isnan(part.value) for part in estimates)
     )
+    alone = None if place is None else (1, 1)
     return BoardRow(
         run=run.id,
         label=run.label,
         model=run.model,
         date=str(run.data["started"])[:10],
-        ranks=ranks,
+        ranks=made.ranks[place] if made and place is not None else alone,
+        own_ranks=made.own_ranks[place] if made and place is not None else alone,
+        letters=made.letters[place] if made and made.letters and place is not None else "",
         overall=_overall(estimates, tasks) if whole else None,
+        together=together[place] if place is not None and together else None,
         cells=cells,
         n=sum(part.n for part in estimates),
+        n_asked=sum(results[task.name].n_samples for task in tasks if task.name in results),
         n_failed=sum(part.n_failed for part in estimates),
         cost=run.data["usage"].get("cost"),
     )
@@ -171,86 +203,70 @@ def _order(row: BoardRow, sign: float, first: str) -> float:
     return sign * estimate.value if estimate and not math.isnan(estimate.value) else math.inf
 
 
-def _rank_ranges(runs: Sequence[Run], tasks: Sequence[BoardTask]) -> dict[int, tuple[int, int]]:
-    """Best and worst rank by `id(run)`."""
-    if not runs:
-        return {}
+def _matrices(runs: Sequence[Run], tasks: Sequence[BoardTask]) -> list[Matrix]:
+    """The item scores of runs that have all tasks, a matrix per task."""
+    results = [{task.name: task.main for task in run.tasks if task.main} for run in runs]
     scores = [
-        item_scores(run, {task.name: run.task(task.name).metrics[0].scorer for task in tasks}) for run in runs
+        item_scores(run, {task.name: found[task.name].scorer for task in tasks})
+        for run, found in zip(runs, results, strict=True)
     ]
-    tests = [
-        (p_value, left, right, difference)
-        for left, right, difference, p_value in _tests(scores, tasks)
-        if not math.isnan(p_value)
+    return [
+        make_matrix(task.name, [found[task.name] for found in results], [one[task.name] for one in scores])
+        for task in tasks
     ]
-    better = [0] * len(runs)
-    worse = [0] * len(runs)
-    for rank, (p_value, left, right, difference) in enumerate(sorted(tests)):
-        if p_value * (len(tests) - rank) >= 0.05:
-            break  # Holm: once one test fails, the less certain ones do
-        winner, loser = (left, right) if difference > 0 else (right, left)
-        better[loser] += 1
-        worse[winner] += 1
-    return {id(run): (1 + better[i], len(runs) - worse[i]) for i, run in enumerate(runs)}
 
 
-def _tests(
-    scores: Sequence[Mapping[str, ItemScores]], tasks: Sequence[BoardTask]
-) -> Iterator[tuple[int, int, float, float]]:
-    """(left, right, difference, p) of every pair: at once where all have the same items, else pair by pair."""
-    tables = [_table([one[task.name] for one in scores]) for task in tasks]
-    whole = [table for table in tables if table is not None]
-    for left, right in combinations(range(len(scores)), 2):
-        if len(whole) == len(tables) and len(tables) > 1:
-            differences = [float(table.difference[left, right]) for table in whole]
-            errors = [float(table.standard_error[left, right]) for table in whole]
-            # A task on which the pair shows no spread must not pose as certain: that is for the careful way below.
-            if min(errors) > 0:
-                p_value = macro_p_value(differences, errors, [table.units for table in whole])
-                yield left, right, sum(differences), p_value
-                continue
-        yield left, right, *_difference(scores[left], scores[right], tasks)
+def _together(found: Sequence[Matrix]) -> list[Estimate]:
+    """Each run's headline score with the interval that holds with those of all others; none where it is no mean of items.
 
-
-def _table(scores: Sequence[ItemScores]) -> PairwiseDifferences | None:
-    """All pairs on one task, or None where the runs do not have the same items, all of them scored."""
-    import numpy as np
-
-    first = scores[0]
-    if len(first.keys) < 2 or not all(np.array_equal(first.keys, one.keys) for one in scores[1:]):
-        return None
-    values = np.stack([one.values for one in scores])
-    if np.isnan(values).any() or (first.clustered and len(np.unique(first.clusters)) < 2):
-        return None
-    return pairwise_differences(values, first.clusters if first.clustered else None)
-
-
-def _difference(
-    a: Mapping[str, ItemScores], b: Mapping[str, ItemScores], tasks: Sequence[BoardTask]
-) -> tuple[float, float]:
-    parts = []
-    for task in tasks:
-        keys, values, clusters = paired_scores(a[task.name], b[task.name])
-        if len(keys) < 2:
-            return math.nan, math.nan
-        parts.append(
-            compare_paired(*values, clusters=clusters, value_range=UNIT_RANGE if task.bounded else None)
+    On one task by the largest deviation of one resample; over several by Bonferroni over the runs.
+    """
+    if not found or not all(one.measure.is_mean for one in found) or len(found[0].values) < 2:
+        return []
+    first = found[0]
+    if len(found) == 1:
+        return simultaneous_means(first.values, first.clusters, value_range=first.measure.value_range)
+    runs = len(first.values)
+    level = 1 - 0.05 / runs
+    return [
+        macro_average(
+            [mean_interval(one.values[row], clusters=one.clusters, level=level) for one in found],
+            value_range=UNIT_RANGE,
         )
-    if len(parts) == 1:
-        return parts[0].difference, parts[0].p_value
-    combined = macro_difference(parts)
-    return combined.difference, combined.p_value
+        for row in range(runs)
+    ]
 
 
-def _notes(runs: Sequence[Run], rows: Sequence[BoardRow], mixed: bool) -> list[str]:
+def _notes(
+    runs: Sequence[Run],
+    rows: Sequence[BoardRow],
+    mixed: bool,
+    found: Sequence[Matrix],
+    made: Standing | None,
+    alone: Sequence[str],
+) -> list[str]:
     notes = ["Intervals are 95%. The scores say how the models do on items like these."]
     if mixed:
-        notes.append("The tasks are measured in different units, so there is no overall score and no rank.")
-    elif len(runs) > 1:
         notes.append(
-            "A rank is a range: models whose ranges do not overlap differ surely (paired by item, Holm-corrected, 5%); "
-            "where they overlap, compare the two."
+            "The tasks are measured in different units or directions, so there is no overall score and no rank."
         )
+    elif made is not None:
+        notes.append(
+            "A rank is a range: all the places that the data leave open. The ranges hold together with 95% (simultaneous "
+            "intervals of all paired differences); models whose ranges do not overlap differ surely."
+        )
+        if made.letters and any(row.ranks and row.ranks[0] != row.ranks[1] for row in rows):
+            notes.append("Models that share a letter are tied: the data cannot tell them apart.")
+        if any(row.together for row in rows):
+            notes.append(
+                "A score's interval is its own; the simultaneous ones hold for all models of the board at once."
+            )
+        if alone:
+            notes.append(
+                f"No other model has enough items in common with {listed(alone)}: every rank is open to "
+                f"{'it' if len(alone) == 1 else 'them'}, whatever the score."
+            )
+        notes += _kept(found)
     notes += [
         f"The runs did not ask '{name}' alike: its version, its data or its scorers differ."
         for name in _asked_differently(runs)
@@ -260,6 +276,31 @@ def _notes(runs: Sequence[Run], rows: Sequence[BoardRow], mixed: bool) -> list[s
         notes.append("Failed items are counted apart and are not scored as wrong.")
     if any(row.ranks is None for row in rows) and not mixed:
         notes.append("Models without a rank have no score on at least one of the tasks.")
+    return notes
+
+
+def _kept(found: Sequence[Matrix]) -> list[str]:
+    """What a reader must know of the items that pairs share, and of metrics that are no means."""
+    import numpy as np
+
+    notes = []
+    for one in found:
+        counts = common_counts(one)
+        own = np.diag(counts)
+        few = (counts > 0) & (2 * counts < np.maximum(own[:, None], own[None, :]))
+        for pairs, what in (
+            (few, "under half of the items in common, and can hardly be told apart"),
+            (counts == 0, "no item in common, and cannot be told apart"),
+        ):
+            number = int(np.triu(pairs, 1).sum())
+            if number:
+                have = "1 pair of models has" if number == 1 else f"{number} pairs of models have"
+                notes.append(f"On '{one.measure.task}' {have} {what}.")
+        if not one.measure.is_mean:
+            notes.append(
+                f"On '{one.measure.task}' ranks rest on the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is no mean "
+                f"over items."
+            )
     return notes
 
 

@@ -1,21 +1,30 @@
-"""Two runs side by side: paired by item, task by task, with what flipped and what differs in how they were made."""
+"""Two runs side by side: paired by item, task by task, with what flipped and what differs in how they were made.
+
+Where the runs share no item of a task they are compared as two independent samples, and the result says so. The estimand is
+always the mean difference on items like these, with the tasks fixed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import RunError
-from evalwright.metrics.registry import BOUNDED
-from evalwright.runs.conclusions import conclusion
+from evalwright.runs.conclusions import conclusion, unpaired_sentence
+from evalwright.runs.differing import configuration_differences
+from evalwright.runs.equivalent import TaskEquivalence, equivalence_of, overall_equivalence
+from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, make_matrix
 from evalwright.runs.reader import Run
-from evalwright.runs.scores import ItemScores, hashed, item_scores, paired_scores
-from evalwright.runs.stopping import early_notes
+from evalwright.runs.results import MetricResult
+from evalwright.runs.scores import hashed, item_scores
+from evalwright.runs.slices import SliceComparison, compare_slices
 from evalwright.statistics import (
     MacroDifference,
     PairedComparison,
+    UnpairedComparison,
     compare_paired,
+    compare_unpaired,
     macro_difference,
     sentence,
 )
@@ -24,8 +33,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
-UNIT_RANGE = (0.0, 1.0)
+MOST_READ = 200_000
+"""Records in which flipped items are looked for by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,183 +49,302 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class TaskComparison:
-    """One task of two runs. only_a, only_b: items that one run alone has; n_differing: items whose scores differ.
+    """One task of two runs. Exactly one of paired and unpaired is there; unpaired where the runs share no item.
 
-    bounded: scores lie between 0 and 1 and are shown in points of 100.
+    only_a, only_b: items that one run alone has; n_differing: items whose scores differ, n_a_higher and n_b_higher by
+    direction. bounded: scores lie between 0 and 1 and are shown in points of 100. warnings: what limits the comparison.
     """
 
     task: str
     metric: str
     scorer: str
     bounded: bool
-    paired: PairedComparison
+    lower_is_better: bool
+    paired: PairedComparison | None
+    unpaired: UnpairedComparison | None
     only_a: int
     only_b: int
     n_differing: int
+    n_a_higher: int
+    n_b_higher: int
     flips: tuple[Flip, ...]
+    slices: tuple[SliceComparison, ...]
+    equivalence: TaskEquivalence | None
+    warnings: tuple[str, ...]
     sentence: str
+
+    @property
+    def result(self) -> PairedComparison | UnpairedComparison:
+        """The comparison that was made: difference, interval, p and both means."""
+        found = self.paired or self.unpaired
+        assert found is not None
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        return {
+            **{name: getattr(self, name) for name in self.__slots__},
+            "paired": self.paired.as_dict() if self.paired else None,
+            "unpaired": self.unpaired.as_dict() if self.unpaired else None,
+            "flips": [asdict(flip) for flip in self.flips],
+            "slices": [part.as_dict() for part in self.slices],
+            "equivalence": self.equivalence.as_dict() if self.equivalence else None,
+            "warnings": list(self.warnings),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two runs over all tasks that both have.
 
-    overall: every task counts the same; None with a single task, and where tasks are measured in different units.
+    overall: every task counts the same; None with a single task, where tasks are measured in different units or directions,
+    and where one of them is not paired.
     """
 
     a: str
     b: str
     tasks: tuple[TaskComparison, ...]
     overall: MacroDifference | None
+    overall_equivalence: TaskEquivalence | None
+    estimand: str
     differences: tuple[str, ...]
     conclusion: str
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        from dataclasses import asdict
-
-        tasks = [{**asdict(task), "paired": task.paired.as_dict()} for task in self.tasks]
-        overall = self.overall.as_dict() if self.overall else None
+        same = self.overall_equivalence
         return {
             "a": self.a,
             "b": self.b,
-            "tasks": tasks,
-            "overall": overall,
+            "tasks": [task.as_dict() for task in self.tasks],
+            "overall": self.overall.as_dict() if self.overall else None,
+            "overall_equivalence": same.as_dict() if same else None,
+            "estimand": self.estimand,
             "differences": list(self.differences),
             "conclusion": self.conclusion,
         }
 
 
-def compare_runs(a: Run, b: Run, *, most_flips: int = 20) -> Comparison:
-    """Compare two runs on the tasks that both have, paired by sample id, on each task's main metric.
+def compare_runs(
+    a: Run, b: Run, *, most_flips: int = 20, slices: Sequence[str] = (), equivalent: float | None = None
+) -> Comparison:
+    """Compare two runs on the tasks that both have, paired by sample id, on the main metric that each task has in A.
 
-    Raises RunError where they share no task or no item of a task, or have a task scored by different scorers.
+    most_flips: flipped items named, in each direction. slices: metadata keys by whose values the tasks are compared too.
+    equivalent: the smallest difference that would matter, in the metric's own unit; then two one-sided tests are made.
+    Raises RunError where they share no task, have a task scored by different scorers, or no task has such a key, and
+    ConfigurationError for a margin that is none.
     """
-    names_b = {task.name for task in b.tasks}
-    common = [task for task in a.tasks if task.name in names_b and task.main]
-    if not common:
-        raise RunError(
-            f"The runs '{a.id}' and '{b.id}' have no task in common: "
-            f"{', '.join(task.name for task in a.tasks)} against {', '.join(sorted(names_b))}."
-        )
     name_a, name_b = _labels(a, b)
-    scorers = {task.name: task.main.scorer for task in common if task.main}
-    _check_scorers(a, b, scorers)
-    scores_a, scores_b = item_scores(a, scorers), item_scores(b, scorers)
-    tasks = []
-    for task in common:
-        assert task.main is not None
-        bounded = task.main.kind in BOUNDED
-        paired, keys, values = _paired(a, b, task.name, scores_a[task.name], scores_b[task.name], bounded)
-        tasks.append(
-            TaskComparison(
-                task=task.name,
-                metric=task.main.label,
-                scorer=task.main.scorer,
-                bounded=bounded,
-                paired=paired,
-                only_a=len(scores_a[task.name].keys) - len(keys),
-                only_b=len(scores_b[task.name].keys) - len(keys),
-                n_differing=int((values[0] != values[1])[~_any_nan(values)].sum()),
-                flips=_flips(a, task.name, keys, values, most_flips),
-                sentence=sentence(paired, name_a, name_b, "points" if bounded else "units"),
-            )
-        )
-    overall = None
-    if len(tasks) > 1 and all(task.bounded for task in tasks):
-        overall = macro_difference([task.paired for task in tasks], value_range=UNIT_RANGE)
+    matrices = read_matrices([a, b], slices)
+    tasks = tuple(_compare(a, b, found, (name_a, name_b), most_flips, equivalent) for found in matrices)
+    measures = [found.measure for found in matrices]
+    paired = [task.paired for task in tasks if task.paired]
+    overall = same = None
+    if len(paired) == len(tasks) > 1 and can_average(measures):
+        overall = macro_difference(paired, value_range=UNIT_RANGE)
+        same = overall_equivalence(matrices, equivalent, (name_a, name_b)) if equivalent is not None else None
     if overall is not None:
-        text = conclusion(overall, {task.task: task.paired for task in tasks}, name_a, name_b)
+        text = conclusion(overall, {task.task: task.result for task in tasks}, name_a, name_b)
     elif len(tasks) > 1:
         text = " ".join(f"{task.task}: {task.sentence}" for task in tasks)
     else:
         text = tasks[0].sentence
-    return Comparison(a.id, b.id, tuple(tasks), overall, tuple(_configuration_differences(a, b)), text)
+    said = [one.sentence for one in ([same] if same else [task.equivalence for task in tasks]) if one]
+    text = " ".join([text, *said])
+    found = tuple(configuration_differences(a, b))
+    return Comparison(a.id, b.id, tasks, overall, same, _estimand(tasks), found, text)
 
 
-def _check_scorers(a: Run, b: Run, scorers: Mapping[str, str]) -> None:
+def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:
+    """By task, the results that the runs have in common: the main metric of the first run, or the one of that label.
+
+    Raises RunError where there is no such task, or a run was scored otherwise.
+    """
+    first = runs[0]
+    by_name = [{task.name: task for task in run.tasks} for run in runs]
+    out: dict[str, tuple[MetricResult, ...]] = {}
+    for task in first.tasks:
+        chosen = task.main if metric is None else next((m for m in task.metrics if m.label == metric), None)
+        if chosen is None or not all(task.name in names for names in by_name):
+            continue
+        for run in runs[1:]:
+            _check_scorer(first, run, task.name, chosen.scorer)
+        out[task.name] = tuple(_same_metric(names[task.name].metrics, chosen) for names in by_name)
+    if not out:
+        there = " against ".join(", ".join(sorted(names)) or "none" for names in by_name)
+        who = " and ".join(f"'{run.id}'" for run in runs)
+        raise RunError(f"The runs {who} have no task in common: {there}.")
+    return out
+
+
+def read_matrices(runs: Sequence[Run], slices: Sequence[str] = (), metric: str | None = None) -> list[Matrix]:
+    """The runs' item scores side by side, a matrix per task that all have. Errors as `common_results`, and for slices."""
+    results = common_results(runs, metric)
+    scorers = {task: found[0].scorer for task, found in results.items()}
+    scores = [item_scores(run, scorers, slices) for run in runs]
+    found = [
+        make_matrix(task, several, [one[task] for one in scores], slices) for task, several in results.items()
+    ]
+    _check_slices(runs[0], slices, found)
+    return found
+
+
+def can_average(measures: Sequence[Measure]) -> bool:
+    """Whether a mean over these tasks means anything: all in points, and all in the same direction."""
+    return all(one.bounded for one in measures) and len({one.lower_is_better for one in measures}) == 1
+
+
+def _same_metric(metrics: Sequence[MetricResult], chosen: MetricResult) -> MetricResult:
+    """A run's own result of the metric, else the first by the same scorer, else the other run's."""
+    same = [one for one in metrics if one.scorer == chosen.scorer]
+    return next((one for one in same if one.label == chosen.label), same[0] if same else chosen)
+
+
+def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
     """Both runs must have a score by the scorer that is compared."""
-    for task in b.data["tasks"]:
-        wanted, there = scorers.get(task["name"]), [scorer["name"] for scorer in task["scorers"]]
-        if wanted is not None and wanted not in there:
-            raise RunError(
-                f"On '{task['name']}' the run '{a.id}' was scored by '{wanted}' and the run '{b.id}' by "
-                f"{', '.join(there)}. Score one of them again with `evalwright score`."
-            )
-
-
-def _paired(
-    a: Run, b: Run, task: str, scores_a: ItemScores, scores_b: ItemScores, bounded: bool
-) -> tuple[PairedComparison, NDArray[np.int64], tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    keys, values, clusters = paired_scores(scores_a, scores_b)
-    if not len(keys):
+    record = next(found for found in b.data["tasks"] if found["name"] == task)
+    there = [found["name"] for found in record["scorers"]]
+    if scorer not in there:
         raise RunError(
-            f"On '{task}' the runs '{a.id}' and '{b.id}' have no item in common, so they cannot be paired."
+            f"On '{task}' the run '{a.id}' was scored by '{scorer}' and the run '{b.id}' by "
+            f"{', '.join(there)}. Score one of them again with `evalwright score`."
         )
-    value_range = UNIT_RANGE if bounded else None
-    return compare_paired(*values, clusters=clusters, value_range=value_range), keys, values
 
 
-def _any_nan(values: tuple[NDArray[np.float64], NDArray[np.float64]]) -> NDArray[np.bool_]:
+def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> None:
+    from evalwright.core.errors import UnknownName
+
+    for key in slices:
+        if not any(key in matrix.slices for matrix in found):
+            known = sorted(_metadata_keys(run))
+            more = f"The samples have {', '.join(known)}." if known else "The samples have no metadata."
+            raise UnknownName("slice", key, known, f"{more} A key with more than 200 values makes no slices.")
+
+
+def _metadata_keys(run: Run) -> set[str]:
+    keys: set[str] = set()
+    for number, row in enumerate(run.rows()):
+        keys |= row.get("metadata", {}).keys()
+        if number >= 1000:
+            break
+    return keys
+
+
+# -- one task ----------------------------------------------------------------------------------------------------------
+
+
+def _compare(
+    a: Run, b: Run, found: Matrix, names: tuple[str, str], most_flips: int, equivalent: float | None
+) -> TaskComparison:
+    measure = found.measure
+    one, other = found.values
+    common = found.common()
+    higher, lower = one > other, one < other
+    paired = unpaired = same = None
+    if common.any():
+        (left, right), clusters = found.part(common)
+        paired = compare_paired(left, right, clusters=clusters, value_range=measure.value_range)
+        text = sentence(paired, *names, measure.unit)
+    else:
+        unpaired = _unpaired(found)
+        text = unpaired_sentence(unpaired, *names, measure.unit)
+    if equivalent is not None:
+        same = equivalence_of(found, equivalent, names)
+    return TaskComparison(
+        task=measure.task,
+        metric=measure.metric,
+        scorer=measure.scorer,
+        bounded=measure.bounded,
+        lower_is_better=measure.lower_is_better,
+        paired=paired,
+        unpaired=unpaired,
+        only_a=int((found.asked[0] & ~found.asked[1]).sum()),
+        only_b=int((found.asked[1] & ~found.asked[0]).sum()),
+        n_differing=int(higher.sum() + lower.sum()),
+        n_a_higher=int(higher.sum()),
+        n_b_higher=int(lower.sum()),
+        flips=_flips(a, found, higher, lower, most_flips),
+        slices=tuple(compare_slices(found, key) for key in found.slices),
+        equivalence=same,
+        warnings=tuple(_warnings(a, b, found, paired)),
+        sentence=f"{text[:-1]}; lower is better." if measure.lower_is_better else text,
+    )
+
+
+def _unpaired(found: Matrix) -> UnpairedComparison:
+    sides = [found.part(asked) for asked in found.asked]
+    return compare_unpaired(
+        sides[0][0][0],
+        sides[1][0][1],
+        clusters_a=sides[0][1],
+        clusters_b=sides[1][1],
+        value_range=found.measure.value_range,
+    )
+
+
+def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
     import numpy as np
 
-    return np.isnan(values[0]) | np.isnan(values[1])
+    warnings = []
+    measure = found.measure
+    scored = (~np.isnan(found.values)).sum(axis=1)
+    if paired is None:
+        warnings.append(
+            "The runs share no item, so they are compared as two independent samples: items of unlike difficulty "
+            "count as a difference of the models."
+        )
+        if found.clusters is not None and np.intersect1d(*(found.clusters[one] for one in found.asked)).size:
+            warnings.append("Their items share passages, which this comparison cannot allow for.")
+    elif warning := half_of(a, b, paired.n, int(scored.max(initial=0))):
+        warnings.append(warning)
+    if not measure.is_mean:
+        warnings.append(
+            f"'{measure.metric}' is no mean over items: compared is the mean score of '{measure.scorer}' beneath it, "
+            f"of which more is better."
+        )
+    return warnings
 
 
 def _flips(
-    run: Run,
-    task: str,
-    keys: NDArray[np.int64],
-    values: tuple[NDArray[np.float64], NDArray[np.float64]],
-    most: int,
+    run: Run, found: Matrix, higher: NDArray[np.bool_], lower: NDArray[np.bool_], most: int
 ) -> tuple[Flip, ...]:
-    """The first `most` items, in the order of the run, whose scores differ."""
-    differing = {
-        int(key): (float(left), float(right))
-        for key, left, right in zip(keys, *values, strict=True)
-        if left != right and left == left and right == right
-    }
-    found: dict[int, Flip] = {}
-    for row in run.rows() if differing and most else ():
-        key = hashed(row["id"]) if row["task"] == task else None
-        if key in differing and key not in found:
-            found[key] = Flip(task, row["id"], *differing[key])
-            if len(found) == most:
+    """The first `most` items of each direction, in the order of the run, whose scores differ."""
+    if not most:
+        return ()
+    places: dict[int, int] = {}
+    left = [min(most, int(side.sum())) for side in (higher, lower)]
+    for side in (higher, lower):
+        numbers = side.nonzero()[0]
+        places.update(zip(found.keys[numbers].tolist(), numbers.tolist(), strict=True))
+    flips = []
+    for number, row in enumerate(run.rows() if any(left) else ()):
+        if number >= MOST_READ:
+            break
+        place = places.pop(hashed(row["id"]), None) if row["task"] == found.measure.task else None
+        if place is None:
+            continue
+        one, other = (float(value) for value in found.values[:, place])
+        side_left = 0 if one > other else 1
+        if left[side_left]:
+            left[side_left] -= 1
+            flips.append(Flip(found.measure.task, row["id"], one, other))
+            if not any(left):
                 break
-    return tuple(found.values())
+    return tuple(flips)
 
 
 def _labels(a: Run, b: Run) -> tuple[str, str]:
     return (a.label, b.label) if a.label != b.label else (a.id, b.id)
 
 
-def _configuration_differences(a: Run, b: Run) -> Iterator[str]:
-    """What differs between two runs besides the model under test, in words."""
-    for key in ("seed", "limit"):
-        left, right = a.data["configuration"].get(key), b.data["configuration"].get(key)
-        if left != right:
-            yield f"{key}: {left} against {right}"
-    tasks_b = {task["name"]: task for task in b.data["tasks"]}
-    for task in a.data["tasks"]:
-        other = tasks_b.get(task["name"])
-        if other is None:
-            continue
-        for path in sorted(_differing(task["definition"], other["definition"])):
-            yield f"{task['name']}: {path} differs"
-        if task["content_hash"] != other["content_hash"]:
-            yield f"{task['name']}: the data differ"
-        if task["scorers"] != other["scorers"] and task["definition"] == other["definition"]:
-            yield f"{task['name']}: the scorers differ, as one of the runs was scored again"
-    yield from early_notes((a, b))
-    left, right = a.data["evalwright"], b.data["evalwright"]
-    if left != right:
-        yield f"evalwright: {left} against {right}"
-
-
-def _differing(a: Any, b: Any, path: str = "") -> set[str]:
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        found: set[str] = set()
-        for key in {*a, *b}:
-            found |= _differing(a.get(key), b.get(key), f"{path}.{key}" if path else str(key))
-        return found
-    return set() if a == b else {path or "definition"}
+def _estimand(tasks: Sequence[TaskComparison]) -> str:
+    """What the numbers are about, in a sentence."""
+    paired = [task for task in tasks if task.paired]
+    how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
+    if not paired:
+        how = "two independent samples of items"
+    clustered = any(task.paired.n_clusters is not None for task in paired if task.paired)
+    units = "; items that belong together count as one unit" if clustered else ""
+    over = f"over these {len(tasks)} tasks, each with the same weight, " if len(tasks) > 1 else ""
+    return f"Asked is the mean difference A - B {over}on items like these, {how}{units}. Intervals are 95%."

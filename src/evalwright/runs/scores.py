@@ -10,8 +10,8 @@ import contextlib
 import json
 import os
 from array import array
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,24 +29,46 @@ KEPT_FILE = ".scores.npz"
 LARGE = 4 << 20
 """Bytes of records from which on reading them again costs more than keeping the arrays."""
 
+FORMAT = 2
+"""Of the file of kept arrays; one of another format is made anew."""
+
+MOST_VALUES = 200
+"""A metadata key with more values than this makes no slices."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceCodes:
+    """One metadata key: its values by code, and a code per row, (n,); -1 where a row has no value."""
+
+    names: tuple[str, ...]
+    codes: NDArray[np.int32]
+
 
 @dataclass(frozen=True, slots=True)
 class ItemScores:
-    """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan for failed, clusters (n,)."""
+    """Mean scores per item, in the order of hashed ids: keys (n,), values (n,) with nan for failed, clusters (n,).
+
+    slices: the values of the metadata keys that were asked for, a code per item.
+    """
 
     keys: NDArray[np.int64]
     values: NDArray[np.float64]
     clusters: NDArray[np.int64]
     clustered: bool
+    slices: Mapping[str, SliceCodes] = field(default_factory=dict)
 
 
-def item_scores(run: Run, scorers: Mapping[str, str]) -> dict[str, ItemScores]:
-    """Mean scores by item of some tasks (task name -> scorer). Raises RunError where the records cannot be read."""
-    tables = _tables(run)
+def item_scores(run: Run, scorers: Mapping[str, str], slices: Sequence[str] = ()) -> dict[str, ItemScores]:
+    """Mean scores by item of some tasks (task name -> scorer), with the values of some metadata keys.
+
+    A key that no item has, or that has more than MOST_VALUES values, is not among the slices. Raises RunError where the
+    records cannot be read.
+    """
+    tables = _tables(run, slices)
     out = {}
     for task, scorer in scorers.items():
         table = tables.get(task)
-        out[task] = _means(table, scorer) if table else _nothing()
+        out[task] = _means(table, scorer, slices) if table else _nothing()
     return out
 
 
@@ -78,11 +100,16 @@ def cluster_code(cluster: str | None, key: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """A row per record of one task: hashed id, hashed cluster (empty: no item has one), and the scores by scorer."""
+    """A row per record of one task: hashed id, hashed cluster (empty: no item has one), and the scores by scorer.
+
+    slices: values by metadata key. whole: whether all keys of the metadata were looked at, not only those of the task.
+    """
 
     keys: NDArray[np.int64]
     clusters: NDArray[np.int64]
     scores: Mapping[str, NDArray[np.float64]]
+    slices: Mapping[str, SliceCodes] = field(default_factory=dict)
+    whole: bool = False
 
 
 def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
@@ -92,7 +119,7 @@ def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
         _keep(run.folder / KEPT_FILE, mark, tables)
 
 
-def _means(table: ScoreTable, scorer: str) -> ItemScores:
+def _means(table: ScoreTable, scorer: str, slices: Sequence[str]) -> ItemScores:
     import numpy as np
 
     unique, first, inverse = np.unique(table.keys, return_index=True, return_inverse=True)
@@ -104,7 +131,12 @@ def _means(table: ScoreTable, scorer: str) -> ItemScores:
     sums = np.bincount(inverse, weights=np.where(there, found, 0.0), minlength=len(unique))
     means = np.divide(sums, counts, out=np.full(len(unique), np.nan), where=counts > 0)
     clustered = len(table.clusters) > 0
-    return ItemScores(unique, means, table.clusters[first] if clustered else unique, clustered)
+    kept = {
+        key: SliceCodes(table.slices[key].names, table.slices[key].codes[first])
+        for key in slices
+        if key in table.slices
+    }
+    return ItemScores(unique, means, table.clusters[first] if clustered else unique, clustered, kept)
 
 
 def _nothing() -> ItemScores:
@@ -122,6 +154,7 @@ class _Rows:
         self.clusters = array("q")
         self.clustered = False
         self.scores: dict[str, array[float]] = {}
+        self.slices: dict[str, _Values] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         count = len(self.keys)
@@ -138,6 +171,11 @@ class _Rows:
                 column.extend([float("nan")] * (count - len(column)))
             value = score["value"]
             column.append(float("nan") if value is None else value)
+        for name, value in row.get("metadata", {}).items():
+            values = self.slices.get(name)
+            if values is None:
+                values = self.slices[name] = _Values()
+            values.add(count, value)
 
     def table(self) -> ScoreTable:
         import numpy as np
@@ -147,14 +185,44 @@ class _Rows:
             scores[name] = np.full(len(self.keys), np.nan)
             scores[name][: len(column)] = np.frombuffer(column, np.float64)
         clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
-        return ScoreTable(np.frombuffer(self.keys, np.int64), clusters, scores)
+        slices = {
+            name: values.codes_of(len(self.keys))
+            for name, values in self.slices.items()
+            if 0 < len(values.names) <= MOST_VALUES
+        }
+        return ScoreTable(np.frombuffer(self.keys, np.int64), clusters, scores, slices, whole=True)
 
 
-def _tables(run: Run) -> dict[str, ScoreTable]:
+class _Values:
+    """One metadata key's values as they are read; texts, whole numbers and yes or no make slices."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, int] = {}
+        self.codes = array("i")
+
+    def add(self, row: int, value: Any) -> None:
+        """Note the value of a row. Past MOST_VALUES values nothing more is kept."""
+        if len(self.names) > MOST_VALUES or not isinstance(value, str | int) or value == "":
+            return
+        code = self.names.setdefault(str(value), len(self.names))
+        if len(self.codes) < row:
+            self.codes.extend([-1] * (row - len(self.codes)))
+        self.codes.append(code)
+
+    def codes_of(self, rows: int) -> SliceCodes:
+        """The codes of so many rows."""
+        import numpy as np
+
+        codes = np.full(rows, -1, np.int32)
+        codes[: len(self.codes)] = np.frombuffer(self.codes, np.int32)
+        return SliceCodes(tuple(self.names), codes)
+
+
+def _tables(run: Run, slices: Sequence[str] = ()) -> dict[str, ScoreTable]:
     path = run.samples_file
     mark = _mark(path)
     kept = _kept(run.folder / KEPT_FILE, mark)
-    if kept is not None:
+    if kept is not None and all(table.whole or {*slices} <= {*table.slices} for table in kept.values()):
         return kept
     rows: dict[str, _Rows] = {}
     for row in run.rows():
@@ -185,15 +253,20 @@ def _kept(file: Path, mark: list[int]) -> dict[str, ScoreTable] | None:
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             head = json.loads(str(arrays["head"]))
-            if head["mark"] != mark:
+            if head["mark"] != mark or head.get("format") != FORMAT:
                 return None
             return {
                 task: ScoreTable(
                     arrays[f"{place}.keys"],
                     arrays[f"{place}.clusters"],
                     {name: arrays[f"{place}.{number}"] for number, name in enumerate(scorers)},
+                    {
+                        key: SliceCodes(tuple(names), arrays[f"{place}.slice.{number}"])
+                        for number, (key, names) in enumerate(slices)
+                    },
+                    whole,
                 )
-                for place, (task, scorers) in enumerate(head["tasks"])
+                for place, (task, scorers, slices, whole) in enumerate(head["tasks"])
             }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile, EOFError):
         return None
@@ -202,11 +275,23 @@ def _kept(file: Path, mark: list[int]) -> dict[str, ScoreTable] | None:
 def _keep(file: Path, mark: list[int], tables: Mapping[str, ScoreTable]) -> None:
     import numpy as np
 
-    head = {"mark": mark, "tasks": [[task, list(table.scores)] for task, table in tables.items()]}
+    tasks = [
+        [
+            task,
+            list(table.scores),
+            [[key, list(found.names)] for key, found in table.slices.items()],
+            table.whole,
+        ]
+        for task, table in tables.items()
+    ]
+    head = {"format": FORMAT, "mark": mark, "tasks": tasks}
     arrays: dict[str, Any] = {"head": np.array(json.dumps(head))}
     for place, table in enumerate(tables.values()):
         arrays |= {f"{place}.keys": table.keys, f"{place}.clusters": table.clusters}
         arrays |= {f"{place}.{number}": column for number, column in enumerate(table.scores.values())}
+        arrays |= {
+            f"{place}.slice.{number}": found.codes for number, found in enumerate(table.slices.values())
+        }
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     with contextlib.suppress(OSError):  # a folder that cannot be written is read again next time
         try:

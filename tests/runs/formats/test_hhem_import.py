@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.core.errors import RunError
 from evalwright.runs.board import make_board
 from evalwright.runs.comparison import compare_runs
 from evalwright.runs.formats.hhem_import import import_hhem
@@ -175,7 +174,9 @@ def test_a_model_summarised_twice(tmp_path: Path) -> None:
     assert (main.n, main.n_clusters) == (6, 3)
     assert main.value == pytest.approx(1 / 6)
     assert about(doubled)["lost"] == 0
-    assert compare_runs(doubled, other).tasks[0].paired.n == 3
+    pair = compare_runs(doubled, other).tasks[0].paired
+    assert pair is not None
+    assert pair.n == 3
 
 
 def test_two_judges_are_two_groups_and_no_board_mixes_them_silently(tmp_path: Path) -> None:
@@ -240,9 +241,12 @@ def test_lost_rows_are_said_and_pair_with_nothing(tmp_path: Path) -> None:
     assert b.tasks[0].failures == {"row lost": 2}
     assert "longest of 3 runs" in about(b)["dataset"]["known_from"]
     assert about(b)["notes"][0].startswith("2 of the data set's 10 rows are lost")
-    assert compare_runs(a, c).tasks[0].paired.n == 10
-    with pytest.raises(RunError, match="no item in common"):
-        compare_runs(a, b)
+    (task,) = compare_runs(a, c).tasks
+    assert task.paired is not None
+    assert task.paired.n == 10
+    (task,) = compare_runs(a, b).tasks
+    assert task.paired is None
+    assert task.unpaired is not None
     alone = one(tree / "acme" / "b", tmp_path / "runs")
     assert alone.folder == b.folder
     assert about(alone)["lost"] == 0

@@ -132,9 +132,11 @@ def test_runs_pair_by_place_but_not_where_rows_were_lost(corrected: Runs) -> Non
         for run in (gemini, qwen)
     ]
     shared = both[0].keys() & both[1].keys()
+    assert task.paired is not None
     assert task.paired.n == len(shared)
+    # What is compared is the hallucination rate: one less the consistency.
     assert task.paired.difference == pytest.approx(
-        sum(both[0][key] - both[1][key] for key in shared) / len(shared)
+        sum(both[1][key] - both[0][key] for key in shared) / len(shared)
     )
     short = {row["id"] for row in corrected["v2 openai/gpt-5-high-2025-08-07"].rows()}
     assert len(short) == 6255

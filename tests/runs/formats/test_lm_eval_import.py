@@ -151,7 +151,7 @@ def test_a_tree_of_models_compares_and_ranks(tmp_path: Path) -> None:
     runs = import_lm_eval(tmp_path / "tree", tmp_path / "runs")
     assert [run.model for run in runs] == ["org/a", "org/b"]
     comparison = compare_runs(*runs)
-    assert comparison.tasks[0].paired.difference == pytest.approx(0.6)
+    assert comparison.tasks[0].result.difference == pytest.approx(0.6)
     board = make_board(runs)
     assert [row.ranks for row in board.rows] == [(1, 1), (2, 2)]
     again = import_lm_eval(tmp_path / "tree", tmp_path / "runs")
@@ -206,7 +206,9 @@ def test_where_less_is_better_scores_are_better_when_higher(tmp_path: Path) -> N
     bad, good = import_lm_eval(tmp_path / "tree", tmp_path / "runs")
     assert (bad.model, bad.tasks[0].metrics[0].kind) == ("bad", "ter")
     assert bad.tasks[0].metrics[0].estimate.value == pytest.approx(0.9)
-    assert compare_runs(good, bad).tasks[0].paired.difference == pytest.approx(0.8)
+    compared = compare_runs(good, bad).tasks[0]
+    assert compared.lower_is_better
+    assert compared.result.difference == pytest.approx(-0.8)  # as the metric is
     assert list(good.samples())[-1].scores["none"].value == pytest.approx(-0.02)
 
 

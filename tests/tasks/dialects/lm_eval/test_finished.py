@@ -182,7 +182,9 @@ def test_less_is_better_where_a_task_says_so(load: Load) -> None:
     board = leaderboard(runs)
     assert board.tasks[0].lower_is_better
     assert [row.model for row in board.rows] == ["off-by-1", "off-by-5"]
-    assert compare(*runs).tasks[0].paired.difference == pytest.approx(12 / 8)
+    compared = compare(runs[0], runs[1]).tasks[0]
+    assert compared.lower_is_better
+    assert compared.result.difference == pytest.approx(-12 / 8)  # as the metric is: fewer misses
     for run in runs:
         jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(run.data)
 
@@ -204,7 +206,7 @@ def test_brier_scores_are_compared_by_item(load: Load, write: Write) -> None:
     wrong = [math.exp(gap) / (1 + math.exp(gap)) for gap in (1.0, 9.0)]
     expected = [2 * (0.25 * one**2 + 0.75 * (1 - one) ** 2) for one in wrong]
     assert values == pytest.approx(expected, rel=1e-9)
-    assert compare(mild, bold).tasks[0].paired.difference == pytest.approx(values[1] - values[0])
+    assert compare(mild, bold).tasks[0].result.difference == pytest.approx(values[0] - values[1])
     board = leaderboard([bold, mild])
     best = "sure-1" if values[0] < values[1] else "sure-9"
     assert board.rows[0].model == best and board.tasks[0].lower_is_better

@@ -1,0 +1,49 @@
+"""A gate as JUnit XML, which build servers show: one test case per rule and task. Untrusted names are text in it, nothing more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from evalwright.reports.text import inert
+
+if TYPE_CHECKING:
+    from evalwright.runs.gate import Gate
+
+_NO_XML = re.compile("[\ufffe\uffff]|[\U0001fffe\U0001ffff]")
+"""Characters that XML 1.0 knows not, beyond those that `inert` shows as escapes."""
+
+
+def junit_xml(gates: Sequence[Gate]) -> str:
+    """One suite per gate; a rule that could not be judged is an error, one that failed a failure."""
+    root = ElementTree.Element("testsuites", name="evalwright compare")
+    for gate in gates:
+        judged = [outcome for outcome in gate.outcomes if outcome.judged]
+        suite = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=_text(f"{gate.b} against {gate.a}"),
+            tests=str(len(gate.outcomes)),
+            failures=str(sum(outcome.failed for outcome in judged)),
+            errors=str(len(gate.outcomes) - len(judged)),
+            skipped="0",
+        )
+        for outcome in gate.outcomes:
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=_text(outcome.task or "all tasks"), name=_text(outcome.rule)
+            )
+            if outcome.failed:
+                kind = "failure" if outcome.judged else "error"
+                said = ElementTree.SubElement(case, kind, type=gate.mode, message=_text(outcome.sentence))
+                said.text = _text(outcome.sentence)
+            else:
+                ElementTree.SubElement(case, "system-out").text = _text(outcome.sentence)
+    ElementTree.indent(root)
+    body = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
+
+
+def _text(text: str) -> str:
+    return _NO_XML.sub("?", inert(text))

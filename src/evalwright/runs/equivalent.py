@@ -1,0 +1,108 @@
+"""Are two runs the same, up to a margin named beforehand? Two one-sided tests (TOST) at 5%, task by task and over tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.runs.measures import UNIT_RANGE, Matrix
+from evalwright.statistics import compare_paired, compare_unpaired, equivalence_paired, macro_difference
+
+LEVEL = 0.9
+"""Of the interval that must lie inside the margin: 1 - 2 x 5%."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEquivalence:
+    """Whether the difference lies inside +-margin. p_value is nan where the test has none of its own."""
+
+    difference: float
+    low: float
+    high: float
+    margin: float
+    p_value: float
+    equivalent: bool
+    method: str
+    sentence: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        out: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in out.items()
+        }
+
+
+def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> TaskEquivalence:
+    """TOST of the first two runs of a matrix: paired on common items, else as independent samples.
+
+    Raises ConfigurationError for a margin that is not above 0, or not below the range of the scores.
+    """
+    _check(margin, found.measure.bounded)
+    common, span = found.common(), found.measure.value_range
+    if common.any():
+        values, clusters = found.part(common)
+        same = equivalence_paired(values[0], values[1], margin=margin, clusters=clusters, value_range=span)
+        low, high, p_value, method = same.low, same.high, same.p_value, same.method
+        difference = same.difference
+    else:
+        sides = [found.part(asked) for asked in found.asked]
+        apart = compare_unpaired(
+            sides[0][0][0], sides[1][0][1], clusters_a=sides[0][1], clusters_b=sides[1][1], level=LEVEL, value_range=span
+        )  # fmt: skip
+        low, high, p_value, method = apart.low, apart.high, math.nan, f"TOST, {apart.interval_method}"
+        difference = apart.difference
+    return _result(difference, low, high, margin, p_value, method, names, found.measure.bounded, "")
+
+
+def overall_equivalence(found: Sequence[Matrix], margin: float, names: tuple[str, str]) -> TaskEquivalence:
+    """TOST of the mean over tasks, each with the same weight; all must be bounded and have common items."""
+    parts = []
+    for one in found:
+        values, clusters = one.part(one.common())
+        parts.append(compare_paired(values[0], values[1], clusters=clusters, level=LEVEL))
+    whole = macro_difference(parts, value_range=UNIT_RANGE)
+    method = f"TOST, mean over {len(parts)} fixed tasks"
+    return _result(
+        whole.difference, whole.low, whole.high, margin, math.nan, method, names, True, "Over all tasks "
+    )
+
+
+def _result(
+    difference: float,
+    low: float,
+    high: float,
+    margin: float,
+    p_value: float,
+    method: str,
+    names: tuple[str, str],
+    bounded: bool,
+    where: str,
+) -> TaskEquivalence:
+    inside = bool(low >= -margin and high <= margin)
+    scale, unit = (100.0, " points") if bounded else (1.0, "")
+    decimals = 2 if bounded else 4
+    size = f"{margin * scale:g}{unit}"
+    who = f"{where}{names[0]} and {names[1]}"
+    if math.isnan(low):
+        text = (
+            f"{who}: whether they are equivalent within {size} cannot be said, because there is no interval."
+        )
+    else:
+        said = "are equivalent" if inside else "were not shown to be equivalent"
+        ends = f"{low * scale:.{decimals}f} to {high * scale:.{decimals}f}"
+        reach = "lies inside" if inside else "is not inside"
+        text = f"{who} {said} within {size} (two one-sided tests at 5%: the 90% interval {ends} {reach} the margin)."
+    return TaskEquivalence(difference, low, high, margin, p_value, inside, method, text)
+
+
+def _check(margin: float, bounded: bool) -> None:
+    if not math.isfinite(margin) or margin <= 0 or (bounded and margin >= 1):
+        raise ConfigurationError(
+            f"The margin of equivalence is the smallest difference that would matter, such as 0.03 for 3 points of "
+            f"accuracy, not {margin:g}."
+        )

@@ -1,0 +1,211 @@
+"""How several runs stand to each other: all pairs at once, ranks as sets, and letters for those that cannot be told apart.
+
+All pairs share one resample, so that all intervals hold together (`simultaneous_differences`; over several tasks
+`simultaneous_macro`). A pair is sure where its simultaneous interval leaves 0 out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
+
+from evalwright.runs.measures import Matrix
+from evalwright.statistics import (
+    SimultaneousDifferences,
+    holm,
+    rank_sets,
+    simultaneous_differences,
+    smallest_visible_difference,
+)
+from evalwright.statistics.simultaneous_macro import simultaneous_macro
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Verdict = Literal["better", "worse", "no difference seen", "not compared"]
+
+MOST_LETTERS = 26
+"""With more groups than this no letters are given: nobody could read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Run number `a` less run number `b`. verdict: of a, in the direction of the metric; visible: the smallest difference
+    that this pair would have shown with a power of 80%, nan where that is not known."""
+
+    a: int
+    b: int
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    p_adjusted: float
+    visible: float
+    n: int
+    units: int
+    verdict: Verdict
+
+    def as_dict(self) -> dict[str, float | int | str | None]:
+        """A plain mapping for JSON."""
+        out = {name: getattr(self, name) for name in self.__slots__}
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in out.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Runs by number. ranks: the sets that hold all true ranks together; own_ranks: each for one run chosen beforehand.
+
+    letters: runs that share one cannot be told apart; "" for a run that could be compared with no other, and () where there
+    would be too many.
+    """
+
+    differences: SimultaneousDifferences
+    lower_is_better: bool
+    ranks: tuple[tuple[int, int], ...]
+    own_ranks: tuple[tuple[int, int], ...]
+    letters: tuple[str, ...]
+
+    def level_of_a_pair(self, baseline: int | None) -> float:
+        """The level that each single interval stands for: of the largest deviation, or (baseline) Bonferroni's."""
+        if baseline is not None:
+            return 1 - (1 - self.differences.level) / max(1, len(self.differences.difference) - 1)
+        largest = math.erf(self.differences.critical / math.sqrt(2))
+        return min(max(largest, self.differences.level), 1 - 1e-12)
+
+    def pairs(self, baseline: int | None = None, family: int = 1) -> tuple[Pair, ...]:
+        """All pairs, or every other run less the baseline. family: by how many such families p is multiplied.
+
+        Against a baseline the intervals hold together for its pairs alone, and p is Holm-adjusted over them.
+        """
+        level = self.level_of_a_pair(baseline)
+        return tuple(_pairs(self.differences, self.lower_is_better, baseline, family, level))
+
+    @property
+    def alone(self) -> tuple[int, ...]:
+        """Runs that could be compared with no other."""
+        return tuple(_alone(self.differences))
+
+    def groups(self) -> list[tuple[int, ...]]:
+        """Runs that share a letter, by letter."""
+        letters = sorted({letter for own in self.letters for letter in own})
+        return [tuple(i for i, own in enumerate(self.letters) if letter in own) for letter in letters]
+
+
+def standing(
+    found: Sequence[Matrix], *, level: float = 0.95, items: NDArray[np.bool_] | None = None, draws: int = 2000
+) -> Standing:
+    """How the runs of some matrices stand, over all of these tasks with the same weight. items: of one task, those that count.
+
+    All matrices must have the same runs and direction.
+    """
+    import numpy as np
+
+    span = found[0].measure.value_range
+    # Formulas for right or wrong are also worked out where scores are graded, and not used there.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if len(found) == 1:
+            one = found[0]
+            values, clusters = (one.values, one.clusters) if items is None else one.part(items)
+            differences = simultaneous_differences(
+                values, clusters, level=level, value_range=span, draws=draws
+            )
+        else:
+            parts = [(one.values, one.clusters) for one in found]
+            differences = simultaneous_macro(parts, level=level, value_range=span, draws=draws)
+    less = found[0].measure.lower_is_better
+    sets = [
+        rank_sets(differences, simultaneous=together, higher_is_better=not less) for together in (True, False)
+    ]
+    ranks, own = (
+        tuple((int(best), int(worst)) for best, worst in zip(one.low, one.high, strict=True)) for one in sets
+    )
+    return Standing(differences, less, ranks, own, _letters(differences, less))
+
+
+def _pairs(
+    found: SimultaneousDifferences, less: bool, baseline: int | None, family: int, level: float
+) -> Iterator[Pair]:
+    runs = len(found.difference)
+    if baseline is None:
+        places = list(combinations(range(runs), 2))
+        low, high = found.low, found.high
+        adjusted = [float(found.p_adjusted[place]) for place in places]
+    else:
+        places = [(other, baseline) for other in range(runs) if other != baseline]
+        # The family of the baseline's questions: its own row, seen from the other side.
+        low, high = -found.own_high.T, -found.own_low.T
+        adjusted = [float(p) for p in holm([found.p_value[place] for place in places])]
+    for (a, b), p_adjusted in zip(places, adjusted, strict=True):
+        ends = float(low[a, b]), float(high[a, b])
+        yield Pair(
+            a=a,
+            b=b,
+            difference=float(found.difference[a, b]),
+            low=ends[0],
+            high=ends[1],
+            p_value=float(found.p_value[a, b]),
+            p_adjusted=min(1.0, family * p_adjusted) if p_adjusted == p_adjusted else math.nan,
+            visible=_visible(float(found.standard_error[a, b]), level),
+            n=int(found.n[a, b]),
+            units=int(found.units[a, b]),
+            verdict=_verdict(ends, less),
+        )
+
+
+def _verdict(ends: tuple[float, float], less: bool) -> Verdict:
+    low, high = ends
+    if math.isnan(low) or math.isnan(high):
+        return "not compared"
+    if low > 0 or high < 0:
+        return "better" if (low > 0) != less else "worse"
+    return "no difference seen"
+
+
+def _visible(error: float, level: float) -> float:
+    """The smallest visible difference of a standard error; nan where the differences show no spread."""
+    return float(smallest_visible_difference(1, error * error, level=level)) if error > 0 else math.nan
+
+
+def _alone(found: SimultaneousDifferences) -> list[int]:
+    import numpy as np
+
+    unknown = np.isnan(found.low).sum(axis=1)
+    return [i for i, count in enumerate(unknown.tolist()) if count == len(unknown)]
+
+
+def _letters(found: SimultaneousDifferences, less: bool) -> tuple[str, ...]:
+    """Letters by insert and absorb (Piepho 2004): every sure pair splits the groups that hold both of it."""
+    import numpy as np
+
+    runs = len(found.difference)
+    sure = (found.low > 0) | (found.high < 0)
+    left_out = set(_alone(found))
+    groups = [sum(1 << i for i in range(runs) if i not in left_out)]
+    if not groups[0]:
+        return ("",) * runs
+    for a, b in zip(*(side.tolist() for side in np.triu(sure).nonzero()), strict=True):
+        both = (1 << a) | (1 << b)
+        holding = [group for group in groups if group & both == both]
+        groups = [group for group in groups if group & both != both]
+        for part in (cut for group in holding for cut in (group & ~(1 << a), group & ~(1 << b))):
+            if not any(part & other == part for other in groups):
+                groups = [other for other in groups if other & part != other]
+                groups.append(part)
+        if len(groups) > 8 * MOST_LETTERS:
+            return ()
+    if len(groups) > MOST_LETTERS:
+        return ()
+    score = np.nan_to_num(np.nan_to_num(found.difference).mean(axis=1)) * (-1 if less else 1)
+    members = [[i for i in range(runs) if group >> i & 1] for group in groups]
+    members.sort(key=lambda group: tuple(sorted(-score[i] for i in group)))
+    names = [chr(ord("a") + place) for place in range(len(members))]
+    return tuple(
+        "".join(name for name, group in zip(names, members, strict=True) if i in group) for i in range(runs)
+    )

@@ -1,0 +1,116 @@
+"""`compare` as it is typed: two runs, several, gates and their exit codes, files, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from support.runs import make_run
+from support.typed import typed
+
+DROP = "accuracy drops by more than 0.02"
+
+
+@pytest.fixture(autouse=True)
+def _runs(folder: Path) -> None:
+    for name, right in (("a", 36), ("b", 20), ("c", 34), ("same", 36)):
+        scores = [1.0] * right + [0.0] * (40 - right)
+        make_run(folder / "runs", scores=scores, name=name, model=f"demo/{name}", domains=["x", "y"])
+
+
+def test_two_runs_with_slices_flips_and_equivalence() -> None:
+    done = typed("compare", "a", "b", "--slice", "domain", "--flips", "2", "--equivalent", "0.1")
+    assert (done.code, done.err) == (0, "")
+    text = " ".join(done.out.split())
+    assert "factual by domain" in text
+    assert "Holm over the 2 values of 'domain'" in text
+    assert "item-21" in done.out and "item-22" not in done.out
+    assert "were not shown to be equivalent within 10 points" in text
+    assert "Asked is the mean difference A - B on items like these, paired by item" in text
+    assert "score differently" not in typed("compare", "a", "b", "--flips", "0").out
+
+
+def test_three_runs_and_a_baseline() -> None:
+    done = typed("compare", "a", "b", "c")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Comparison of 3 runs, all pairs")
+    data = json.loads(typed("compare", "a", "b", "c", "--baseline", "c", "--slice", "domain", "--json").out)
+    assert data["baseline"] == "c"
+    assert [(pair["a"], pair["b"]) for pair in data["tasks"][0]["pairs"]] == [(0, 2), (1, 2)]
+    assert len(data["slices"]) == 2
+
+
+def test_a_gate_decides_the_exit_code() -> None:
+    assert typed("compare", "a", "b", "--fail-if", DROP).code == 1
+    assert typed("compare", "a", "c", "--fail-if", DROP).code == 0
+    assert typed("compare", "a", "c", "--fail-if", DROP, "--gate", "not-ruled-out").code == 1
+    assert typed("compare", "b", "a", "--fail-if", DROP, "--gate", "not-ruled-out").code == 0
+    assert typed("compare", "a", "same", "--fail-if", "n_failed is above 0").code == 0
+    two = typed("compare", "b", "a", "--fail-if", DROP, "--fail-if", "accuracy is above 50%")
+    assert two.code == 1
+    assert "FAILED" in two.out and "passed" in two.out
+    assert "1 of 2 failed" in two.out
+
+
+def test_every_other_run_is_held_against_the_first_or_the_baseline() -> None:
+    done = typed("compare", "a", "b", "c", "--fail-if", DROP, "--json")
+    gates = json.loads(done.out)["gates"]
+    assert [(gate["a"], gate["b"], gate["failed"]) for gate in gates] == [("a", "b", True), ("a", "c", False)]
+    assert "Bonferroni over 2 tests" in gates[0]["outcomes"][0]["sentence"]
+    assert done.code == 1
+    done = typed("compare", "a", "b", "c", "--baseline", "b", "--fail-if", DROP, "--json")
+    assert [gate["b"] for gate in json.loads(done.out)["gates"]] == ["a", "c"]
+    assert done.code == 0
+
+
+def test_files_are_written_beside_what_is_shown() -> None:
+    done = typed(
+        "compare", "a", "b", "--fail-if", DROP, "--junit", "out/gate.xml", "--json-file", "out/compare.json"
+    )  # fmt: skip
+    assert done.code == 1
+    assert done.err == "Written: out/gate.xml\nWritten: out/compare.json\n"
+    suite = ElementTree.fromstring(Path("out/gate.xml").read_bytes())[0]
+    assert suite.get("failures") == "1"
+    data = json.loads(Path("out/compare.json").read_text())
+    assert data["gates"][0]["failed"] is True
+    assert data["tasks"][0]["paired"]["discordant"] == [16, 0]
+
+
+def test_a_run_may_be_held_against_itself() -> None:
+    done = typed("compare", "a", "a", "--fail-if", "accuracy differs")
+    assert done.code == 0
+    assert "passed" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("a",), "two runs or more"),
+        (("a", "z"), "Unknown run 'z'"),
+        (
+            ("a", "b", "--fail-if", "accuracy falls"),
+            'For example: --fail-if "accuracy drops by more than 0.02"',
+        ),
+        (("a", "b", "--fail-if", "acuracy differs"), "Did you mean 'accuracy'"),
+        (("a", "b", "--fail-if", "factual.acuracy differs"), "'factual.accuracy'"),
+        (("a", "b", "--gate", "not-ruled-out", "--fail-if", "accuracy differs"), "has no margin"),
+        (("a", "b", "--gate", "maybe"), "not-ruled-out"),
+        (("a", "b", "--junit", "x.xml"), "--junit writes what --fail-if found"),
+        (("a", "b", "--slice", "domian"), "Did you mean 'domain'?"),
+        (("a", "b", "--slice", "level"), "The samples have domain."),
+        (("a", "b", "--equivalent", "0"), "smallest difference that would matter"),
+        (("a", "b", "c", "--equivalent", "0.1"), "pair by pair"),
+        (("a", "b", "c", "--baseline", "same"), "must be one of the runs"),
+        (("a", "b", "a"), "named more than once"),
+        (("a", "b", "--flips", "-1"), "--flips"),
+        (("a", "b", "--json-file", "runs/a"), "cannot be written"),
+    ],
+)
+def test_what_is_refused(arguments: tuple[str, ...], says: str) -> None:
+    done = typed("compare", *arguments)
+    assert done.code == 2
+    assert says in " ".join(done.err.split())
+    assert "Traceback" not in done.err

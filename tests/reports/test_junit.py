@@ -1,0 +1,44 @@
+"""JUnit XML of a gate: well formed, and nothing in a name is more than text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from evalwright.reports.junit import junit_xml
+from evalwright.runs.gate import Gate, Outcome, judge
+from evalwright.runs.gate_rules import parse_rule
+from support.hostile import ACTIVE, HOSTILE
+from support.runs import make_run
+
+
+def test_a_case_per_rule_and_task(tmp_path: Path) -> None:
+    one = make_run(tmp_path, scores={"x": [1] * 40, "y": [1] * 40, "z": [1]}, name="a")
+    other = make_run(tmp_path, scores={"x": [0] * 40, "y": [1] * 40, "z": [None]}, name="b")
+    rules = ["accuracy drops by more than 2 points", "n_failed is above 5"]
+    gate = judge(one, other, [parse_rule(rule) for rule in rules])
+    (suite,) = ElementTree.fromstring(junit_xml([gate]).encode())
+    assert suite.attrib == {
+        "name": "b against a", "tests": "4", "failures": "1", "errors": "1", "skipped": "0",
+    }  # fmt: skip
+    cases = {(case.get("classname"), case.get("name")): case for case in suite}
+    assert list(cases) == [("x", rules[0]), ("y", rules[0]), ("z", rules[0]), ("all tasks", rules[1])]
+    assert [[part.tag for part in case] for case in cases.values()] == [
+        ["failure"], ["system-out"], ["error"], ["system-out"],
+    ]  # fmt: skip
+    failure = cases["x", rules[0]][0]
+    assert failure.get("type") == "shown"
+    assert failure.text == failure.get("message") == gate.outcomes[0].sentence
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "]]>", "\ufffe\uffff", "\U0001fffe", "<!DOCTYPE x>"])
+def test_hostile_names_are_text(name: str) -> None:
+    outcome = Outcome(f"{name} differs", name, name, True, True, f"{name}: found.")
+    text = junit_xml([Gate(name, name, "shown", (outcome, outcome))])
+    root = ElementTree.fromstring(text.encode("utf-8"))
+    assert [element.tag for element in root.iter()] == [
+        "testsuites", "testsuite", "testcase", "failure", "testcase", "failure",
+    ]  # fmt: skip
+    assert not set(text) & (set(ACTIVE) | {"\ufffe", "\uffff"})

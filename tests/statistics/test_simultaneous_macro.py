@@ -1,0 +1,98 @@
+"""All pairs of models over several tasks, against the pair-by-pair average and a simulation of false alarms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from evalwright.statistics import compare_paired, macro_difference, simultaneous_differences
+from evalwright.statistics.simultaneous_macro import Part, simultaneous_macro
+
+
+def tasks(seed: int = 0) -> list[Part]:
+    """Right or wrong with holes, right or wrong, graded in clusters, and one on which a pair shows no spread."""
+    rng = np.random.default_rng(seed)
+    holes = (rng.random((4, 80)) < 0.5 + 0.1 * np.arange(4)[:, None]).astype(float)
+    holes[0, :5] = holes[2, 40:] = np.nan
+    return [
+        (holes, None),
+        ((rng.random((4, 50)) < 0.6).astype(float), None),
+        (rng.random((4, 60)), np.arange(60) // 5),
+        (np.repeat([[1.0], [0.0], [1.0], [1.0]], 12, axis=1), None),
+        (np.repeat([[0.25], [0.5], [0.25], [0.25]], 12, axis=1), np.arange(12) // 2),
+    ]
+
+
+def test_every_pair_is_the_average_of_its_paired_comparisons() -> None:
+    parts = tasks()
+    found = simultaneous_macro(parts)
+    for i in range(4):
+        for j in range(4):
+            if i == j:
+                assert math.isnan(found.low[i, j])
+                continue
+            alone = macro_difference(
+                [
+                    compare_paired(np.asarray(rows)[i], np.asarray(rows)[j], clusters=ids)
+                    for rows, ids in parts
+                ]
+            )
+            assert found.difference[i, j] == pytest.approx(alone.difference)
+            assert found.standard_error[i, j] == pytest.approx(alone.standard_error, rel=1e-9)
+            assert found.n[i, j] == alone.n
+            # Degrees of freedom are whole here, so p is a little larger.
+            assert alone.p_value <= found.p_value[i, j] <= alone.p_value * 1.1 + 0.01
+            assert found.low[i, j] < alone.low < alone.high < found.high[i, j]
+            assert found.low[i, j] == pytest.approx(-found.high[j, i])
+    assert ((found.p_adjusted >= found.p_value) | np.isnan(found.p_value)).all()
+
+
+def test_one_task_has_the_critical_value_of_simultaneous_differences() -> None:
+    rng = np.random.default_rng(4)
+    rows = (rng.random((6, 400)) < 0.5).astype(float)
+    macro, alone = simultaneous_macro([(rows, None)], draws=8000), simultaneous_differences(rows, draws=8000)
+    assert macro.critical == pytest.approx(alone.critical, abs=0.06)
+    assert macro.difference == pytest.approx(alone.difference)
+
+
+def test_false_alarms_among_equal_models_are_rare() -> None:
+    """Six equal models, three small tasks, shared difficulty, holes: 5% of boards at most may find anything."""
+    wrong, boards = 0, 100
+    for seed in range(boards):
+        rng = np.random.default_rng(seed)
+        parts: list[Part] = []
+        for items in (25, 40, 60):
+            ease = rng.random(items)
+            rows = (rng.random((6, items)) < ease).astype(float)
+            rows[rng.random((6, items)) < 0.05] = np.nan
+            parts.append((rows, None))
+        found = simultaneous_macro(parts)
+        wrong += bool((found.low > 0).any() or (found.high < 0).any())
+    assert wrong <= 0.05 * boards + 2 * math.sqrt(0.05 * 0.95 * boards)
+
+
+def test_what_is_shared_lowers_the_critical_value() -> None:
+    rng = np.random.default_rng(1)
+    found = simultaneous_macro([((rng.random((12, 200)) < 0.5).astype(float), None) for _ in range(2)])
+    pairs = 66
+    bonferroni = 3.36  # two-sided normal quantile of 0.05 / 66
+    assert len(found.low[np.triu_indices(12, 1)]) == pairs
+    assert 2.8 < found.critical < bonferroni + 0.05
+
+
+def test_a_pair_without_common_items_on_one_task_has_no_answer() -> None:
+    rows = np.array([[1.0, 0, 1, np.nan], [0.0, 0, 1, np.nan], [np.nan, np.nan, np.nan, 1]])
+    found = simultaneous_macro([(rows, None), (np.ones((3, 4)), None)])
+    assert not math.isnan(found.low[0, 1])
+    assert math.isnan(found.low[0, 2]) and math.isnan(found.p_adjusted[1, 2])
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match="at least one task"):
+        simultaneous_macro([])
+    with pytest.raises(ValueError, match="same models"):
+        simultaneous_macro([(np.ones((2, 3)), None), (np.ones((3, 3)), None)])
+    with pytest.raises(ValueError, match="outside value_range"):
+        simultaneous_macro([(np.full((2, 3), 7.0), None)])
