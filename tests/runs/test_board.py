@@ -303,15 +303,20 @@ def test_no_overall_where_tasks_point_in_different_directions(tmp_path: Path) ->
     assert any("units or directions" in note for note in board.notes)
 
 
-def test_a_run_without_common_items_leaves_no_letter_and_any_rank(tmp_path: Path) -> None:
+def test_a_run_without_common_items_is_held_against_the_others_as_another_sample(tmp_path: Path) -> None:
     runs = simulated(tmp_path, [0.9, 0.5])
     runs.append(make_run(tmp_path, scores=[1, 0, 1], model="demo/apart", ids="other-{}"))
     board = make_board(runs)
     rows = {row.model: row for row in board.rows}
     assert rows["demo/apart"].ranks == (1, 3)
-    assert [rows[name].letters for name in ("demo/m00", "demo/m01", "demo/apart")] == ["a", "b", ""]
-    assert any("items in common with demo/apart" in note for note in board.notes)
-    assert any("2 pairs of models have no item in common" in note for note in board.notes)
+    # Three items tell nothing, so it may be either.
+    assert [rows[name].letters for name in ("demo/m00", "demo/m01", "demo/apart")] == ["a", "b", "ab"]
+    assert any(
+        "2 pairs of models have no item in common, and are compared as independent" in note
+        for note in board.notes
+    )
+    many = make_run(tmp_path, scores=[0, 0, 0, 1] * 50, model="demo/worst", ids="other-{}")
+    assert {row.model: row.ranks for row in make_board([*runs[:2], many]).rows}["demo/worst"] == (3, 3)
 
 
 @pytest.mark.parametrize("holes", [False, True])

@@ -108,22 +108,23 @@ def test_by_slice(tmp_path: Path) -> None:
     assert pair.difference == pytest.approx(float(np.mean(first) - np.mean(second)))
 
 
-def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_compared_item_by_item_is_said(tmp_path: Path) -> None:
     a = make_run(tmp_path, scores=[1, 0] * 20, model="demo/a")
     b = make_run(tmp_path, scores=[1, 1] * 20, model="demo/b")
     other = make_run(tmp_path, scores=[1, 0] * 20, model="demo/o", ids="other-{}")
     few = make_run(tmp_path, scores=[1, 0] * 5, model="demo/f")
+    failed = make_run(tmp_path, scores=[None] * 40, model="demo/x", metric="mean")
     found = compare_several([a, b, other, few])
-    assert "factual: no item in common, so not compared: demo/a and demo/o" in found.warnings[0]
+    assert "factual: no item in common, so compared as independent samples" in found.warnings[0]
+    assert "demo/a and demo/o" in found.warnings[0]
     assert "under half of the items are common to demo/a and demo/f (10)" in found.warnings[1]
+    assert "demo/b and demo/o" not in found.conclusion.split("cannot be told apart")[1]
+    found = compare_several([a, b, failed])
     assert found.conclusion.endswith(
-        "demo/o could be compared with no other, for want of common items with a score."
+        "demo/x could be compared with no other, for want of common items with a score."
     )
-    said = found.conclusion.split("cannot be told apart")[1].split("could be compared")[0]
-    assert "demo/f" in said
-    assert "demo/o" not in said.removesuffix("demo/o ")
     assert found.tasks[0].letters[2] == ""
-    assert found.tasks[0].ranks[2] == (1, 4)
+    assert found.tasks[0].ranks[2] == (1, 3)
 
 
 def test_an_error_rate_is_better_when_lower(tmp_path: Path) -> None:

@@ -100,9 +100,9 @@ def test_several_families_share_their_error() -> None:
         assert other.p_adjusted == pytest.approx(min(1, 5 * one.p_adjusted), abs=0.06)
 
 
-def test_nothing_scored_and_nothing_shared_are_not_compared() -> None:
+def test_nothing_scored_is_not_compared_and_nothing_shared_as_two_samples() -> None:
     values = np.full((3, 4), np.nan)
     assert {pair.verdict for pair in standing([matrix(values)]).pairs()} == {"not compared"}
     values[0, :2] = values[1, 2:] = values[2] = 1.0
     found = {(pair.a, pair.b): pair.verdict for pair in standing([matrix(values)]).pairs()}
-    assert found == {(0, 1): "not compared", (0, 2): "no difference seen", (1, 2): "no difference seen"}
+    assert set(found.values()) == {"no difference seen"}

@@ -151,7 +151,7 @@ def _pairs(tables: list[PairTable]) -> Table:
                     numbers.difference(gap, low, high, bounded=table.bounded),
                     numbers.p_value(pair.p_adjusted),
                     visible(pair.visible, table.bounded),
-                    numbers.count(pair.n),
+                    numbers.count(pair.n) if pair.n or pair.verdict == "not compared" else "unpaired",
                 )
             )
     return Table(tuple(columns), tuple(rows), tones, indent=2)

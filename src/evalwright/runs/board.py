@@ -284,13 +284,14 @@ def _kept(found: Sequence[Matrix]) -> list[str]:
     import numpy as np
 
     notes = []
+    without = "are compared as independent samples" if len(found) == 1 else "cannot be told apart"
     for one in found:
         counts = common_counts(one)
         own = np.diag(counts)
         few = (counts > 0) & (2 * counts < np.maximum(own[:, None], own[None, :]))
         for pairs, what in (
             (few, "under half of the items in common, and can hardly be told apart"),
-            (counts == 0, "no item in common, and cannot be told apart"),
+            (counts == 0, f"no item in common, and {without}"),
         ):
             number = int(np.triu(pairs, 1).sum())
             if number:

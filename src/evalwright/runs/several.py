@@ -181,6 +181,8 @@ def _table(
 
 def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any) -> float:
     """The smallest visible difference as `compare_paired` has it, which does not trust the spread of a few items."""
+    if not pair.n:
+        return pair.visible  # two independent samples
     parts = []
     for one in found:
         values, clusters = (one.values, one.clusters) if items is None else one.part(items)
@@ -241,7 +243,10 @@ def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | No
                 few.append(f"{labels[b]} and {labels[a]} ({table[a][b]:,})")
         name = one.measure.task
         if apart:
-            warnings.append(f"{name}: no item in common, so not compared: {_some(apart)}.")
+            warnings.append(
+                f"{name}: no item in common, so compared as independent samples, where items of unlike difficulty count as "
+                f"a difference of the models: {_some(apart)}."
+            )
         if few:
             warnings.append(f"{name}: under half of the items are common to {_some(few)}.")
         if not one.measure.is_mean:

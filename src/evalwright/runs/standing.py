@@ -1,7 +1,8 @@
 """How several runs stand to each other: all pairs at once, ranks as sets, and letters for those that cannot be told apart.
 
-All pairs share one resample, so that all intervals hold together (`simultaneous_differences`; over several tasks
-`simultaneous_macro`). A pair is sure where its simultaneous interval leaves 0 out.
+All pairs share one resample, so that all intervals hold together; on one task a pair without common items is compared as two
+independent samples (`all_differences`; over several tasks `simultaneous_macro`, which leaves such a pair open). A pair is
+sure where its simultaneous interval leaves 0 out.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, Literal
 from evalwright.runs.measures import Matrix
 from evalwright.statistics import (
     SimultaneousDifferences,
+    all_differences,
     holm,
     rank_sets,
-    simultaneous_differences,
     smallest_visible_difference,
 )
 from evalwright.statistics.simultaneous_macro import simultaneous_macro
@@ -113,9 +114,7 @@ def standing(
         if len(found) == 1:
             one = found[0]
             values, clusters = (one.values, one.clusters) if items is None else one.part(items)
-            differences = simultaneous_differences(
-                values, clusters, level=level, value_range=span, draws=draws
-            )
+            differences = all_differences(values, clusters, level=level, value_range=span, draws=draws)
         else:
             parts = [(one.values, one.clusters) for one in found]
             differences = simultaneous_macro(parts, level=level, value_range=span, draws=draws)

@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         simultaneous_from_covariance,
         simultaneous_means,
     )
+    from evalwright.statistics.simultaneous_unpaired import all_differences
     from evalwright.statistics.stopping import Decision, Monitor
     from evalwright.statistics.stopping_rules import Rule, parse_rule
     from evalwright.statistics.units import VarianceComponents, clustered_standard_error, variance_components
@@ -123,6 +124,7 @@ __all__ = [
     "VarianceComponents",
     "accuracy",
     "accuracy_at_coverage",
+    "all_differences",
     "asymptotic_half_width",
     "auroc",
     "balanced_accuracy",
@@ -218,6 +220,7 @@ _HOME = {
     "VarianceComponents": "units",
     "accuracy": "labels",
     "accuracy_at_coverage": "selection",
+    "all_differences": "simultaneous_unpaired",
     "asymptotic_half_width": "asymptotic",
     "auroc": "selection",
     "balanced_accuracy": "labels",
