@@ -106,18 +106,14 @@ def standing(
 
     All matrices must have the same runs and direction.
     """
-    import numpy as np
-
     span = found[0].measure.value_range
-    # Formulas for right or wrong are also worked out where scores are graded, and not used there.
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if len(found) == 1:
-            one = found[0]
-            values, clusters = (one.values, one.clusters) if items is None else one.part(items)
-            differences = all_differences(values, clusters, level=level, value_range=span, draws=draws)
-        else:
-            parts = [(one.values, one.clusters) for one in found]
-            differences = simultaneous_macro(parts, level=level, value_range=span, draws=draws)
+    if len(found) == 1:
+        one = found[0]
+        values, clusters = (one.values, one.clusters) if items is None else one.part(items)
+        differences = all_differences(values, clusters, level=level, value_range=span, draws=draws)
+    else:
+        parts = [(one.values, one.clusters) for one in found]
+        differences = simultaneous_macro(parts, level=level, value_range=span, draws=draws)
     less = found[0].measure.lower_is_better
     sets = [
         rank_sets(differences, simultaneous=together, higher_is_better=not less) for together in (True, False)

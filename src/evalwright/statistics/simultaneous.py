@@ -420,7 +420,9 @@ def _bonett_price(found: _Pairs, share: F64) -> tuple[F64, F64]:
     """`bonett_price` of all pairs with error rate `share` (models, 1)."""
     b, c = _discordant(found)
     p12, p21 = (b + 1) / (found.n + 2), (c + 1) / (found.n + 2)
-    half = _normal_score(share) * np.sqrt((p12 + p21 - (p12 - p21) ** 2) / (found.n + 2))
+    # It is worked out for graded pairs too, where it means nothing and is not used.
+    spread = np.maximum(p12 + p21 - (p12 - p21) ** 2, 0.0)
+    half = _normal_score(share) * np.sqrt(spread / (found.n + 2))
     low = np.maximum(np.minimum(p12 - p21 - half, found.difference), -1.0)
     high = np.minimum(np.maximum(p12 - p21 + half, found.difference), 1.0)
     return low, high
