@@ -371,6 +371,16 @@ def test_what_cannot_be_asked_fails_alone(folder: Path) -> None:
     assert "embed" in messages[0] and "no room" in messages[1] and "empty" in messages[2]
 
 
+def test_a_context_that_was_cut_says_so(folder: Path) -> None:
+    whole, cut = ask(
+        OnnxModel(str(folder)), LogLikelihood("sea", " sun"), LogLikelihood("sea " * 400, " sun")
+    )
+    assert isinstance(whole, Response)
+    assert isinstance(cut, Response)
+    assert (whole.finish_reason, cut.finish_reason) == ("", "truncated")
+    assert cut.tokens_scored == whole.tokens_scored
+
+
 def without_cache(source: Path, target: Path) -> None:
     """The same decoder without cache inputs and outputs, as many exports are."""
     model = onnx.load(str(source / "model.onnx"))

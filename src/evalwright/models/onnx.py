@@ -27,6 +27,7 @@ from evalwright.core.responses import Response, Usage
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.onnx_files import JsonTokenizer, read_folder
 from evalwright.models.tokens import (
+    TRUNCATED,
     DoesNotFit,
     Pair,
     Reader,
@@ -164,26 +165,30 @@ class _Opened:
     def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         started = time.perf_counter()
         scored: dict[int, list[Pair]] = {}
+        cut: set[int] = set()
         jobs: list[Job] = []
         for index, request in enumerate(requests):
             try:
                 if isinstance(request, Generate):
                     jobs.append(self._job(index, request))
                 else:
-                    scored[index] = self._pairs(request)
+                    scored[index], is_cut = self._pairs(request)
+                    if is_cut:
+                        cut.add(index)
             except RequestError as error:
                 yield index, error.as_failure()
-        yield from self._score(scored, requests, started)
+        yield from self._score(scored, cut, requests, started)
         yield from self._generate(jobs, requests, started)
 
-    def _pairs(self, request: Request) -> list[Pair]:
-        """What a log-likelihood request has to have scored: one pair, or a pair per window."""
+    def _pairs(self, request: Request) -> tuple[list[Pair], bool]:
+        """What a log-likelihood request has to have scored, one pair or a pair per window, and whether its context was cut."""
         if isinstance(request, RollingLogLikelihood):
-            return rolling_pairs(self.tokenizer, self.rules, request.text)
+            return rolling_pairs(self.tokenizer, self.rules, request.text), False
         if isinstance(request, LogLikelihood):
             text, rules = self._render(request.context)
             context, continuation = encode_pair(self.tokenizer, rules, text, request.continuation)
-            return [truncate_pair(context, continuation, rules.max_length)]
+            kept = truncate_pair(context, continuation, rules.max_length)
+            return [kept], len(kept[0]) < len(context)
         raise Rejected(f"An onnx model cannot answer '{request.ability}' requests.")
 
     def _render(self, prompt: Prompt) -> tuple[str, TokenRules]:
@@ -195,9 +200,9 @@ class _Opened:
         return self.template.render(prompt), self.rules.without_special_tokens()
 
     def _score(
-        self, scored: dict[int, list[Pair]], requests: Sequence[Request], started: float
+        self, scored: dict[int, list[Pair]], cut: set[int], requests: Sequence[Request], started: float
     ) -> Iterator[tuple[int, Response]]:
-        """Score all pairs together; a request is answered once its last pair is known."""
+        """Score all pairs together; a request is answered once its last pair is known. cut: those that did not fit."""
         from evalwright.models.onnx_decode import score
 
         owners = [index for index, pairs in scored.items() for _ in pairs]
@@ -223,6 +228,7 @@ class _Opened:
                     if isinstance(requests[index], RollingLogLikelihood)
                     else all(best for _, _, best in done),
                     tokens_scored=sum(len(continuation) for _, continuation in found),
+                    finish_reason=TRUNCATED if index in cut else "",
                     usage=Usage(
                         input_tokens=sum(len(context) + len(continuation) for context, continuation in found)
                     ),
