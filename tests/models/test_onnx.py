@@ -140,7 +140,7 @@ def likelihood_requests() -> list[Request]:
 def reference(model: OnnxModel, request: LogLikelihood) -> tuple[float, bool]:
     """One forward of the whole sequence, a log-softmax in float64, and nothing shared with any other request."""
     assert model._open is not None
-    (context, continuation) = model._open._pairs(request)[0]
+    (context, continuation) = model._open._pairs(request)[0][0]
     tokens = [*context, *continuation[:-1]]
     decoder = model._open.decoder
     logits, _ = decoder.run_row(tokens, 0, decoder.empty_cache(1))
@@ -172,7 +172,7 @@ def test_letters_of_a_question_cost_one_row(folder: Path) -> None:
     model.load()
     assert model._open is not None
     requests = [LogLikelihood("The mill is", digit) for digit in "01234567"]
-    pairs = [model._open._pairs(request)[0] for request in requests]
+    pairs = [model._open._pairs(request)[0][0] for request in requests]
     assert all(len(continuation) == 1 for _, continuation in pairs)
     assert len(_rows(pairs, absorb=True)) == 1
 
@@ -196,7 +196,7 @@ def test_the_greedy_continuation_is_called_greedy(folder: Path) -> None:
         (token,) = greedy_tokens(model, prompt, 1)
         assert model._open is not None
         text = model._open.tokenizer.decode([token], False)
-        if model._open._pairs(LogLikelihood(prompt, text))[0][1] == [token]:
+        if model._open._pairs(LogLikelihood(prompt, text))[0][0][1] == [token]:
             right, wrong = good(ask(model, LogLikelihood(prompt, text), LogLikelihood(prompt, text + "x")))
             assert right.is_greedy and right.tokens_scored == 1
             assert wrong.log_likelihood is not None and right.log_likelihood is not None
@@ -219,7 +219,7 @@ def test_rolling_is_the_sum_over_windows(folder: Path) -> None:
     model = OnnxModel(str(folder))
     model.load()
     assert model._open is not None
-    pairs = model._open._pairs(RollingLogLikelihood(text))
+    pairs = model._open._pairs(RollingLogLikelihood(text))[0]
     assert len(pairs) > 1
     assert whole.tokens_scored == len(model._open.tokenizer.encode(text, False))
     decoder = model._open.decoder
@@ -373,7 +373,7 @@ def test_what_cannot_be_asked_fails_alone(folder: Path) -> None:
 
 def test_a_context_that_was_cut_says_so(folder: Path) -> None:
     whole, cut = ask(
-        OnnxModel(str(folder)), LogLikelihood("sea", " sun"), LogLikelihood("sea " * 400, " sun")
+        OnnxModel(str(folder)), LogLikelihood("sea", " sun"), LogLikelihood("sea" + " sea" * 400, " sun")
     )
     assert isinstance(whole, Response)
     assert isinstance(cut, Response)
