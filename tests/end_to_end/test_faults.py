@@ -26,7 +26,7 @@ LASTING = {
     "400": ("request rejected", 1),
 }
 HEALTHY, PASSING = "good", "passing"
-ARGUMENTS = ["-M", "timeout=1", "-M", "deadline=20", "-M", "max_attempts=4"]
+ARGUMENTS = ["-M", "timeout=1", "-M", "deadline=90", "-M", "max_attempts=4"]
 
 
 def plan(number: int) -> tuple[str, str]:
