@@ -14,7 +14,7 @@ from evalwright.core.errors import BadReply, Rejected
 from evalwright.core.requests import LogLikelihood, Message
 from evalwright.models.http import Reply
 from evalwright.models.openai_echo import NoEcho, echo_payload, read_echo, read_pair, split_pair, summed
-from evalwright.models.openai_wire import Settings
+from evalwright.models.wire.format import Settings
 
 SETTINGS = Settings("m", "host")
 

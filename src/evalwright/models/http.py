@@ -12,7 +12,8 @@ import asyncio
 import errno
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -34,6 +35,9 @@ LARGEST_REPLY = 64 * 2**20
 """Bytes that a reply may have, after decompression."""
 _SMALLEST_CONNECT_TIMEOUT = 0.001
 
+Sign = Callable[[str, str, bytes, Mapping[str, str]], Mapping[str, str]]
+"""(method, URL, body, headers) to the headers that are sent."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -48,7 +52,8 @@ class HttpClient:
     """A client for one host, for any number of event loops.
 
     base_url: scheme, host and path to which `post` and `get` append theirs. headers: sent with every request, the
-    key's among them. timeout: seconds for one request as a whole. key_source: the key's variable, for error messages.
+    key's among them. timeout: seconds for one request as a whole. key_source: the key's variable, for error messages. sign: makes
+    the headers of each request, for providers whose signature covers it.
     """
 
     def __init__(
@@ -61,6 +66,7 @@ class HttpClient:
         connect_timeout: float = CONNECT_TIMEOUT,
         largest_reply: int = LARGEST_REPLY,
         key_source: str = "",
+        sign: Sign | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.where = urlsplit(base_url).netloc.rpartition("@")[2] or base_url
@@ -71,6 +77,7 @@ class HttpClient:
         self._connect_timeout = max(_SMALLEST_CONNECT_TIMEOUT, min(connect_timeout, timeout))
         self._largest_reply = largest_reply
         self._key_source = key_source
+        self._sign = sign
         self._proxy = proxy_for(base_url)
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
         self._urls: dict[str, Any] = {}
@@ -93,22 +100,51 @@ class HttpClient:
         if session is not None:
             await session.close()
 
-    async def _ask(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
-    ) -> Reply:
-        session = self._session()
-        started = time.perf_counter()
+    @asynccontextmanager
+    async def opened(
+        self, method: str, path: str, payload: Any, headers: Mapping[str, str]
+    ) -> AsyncIterator[ClientResponse]:
+        """A reply of which only the head has come, for those who read it in pieces; faults as in `post`."""
+        body = None if payload is None else encode(payload)
         try:
-            async with session.request(
-                method, self._url(path), data=body, headers=headers, allow_redirects=False, proxy=self._proxy
-            ) as response:
-                received = await self._read(response)
-                seconds = time.perf_counter() - started
-                return self._understand(response, received, seconds)
+            async with self._request(method, path, body, {**self._json_headers, **headers}) as response:
+                yield response
         except RequestError:
             raise
         except Exception as error:
             raise self._translate(error) from None
+
+    async def whole(self, response: ClientResponse, started: float) -> Reply:
+        """The whole of a reply that was opened; raises as `post` does. started: by `time.perf_counter`."""
+        received = await self._read(response)
+        return self._understand(response, received, time.perf_counter() - started)
+
+    def check_size(self, size: int) -> None:
+        """Raise Rejected where a reply has become too large."""
+        if size > self._largest_reply:
+            raise self._too_large()
+
+    async def _ask(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
+    ) -> Reply:
+        started = time.perf_counter()
+        try:
+            async with self._request(method, path, body, headers) as response:
+                return await self.whole(response, started)
+        except RequestError:
+            raise
+        except Exception as error:
+            raise self._translate(error) from None
+
+    def _request(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
+    ) -> AbstractAsyncContextManager[ClientResponse]:
+        url = self._url(path)
+        if self._sign is not None:
+            headers = self._sign(method, str(url), body or b"", headers or {})
+        return self._session().request(
+            method, url, data=body, headers=headers, allow_redirects=False, proxy=self._proxy
+        )
 
     async def _read(self, response: ClientResponse) -> bytes:
         """The body, decompressed, refused as soon as it is too large."""

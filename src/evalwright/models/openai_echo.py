@@ -20,7 +20,9 @@ from evalwright.core.errors import BadReply, Rejected
 from evalwright.core.requests import LogLikelihood
 from evalwright.core.responses import Response, Usage
 from evalwright.models.http import Reply
-from evalwright.models.openai_wire import Settings, first_choice, not_documented, read_usage, text_of
+from evalwright.models.wire.format import Settings, not_documented
+from evalwright.models.wire.openai_chat import first_choice, read_usage
+from evalwright.models.wire.openai_completions import text_of
 
 _MOST_PREFIX_TOKENS = 2
 """Tokens that a server may put before the text by itself (BOS, and a language or start mark)."""

@@ -1,7 +1,7 @@
 """From a name to a model: `provider/name[@revision]` plus arguments.
 
-Backends come from three places: the table of built-in ones below, the `@model("provider")` decorator, and the entry point
-group `evalwright.models`. A backend is a class (or function) called as
+Backends come from four places: the table of built-in ones below, the `@model("provider")` decorator, the entry point
+group `evalwright.models`, and the table of remote providers (`models/providers`), whose rows need no code. A backend is a class (or function) called as
 `backend(name, revision=..., **arguments)`; the arguments that it takes are its keyword parameters.
 """
 
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.models.base import LocalModel, Model, RemoteModel
+from evalwright.models.providers import table
 
 BUILT_IN: dict[str, str] = {
     "demo": "evalwright.models.demo:demo_model",
@@ -71,7 +73,7 @@ def model(provider: str) -> Callable[[Backend], Backend]:
 
 def providers() -> list[str]:
     """All provider names, sorted."""
-    return sorted({*BUILT_IN, *_registered, *(point.name for point in _entry_points())})
+    return sorted({*BUILT_IN, *_registered, *(point.name for point in _entry_points()), *table.names()})
 
 
 def parse_name(name: str) -> tuple[str, str, str | None]:
@@ -113,6 +115,11 @@ def _find(provider: str) -> Callable[..., Model]:
         if point.name == provider:
             loaded: Callable[..., Model] = point.load()
             return loaded
+    row = table.find(provider)
+    if row is not None:
+        from evalwright.models.api import ApiModel
+
+        return partial(ApiModel, row)
     raise UnknownName("model provider", provider, providers(), f"Known: {', '.join(providers())}.")
 
 

@@ -17,17 +17,15 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import RateLimits, Usage
 from evalwright.models.http import Reply
-from evalwright.models.openai_wire import (
+from evalwright.models.wire.format import Settings
+from evalwright.models.wire.openai_chat import chat_payload, read_chat
+from evalwright.models.wire.openai_completions import (
     COMPLETIONS_MAX_TOKENS,
-    Settings,
-    chat_payload,
     completions_payload,
-    is_reasoning_family,
-    read_chat,
     read_completion,
-    refuses_sampling,
 )
 
+REFUSED = frozenset({"temperature", "top_p", "stop"})
 PLAIN = Settings("m", "host", key_source="$A_KEY")
 ASKED = Generate("hello")
 TURNS = (Message("system", "Be brief."), Message("user", "Hello"), Message("assistant", "I say"))
@@ -89,12 +87,12 @@ def test_overrides_win_and_extra_fields_are_added() -> None:
 
 def test_what_a_reasoning_model_refuses_is_not_sent_unless_overridden() -> None:
     request = Generate("hello", temperature=0.7, top_p=0.9, stop=("END",))
-    payload = chat_payload(request, Settings("o3", "host", reasoning=True))
+    payload = chat_payload(request, Settings("o3", "host", refuses=REFUSED))
     assert set(payload) == {"model", "messages"}
-    payload = chat_payload(request, Settings("o3", "host", reasoning=True, temperature=1.0))
+    payload = chat_payload(request, Settings("o3", "host", refuses=REFUSED, temperature=1.0))
     assert payload["temperature"] == 1.0
     reply = chat_reply({"content": "one END two"})
-    assert read_chat(reply, request, Settings("o3", "host", reasoning=True)).text == "one "
+    assert read_chat(reply, request, Settings("o3", "host", refuses=REFUSED)).text == "one "
     assert read_chat(reply, request, PLAIN).text == "one END two"
 
 
@@ -109,28 +107,6 @@ def test_completions_request() -> None:
     assert completions_payload(Generate("hello", max_tokens=5), PLAIN)["max_tokens"] == 5
     with pytest.raises(Rejected, match="interface=chat"):
         completions_payload(Generate(TURNS), PLAIN)
-
-
-@pytest.mark.parametrize(
-    ("model", "reasoning", "refuses"),
-    [
-        ("o1", True, True),
-        ("o3-mini", True, True),
-        ("o4-mini-2025-04-16", True, True),
-        ("gpt-5", True, True),
-        ("gpt-5.1-codex", True, True),
-        ("gpt-5-chat-latest", True, False),
-        ("ft:gpt-5-mini:org::id", True, True),
-        ("gpt-4o-mini", False, False),
-        ("gpt-4.1", False, False),
-        ("gpt-3.5-turbo-instruct", False, False),
-        ("omni-moderation-latest", False, False),
-        ("o3de", False, False),
-        ("my-o3", False, False),
-    ],
-)
-def test_model_families(model: str, reasoning: bool, refuses: bool) -> None:
-    assert (is_reasoning_family(model), refuses_sampling(model)) == (reasoning, refuses)
 
 
 def test_a_whole_reply() -> None:

@@ -1,0 +1,315 @@
+"""A model of a remote provider: `<provider>/<model>`, for every row of the table of providers.
+
+    deepseek/deepseek-chat                                    the provider's own address, key from its variable
+    anthropic/claude-sonnet-4-5  -M thinking=on               a switch that the row describes
+    mistral/http://localhost:8000/v1#mistral-small            another server that speaks the same: base URL, '#', model
+
+The row says where the provider is and what it speaks, `models/wire/` how a request is written and a reply is read. This file
+decides what is sent where, with which key.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, cast
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected, UnknownName
+from evalwright.core.requests import Ability, Generate, Request
+from evalwright.core.responses import Response
+from evalwright.models import arguments
+from evalwright.models.base import RemoteModel, fingerprint_of
+from evalwright.models.http import HttpClient, Sign, check_url
+from evalwright.models.keys import Secret, find_key, is_local, missing_key, remember
+from evalwright.models.providers.table import Provider, quirks
+from evalwright.models.wire import wire as wire_of
+from evalwright.models.wire.format import Settings, TokensField, ask, merged
+
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+class ApiModel(RemoteModel):
+    """A model behind a provider's interface. The arguments are described in docs/models.md.
+
+    Raises ConfigurationError for arguments that cannot be used; a missing key is told by `check`, so that answers from
+    the store need none.
+    """
+
+    paths: ClassVar[Mapping[str, str]] = {}
+    """Ends of a base URL that are none of it, by the wire format that they name."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+        interface: str | None = None,
+        max_tokens: int | None = None,
+        max_tokens_field: str = "auto",
+        temperature: float | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
+        thinking: str | int | bool | None = None,
+        stream: bool = False,
+        extra_body: Mapping[str, Any] | str | None = None,
+        headers: Mapping[str, str] | str | None = None,
+        variables: Mapping[str, str] | str | None = None,
+        timeout: float = 300.0,
+        deadline: float = 1800.0,
+        max_concurrency: int | None = None,
+        max_attempts: int = 10,
+        revision: str | None = None,
+    ) -> None:
+        written = model if revision is None else f"{model}@{revision}"
+        self.name = f"{provider.name}/{written}"
+        self._variables = arguments.mapping("variables", variables)
+        self.base_url, plain, self._login, shape = self._place(
+            provider, written, arguments.text("base_url", base_url)
+        )
+        self.official = urlsplit(self.base_url).hostname == urlsplit(provider.base_url).hostname
+        if provider.any_server and not self.official:
+            provider = replace(provider, models=())
+        self.provider = quirks(provider, plain)
+        self.model = plain if "/" in plain else self.provider.model.replace("{model}", plain)
+        self.wire = wire_of(self._interface(interface, shape))
+        self.interface = self.wire.name.removeprefix("openai-")
+        self._key_named = arguments.text("api_key_env", api_key_env)
+        self._key = self._find_key()
+        self._headers = arguments.headers("headers", headers)
+        self._thinking = self._switch(thinking)
+        self._settings = Settings(
+            model=self.model,
+            where=urlsplit(self.base_url).netloc,
+            tokens_field=self._tokens_field(max_tokens_field),
+            max_tokens=arguments.whole("max_tokens", max_tokens),
+            temperature=arguments.number("temperature", temperature),
+            top_p=arguments.number("top_p", top_p),
+            seed=arguments.whole("seed", seed, low=None),
+            refuses=frozenset((*self.provider.refuses, *self._thinking.get("refuses", ()))),
+            reasoning_fields=self.provider.reasoning_fields,
+            extra_body=merged(
+                merged(self.provider.extra_body, self._thinking.get("body", {})),
+                arguments.mapping("extra_body", extra_body),
+            ),
+            stream=bool(arguments.flag("stream", stream)),
+            key_source=self._key.source if self._key else "",
+        )
+        most = self.provider.max_concurrency if max_concurrency is None else max_concurrency
+        self.pacing = arguments.pacing(timeout, deadline, most, max_attempts)
+        self.abilities = self._abilities()
+        self.fingerprint = fingerprint_of(self._identity())
+        self._client = self._make_client(self.pacing.timeout)
+
+    @property
+    def name(self) -> str:
+        """The name as it was written, without credentials."""
+        return self._name
+
+    @name.setter
+    def name(self, written: str) -> None:
+        self._name = _CREDENTIALS.sub("//", written)
+
+    def describe(self) -> dict[str, Any]:
+        """Endpoint, interface and arguments; headers by name only, never a key."""
+        return {
+            **super().describe(),
+            **self._identity(),
+            "headers": sorted(self._headers),
+            "key": self._key.source if self._key else "none",
+        }
+
+    def check(self) -> None:
+        """Raise ConfigurationError where a key is needed and missing."""
+        if self._lacks_key():
+            raise ConfigurationError(
+                missing_key(self._key_variables()[0], f"The model '{self.name}' at {self.base_url}")
+            )
+
+    async def answer(self, request: Request) -> Response:
+        """Ask once."""
+        if request.ability not in self.abilities:
+            raise Rejected(self._why_not(request.ability))
+        if self._lacks_key():
+            raise AuthenticationFailed(missing_key(self._key_variables()[0], f"The model '{self.name}'"))
+        assert isinstance(request, Generate)
+        return await self._generate(request)
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._client.close()
+
+    async def _generate(self, request: Generate) -> Response:
+        return await ask(self.wire, self._client, self._with_defaults(request), self._settings)
+
+    def _with_defaults(self, request: Generate) -> Generate:
+        """The provider's defaults where the task leaves something open."""
+        defaults = self.provider.defaults
+        open_fields = {name: value for name, value in defaults.items() if getattr(request, name) is None}
+        return replace(request, **open_fields) if open_fields else request
+
+    def _why_not(self, ability: Ability) -> str:
+        return f"'{self.name}' cannot do '{ability}'; it can do: {', '.join(sorted(self.abilities))}."
+
+    def _abilities(self) -> frozenset[Ability]:
+        return frozenset(("generate", "chat") if self.wire.chat else ("generate",))
+
+    def _tokens_field(self, wanted: str) -> TokensField:
+        found = self.provider.tokens_field if wanted == "auto" else wanted
+        known = ("max_tokens", "max_completion_tokens")
+        return cast(TokensField, arguments.one_of("max_tokens_field", found, known))
+
+    def _switch(self, thinking: str | int | bool | None) -> Mapping[str, Any]:
+        """What the row says of a level of thinking: `body` to merge, `refuses` to leave out."""
+        levels = self.provider.thinking
+        if thinking is None:
+            return {}
+        known = [name for name in levels if name != "budget"]
+        if not known:
+            raise ConfigurationError(
+                f"No thinking switch is known for '{self.name}': say it in the provider's words with extra_body."
+            )
+        if isinstance(thinking, int) and not isinstance(thinking, bool):
+            if "budget" not in levels:
+                raise UnknownName("level of thinking", str(thinking), known, f"Known: {', '.join(known)}.")
+            body: Any = thinking
+            for step in reversed(str(levels["budget"]).split(".")):
+                body = {step: body}
+            switch = levels.get("on", {})
+            return {**switch, "body": merged(switch.get("body", {}), body)}
+        level = ("on" if thinking else "off") if isinstance(thinking, bool) else thinking
+        if level not in known:
+            raise UnknownName("level of thinking", str(level), known, f"Known: {', '.join(known)}.")
+        found: Mapping[str, Any] = levels[level]
+        return found
+
+    def _identity(self) -> dict[str, Any]:
+        """Everything that can change an answer, for the fingerprint and the record."""
+        settings = self._settings
+        given = {
+            "max_tokens": settings.max_tokens,
+            "max_tokens_field": settings.tokens_field,
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "seed": settings.seed,
+            "extra_body": dict(settings.extra_body) or None,
+            "defaults": dict(self.provider.defaults) or None,
+            "refuses": sorted(settings.refuses) or None,
+            **self._more_identity(),
+        }
+        return {
+            "provider": self.provider.name,
+            "base_url": self.base_url,
+            "model": self.model,
+            "interface": self.interface,
+            "arguments": {name: value for name, value in given.items() if value is not None},
+        }
+
+    def _more_identity(self) -> Mapping[str, Any]:
+        return {}
+
+    def _interface(self, given: str | None, shape: str | None) -> str:
+        """The wire format that an argument, the URL's end or the row names."""
+        known = {wire.removeprefix("openai-"): wire for wire in self.provider.wires}
+        if given is None:
+            return shape or self.provider.wires[0]
+        return known[arguments.one_of("interface", given.removeprefix("openai-"), tuple(known))]
+
+    def _key_variables(self) -> tuple[str, ...]:
+        return (self._key_named,) if self._key_named else self.provider.key
+
+    def _lacks_key(self) -> bool:
+        wanted = bool(self._key_variables()) and self.provider.auth != "none"
+        return wanted and self._key is None and self._login is None and not is_local(self.base_url)
+
+    def _find_key(self) -> Secret | None:
+        """The key to send. A default one does not travel unencrypted over the internet unless it was named."""
+        if self._key_named is None and not (self.base_url.startswith("https:") or is_local(self.base_url)):
+            return None
+        return next(filter(None, map(find_key, self._key_variables())), None)
+
+    def _make_client(self, timeout: float) -> HttpClient:
+        headers, base_url, auth = dict(self.provider.headers), self.base_url, self.provider.auth
+        if self._login is not None:
+            headers["Authorization"] = _basic(self._login)
+        elif self._key is not None and auth == "bearer":
+            headers["Authorization"] = f"Bearer {self._key.reveal()}"
+        elif self._key is not None and auth.startswith("header:"):
+            headers[auth.removeprefix("header:")] = self._key.reveal()
+        return HttpClient(
+            base_url,
+            headers={**headers, **self._more_headers(), **self._headers},
+            max_connections=self.pacing.max_concurrency,
+            timeout=timeout,
+            key_source=self._settings.key_source,
+            sign=self._signer(),
+        )
+
+    def _more_headers(self) -> Mapping[str, str]:
+        return {}
+
+    def _signer(self) -> Sign | None:
+        """For providers whose signature or token is made for each request."""
+        return None
+
+    def _place(
+        self, provider: Provider, written: str, base_url: str | None
+    ) -> tuple[str, str, Secret | None, str | None]:
+        """(base URL, model, login, wire format that the URL's end names) from the name and the argument."""
+        model = written
+        if written.startswith(("http://", "https://")):
+            url, _, model = written.partition("#")
+            if not model:
+                raise ConfigurationError(
+                    f"'{provider.name}/{_CREDENTIALS.sub('//', written)}' does not say which model: add it after '#', "
+                    f"for example {provider.name}/http://localhost:8000/v1#my-model."
+                )
+            if base_url is not None:
+                raise ConfigurationError("The base URL is given twice: in the model's name and as base_url.")
+            base_url = url
+        url = check_url(base_url or self._default_url(provider))
+        parts = urlsplit(url)
+        login = None
+        if "@" in parts.netloc:
+            user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+            remember(unquote(password))
+            login = Secret(f"{unquote(user)}:{unquote(password)}", "the base URL")
+        if parts.query or parts.fragment:
+            raise ConfigurationError(
+                f"base_url must end with its path, without '?' or '#': {parts.hostname}."
+            )
+        path, shape = parts.path.rstrip("/"), None
+        for name, ending in self.paths.items():
+            if path.endswith(ending):
+                path, shape = path.removesuffix(ending), name
+                break
+        clean = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2].lower(), path, "", ""))
+        return clean, model, login, shape
+
+    def _default_url(self, provider: Provider) -> str:
+        """The row's base URL with its variables filled in."""
+
+        def value(match: re.Match[str]) -> str:
+            name = match[1]
+            variable = provider.variables.get(name, name.upper())
+            found = self._variables.get(name) or os.environ.get(variable)
+            if not found:
+                raise ConfigurationError(
+                    f"The address of '{provider.name}' needs its {name}: set the environment variable {variable}, or "
+                    f"give -M variables.{name}=... or the whole base_url."
+                )
+            text = str(found)
+            return text if text.startswith(("http://", "https://")) else quote(text, safe="-._~")
+
+        return _PLACEHOLDER.sub(value, provider.base_url)
+
+
+def _basic(login: Secret) -> str:
+    from base64 import b64encode
+
+    return "Basic " + b64encode(login.reveal().encode()).decode()

@@ -1,0 +1,95 @@
+"""Checks of a remote model's arguments: each gives the value back as it is used, or says what it should have been."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.models.base import Pacing
+from evalwright.models.keys import remember
+
+_START_CONCURRENCY = 64
+_SECRET_HEADER = re.compile(r"auth|key|token|cookie|secret", re.IGNORECASE)
+
+
+def one_of(argument: str, value: str, known: Sequence[str]) -> str:
+    """One of the known words."""
+    if value not in known:
+        raise ConfigurationError(f"The argument {argument} must be one of {', '.join(known)}, not '{value}'.")
+    return value
+
+
+def number(argument: str, value: float | None, *, low: float | None = None) -> float | None:
+    """A finite number above `low`, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ConfigurationError(f"The argument {argument} must be a number, not {value!r}.")
+    if low is not None and value <= low:
+        raise ConfigurationError(f"The argument {argument} must be a number above {low:g}, not {value!r}.")
+    return value
+
+
+def whole(argument: str, value: int | None, *, low: float | None = 0) -> int | None:
+    """A whole number above `low`, or None."""
+    checked = number(argument, value, low=low)
+    if checked is not None and not isinstance(checked, int):
+        raise ConfigurationError(f"The argument {argument} must be a whole number, not {value!r}.")
+    return checked
+
+
+def text(argument: str, value: str | None) -> str | None:
+    """Text, or None."""
+    if value is not None and not isinstance(value, str):
+        raise ConfigurationError(f"The argument {argument} must be text, not {value!r}.")
+    return value
+
+
+def flag(argument: str, value: bool | None) -> bool | None:
+    """True, false or None."""
+    if value is not None and not isinstance(value, bool):
+        raise ConfigurationError(f"The argument {argument} must be true or false, not {value!r}.")
+    return value
+
+
+def mapping(argument: str, value: Mapping[str, Any] | str | None) -> dict[str, Any]:
+    """A mapping, or JSON text of one."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            value = ""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise ConfigurationError(
+            f"The argument {argument} must be names with values: -M {argument}.name=value, or a JSON object."
+        )
+    return dict(value)
+
+
+def headers(argument: str, value: Mapping[str, str] | str | None) -> dict[str, str]:
+    """Headers as text; the values of those that may carry a key are masked from now on."""
+    found = {name: str(content) for name, content in mapping(argument, value).items()}
+    for name, content in found.items():
+        if not (name + content).isascii() or not (name + content).isprintable():
+            raise ConfigurationError(f"The header '{name}' has characters that no header can carry.")
+        if _SECRET_HEADER.search(name):
+            remember(content)
+    return found
+
+
+def pacing(timeout: float, deadline: float, max_concurrency: int, max_attempts: int) -> Pacing:
+    """How a remote model may be asked; times in seconds."""
+    most = whole("max_concurrency", max_concurrency) or 1
+    return Pacing(
+        max_concurrency=most,
+        start_concurrency=min(_START_CONCURRENCY, most),
+        timeout=number("timeout", timeout, low=0) or 1.0,
+        deadline=number("deadline", deadline, low=0) or 1.0,
+        max_attempts=whole("max_attempts", max_attempts) or 1,
+    )

@@ -1,0 +1,21 @@
+"""The wire formats by name. Each is one module with a `WIRE`, imported when it is first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from evalwright.core.errors import UnknownName
+from evalwright.models.wire.format import Wire
+
+FORMATS = {
+    "openai-chat": "openai_chat",
+    "openai-completions": "openai_completions",
+}
+
+
+def wire(name: str) -> Wire:
+    """The format of that name. Raises UnknownName."""
+    if name not in FORMATS:
+        raise UnknownName("wire format", name, FORMATS, f"Known: {', '.join(FORMATS)}.")
+    found: Wire = import_module(f"{__name__}.{FORMATS[name]}").WIRE
+    return found

@@ -1,0 +1,196 @@
+"""What a wire format is: a request to a JSON body, a reply's JSON to a Response, as pure functions. No network here.
+
+A format is one module with one `Wire` in it, `WIRE`. What differs between models and providers of one format (which
+sampling fields are refused, what the limit is called, fields to add) comes in `Settings`, made from a row of data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from evalwright.core.errors import BadReply, EmptyReply
+from evalwright.core.requests import Generate, Message, Prompt
+from evalwright.core.responses import Response, Usage
+from evalwright.models.http_faults import bad_reply
+
+if TYPE_CHECKING:
+    from evalwright.models.http import HttpClient, Reply
+
+TokensField = Literal["max_tokens", "max_completion_tokens"]
+
+SAMPLING = ("max_tokens", "temperature", "top_p", "stop", "seed")
+"""What a model may refuse to be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is the same in every request to one model. An override that is not None wins over the request's value.
+
+    where: the host, for messages. refuses: those of `SAMPLING` that are not sent unless they are overrides.
+    reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into every body, winning over ours.
+    stream: take the answer in pieces. key_source: for messages about a refused key.
+    """
+
+    model: str
+    where: str
+    tokens_field: TokensField = "max_tokens"
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    refuses: frozenset[str] = frozenset()
+    reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    stream: bool = False
+    key_source: str = ""
+
+
+class Gatherer(Protocol):
+    """Puts the pieces of a streamed answer together."""
+
+    def add(self, event: str, data: Any) -> bool:
+        """Take one event (its name, "" where it has none, and its JSON). True once the answer is whole.
+
+        Raises the RequestError that an event carries.
+        """
+
+    def result(self) -> Any:
+        """The reply as it would have come in one piece; only once the answer is whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """One wire format.
+
+    path: where to POST below the base URL. payload: the body. read: the Response; raises BadReply, EmptyReply or the
+    error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed. stream_path and
+    stream_payload: where and how a streamed answer is asked for (default: the same path, `"stream": true`). decoding: how
+    events stand in the stream. wait: for jobs that are answered later, from the first reply to the last.
+    """
+
+    name: str
+    path: Callable[[Settings], str]
+    payload: Callable[[Generate, Settings], dict[str, Any]]
+    read: Callable[[Reply, Generate, Settings], Response]
+    gather: Callable[[Settings], Gatherer] | None = None
+    stream_path: Callable[[Settings], str] | None = None
+    stream_payload: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: {**body, "stream": True}
+    decoding: Literal["sse", "aws"] = "sse"
+    wait: Callable[[HttpClient, Reply, Settings], Awaitable[Reply]] | None = None
+    chat: bool = True
+
+
+async def ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
+    """Ask once, whole or streamed."""
+    body = wire.payload(request, settings)
+    if settings.stream and wire.gather is not None:
+        from evalwright.models.http_stream import post_streamed
+
+        path = (wire.stream_path or wire.path)(settings)
+        gatherer = wire.gather(settings)
+        reply = await post_streamed(client, path, wire.stream_payload(body), gatherer, wire.decoding)
+    else:
+        reply = await client.post(wire.path(settings), body)
+    if wire.wait is not None:
+        reply = await wire.wait(client, reply, settings)
+    return wire.read(reply, request, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What is told to the model, overrides and refusals applied; None and () where nothing is."""
+
+    max_tokens: int | None
+    temperature: float | None
+    top_p: float | None
+    stop: tuple[str, ...]
+    seed: int | None
+
+
+def sampling(request: Generate, settings: Settings) -> Sampling:
+    """The sampling fields of a request. With a seed, draw n gets seed + n: one seed would draw the same answer each time."""
+
+    def chosen(name: str, override: Any, asked: Any) -> Any:
+        if override is not None:
+            return override
+        return None if name in settings.refuses else asked
+
+    seed = chosen("seed", settings.seed, request.seed)
+    return Sampling(
+        max_tokens=chosen("max_tokens", settings.max_tokens, request.max_tokens),
+        temperature=chosen("temperature", settings.temperature, request.temperature),
+        top_p=chosen("top_p", settings.top_p, request.top_p),
+        stop=() if "stop" in settings.refuses else request.stop,
+        seed=None if seed is None else seed + request.draw,
+    )
+
+
+def turns(prompt: Prompt) -> tuple[Message, ...]:
+    """The prompt as messages: text is one user message."""
+    return (Message("user", prompt),) if isinstance(prompt, str) else prompt
+
+
+def system_and_turns(prompt: Prompt) -> tuple[str, tuple[Message, ...]]:
+    """The system messages as one text, and the other messages, for formats that keep them apart."""
+    messages = turns(prompt)
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    return system, tuple(message for message in messages if message.role != "system")
+
+
+def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """`body` with `extra` over it, mappings merged key by key, so that one nested field can be added."""
+    out = dict(body)
+    for name, value in extra.items():
+        below = out.get(name)
+        out[name] = (
+            merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        )
+    return out
+
+
+def finished(
+    text: str, reasoning: str, finish_reason: str, usage: Usage, request: Generate, settings: Settings,
+    *, reply: Reply, model: Any = "", excused: bool = False, may_be_empty: bool = False,
+) -> Response:  # fmt: skip
+    """The Response that all formats end with.
+
+    finish_reason: "stop", "length", "content_filter", or the provider's word where it has another meaning. excused:
+    there is a reason for an answer without content (a tool call). may_be_empty: an immediate end is an answer here where the
+    server counts a token for it. Raises EmptyReply for an answer without content and without a reason.
+    """
+    if not text and not reasoning and not excused and finish_reason in ("stop", ""):
+        # A model may end at once, or begin with a stop string; then it did produce a token. Otherwise nothing came.
+        allowed = bool(request.stop) or may_be_empty
+        if not (allowed and finish_reason and usage.output_tokens > 0):
+            raise EmptyReply(f"{settings.where} sent an answer without content.")
+    if "stop" in settings.refuses and request.stop:
+        text = cut(text, request.stop)
+    return Response(
+        text=text,
+        reasoning=reasoning,
+        finish_reason=finish_reason,
+        usage=usage,
+        latency=reply.seconds,
+        model=model if isinstance(model, str) else "",
+        rate_limits=reply.rate_limits,
+    )
+
+
+def cut(text: str, stop: tuple[str, ...]) -> str:
+    """`text` up to the first stop string, for models whose interface does not take any."""
+    ends = [place for place in (text.find(sign) for sign in stop if sign) if place >= 0]
+    return text[: min(ends)] if ends else text
+
+
+def count(value: Any) -> int:
+    """A token count; what a server does not say is 0."""
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def not_documented(settings: Settings, expected: str, data: Any) -> BadReply:
+    """The error for a reply that lacks what the interface documents."""
+    shown = json.dumps(data, ensure_ascii=False)
+    return bad_reply(settings.where, f"what the interface documents ({expected})", shown)
