@@ -62,6 +62,7 @@ from evalwright.cli.output import print_json
     metavar="FILE",
     help="A suite file, or a run.json, with the whole evaluation; flags win over it.",
 )
+@click.option("--suite", metavar="NAME", help="Which of the suites in the file of --config.")
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models, tasks or scorers."
 )
@@ -100,7 +101,8 @@ def run(**given: Any) -> int:
     dialect = dialect_settings(given)
     if dialect:
         flags["dialect"] = dialect
-    configuration = configuration_from(given["config"], flags, {} if given["models"] else arguments)
+    arguments = {} if given["models"] else arguments
+    configuration = configuration_from(given["config"], flags, arguments, given["suite"])
     if configuration.home:
         # Caches of data sets and hashes lie beside the store.
         os.environ["EVALWRIGHT_HOME"] = configuration.home
