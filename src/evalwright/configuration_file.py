@@ -29,7 +29,9 @@ from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_documen
 _WHOLE = {"limit", "seed", "max_resident"}
 _TEXT = {"name", "out", "home", "format"}
 _TEXTS = {"until": "a stopping rule", "budget": "a budget", "price": "a price"}
-KEYS = ("tasks", "models", "common", "roles", *sorted(_WHOLE), *sorted(_TEXT), *_TEXTS, "replace", "dialect")
+KEYS = (
+    "tasks", "models", "common", "roles", *sorted(_WHOLE), *sorted(_TEXT), *_TEXTS, "replace", "batch", "dialect",
+)  # fmt: skip
 FORMATS = ("auto", "chat", "text")
 
 
@@ -153,7 +155,7 @@ class _Reader:
             for i, entry in enumerate(_listed(value)):
                 self._is(entry, str, f"{_TEXTS[key]} in quotes, or a list of them", (key, i))
             return tuple(_listed(value))
-        if key == "replace":
+        if key in ("replace", "batch"):
             self._is(value, bool, "true or false", (key,))
         elif key in _WHOLE and not (key == "limit" and value is None):
             self._is(value, int, "a whole number", (key,))

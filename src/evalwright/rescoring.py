@@ -67,7 +67,7 @@ def score_run(
             f"The scorers ask a model in the role '{missing[0]}': name it with --role {missing[0]}=..."
         )
     objects = Objects()
-    models = {role: objects.open(objects.model(model)) for role, model in (roles or {}).items()}
+    models = {role: objects.open(objects.model(model), home=home) for role, model in (roles or {}).items()}
     for model in models.values():
         model.check()
     made: Run = run_blocking(lambda: _score(old, folder, bound, models, home))

@@ -24,6 +24,7 @@ COMMANDS = {
     "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
+    "batches": ("batches:batches", "List the batches that lie with providers; forget one."),
     "runs": ("runs:runs", "List and show runs."),
     "import": ("import_:import_", "Make runs of results of other programs."),
     "export": ("export:export", "Write runs as files of other programs."),

@@ -66,6 +66,11 @@ from evalwright.cli.output import print_json
 @click.option(
     "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models, tasks or scorers."
 )
+@click.option(
+    "--batch",
+    is_flag=True,
+    help="Ask in batches: cheaper, within a day. The same command goes on after a stop.",
+)
 @dialect_options
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that was made otherwise.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
@@ -96,8 +101,7 @@ def run(**given: Any) -> int:
         flags["roles"] = role_specs(given["roles"], given["role_arguments"])
     if given["prompt_format"]:
         flags["format"] = given["prompt_format"]
-    if given["replace"]:
-        flags["replace"] = True
+    flags |= {key: True for key in ("replace", "batch") if given[key]}
     dialect = dialect_settings(given)
     if dialect:
         flags["dialect"] = dialect

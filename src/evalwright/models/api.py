@@ -22,7 +22,7 @@ from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
-from evalwright.models.http import HttpClient, Sign, check_url
+from evalwright.models.http import HttpClient, Reply, Sign, check_url
 from evalwright.models.keys import Secret, find_key, is_local, missing_key, remember
 from evalwright.models.providers.table import Provider, quirks
 from evalwright.models.wire import wire as wire_of
@@ -83,7 +83,7 @@ class ApiModel(RemoteModel):
         self._key = self._find_key()
         self._headers = arguments.headers("headers", headers)
         self._thinking = self._switch(thinking)
-        self._settings = Settings(
+        self.settings = Settings(
             model=self.model,
             where=urlsplit(self.base_url).netloc,
             tokens_field=self._tokens_field(max_tokens_field),
@@ -104,7 +104,7 @@ class ApiModel(RemoteModel):
         self.pacing = arguments.pacing(timeout, deadline, most, max_attempts)
         self.abilities = self._abilities()
         self.fingerprint = fingerprint_of(self._identity())
-        self._client = self._make_client(self.pacing.timeout)
+        self.client = self._make_client(self.pacing.timeout)
 
     @property
     def name(self) -> str:
@@ -135,17 +135,29 @@ class ApiModel(RemoteModel):
         """Ask once."""
         if request.ability not in self.abilities:
             raise Rejected(self._why_not(request.ability))
-        if self._lacks_key():
-            raise AuthenticationFailed(missing_key(self._key_variables()[0], f"The model '{self.name}'"))
+        self.ready()
         assert isinstance(request, Generate)
         return await self._generate(request)
 
+    def ready(self) -> None:
+        """Raise AuthenticationFailed where a key is needed and missing."""
+        if self._lacks_key():
+            raise AuthenticationFailed(missing_key(self._key_variables()[0], f"The model '{self.name}'"))
+
+    def body(self, request: Generate) -> dict[str, Any]:
+        """What would be sent for a request, for interfaces that take many at once."""
+        return self.wire.payload(self._with_defaults(request), self.settings)
+
+    def read(self, reply: Reply, request: Generate, *, batched: bool = False) -> Response:
+        """What a reply to `body` means. batched: it came at the price of a batch."""
+        return self.wire.read(reply, self._with_defaults(request), self.settings)
+
     async def close(self) -> None:
         """Release connections."""
-        await self._client.close()
+        await self.client.close()
 
     async def _generate(self, request: Generate) -> Response:
-        return await ask(self.wire, self._client, self._with_defaults(request), self._settings)
+        return await ask(self.wire, self.client, self._with_defaults(request), self.settings)
 
     def _with_defaults(self, request: Generate) -> Generate:
         """The provider's defaults where the task leaves something open."""
@@ -190,7 +202,7 @@ class ApiModel(RemoteModel):
 
     def _identity(self) -> dict[str, Any]:
         """Everything that can change an answer, for the fingerprint and the record."""
-        settings = self._settings
+        settings = self.settings
         given = {
             "max_tokens": settings.max_tokens,
             "max_tokens_field": settings.tokens_field,
@@ -246,7 +258,7 @@ class ApiModel(RemoteModel):
             headers={**headers, **self._more_headers(), **self._headers},
             max_connections=self.pacing.max_concurrency,
             timeout=timeout,
-            key_source=self._settings.key_source,
+            key_source=self.settings.key_source,
             sign=self._signer(),
         )
 

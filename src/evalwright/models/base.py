@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,9 @@ class RemoteModel(Model):
     """A model behind a network. One method: `answer`."""
 
     pacing: Pacing = Pacing()
+
+    def listen(self, tell: Callable[[str], None]) -> None:
+        """Take the engine's way of telling a person, in a sentence, what happens during a long wait."""
 
     @abstractmethod
     async def answer(self, request: Request) -> Response:

@@ -85,11 +85,11 @@ class HttpClient:
     async def post(self, path: str, payload: Any, headers: Mapping[str, str] | None = None) -> Reply:
         """POST `payload` as JSON to `base_url + path`. Raises a RequestError for anything but a 2xx with JSON."""
         extra = {**self._json_headers, **headers} if headers else self._json_headers
-        return await self._ask("POST", path, encode(payload), extra)
+        return await self.send("POST", path, encode(payload), extra)
 
     async def get(self, path: str) -> Reply:
         """GET `base_url + path`. Raises a RequestError for anything but a 2xx with JSON."""
-        return await self._ask("GET", path, None, None)
+        return await self.send("GET", path)
 
     async def close(self) -> None:
         """Close the connections of this event loop, and forget those of loops that have ended."""
@@ -114,6 +114,21 @@ class HttpClient:
         except Exception as error:
             raise self._translate(error) from None
 
+    async def lines(self, path: str) -> AsyncIterator[bytes]:
+        """The lines of a file, read as they come, so that a large one takes no memory; raises as `post` does."""
+        started = time.perf_counter()
+        async with self.opened("GET", path, None, {}) as response:
+            if not 200 <= response.status < 300:
+                await self.whole(response, started)
+            rest = b""
+            async for part in response.content.iter_any():
+                *lines, rest = (rest + part).split(b"\n")
+                self.check_size(len(rest))
+                for line in lines:
+                    yield line
+            if rest:
+                yield rest
+
     async def whole(self, response: ClientResponse, started: float) -> Reply:
         """The whole of a reply that was opened; raises as `post` does. started: by `time.perf_counter`."""
         received = await self._read(response)
@@ -124,9 +139,14 @@ class HttpClient:
         if size > self._largest_reply:
             raise self._too_large()
 
-    async def _ask(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Reply:
+        """Any request whose body is bytes and whose reply is JSON; raises as `post` does."""
         started = time.perf_counter()
         try:
             async with self._request(method, path, body, headers) as response:

@@ -120,25 +120,25 @@ class OpenAIModel(ApiModel):
         return await rolling(request.text, self._ask_echo, self._context_length, self._bos)
 
     async def _log_likelihood(self, request: LogLikelihood) -> Response:
-        text, boundary = split_pair(request, self._settings)
+        text, boundary = split_pair(request, self.settings)
         if boundary == len(text):
             return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
         if not boundary and self._bos:
             text, boundary = self._bos + text, len(self._bos)
-        reply = await self._client.post("/completions", echo_payload(text, self._settings))
-        return read_pair(reply, text, boundary, self._settings)
+        reply = await self.client.post("/completions", echo_payload(text, self.settings))
+        return read_pair(reply, text, boundary, self.settings)
 
     async def _ask_echo(self, text: str) -> tuple[list[EchoedToken], Reply]:
-        reply = await self._client.post("/completions", echo_payload(text, self._settings))
-        return read_echo(reply, text, self._settings), reply
+        reply = await self.client.post("/completions", echo_payload(text, self.settings))
+        return read_echo(reply, text, self.settings), reply
 
     async def _probe(self) -> bool:
         """Whether the server echoes log-probabilities; True where it cannot be asked now."""
         client = self._make_client(min(_PROBE_TIMEOUT, self.pacing.timeout))
         text = "One two three"
         try:
-            reply = await client.post("/completions", echo_payload(text, self._settings))
-            read_echo(reply, text, self._settings)
+            reply = await client.post("/completions", echo_payload(text, self.settings))
+            read_echo(reply, text, self.settings)
         except NoEcho:
             return False
         except Rejected as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.models.batch import APIS
 from evalwright.models.wire import FORMATS
 from evalwright.models.wire.format import SAMPLING, merged
 
@@ -50,7 +51,8 @@ class Provider:
     formats it speaks, its default first. auth: see `AUTHS`. model: how a model's name is sent, if it has no slash
     ("accounts/fireworks/models/{model}"). any_server: the name also stands for other servers, so the rules hold only at its
     own address. defaults: max_tokens, temperature, top_p where neither the task nor the person says otherwise. thinking: by level,
-    what is added to a body; `budget` is the place of a number of tokens. docs: where its interface is described.
+    what is added to a body; `budget` is the place of a number of tokens. batch: its batch interface, "" where none is known.
+    docs: where its interface is described.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Provider:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: Mapping[str, Any] = field(default_factory=dict)
     models: tuple[ModelRule, ...] = ()
+    batch: str = ""
     example: str = ""
     max_concurrency: int = 512
     docs: str = ""
@@ -169,7 +172,11 @@ _KNOWN: dict[str, tuple[str, ...]] = {
     "refuses": SAMPLING,
     "defaults": ("max_tokens", "temperature", "top_p"),
 }
-_KNOWN_WORDS: dict[str, tuple[str, ...]] = {"wire": tuple(FORMATS), "tokens_field": TOKENS_FIELDS}
+_KNOWN_WORDS: dict[str, tuple[str, ...]] = {
+    "wire": tuple(FORMATS),
+    "tokens_field": TOKENS_FIELDS,
+    "batch": tuple(APIS),
+}
 
 
 def _checked(row: Mapping[str, Any], known: list[str], at: str) -> dict[str, Any]:
