@@ -65,7 +65,8 @@ def _words_in(piece: str) -> int:
     if not found:
         return 1
     brief = sum(char >= "\u3040" for char in found)
-    return max(1, -(-brief // _BRIEF) - (-(len(found) - brief) // _LONG))
+    long = len(found) - brief
+    return max(1, (brief + _BRIEF - 1) // _BRIEF + (long + _LONG - 1) // _LONG)
 
 
 def _blocks(text: str) -> Iterator[str]:
