@@ -30,8 +30,17 @@ _WHOLE = {"limit", "seed", "max_resident"}
 _TEXT = {"name", "out", "home", "format"}
 _TEXTS = {"until": "a stopping rule", "budget": "a budget", "price": "a price"}
 KEYS = (
-    "tasks", "models", "common", "roles", *sorted(_WHOLE), *sorted(_TEXT), *_TEXTS, "replace", "batch", "dialect",
+    "tasks", "models", "common", "roles", *sorted(_WHOLE), *sorted(_TEXT), *_TEXTS, "replace", "batch", "overrides",
+    "dialect",
 )  # fmt: skip
+_FILES = {
+    ("dataset",),
+    ("dataset", "path"),
+    ("prompt", "file"),
+    ("prompt", "few_shot", "dataset"),
+    ("prompt", "few_shot", "dataset", "path"),
+}
+"""Settings of tasks that are names of files."""
 FORMATS = ("auto", "chat", "text")
 
 
@@ -151,6 +160,9 @@ class _Reader:
         if key == "dialect":
             self._is(value, Mapping, "a mapping of settings for other frameworks' tasks", (key,))
             return dict(value)
+        if key == "overrides":
+            self._is(value, Mapping, "a mapping of settings of tasks", (key,))
+            return self._beside(value) if self.relative else dict(value)
         if key in _TEXTS:
             for i, entry in enumerate(_listed(value)):
                 self._is(entry, str, f"{_TEXTS[key]} in quotes, or a list of them", (key, i))
@@ -173,6 +185,22 @@ class _Reader:
         # The file may be followed by one of its tasks: "exams.yaml:exams-law".
         file = beside if beside.is_file() else beside.with_name(beside.name.rpartition(":")[0] or beside.name)
         return str(beside) if self.relative and file.is_file() else str(entry)
+
+    def _beside(self, overrides: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Settings of tasks, their file names made relative to the suite file as those of tasks are."""
+        out: dict[str, Any] = {}
+        for key, value in overrides.items():
+            here = (*path, *str(key).split("."))
+            if isinstance(value, Mapping):
+                out[key] = self._beside(value, here)
+            elif here in _FILES:
+                several = [
+                    str(self.path.parent / one) if isinstance(one, str) else one for one in _listed(value)
+                ]
+                out[key] = several if isinstance(value, (list, tuple)) else several[0]
+            else:
+                out[key] = value
+        return out
 
     def _model(self, entry: Any, where: KeyPath) -> ModelSpec:
         if isinstance(entry, str):

@@ -218,6 +218,10 @@ def _load(configuration: Configuration, chat: bool, objects: Objects) -> list[Ta
     tasks: list[Task] = []
     for name in configuration.tasks:
         if name in objects.tasks:
+            if configuration.overrides:
+                raise ConfigurationError(
+                    f"The task '{name}' is given as an object, so its settings cannot be overridden from outside."
+                )
             tasks.append(objects.tasks[name])
         else:
             tasks.extend(
@@ -225,6 +229,7 @@ def _load(configuration: Configuration, chat: bool, objects: Objects) -> list[Ta
                     name,
                     prompt_format=configuration.format,
                     chat=chat,
+                    overrides=configuration.overrides or None,
                     dialect=dict(configuration.dialect),
                 )
             )

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
-from evalwright.cli.output import print_json
+from evalwright.cli.output import OVERRIDES_HELP, print_json
 
 
 @click.command()
@@ -25,6 +25,7 @@ from evalwright.cli.output import print_json
 @click.option(
     "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
 )
+@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
 @click.option("--limit", type=int, metavar="N", help="Ask N samples of each task, drawn by the seed.")
 @click.option(
     "--seed", type=int, metavar="S", help="Fixes the order of samples and what --limit draws. Default: 0."
@@ -102,6 +103,8 @@ def run(**given: Any) -> int:
     if given["prompt_format"]:
         flags["format"] = given["prompt_format"]
     flags |= {key: True for key in ("replace", "batch") if given[key]}
+    if given["overrides"]:
+        flags["overrides"] = key_values(given["overrides"], "-T")
     dialect = dialect_settings(given)
     if dialect:
         flags["dialect"] = dialect

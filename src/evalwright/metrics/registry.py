@@ -30,7 +30,18 @@ LOWER_IS_BETTER = frozenset(
 )
 """Metrics of which less is better; their scores (log-likelihoods, consistency) are still better when higher."""
 
-BOUNDED = frozenset({"accuracy", "balanced-accuracy", "exact-match", "hallucination-rate", "macro-f1"})
+BOUNDED = frozenset(
+    {
+        "accuracy",
+        "answer-rate",
+        "balanced-accuracy",
+        "consistency-rate",
+        "exact-match",
+        "hallucination-rate",
+        "macro-f1",
+        "outcome-share",
+    }
+)
 """Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
 
 
@@ -69,13 +80,16 @@ registry: Registry[MetricFunction] = Registry(
     "metric",
     {
         "accuracy": "evalwright.metrics.means:accuracy",
+        "answer-rate": "evalwright.metrics.rates:answer_rate",
         "balanced-accuracy": "evalwright.metrics.labels:balanced_accuracy",
         "bits-per-byte": "evalwright.metrics.perplexities:bits_per_byte",
         "byte-perplexity": "evalwright.metrics.perplexities:byte_perplexity",
+        "consistency-rate": "evalwright.metrics.means:accuracy",
         "exact-match": "evalwright.metrics.means:exact_match",
         "hallucination-rate": "evalwright.metrics.rates:hallucination_rate",
         "macro-f1": "evalwright.metrics.labels:macro_f1",
         "mean": "evalwright.metrics.means:mean",
+        "outcome-share": "evalwright.metrics.rates:outcome_share",
         "token-perplexity": "evalwright.metrics.perplexities:token_perplexity",
         "word-perplexity": "evalwright.metrics.perplexities:word_perplexity",
     },
