@@ -20,6 +20,8 @@ TEXT = 'The mill opened in 1904. It burnt down twice. "Never again," said Dr. Od
         (f"Summarise this.\n\n<passage>\n{TEXT}\n</passage>\n\nBe brief.", 1, "The mill opened in 1904."),
         (f"Summarise the text below, please.\n\n{TEXT}", 2, "The mill opened in 1904. It burnt down twice."),
         ((Message("system", "Be brief."), Message("user", TEXT)), 1, "The mill opened in 1904."),
+        (f"Article:\n{TEXT}\n\nIt has a bell.\n\nTask: be brief.\nSummary:", 1, "The mill opened in 1904."),
+        ("Article:\nNone.\n\nTask: Say something long about it, please.", 1, "None."),
         ("<text>水车。学校。</text>", 1, "水车。"),
         ("", 3, ""),
     ],

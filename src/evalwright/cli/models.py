@@ -55,6 +55,47 @@ def check(
             click.echo(f"{key:<14} {', '.join(value) if isinstance(value, list) else value}")
 
 
+@models.command()
+@click.argument("model")
+@click.option(
+    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the model. Repeatable."
+)
+@click.option(
+    "--words", type=int, default=15_000, metavar="N", help="Length of the longest text. Default: 15000."
+)
+@click.option(
+    "--home", metavar="DIR", help="Where answers are stored. Default: $EVALWRIGHT_HOME or .evalwright."
+)
+@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models.")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
+def test(
+    model: str,
+    arguments: tuple[str, ...],
+    words: int,
+    home: str | None,
+    plugins: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Ask MODEL to summarise three texts (an ordinary one, an empty one, a very long one) and judge what comes.
+
+    Exit code 1 where it fails a case. "look" means that it can be evaluated, and that you should read the answer first.
+    """
+    from evalwright.cli.arguments import key_values, load_plugins
+    from evalwright.models.registry import open_model
+    from evalwright.smoke import smoke_test
+
+    load_plugins(plugins)
+    verdicts = smoke_test(open_model(model, key_values(arguments, "-M")), words=words, home=home)
+    if as_json:
+        print_json([verdict.as_dict() for verdict in verdicts])
+    for verdict in verdicts if not as_json else ():
+        click.echo(f"{verdict.result:<5} {verdict.case} ({verdict.words:,} words): {verdict.why}")
+        if verdict.answer:
+            line = " ".join(verdict.answer.split())
+            click.echo(f"      {line[:300]}{'…' if len(line) > 300 else ''}")
+    return int(any(verdict.result == "fail" for verdict in verdicts))
+
+
 def _ask(model: object, text: str) -> str:
     import asyncio
 
