@@ -1,7 +1,8 @@
 """`scripted/lead`: the beginning of the text that it is given, the plain baseline of summarisation (lead-3).
 
 It reads what stands in <article>, <passage>, <document> or <text> tags or under such a word as a label ("Article:" on a line of
-its own, up to the next label), else the longest paragraph of the prompt, and gives back its first sentences. What it says is always in the text, so a judge that finds fault with it is wrong.
+its own, up to the next label), else the longest paragraph of the prompt, and gives back its first sentences. What it says
+is always in the text, so a judge that finds fault with it is wrong.
 """
 
 from __future__ import annotations
