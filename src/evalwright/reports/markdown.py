@@ -53,7 +53,9 @@ def readme_block(board: Board, links: Sequence[str] = (), picture: str = "", tit
     """
     when = as_of(board)
     dated = f"{numbers.counted(len(board.rows), 'model')}; the newest run is of {escape(when)}.\n\n"
-    image = f"![{escape(f'{title}: a bar for each model, with its interval')}]({picture})\n\n" if picture else ""
+    image = (
+        f"![{escape(f'{title}: a bar for each model, with its interval')}]({picture})\n\n" if picture else ""
+    )
     return f"{dated}{image}{board_markdown(board, links)}"
 
 

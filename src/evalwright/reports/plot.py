@@ -176,7 +176,15 @@ class _Drawing:
     # -- marks, in inches from the upper left corner --------------------------------------------------------------------
 
     def _text(
-        self, x: float, y: float, text: str, size: float, colour: str, *, bold: bool = False, align: str = "left"
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: float,
+        colour: str,
+        *,
+        bold: bool = False,
+        align: str = "left",
     ) -> None:
         """A text on the base line y."""
         if text:

@@ -47,9 +47,7 @@ class PlotView:
     notes: tuple[str, ...]
 
 
-def plot_view(
-    board: Board, title: str, best: int = BEST, least_answered: float | None = None
-) -> PlotView:
+def plot_view(board: Board, title: str, best: int = BEST, least_answered: float | None = None) -> PlotView:
     """The best models by the board's first column.
 
     least_answered: leave out models that answered fewer than so many percent of what they were asked; a note says which.
