@@ -37,7 +37,6 @@ class KeyNumber:
 
     title: str
     measure: str
-    better: str
     cell: ScoreCell
     others: tuple[str, ...]
     ticks: tuple[tuple[str, str], ...]
@@ -85,7 +84,8 @@ class OutcomeTable:
 
 @dataclass(frozen=True, slots=True)
 class ModelPage:
-    """One model's page. hallucination: whether its examples are of what was judged inconsistent with its source."""
+    """One model's page. hallucination: whether its examples are of what was judged inconsistent with its source; textless: those
+    of which the record has nothing to read."""
 
     title: str
     board: str
@@ -96,6 +96,7 @@ class ModelPage:
     outcomes: tuple[OutcomeTable, ...]
     slices: tuple[SlicesBy, ...]
     examples: tuple[Example, ...]
+    textless: tuple[Example, ...]
     hallucination: bool
     failures: tuple[FailureNote, ...]
     settings: tuple[tuple[str, str], ...]
@@ -121,7 +122,8 @@ def model_page(
         metrics=tuple(metric_row(task, metric) for task in run.tasks for metric in task.metrics),
         outcomes=tuple(_outcomes(each, run) for each in outcomes if len(each.counts) > 1 or several),
         slices=tuple(table for task in run.tasks for table in _slices(task)),
-        examples=tuple(worst),
+        examples=tuple(example for example in worst if example.texts),
+        textless=tuple(example for example in worst if not example.texts),
         hallucination=any(cell.kind == HALLUCINATION for cell in row.cells.values()),
         failures=tuple(failure_notes(run)),
         settings=tuple(_settings(run)),
@@ -148,12 +150,11 @@ def _key(column: ScoreColumn, place: int) -> KeyNumber:
         for i, estimate in enumerate(column.estimates)
         if estimate and i != place and estimate.value == estimate.value
     ]
-    measure = column.measure or ("" if column.metric == "accuracy" else column.metric)
-    better = "less is better" if column.lower_is_better else ""
+    parts = [column.measure or ("" if column.metric == "accuracy" else column.metric)]
+    parts += ["less is better"] if column.lower_is_better else []
     return KeyNumber(
         title=column.title,
-        measure=measure,
-        better=better,
+        measure=", ".join(part for part in parts if part),
         cell=score_cell(column.estimates[place], column.unit, axis),
         others=tuple(others),
         ticks=(axis.ticks[0], axis.ticks[-1]),
