@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -37,6 +38,11 @@ from evalwright.cli.output import print_json
     metavar="N",
     help="Low-scored samples on a model's page; 0 shows no text. Default: 5.",
 )
+@click.option(
+    "--kept",
+    metavar="DIR",
+    help="Keep the runs' records in DIR; a run whose results are kept there already is shown with its first date.",
+)
 @click.option("--title", default="Leaderboard", show_default=True, help="The board's title.")
 @click.option(
     "--workflow",
@@ -70,8 +76,14 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     from evalwright.runs.board import make_board
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]
+    if given["kept"]:
+        from evalwright.runs.keeping import keep_runs, kept_runs
+
+        opened = kept_runs(opened, Path(given["kept"]))
     board = make_board(opened)
     written = publish(board, opened, given)
+    if given["kept"]:
+        keep_runs(opened, Path(given["kept"]))
     if given["as_json"]:
         print_json(board.as_dict())
     else:
