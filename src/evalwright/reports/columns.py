@@ -22,25 +22,29 @@ HALLUCINATION = "hallucination-rate"
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A metric of the hallucination leaderboard. label: its normal form; measure: what one unit of its numbers is."""
+    """A metric of the hallucination leaderboard. label: its normal form; measure: what one unit of its numbers is; lower_is_better: None
+    where neither is."""
 
     label: str
     title: str
     measure: str
-    lower_is_better: bool = False
+    lower_is_better: bool | None = False
 
 
 HALLUCINATION_COLUMNS = (
     Named("hallucination rate", "Hallucination rate", "%", lower_is_better=True),
     Named("factual consistency rate", "Factual consistency rate", "%"),
     Named("answer rate", "Answer rate", "%"),
-    Named("mean words", "Average summary length", "words"),
+    Named("mean words", "Average summary length", "words", lower_is_better=None),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumn:
-    """One number of every row, in the order of the rows. name: for programs. measure: "%", "words", or "" where the unit says it."""
+    """One number of every row, in the order of the rows.
+
+    name: for programs. measure: "%", "words", or "" where the unit says it. lower_is_better: None where neither is.
+    """
 
     name: str
     title: str
@@ -48,7 +52,7 @@ class ScoreColumn:
     metric: str
     measure: str
     unit: numbers.Unit
-    lower_is_better: bool
+    lower_is_better: bool | None
     estimates: tuple[Estimate | None, ...]
 
 

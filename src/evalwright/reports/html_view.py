@@ -179,7 +179,7 @@ def make_page(board: Board, runs: Sequence[Run], title: str, links: Sequence[str
 
 
 def _head(column: ScoreColumn) -> Head:
-    return Head(column.title, column.measure or column.metric, column.lower_is_better)
+    return Head(column.title, column.measure or column.metric, bool(column.lower_is_better))
 
 
 def _lede(board: Board) -> str:
