@@ -72,13 +72,19 @@ def hf_results(
     """Write RUNS as structured results for a leaderboard on the Hugging Face Hub: a JSON file for each model."""
     from evalwright.api import open_run
     from evalwright.cli import say
+    from evalwright.core.errors import ConfigurationError
     from evalwright.runs.formats.hf_results import export_hf_results, is_annotated, read_annotations
 
     table = read_annotations(Path(annotations)) if annotations else {}
     opened = [open_run(run, runs_folder) for run in runs]
-    files = [
-        export_hf_results(run, Path(out), task=task, annotations=table, category=category) for run in opened
-    ]
+    files: list[Path] = []
+    for one in opened:
+        file = export_hf_results(one, Path(out), task=task, annotations=table, category=category)
+        if file in files:
+            raise ConfigurationError(
+                f"'{file}' would hold two of these runs: they are of one model and one time. Name one of them."
+            )
+        files.append(file)
     _show(files, as_json)
     for run in opened:
         if table and not is_annotated(table, run):

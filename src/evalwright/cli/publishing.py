@@ -1,4 +1,8 @@
-"""What `evalwright leaderboard` writes: everything is made before anything is written, so that a fault leaves all as it was."""
+"""What `evalwright leaderboard` writes.
+
+Everything is made before anything is written, so that a fault leaves all as it was; only models' pages, which read the
+samples, are written one by one, before the files that link to them.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +27,13 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> list
     from evalwright.reports.files import write_whole
     from evalwright.reports.model_pages import EXAMPLES, page_files, write_pages
 
-    for option, belongs in (("best", "plots"), ("least_answered", "plots"), ("examples", "pages")):
-        if given[option] is not None and not given[belongs]:
-            raise click.UsageError(f"--{option.replace('_', '-')} belongs to --{belongs.removesuffix('s')}.")
+    for option, there, other in (
+        ("--best", given["best"], "plots"),
+        ("--least-answered", given["least_answered"], "plots"),
+        ("--examples", given["examples"], "pages"),
+    ):
+        if there is not None and not given[other]:
+            raise click.UsageError(f"{option} belongs to --{'plot' if other == 'plots' else other}.")
     _check_distinct(given)
     pages = page_files(board, Path(given["pages"])) if given["pages"] else []
     made = {**_pictures(board, given), **_texts(board, runs, given, pages)}
