@@ -74,11 +74,14 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; no traceback ever reaches a person for bad input."""
+    return run_command(cli, arguments, "evalwright")
+
+
+def run_command(command: click.Command, arguments: Sequence[str] | None, name: str) -> int:
+    """Run a command as `main` does."""
     try:
-        result: Any = cli.main(
-            args=list(arguments) if arguments is not None else None,
-            prog_name="evalwright",
-            standalone_mode=False,
+        result: Any = command.main(
+            args=list(arguments) if arguments is not None else None, prog_name=name, standalone_mode=False
         )
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
