@@ -34,7 +34,7 @@ ORDER = [
     {"until"},
     {"recording"},
     {"evaluation"},
-    {"rescoring"},
+    {"rescoring", "aggregating"},
     {"checking"},
     {"forecasting"},
     {"api"},
