@@ -30,7 +30,9 @@ LOWER_IS_BETTER = frozenset(
 )
 """Metrics of which less is better; their scores (log-likelihoods, consistency) are still better when higher."""
 
-BOUNDED = frozenset({"accuracy", "balanced-accuracy", "exact-match", "hallucination-rate", "macro-f1"})
+BOUNDED = frozenset(
+    {"accuracy", "auroc", "balanced-accuracy", "exact-match", "hallucination-rate", "macro-f1"}
+)
 """Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
 
 
@@ -69,6 +71,7 @@ registry: Registry[MetricFunction] = Registry(
     "metric",
     {
         "accuracy": "evalwright.metrics.means:accuracy",
+        "auroc": "evalwright.metrics.ranking:auroc",
         "balanced-accuracy": "evalwright.metrics.labels:balanced_accuracy",
         "bits-per-byte": "evalwright.metrics.perplexities:bits_per_byte",
         "byte-perplexity": "evalwright.metrics.perplexities:byte_perplexity",
