@@ -34,6 +34,7 @@ BOUNDED = frozenset(
     {
         "accuracy",
         "answer-rate",
+        "auroc",
         "balanced-accuracy",
         "consistency-rate",
         "exact-match",
@@ -81,6 +82,7 @@ registry: Registry[MetricFunction] = Registry(
     {
         "accuracy": "evalwright.metrics.means:accuracy",
         "answer-rate": "evalwright.metrics.rates:answer_rate",
+        "auroc": "evalwright.metrics.ranking:auroc",
         "balanced-accuracy": "evalwright.metrics.labels:balanced_accuracy",
         "bits-per-byte": "evalwright.metrics.perplexities:bits_per_byte",
         "byte-perplexity": "evalwright.metrics.perplexities:byte_perplexity",
