@@ -12,6 +12,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.tasks import MetricSpec
+from evalwright.engine.counts import Counts
 from evalwright.metrics.registry import registry
 from evalwright.models.base import fingerprint_of
 from evalwright.planning import slug
@@ -140,6 +141,7 @@ def _write(old: Run, folder: Path, parts: Mapping[str, _Part], slices: Sequence[
                 "aggregated_from": {"run": old.id, "samples_sha256": digest},
                 "started": started.isoformat(timespec="seconds"),
                 "seconds": round(time.monotonic() - began, 3),
+                "usage": Counts().as_dict(),
                 "tasks": tasks,
                 **({"groups": noted_groups(groups, stopping)} if groups else {}),
             }

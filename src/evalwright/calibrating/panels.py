@@ -213,10 +213,11 @@ class _Table:
                 score = row["scores"].get(source.scorer)
                 if score is None:
                     continue
-                value = score["parts"].get(source.part) if source.part else score["value"]
+                parts = score.get("parts", {})
+                value = parts.get(source.part) if source.part else score["value"]
                 if value is None:
                     continue
-                self.values[column][place] = value
+                self.values[column][place] = value if source.part else parts.get("score", value)
                 self.votes[column][place] = float(value >= source.threshold) if source.part else value
 
     def _place(self, row: Mapping[str, Any], first: bool) -> int | None:

@@ -78,4 +78,4 @@ def _metric(text: str) -> MetricSpec:
         raise ConfigurationError(
             f"--metric takes [LABEL=]METRIC[:SCORER], such as answer-rate:answered, not '{text}'."
         )
-    return Spec(label if equals else f"{scorer}-{kind}" if scorer else kind, kind, scorer)
+    return Spec(label if equals else kind, kind, scorer)
