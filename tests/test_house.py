@@ -34,7 +34,7 @@ ORDER = [
     {"until"},
     {"recording"},
     {"evaluation"},
-    {"rescoring", "smoke"},
+    {"rescoring", "aggregating", "smoke"},
     {"checking"},
     {"forecasting"},
     {"api"},

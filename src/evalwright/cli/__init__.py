@@ -21,6 +21,10 @@ COMMANDS = {
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
     "models": ("models:models", "List model providers; check that a model can be used."),
     "score": ("score:score", "Score a run again; no model under test is asked."),
+    "aggregate": (
+        "aggregate:aggregate",
+        "Make a run's numbers again from its recorded scores; nobody is asked.",
+    ),
     "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),

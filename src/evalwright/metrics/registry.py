@@ -34,8 +34,8 @@ BOUNDED = frozenset(
     {
         "accuracy",
         "answer-rate",
+        "auroc",
         "balanced-accuracy",
-        "consistency-rate",
         "exact-match",
         "hallucination-rate",
         "macro-f1",
@@ -81,10 +81,10 @@ registry: Registry[MetricFunction] = Registry(
     {
         "accuracy": "evalwright.metrics.means:accuracy",
         "answer-rate": "evalwright.metrics.rates:answer_rate",
+        "auroc": "evalwright.metrics.ranking:auroc",
         "balanced-accuracy": "evalwright.metrics.labels:balanced_accuracy",
         "bits-per-byte": "evalwright.metrics.perplexities:bits_per_byte",
         "byte-perplexity": "evalwright.metrics.perplexities:byte_perplexity",
-        "consistency-rate": "evalwright.metrics.means:accuracy",
         "exact-match": "evalwright.metrics.means:exact_match",
         "hallucination-rate": "evalwright.metrics.rates:hallucination_rate",
         "macro-f1": "evalwright.metrics.labels:macro_f1",

@@ -33,6 +33,7 @@ registry: Registry[ScorerFunction] = Registry(
     {
         "choice": "evalwright.scorers.choice:choice",
         "citation": "evalwright.scorers.citation:citation",
+        "classification": "evalwright.scorers.classification:classification",
         "consistency": "evalwright.scorers.consistency.scorer:consistency",
         "exact-match": "evalwright.scorers.exact_match:exact_match",
         "final-answer": "evalwright.scorers.final_answer:final_answer",

@@ -53,7 +53,7 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
         assistant=shot_template(file),
         variables=definition.variables,
         open_ended=file.answer.mode == "generate",
-        exact=file.answer.mode == "perplexity",
+        exact=file.answer.mode in ("perplexity", "classify"),
     )
     samples, pool = _Data(file, document, definition.variables, renderer).load()
     return Task(

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from evalwright.tasks.names import RULE, is_name
 from evalwright.tasks.yaml_files import kind_of
 
-Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity"]
+Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity", "classify"]
 Format = Literal["auto", "chat", "text"]
 
 

@@ -61,12 +61,13 @@ def word_count(text: str) -> int:
 
 
 def _words_in(piece: str) -> int:
-    found = _SPACELESS.findall(piece)
+    found: list[str] = _SPACELESS.findall(piece)
     if not found:
         return 1
     brief = sum(char >= "\u3040" for char in found)
     long = len(found) - brief
-    return max(1, (brief + _BRIEF - 1) // _BRIEF + (long + _LONG - 1) // _LONG)
+    count: int = (brief + _BRIEF - 1) // _BRIEF + (long + _LONG - 1) // _LONG
+    return max(1, count)
 
 
 def _blocks(text: str) -> Iterator[str]:
