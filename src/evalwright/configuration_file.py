@@ -129,7 +129,8 @@ class _Reader:
                 raise ConfigurationError(
                     f"{self.path} has no suites: leave out the name '{suite}', or write them under 'suites:'."
                 )
-            return self.value
+            whole: Mapping[str, Any] = self.value
+            return whole
         self._is(suites, Mapping, "a mapping of names to suites", ("suites",))
         if suite is None:
             raise ConfigurationError(

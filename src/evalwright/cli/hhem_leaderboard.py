@@ -109,11 +109,24 @@ def _evaluate(path: Path, suite: str, output: Path, into: str | None) -> int:
     runs = _runs(_configuration(path, suite), suite)
     if not runs:
         return code
-    forms = {"--markdown": "md", "--html": "html", "--csv": "csv", "--json-file": "json"}
-    options = [part for option, end in forms.items() for part in (option, str(output / f"leaderboard.{end}"))]
-    options += ["--into", into] if into else []
-    board = _call(cli, "leaderboard", *map(str, runs), "--title", "Hallucination leaderboard", *options)
-    return code or board
+    from evalwright.api import open_run
+    from evalwright.cli import say
+    from evalwright.cli.publishing import publish
+    from evalwright.runs.board import make_board
+
+    forms = {"markdown": "md", "html": "html", "csv": "csv", "json_file": "json"}
+    wanted: dict[str, Any] = {form: str(output / f"leaderboard.{end}") for form, end in forms.items()}
+    wanted |= {
+        "into": into,
+        "pages": str(output / "models"),
+        "title": "Hallucination leaderboard",
+        "plots": (),
+    }
+    wanted |= dict.fromkeys(("best", "least_answered", "examples"))
+    opened = [open_run(run) for run in runs]
+    for line in publish(make_board(opened), opened, wanted):
+        say(line)
+    return code
 
 
 def _runs(configuration: Configuration, name: str) -> list[Path]:

@@ -167,13 +167,14 @@ def _published(given: Mapping[str, Any]) -> list[str]:
 
 def _keys(configuration: Configuration) -> list[str]:
     """The variables in which the configuration's models look for their keys."""
-    from evalwright.models.openai import DEFAULT_KEY
+    from evalwright.models.providers import find
 
     out = []
     for spec in (*configuration.models, *configuration.roles.values()):
         named = spec.arguments.get("api_key_env")
+        row = find(spec.model.partition("/")[0])
         if named:
             out.append(str(named))
-        elif spec.model.startswith("openai/"):
-            out.append(DEFAULT_KEY)
+        elif row is not None and row.key:
+            out.append(row.key[0])
     return out
