@@ -51,7 +51,12 @@ def environment(folder: Path) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("EVALWRIGHT_", "OPENAI_"))}
     commands = folder / ".bin"
     commands.mkdir()
-    for name, module in (("evalwright", "-m evalwright"), ("python", "")):
+    commands = {
+        "evalwright": "-m evalwright",
+        "hhem-leaderboard": "-m evalwright.cli.hhem_leaderboard",
+        "python": "",
+    }
+    for name, module in commands.items():
         script = commands / name
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
         script.chmod(0o755)
