@@ -13,7 +13,7 @@ from scorers.scoring import CORRECT, INCORRECT, NOT_ATTEMPTED, Row, check, score
 
 PEER_SAYS_RIGHT: list[Row] = [
     ("1", "10", INCORRECT, "another number"),
-    ("1", "No one knows", INCORRECT, "'no one' is not the number one"),
+    ("1", "No one knows", NOT_ATTEMPTED, "'no one' is not the number one"),
     ("Paris", "It is not Paris, it is Lyon", INCORRECT, "the target is denied"),
     ("def", "undefined", INCORRECT, "inside another word"),
     ("Au", "because", INCORRECT, "inside another word"),

@@ -14,8 +14,13 @@ _ABSTAINS = re.compile(
     r"|no answer|no idea|no information|not known|is unknown|unknown to me|not sure|not certain|unsure|not aware|im unable|unable to"
     r"|(?:cannot|can not|cant|could not) be (?:determined|answered|known|verified|found|established)"
     r"|not enough information|insufficient information|as an ai|im sorry|i apologise|i apologize|unanswerable|not answerable"
+    r"|to be (?:determined|announced|confirmed|decided)|no clue|(?:is|remains|was) (?:unclear|uncertain|undetermined|unspecified)"
+    r"|(?:id )?rather not (?:answer|say|tell)|(?:prefer|choose|decline|refuse) (?:not )?to (?:answer|say|respond|comment)"
+    r"|(?:will not|wont|i must decline to) (?:answer|say|tell|respond)|(?:nobody|no one|noone) (?:\w+ )?knows"
+    r"|none of the (?:sources?|documents?|passages?|texts?) (?:mentions?|states?|says?|gives?|names?)|do not have (?:\w+ )?access"
+    r"|(?:cannot|cant|can not) (?:\w+ )?(?:answer|say|tell)"
     r"|(?:is|are|was) not (?:stated|mentioned|given|provided|specified)|(?:does|do) not (?:say|state|mention|specify)"
-    r"|no s[eé]|je ne sais pas|ich wei(?:ss|ß) (?:es )?nicht|não sei|tidak tahu|không biết|hindi ko alam|di ko alam) "
+    r"|no (?:lo )?s[eé]|se desconoce|no se sabe|je (?:ne )?sais pas|(?:est )?inconnue?|on ne sait pas|ist (?:nicht bekannt|unbekannt)|keine ahnung|non (?:lo )?so|non si sa|(?:è )?sconosciut[oa]|desconhecid[oa]|não (?:se )?sabe|tidak diketahui|belum diketahui|không rõ|chưa rõ|hindi alam|ich wei(?:ss|ß) (?:es )?nicht|não sei|tidak tahu|không biết|hindi ko alam|di ko alam) "
 )
 _ABSTAINS_ANYWHERE = (
     "不知道",
@@ -30,11 +35,26 @@ _ABSTAINS_ANYWHERE = (
     "ไม่รู้",
     "தெரியாது",
     "தெரியவில்லை",
+    "未知",
+    "無法確定",
+    "无法确定",
+    "不明",
+    "알려지지 않",
+    "पता नहीं",
+    "ज्ञात नहीं",
+    "नहीं जानत",
+    "неизвестно",
+    "не знаю",
+    "لا أعرف",
+    "لا اعرف",
+    "غير معروف",
+    "ไม่แน่ใจ",
 )
 _ABSTAINS_WHOLE = frozenset(
     (
         "unknown", "n a", "na", "no answer", "none given", "not available", "not known", "unsure", "not sure", "no idea", "idk",
-        "dunno", "pass", "tbd",
+        "dunno", "pass", "tbd", "tba", "tbc", "to be determined", "to be announced", "unclear", "undetermined", "no comment", "unbekannt",
+        "inconnu", "inconnue", "desconocido", "desconhecido", "sconosciuto", "keine ahnung", "beats me", "who knows",
     )
 )  # fmt: skip
 
@@ -58,7 +78,8 @@ def abstains(words: Words) -> str:
     if not words.text.isascii():
         for phrase in _ABSTAINS_ANYWHERE:
             if phrase in words.text:
-                return f"'{phrase}'"
+                start = words.text.index(phrase)
+                return words.quote_between(start, start + len(phrase))
     return ""
 
 
@@ -79,4 +100,7 @@ def abstains_before(words: Words, occurrence: Occurrence) -> str:
     found = _ABSTAINS.search(before)
     if found is None or _REFUSING.isdisjoint(found.group().split()):
         return ""
-    return "" if _STILL.search(before) is not None else found.group().strip()
+    if _STILL.search(before) is not None:
+        return ""
+    first = words.index(found.start())
+    return words.quote(first, first + len(found.group().split()))

@@ -8,32 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from evalwright.scorers.polarity import SENTENCE_END, Occurrence
+from evalwright.scorers.polarity import SENTENCE_END, Occurrence, withdraws
+from evalwright.scorers.text.countries import COUNTRIES
 from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
 
 _NOT_ALTERNATIVES = word_set("so more less thereabouts later earlier even also simply just")
 _SYNONYM_CUES = word_set("known called aka ie formerly meaning officially named synonym")
 _ITEM = re.compile(r",|;|/|\band\b|\bor\b|&", re.IGNORECASE)
+_OPTION = re.compile(r"(?:^|\s)\(?[A-Ea-e][).](?=\s)")
+_FIRST_OPTION = re.compile(r"\(?[Aa][).]\s")
 _NOT_IN_ITEMS = word_set(
     "is was are were be has have had did does do the a an in on of who which that also by for as with to not"
 )
-_COUNTRIES = word_set(
-    "afghanistan albania algeria andorra angola argentina armenia australia austria azerbaijan bahamas bahrain bangladesh barbados",
-    "belarus belgium belize benin bhutan bolivia bosnia herzegovina botswana brazil britain brunei bulgaria burma burundi cambodia",
-    "cameroon canada chad chile china colombia comoros congo croatia cuba cyprus czechia denmark djibouti dominica ecuador egypt",
-    "england eritrea estonia eswatini ethiopia fiji finland france gabon gambia georgia germany ghana greece greenland grenada",
-    "guatemala guinea guyana haiti honduras hungary iceland india indonesia iran iraq ireland israel italy jamaica japan jordan",
-    "kazakhstan kenya kiribati korea kosovo kuwait kyrgyzstan laos latvia lebanon lesotho liberia libya liechtenstein lithuania",
-    "luxembourg macedonia madagascar malawi malaysia maldives mali malta mauritania mauritius mexico micronesia moldova monaco",
-    "mongolia montenegro morocco mozambique myanmar namibia nauru nepal netherlands nicaragua niger nigeria norway oman pakistan",
-    "palau palestine panama paraguay peru philippines poland portugal qatar romania russia rwanda samoa scotland senegal serbia",
-    "seychelles singapore slovakia slovenia somalia spain sudan suriname sweden switzerland syria taiwan tajikistan tanzania",
-    "thailand timor-leste togo tonga tunisia turkey türkiye turkmenistan tuvalu uganda ukraine uk us usa uruguay uzbekistan vanuatu",
-    "venezuela vietnam wales yemen zambia zimbabwe africa america antarctica asia europe oceania republic kingdom states zealand",
-    "arabia emirates lanka rica salvador leone",
-)
-"""Last words of countries' and continents' names: a list that ends in one may be a place with what it lies in."""
 
 
 def among_alternatives(words: Words, occurrence: Occurrence, is_target: Callable[[int, int], bool]) -> str:
@@ -108,6 +95,10 @@ def _before_or(words: Words, start: int, left: int, is_target: Callable[[int, in
 def _lone_list(words: Words, is_target: Callable[[int, int], bool]) -> str:
     """The whole answer where it is nothing but a list of short items, some of which are no target."""
     text = words.text.strip().rstrip(".!")
+    if len(_OPTION.findall(text[:300])) > 1 and _FIRST_OPTION.match(text) is not None:
+        return f"the options {words.quote(0, len(words.tokens))}"
+    if withdraws(text[:300]):
+        return ""
     if len(text) > 300 or _ITEM.search(text) is None or not _NOT_IN_ITEMS.isdisjoint(words.tokens):
         return ""
     items = _items(words, text)
@@ -118,7 +109,7 @@ def _lone_list(words: Words, is_target: Callable[[int, int], bool]) -> str:
     if not others:
         return ""
     apposition = not joined and ";" not in text and len(items) == 3 and is_target(*items[0])
-    if apposition and words.tokens[items[-1][1] - 1] in _COUNTRIES:
+    if apposition and words.tokens[items[-1][1] - 1] in COUNTRIES:
         return ""  # "Austin, Texas, USA" names one place
     return f"the list {words.quote(0, len(words.tokens))}"
 

@@ -22,7 +22,9 @@ _NEGATORS = word_set(
 )
 _BREAKERS = word_set("but rather however though although because yet instead while whereas")
 _ALL_BUT = word_set("anything anyone anywhere anybody everything everyone everywhere all")
-_HARMLESS_AFTER = word_set("only just merely simply surprisingly least doubt question wonder fail hesitate")
+_HARMLESS_AFTER = word_set(
+    "only just merely simply surprisingly least doubt question wonder fail hesitate mistaken wrong"
+)
 _PAIRS = frozenset(
     {("rather", "than"), ("instead", "of"), ("other", "than"), ("opposed", "to"), ("no", "longer")}
 )
@@ -100,7 +102,8 @@ def _denies_at(tokens: list[str], index: int, start: int, others: frozenset[str]
     token, following = tokens[index], tokens[index + 1]
     earlier = tokens[index - 1] if index else ""
     if token == "but" and earlier in _ALL_BUT:
-        return "denies"
+        # "It cannot be anything but Paris" denies twice.
+        return "breaks" if not _NEGATORS.isdisjoint(tokens[max(0, index - 6) : index]) else "denies"
     inside = index + 1 < start
     if inside and (token, following) in _PAIRS:
         none_other = token == "other" and earlier in ("none", "no")
@@ -155,13 +158,15 @@ def ends_clause(words: Words, index: int) -> bool:
 
 
 _TAKEN_BACK = re.compile(
-    r"(?:^|[.!?…\n-]|, )\s*(?:no,? ?wait|wait|correction|scratch that|i meant?|i was wrong|my mistake|sorry|on second thoughts?"
+    r"(?:^|[.!?…\n;-]|, )\s*(?:no,? ?wait|wait|correction|scratch that|i meant?|or rather|let me correct|i was wrong|my mistake|sorry|on second thoughts?"
     r"|actually,? (?:it'?s|it (?:is|was)|that'?s|the (?:correct|right) answer|no)|no,)[\s,:.!-]",
     re.IGNORECASE,
 )
 
 
-_TAKING_BACK = word_set("wait correction scratch mean meant wrong mistake sorry thought thoughts actually no")
+_TAKING_BACK = word_set(
+    "wait correction correct scratch mean meant wrong mistake sorry thought thoughts actually rather no"
+)
 
 
 def taken_back(words: Words, occurrence: Occurrence) -> str:
@@ -171,6 +176,11 @@ def taken_back(words: Words, occurrence: Occurrence) -> str:
     rest = words.text[words.spans[occurrence[1] - 1][1] :][:400]
     found = _TAKEN_BACK.search(rest) if rest else None
     return f"'{found.group().strip(' .,-')}'" if found else ""
+
+
+def withdraws(text: str) -> bool:
+    """Whether a text takes something back anywhere ("no, wait")."""
+    return _TAKEN_BACK.search(text) is not None
 
 
 def in_question(words: Words, occurrence: Occurrence) -> bool:
