@@ -43,6 +43,7 @@ _ABSTAINS_ANYWHERE = (
     "पता नहीं",
     "ज्ञात नहीं",
     "नहीं जानत",
+    "नहीं पता",
     "неизвестно",
     "не знаю",
     "لا أعرف",
@@ -64,6 +65,12 @@ _GUESS = re.compile(
 )
 
 
+_STILL_GIVEN = re.compile(
+    r" (?:but|however|though|still) (?:i|my) (?:think|believe|suppose|guess|would|recall)|i (?:think|believe|suppose) (?:that )?(?:it|this|he|she|they) "
+)
+"""What turns an abstention before it into an answer."""
+
+
 def abstains(words: Words) -> str:
     """The words by which the text gives no answer, "" where it gives one."""
     whole = words.joined.strip()
@@ -72,13 +79,13 @@ def abstains(words: Words) -> str:
     if whole in _ABSTAINS_WHOLE:
         return words.quote(0, len(words.tokens))
     found = _ABSTAINS.search(words.joined[:600])
-    if found is not None and _GUESS.search(words.joined) is None:
+    given = found is not None and _STILL_GIVEN.search(words.joined, found.end() - 1) is not None
+    if found is not None and not given and _GUESS.search(words.joined) is None:
         start = words.index(found.start())
         return words.quote(start, start + len(found.group().split()))
     if not words.text.isascii():
         for phrase in _ABSTAINS_ANYWHERE:
-            if phrase in words.text:
-                start = words.text.index(phrase)
+            if (start := words.text.casefold().find(phrase)) >= 0:
                 return words.quote_between(start, start + len(phrase))
     return ""
 

@@ -23,19 +23,42 @@ _NOT_IN_ITEMS = word_set(
 )
 
 
-def among_alternatives(words: Words, occurrence: Occurrence, is_target: Callable[[int, int], bool]) -> str:
+_OR = {
+    "de": word_set("or oder beziehungsweise"),
+    "fr": word_set("or ou"),
+    "es": word_set("or o u"),
+    "pt": word_set("or ou"),
+    "it": word_set("or o oppure"),
+    "id": word_set("or atau"),
+    "ms": word_set("or atau"),
+    "vi": word_set("or hoặc hay"),
+    "tl": word_set("or o"),
+    "fil": word_set("or o"),
+}
+_ENGLISH_OR = word_set("or")
+_OTHER_OR = "还是|還是|或者?|または|もしくは|それとも|หรือ|또는|혹은|या|அல்லது|или|أو"
+_OR_AFTER = re.compile(rf"\s*(?:{_OTHER_OR})\s*\w")
+_OR_BEFORE = re.compile(rf"\w\s*(?:{_OTHER_OR})\s*$")
+
+
+def among_alternatives(
+    words: Words, occurrence: Occurrence, is_target: Callable[[int, int], bool], language: str = "en"
+) -> str:
     """The other candidate that is offered beside the occurrence ("Paris or Lyon"), "" where there is none.
 
     is_target: whether the tokens from start to end contain a target, so that "tungsten or wolfram" is no choice.
     """
     tokens = words.tokens
     start, end = occurrence
-    if "or" in tokens:
+    ors = _OR.get(language.replace("_", "-").split("-")[0].casefold(), _ENGLISH_OR)
+    if not ors.isdisjoint(tokens):
         left, right = _sentence(words, start, end)
-        if (found := _after_or(words, end, right, is_target)) or (
-            found := _before_or(words, start, left, is_target)
+        if (found := _after_or(words, end, right, is_target, ors)) or (
+            found := _before_or(words, start, left, is_target, ors)
         ):
             return found
+    if not words.text.isascii() and (found := _other_or(words, start, end, is_target)):
+        return found
     if "/" in words.text:
         size = len(tokens)
         if end < size and words.gap(end).strip() == "/" and not is_target(end, min(end + 3, size)):
@@ -56,12 +79,24 @@ def _sentence(words: Words, start: int, end: int) -> tuple[int, int]:
     return left, right
 
 
-def _after_or(words: Words, end: int, right: int, is_target: Callable[[int, int], bool]) -> str:
+def _other_or(words: Words, start: int, end: int, is_target: Callable[[int, int], bool]) -> str:
+    """A candidate beside the occurrence where the word between is of another script."""
+    size = len(words.tokens)
+    if _OR_AFTER.match(words.text, words.spans[end - 1][1]) and not is_target(end, min(end + 8, size)):
+        return words.quote(start, min(end + 4, size))
+    if _OR_BEFORE.search(words.text[: words.spans[start][0]]) and not is_target(max(0, start - 8), start):
+        return words.quote(max(0, start - 4), end)
+    return ""
+
+
+def _after_or(
+    words: Words, end: int, right: int, is_target: Callable[[int, int], bool], ors: frozenset[str]
+) -> str:
     """A candidate after the occurrence: "X or Y", or "X, Y or Z" with short items."""
     tokens = words.tokens
     index, item, listed = end, 0, False
     while index < right:
-        if tokens[index] == "or":
+        if tokens[index] in ors:
             if index > end and not listed:
                 return ""
             if index + 1 >= right or tokens[index + 1] in _NOT_ALTERNATIVES:
@@ -80,11 +115,13 @@ def _after_or(words: Words, end: int, right: int, is_target: Callable[[int, int]
     return ""
 
 
-def _before_or(words: Words, start: int, left: int, is_target: Callable[[int, int], bool]) -> str:
+def _before_or(
+    words: Words, start: int, left: int, is_target: Callable[[int, int], bool], ors: frozenset[str]
+) -> str:
     """A candidate before the occurrence: "Y or X", "Y or maybe the X"."""
     tokens = words.tokens
     for index in range(start - 1, max(left, start - 4), -1):
-        if tokens[index] == "or":
+        if tokens[index] in ors:
             other = max(left, index - 4)
             return "" if is_target(other, index) else words.quote(other, start)
         if tokens[index] not in ("the", "a", "an", "maybe", "perhaps", "possibly", "even"):

@@ -139,27 +139,28 @@ def prepare(targets: tuple[str, ...], parts: Parts = "full", confusable: tuple[s
     return Names(targets, parts, confusable)
 
 
-def _places(words: Words, hay: str, forms: tuple[str, ...], rule: str) -> Iterator[Match]:
+def _places(hay: str, forms: tuple[str, ...], rule: str) -> Iterator[Match]:
     for form in forms:
         position = hay.find(form)
         while position >= 0:
-            start = words.index(position)
+            # Counted in the text that was searched: without accents, "æ" is two letters.
+            start = hay.count(" ", 0, position)
             yield Match(start, start + form.count(" ") - 1, rule)
             position = hay.find(form, position + 1)
 
 
 def _as_written(names: Names, words: Words) -> Iterator[Match]:
-    return _places(words, words.joined, names.forms, "as written")
+    return _places(words.joined, names.forms, "as written")
 
 
 def _unaccented(names: Names, words: Words) -> Iterator[Match]:
     if words.joined.isascii() and all(form.isascii() for form in names.forms):
         return iter(())
-    return _places(words, words.folded, names.folded, "accents aside")
+    return _places(words.folded, names.folded, "accents aside")
 
 
 def _without_head(names: Names, words: Words) -> Iterator[Match]:
-    for match in _places(words, words.folded, names.reduced, "without its title or generic part"):
+    for match in _places(words.folded, names.reduced, "without its title or generic part"):
         first = words.cased[match.start]
         whole = match.start == 0 and match.end == len(words.tokens)
         if whole or not first.islower():
@@ -168,7 +169,7 @@ def _without_head(names: Names, words: Words) -> Iterator[Match]:
 
 def _middle_initials(names: Names, words: Words) -> Iterator[Match]:
     if names.without_initials:
-        yield from _places(words, words.folded, names.without_initials, "middle initials aside")
+        yield from _places(words.folded, names.without_initials, "middle initials aside")
     tokens = words.folded_tokens
     kept = _without_middle_initials(words, tokens)
     if len(kept) == len(tokens):
@@ -269,7 +270,7 @@ def _surname_first(names: Names, words: Words) -> Iterator[Match]:
 
 
 def _name_part(names: Names, words: Words) -> Iterator[Match]:
-    for match in _places(words, words.folded, names.partial, "as the part of the name that is enough"):
+    for match in _places(words.folded, names.partial, "as the part of the name that is enough"):
         if _stands_alone(names, words, match):
             yield match
 
@@ -297,7 +298,7 @@ def _stands_alone(names: Names, words: Words, match: Match) -> bool:
 
 
 def _singular_or_plural(names: Names, words: Words) -> Iterator[Match]:
-    for match in _places(words, words.folded, names.plurals, "in the singular or plural"):
+    for match in _places(words.folded, names.plurals, "in the singular or plural"):
         # A capital inside a sentence makes it a name: "Williams" is not "William".
         if match.start == 0 or words.cased[match.start][:1].islower():
             yield match

@@ -47,8 +47,24 @@ _NEGATORS_BEFORE = (
     "bukanlah ",
     "không phải là ",
     "không phải ",
+    "не ",
+    "ليس ",
+    "ليست ",
 )
-_NEGATORS_AFTER = ("ではな", "じゃな", "가 아니", "이 아니", "는 아니", "은 아니", "아니", " அல்ல", " இல்லை")
+_NEGATORS_AFTER = (
+    "ではな",
+    "じゃな",
+    "ではありませ",
+    "じゃありませ",
+    " नहीं",
+    "가 아니",
+    "이 아니",
+    "는 아니",
+    "은 아니",
+    "아니",
+    " அல்ல",
+    " இல்லை",
+)
 _LANGUAGE_NEGATORS = {
     "de": word_set("nicht kein keine keinen nie"),
     "fr": word_set("pas jamais ni"),
@@ -124,7 +140,7 @@ def _denied_after(words: Words, occurrence: Occurrence) -> str:
     if not words.text.isascii():
         after = words.text[words.spans[end - 1][1] :][:12]
         for negator in _NEGATORS_AFTER:
-            if after.startswith(negator) or after.lstrip().startswith("아니"):
+            if after.startswith(negator) or after.lstrip().startswith(("아니", "아닙", "아닌")):
                 return f"'{negator.strip()}'"
     first = tokens[end]
     if (first not in _CONTRACTED and first not in _AUXILIARIES) or ends_clause(words, end):

@@ -219,14 +219,16 @@ def _judge_found(words: Words, names: Names, found: list[Match], question: str, 
         if "denied" in reason and (abstention := abstains(words)):
             return not_attempted(f"gives no answer; {reason}", abstention)
         return incorrect(reason, evidence)
-    return _judge_affirmed(words, names, affirmed)
+    return _judge_affirmed(words, names, affirmed, language)
 
 
-def _judge_affirmed(words: Words, names: Names, match: Match) -> Verdict:
+def _judge_affirmed(words: Words, names: Names, match: Match, language: str) -> Verdict:
     """A target stands in the answer undenied: is it given as the answer?"""
     place = (match.start, match.end)
     shown = words.quote(*place)
-    if other := among_alternatives(words, place, lambda start, end: names.contains(words, start, end)):
+    if other := among_alternatives(
+        words, place, lambda start, end: names.contains(words, start, end), language
+    ):
         return incorrect(f"{shown} is one of several candidates: {other}", shown)
     if marker := taken_back(words, place):
         return incorrect(f"{shown} is taken back by {marker}", shown)

@@ -225,6 +225,28 @@ def _value(
     return total + group + max(pending, 0)
 
 
+_MIXED = re.compile(r"(\d[\d,]*(?:\.\d+)?)|(\D)")
+
+
+def mixed_value(run: str) -> Decimal:
+    """The value of digits with Han or Hangul places: "2億5000万", "3천만", "2千5百万"."""
+    places = _HAN_PLACES | _SINO_PLACES
+    scales = _HAN_SCALES | _SINO_SCALES
+    total = group = Decimal(0)
+    pending: Decimal | None = None
+    for digits, sign in _MIXED.findall(run):
+        if digits:
+            pending = Decimal(digits.replace(",", ""))
+        elif sign in places:
+            group += (Decimal(1) if pending is None else pending) * places[sign]
+            pending = None
+        else:
+            group += pending or 0
+            total += (group or 1) * scales[sign]
+            group, pending = Decimal(0), None
+    return total + group + (pending or 0)
+
+
 @cache
 def _thai_pattern() -> re.Pattern[str]:
     words = sorted((*_THAI_DIGITS, *_THAI_PLACES, *_THAI_SCALES), key=len, reverse=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from evalwright.scorers.numbers.characters import character_numbers
+from evalwright.scorers.numbers.characters import character_numbers, mixed_value
 from evalwright.scorers.numbers.spoken import said_numbers, scale_after
 from evalwright.scorers.numbers.units import CURRENCY_SIGNS, Unit, is_money, parse_unit, symbol_scale
 from evalwright.scorers.numbers.words import SCALES, STARTS, spelled_numbers
@@ -37,19 +37,8 @@ _SCALE_WORD = re.compile(
     r"[ -]?(hundred|thousand|million|billion|trillion|quadrillion|lakh|crore|dozen)s?\b(?: of(?= [a-zA-Z$€£]))?",
     re.IGNORECASE,
 )
-_CJK_SCALES = {
-    "百": 2,
-    "千": 3,
-    "천": 3,
-    "万": 4,
-    "萬": 4,
-    "만": 4,
-    "億": 8,
-    "亿": 8,
-    "억": 8,
-    "兆": 12,
-    "조": 12,
-}
+_PLACES = "十百千万萬億亿兆십백천만억조"
+_MIXED_RUN = re.compile(rf"(?:\d[\d,]*(?:\.\d+)?[{_PLACES}]{{1,3}})+(?:\d{{1,4}}(?!\d))?")
 _LETTERS = re.compile(r"[^\W\d_]{1,12}")
 _HOURS = re.compile(r"\s?h\s?([0-5]\d)(?:\s?min)?(?![\w.])")
 """The rest of "1h30"."""
@@ -233,8 +222,10 @@ def _letters(text: str, number: Number) -> bool:
         number.end, number.unit, number.compound = clock.end(), parse_unit("h"), True
         return True
     word = letters.group()
-    if word[0] in _CJK_SCALES:
-        return _scale(number, number.end + 1, Decimal(10) ** _CJK_SCALES[word[0]])
+    if word[0] in _PLACES and (run := _MIXED_RUN.match(text, number.start)) is not None:
+        value = mixed_value(run.group())
+        number.values, number.end = (value,), run.end()
+        return True
     if ord(word[0]) >= 0x0E00:
         return True  # a script without spaces, or with endings on the number ("5개")
     if word.lower() in _ORDINAL:
@@ -413,7 +404,7 @@ def _inside(number: Number, ranges: tuple[tuple[int, int], ...]) -> bool:
 
 
 def _joined(text: str, numbers: list[Number]) -> list[Number]:
-    """Put together what is one quantity: "1 h 10 min", "5 feet 11 inches", "2億5000万"."""
+    """Put together what is one quantity: "1 h 10 min", "5 feet 11 inches"."""
     out: list[Number] = []
     for number in numbers:
         last = out[-1] if out else None
@@ -431,14 +422,5 @@ def _joined(text: str, numbers: list[Number]) -> list[Number]:
                     last.values = (last.value + rest,)
                     last.unit_end, last.end, last.compound = number.unit_end, number.end, True
                     continue
-        elif (
-            last is not None
-            and last.unit is None
-            and last.end == number.start
-            and text[last.end - 1] in _CJK_SCALES
-        ):
-            last.values = (last.value + number.value,)
-            last.end, last.unit, last.unit_end = number.end, number.unit, number.unit_end
-            continue
         out.append(number)
     return out

@@ -137,6 +137,7 @@ def _one_spelling(text: str) -> str:
 
 _RATIO = re.compile(r"(?<=\d) : (?=\d)")
 _CITATION = re.compile(r"\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}\]")
+_LINKED_CITATION = re.compile(r"\[(\d{1,3})\]\([^()\s]{0,500}\)")
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
 _BRACKETS = re.compile(r"[\[\]]")
 _FENCE = re.compile(r"```[A-Za-z0-9_+-]{0,20}(?=\s|$)")
@@ -168,6 +169,7 @@ def _without_markup(text: str) -> str:
     if "\\" in text or "$" in text or "{" in text:
         text = _without_latex(text)
     if "[" in text:
+        text = _LINKED_CITATION.sub(r"[\1]", text)
         # A lone "[5]" is an answer in brackets, not a citation.
         stripped = _CITATION.sub(" ", text)
         text = stripped if any(map(str.isalnum, stripped)) else text

@@ -64,7 +64,7 @@ class Words:
         return [match.span() for match in _matches(self.text)]
 
     def index(self, position: int) -> int:
-        """The token that starts after the space at `position` of `joined` (or `folded`)."""
+        """The token that starts after the space at `position` of `joined`."""
         return self.joined.count(" ", 0, position) if position else 0
 
     def quote(self, start: int, end: int) -> Quote:

@@ -28,7 +28,7 @@ _STEPS = [
         (r"x", "ks"),  # Alexander, Aleksandr
         (r"w", "v"),  # Dostojewski
         (r"[jy]", "i"),  # Dostojewski, Sergey
-        (r"(.)\1+", r"\1"),  # Gaddafi, Gadafi
+        (r"([bcdfghjklmnpqrstvz])\1", r"\1"),  # Gaddafi, Gadafi
         (r"(?<=[aou])ie", "e"),  # Dostoyevsky
         (r"^ie", "e"),  # Yeltsin, Eltsin
         (r"ou", "u"),  # Youssef
