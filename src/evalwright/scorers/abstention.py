@@ -10,7 +10,7 @@ from evalwright.scorers.text.wordlists import word_set
 
 _ABSTAINS = re.compile(
     r" (?:(?:i|we) (?:do not|dont|did not|didnt|cannot|cant|could not|couldnt|am unable|m unable|are unable)"
-    r" (?:\w+ ){0,2}?(?:know|recall|remember|have|answer|say|tell|determine|find|verify|confirm|provide|identify|recognise|recognize)"
+    r" (?:\w+ ){0,2}?(?:know|recall|remember|have|answer|say|tell|determine|find|verify|confirm|provide|identify|recognise|recognize|compute|calculate|solve|help|access)"
     r"|no answer|no idea|no information|not known|is unknown|unknown to me|not sure|not certain|unsure|not aware|im unable|unable to"
     r"|(?:cannot|can not|cant|could not) be (?:determined|answered|known|verified|found|established)"
     r"|not enough information|insufficient information|as an ai|im sorry|i apologise|i apologize|unanswerable|not answerable"

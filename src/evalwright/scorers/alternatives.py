@@ -65,7 +65,7 @@ def among_alternatives(
             return words.quote(start, end + 1)
         if start and words.gap(start).strip() == "/" and not is_target(max(0, start - 3), start):
             return words.quote(start - 1, end)
-    return _lone_list(words, is_target)
+    return _lone_list(words, occurrence, is_target)
 
 
 def _sentence(words: Words, start: int, end: int) -> tuple[int, int]:
@@ -129,7 +129,7 @@ def _before_or(
     return ""
 
 
-def _lone_list(words: Words, is_target: Callable[[int, int], bool]) -> str:
+def _lone_list(words: Words, occurrence: Occurrence, is_target: Callable[[int, int], bool]) -> str:
     """The whole answer where it is nothing but a list of short items, some of which are no target."""
     text = words.text.strip().rstrip(".!")
     if len(_OPTION.findall(text[:300])) > 1 and _FIRST_OPTION.match(text) is not None:
@@ -142,7 +142,17 @@ def _lone_list(words: Words, is_target: Callable[[int, int], bool]) -> str:
     joined = "and" in words.tokens
     if len(items) < (2 if joined else 3):
         return ""
-    others = [item for item in items if not is_target(*item) and not words.tokens[item[0]].isdigit()]
+    start, end = occurrence
+    # In "Hydrogen, symbol H" the second item explains; a rival begins with a capital as the target does.
+    named = words.cased[start][:1].isupper()
+    others = [
+        item
+        for item in items
+        if not is_target(*item)
+        and not (item[0] < end and start < item[1])
+        and not words.tokens[item[0]].isdigit()
+        and not (named and words.cased[item[0]][:1].islower())
+    ]
     if not others:
         return ""
     apposition = not joined and ";" not in text and len(items) == 3 and is_target(*items[0])

@@ -27,7 +27,9 @@ _NEAR = re.compile(
     re.IGNORECASE,
 )
 _AFTER_OTHERS = re.compile(
-    rf"\b(?:followed by|succeeded by|replaced by|ahead of|second only to)\s+{_ARTICLES}", re.IGNORECASE
+    rf"\b(?:followed by|succeeded by|replaced by|ahead of|second only to"
+    rf"|(?:second|third|next|runner-up)(?:[ -](?:place|one|\w+est))?\s+(?:is|was|being|would be|comes?))\s+{_ARTICLES}",
+    re.IGNORECASE,
 )
 _OTHERS_DID = re.compile(
     r"(?:\b[A-Z]\w+|\b(?:who|which|he|she|it|they))\s+(?:(?i:succeeded|followed|replaced|preceded|defeated|beat|overthrew|outlived))"
@@ -39,14 +41,14 @@ _FROM = re.compile(
 )
 _KIN = word_set(
     "son daughter father mother brother sister wife husband widow grandson granddaughter grandfather grandmother nephew niece uncle "
-    "aunt cousin successor predecessor pupil student assistant rival opponent deputy vice"
+    "competitor subsidiary supplier aunt cousin successor predecessor pupil student assistant rival opponent deputy vice"
 )
 _KIN_OF = re.compile(
     rf"(?:(?:it|he|she|this|that)\s+(?:is|was)\s+)?(?:(?:the|a|an)\s+)?(?:\w+\s+)?(?:{'|'.join(sorted(_KIN))})\s+of\s+{_ARTICLES}",
     re.IGNORECASE,
 )
 _OTHERS_SAY = re.compile(
-    r"\b(?:some|many|people|others|most|you|one|everyone|often|commonly|popularly|widely|sometimes|frequently)\b[^.!?;]{0,40}"
+    r"\b(?:some|many|people|others|most|you|one|everyone|often|commonly|popularly|widely|sometimes|frequently|tempting)\b[^.!?;]{0,40}"
     r"\b(?:say|says|said|think|thinks|thought|believe|believes|believed|assumed?|claims?|claimed|considered?|guess|expect|imagine"
     r"|cited?|attributed|credited|mistaken|answer)\b[^.!?;]{0,30}$",
     re.IGNORECASE,
@@ -76,7 +78,7 @@ _TRIGGERS = word_set(
     "than before after like as when while near nearby outside suburb suburbs outskirts district vicinity north south east west "
     "northeast northwest southeast southwest neighbourhood neighborhood close next far followed succeeded replaced ahead second "
     "preceded defeated beat overthrew outlived from some many people others most you one everyone often commonly popularly widely "
-    "sometimes frequently formerly previously originally once used was were if misconception myth fallacy mistakenly wrongly "
+    "sometimes frequently tempting third next runner formerly previously originally once used was were if misconception myth fallacy mistakenly wrongly "
     "erroneously falsely incorrectly unlikely doubt doubts doubted doubtful wrong false untrue incorrect mistake mistaken"
 ) | _KIN  # fmt: skip
 _ABOUT = {
@@ -84,7 +86,7 @@ _ABOUT = {
         r"\b(?:where|near|close|closest|located|location|next|outside|around|place)\b", re.IGNORECASE
     ),
     "order": re.compile(
-        r"\b(?:follow|succe|replac|preced|predecess|defeat|beat|overthr|outliv|after|before|next|second|against|whom|lose|lost|behind)",
+        r"\b(?:follow|succe|replac|preced|predecess|defeat|beat|overthr|outliv|after|before|next|second|third|runner|against|whom|lose|lost|behind)",
         re.IGNORECASE,
     ),
     "kin": re.compile(

@@ -16,6 +16,8 @@ from evalwright.scorers.text.wordlists import word_set
 Parts = Literal["full", "surname", "given", "any"]
 """Which part of a person's name is enough."""
 
+PARTS: tuple[Parts, ...] = ("full", "surname", "given", "any")
+
 _PARTICLES_OF_NAMES = word_set(
     "van von der den de da di del della la le du dos das ten ter bin ibn al el st saint mc mac af av zu"
 )
@@ -81,8 +83,8 @@ class Forms:
                 forms[f" {' '.join(_without_article(words.tokens))} "] = None
         self.forms = tuple(forms)
         others = [f" {' '.join(Words(plain(name)).tokens)} " for name in confusable]
-        words = {token for form in forms for token in form.split()}
-        others += [name for name in _NAMESAKES if name not in forms and not words.isdisjoint(name.split())]
+        known = {token for form in forms for token in form.split()}
+        others += [name for name in _NAMESAKES if name not in forms and not known.isdisjoint(name.split())]
         self.confusable = tuple(others)
 
     @cached_property

@@ -17,7 +17,8 @@ from evalwright.scorers.assertion import unasserted
 from evalwright.scorers.date_judge import judge_date
 from evalwright.scorers.dates import Date, parse_date
 from evalwright.scorers.echo import without_question
-from evalwright.scorers.names import Match, Names, Parts, prepare
+from evalwright.scorers.forms import PARTS, Parts
+from evalwright.scorers.names import Match, Names, prepare
 from evalwright.scorers.numbers.agree import read_tolerance
 from evalwright.scorers.numbers.judge import NO_NUMBER, NumberTask, judge_number, number_task
 from evalwright.scorers.numbers.parse import find_numbers
@@ -112,8 +113,9 @@ def _judge_words(words: Words, goal: _Goal, sample: Sample, language: str) -> Ve
 def _parts(value: object) -> Parts:
     if value in (None, "", "full"):
         return "full"
-    if value in ("surname", "given", "any"):
-        return value  # type: ignore[return-value]
+    for known in PARTS:
+        if value == known:
+            return known
     raise ScoringError(f"The metadata 'parts' is 'full', 'surname', 'given' or 'any', not {value!r}.")
 
 

@@ -33,7 +33,7 @@ _AND = re.compile(r"\s*and\s*", re.IGNORECASE)
 _BETWEEN = re.compile(r"\b(?:between|from|either)\s*(?:[A-Za-z$€£]+ )?$", re.IGNORECASE)
 _BOUND = re.compile(
     r"(?:\b|(?=[<>≤≥]))(?:(?:more|less|fewer|greater|higher|lower|larger|smaller) than|over|under|above|below|exceed(?:s|ing)?|beyond"
-    r"|at least|at most|up to|upwards of|(?:minimum|maximum)(?: of)?|as (?:many|much|few|little) as|[<>≤≥]=?)\s*[$€£]?$",
+    r"|at least|at most|up to|upwards of|(?:minimum|maximum)(?: of)?|as (?:many|much|few|little) as|(?<!>)[<>≤≥]=?)\s*[$€£]?$",
     re.IGNORECASE,
 )
 _BOUND_OF_YEAR = re.compile(
@@ -49,6 +49,7 @@ _EITHER_SIGN = re.compile(r"(±|\+/-|\+-)\s?$")
 _RESULT = re.compile(r"[=≈]\s?[$€£]?$")
 _OPERATOR_AFTER = re.compile(r"\s?(?:[+×÷]|\*(?!\*)|\s-(?=\s))\s?\d(?![^\n]{0,80}=)")
 _OPERATOR_BEFORE = re.compile(r"\d\s?[+×÷]\s?$")
+_NAME_AFTER = re.compile(r" (?:[A-Z][a-z]+)")
 _BECAUSE = re.compile(r"\b(?:since|because)\b", re.IGNORECASE)
 _CUE = re.compile(
     r"(?:=|≈|\b(?:answer|result|total|equals?|value)\b(?: is| was| are|:|：)?(?: about| approximately| exactly)?|(?:answer|total|result): )\s*[$€£]?$"
@@ -64,11 +65,12 @@ _YEAR_ASKED = re.compile(r"\b(?:year|when|since|date)\b", re.IGNORECASE)
 
 
 class NumberTask(NamedTuple):
-    """What is right: the distinct target numbers, whether they are years, and whether the target is itself a bound."""
+    """What is right: the distinct target numbers, whether they are years, and whether the target is itself a bound or an ordinal."""
 
     targets: tuple[TargetNumber, ...]
     year: bool
     bound: bool = False
+    ordinal: bool = False
 
 
 class _Question(NamedTuple):
@@ -84,7 +86,7 @@ def number_task(targets: tuple[str, ...], unit: str, language: str) -> NumberTas
     """The target numbers; None where the canonical target is no number."""
     asked = target_unit(plain(unit))
     found: dict[tuple[Decimal, object], TargetNumber] = {}
-    bound = False
+    bound = ordinal = False
     for position, target in enumerate(targets):
         numbers = find_numbers(Words(plain(target)), language)
         if not numbers:
@@ -93,6 +95,7 @@ def number_task(targets: tuple[str, ...], unit: str, language: str) -> NumberTas
             continue
         made = _target(numbers[0], asked)
         bound = bound or (position == 0 and _is_bound(target, numbers[0]))
+        ordinal = ordinal or numbers[0].ordinal
         found.setdefault((made.value, made.unit), made)
     if not found:
         return None
@@ -103,7 +106,7 @@ def number_task(targets: tuple[str, ...], unit: str, language: str) -> NumberTas
     year = (
         first.unit is None and first.value == first.value.to_integral_value() and 1000 <= first.value <= 2199
     )
-    return NumberTask(kept, year, bound)
+    return NumberTask(kept, year, bound, ordinal)
 
 
 def _target(number: Number, asked: Unit | None) -> TargetNumber:
@@ -170,6 +173,8 @@ def judge_number(
         return incorrect(f"{shown} is not the target", shown)
     if abstention := abstains_before(words, occurrence):
         return not_attempted(f"gives no answer: {abstention}", abstention)
+    if chosen.ordinal and _is_only_ordinal(words.text, chosen, task, asked):
+        return incorrect(f"{shown} is a place in an order, not a number of things", shown)
     if other := _range_or_choice(words.text, numbers, chosen):
         if not _agreement(other, task, tolerance):
             return incorrect(f"{shown} is one end of a range or one of several candidates", shown)
@@ -202,6 +207,13 @@ def _is_bound(text: str, number: Number, year: bool = False) -> bool:
     if _BOUND.search(before) is not None or (year and _BOUND_OF_YEAR.search(before) is not None):
         return True
     return _BOUND_AFTER.match(text, max(number.end, number.unit_end)) is not None
+
+
+def _is_only_ordinal(text: str, number: Number, task: NumberTask, asked: _Question) -> bool:
+    """Whether an ordinal is asked for as a count ("how many"), as a year, or is a part of a name ("42nd Street")."""
+    if task.ordinal:
+        return False
+    return bool(asked.nouns) or task.year or _NAME_AFTER.match(text, number.end) is not None
 
 
 def _in_expression(text: str, number: Number) -> bool:

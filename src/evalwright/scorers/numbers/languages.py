@@ -84,7 +84,7 @@ def _german() -> Language:
         for one, more in small.items()
         if 0 < more < 10
     }
-    hundreds = {
+    hundreds: Phrases = {
         ("hundert",): 100,
         **{(f"{one[0]}hundert",): v * 100 for one, v in small.items() if 0 < v < 20 and v != 10},
     }
@@ -207,7 +207,7 @@ def _italian() -> Language:
             if 0 < more < 10:
                 stem = ten[0][:-1] if one[0][0] in "uo" else ten[0]
                 joined[(stem + one[0],)] = value + more
-    hundreds = {("cento",): 100, ("cent",): 100}
+    hundreds: Phrases = {("cento",): 100, ("cent",): 100}
     hundreds |= {(f"{one[0]}cento",): value * 100 for one, value in small.items() if 1 < value < 10}
     return Language(
         small | tens | joined,
@@ -236,7 +236,10 @@ def _malay() -> Language:
     teens = {(*one, "belas"): value + 10 for one, value in digits.items() if value > 1}
     tens = {(*one, "puluh"): value * 10 for one, value in digits.items() if value > 1}
     hundreds = {("seratus",): 100, **{(*one, "ratus"): value * 100 for one, value in digits.items()}}
-    ordinals = {("pertama",): 1, **{(f"ke{one[0]}",): value for one, value in small.items() if value > 1}}
+    ordinals: Phrases = {
+        ("pertama",): 1,
+        **{(f"ke{one[0]}",): value for one, value in small.items() if value > 1},
+    }
     return Language(
         small | teens | _combined(tens, digits, ("",)),
         hundreds,
