@@ -298,7 +298,7 @@ def _korean_patterns() -> tuple[re.Pattern[str], re.Pattern[str], dict[str, int]
     )
     return (
         re.compile(
-            f"(?<![가-힣0-9])(?P<first>제\\s?)?(?P<number>[{sino}]+)(?:점(?P<point>[{''.join(_SINO_DIGITS)}]+))?"
+            f"(?<![가-힣0-9])(?P<first>제\\s?)?(?P<number>[{sino}]+(?:(?<=[만억조]) [{sino}]+)*)(?:점(?P<point>[{''.join(_SINO_DIGITS)}]+))?"
             + ending
         ),
         re.compile(f"(?<![가-힣0-9])(?P<number>{words})" + ending),
@@ -310,7 +310,7 @@ def _korean(text: str) -> list[Character]:
     sino, native_pattern, native = _korean_patterns()
     found: list[Character] = []
     for match in sino.finditer(text):
-        signs = match["number"]
+        signs = match["number"].replace(" ", "")
         whole = _whole(text, match.start(), match.end())
         # A syllable that stands for a number is mostly a word of its own: 이 is "this", 일 is "work".
         if len(signs) == 1 and not match["point"] and not (whole or _COUNTED.match(text, match.end())):

@@ -117,7 +117,7 @@ def _french() -> Language:
     tens |= {("septante",): 70, ("huitante",): 80, ("octante",): 80, ("nonante",): 90}
     units = small | _combined(tens, small, ("", "et"))
     units |= _combined({("soixante",): 60}, small, ("", "et"), 20)
-    units |= {("quatre", "vingts"): 80, **_combined({("quatre", "vingt"): 80}, small, ("",), 20)}
+    units |= {("quatre", "vingts"): 80, **_combined({("quatre", "vingt"): 80}, small, ("", "et"), 20)}
     hundreds = _times(small, ("cent",), 100, True) | _times(small, ("cents",), 100, False)
     return Language(
         units,
@@ -208,7 +208,12 @@ def _italian() -> Language:
                 stem = ten[0][:-1] if one[0][0] in "uo" else ten[0]
                 joined[(stem + one[0],)] = value + more
     hundreds: Phrases = {("cento",): 100, ("cent",): 100}
-    hundreds |= {(f"{one[0]}cento",): value * 100 for one, value in small.items() if 1 < value < 10}
+    hundreds |= {
+        (one[0] + hundred,): value * 100
+        for one, value in small.items()
+        for hundred in ("cento", "cent")  # "cinquecentottanta" drops the vowel
+        if 1 < value < 10
+    }
     return Language(
         small | tens | joined,
         hundreds,
@@ -261,12 +266,11 @@ def _vietnamese() -> Language:
     tens = {
         (*one, word): value * 10 for one, value in digits.items() for word in ("mươi", "chục") if value > 1
     }
-    odd = {("linh", *one): value for one, value in digits.items()} | {
-        ("lẻ", *one): value for one, value in digits.items()
-    }
+    units: Phrases = digits | teens | _combined(tens, last, ("",))
+    odd = {(word, *one): value for one, value in units.items() for word in ("linh", "lẻ")}
     hundreds = {(*one, "trăm"): value * 100 for one, value in digits.items()} | {("không", "trăm"): 0}
     return Language(
-        {("không",): 0} | digits | teens | _combined(tens, last, ("",)) | odd,
+        {("không",): 0} | units | odd,
         hundreds,
         _scales(e3="nghìn ngàn", e6="triệu", e9="tỷ tỉ"),
         frozenset(),

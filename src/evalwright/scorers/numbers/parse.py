@@ -381,7 +381,10 @@ def _in_other_words(
     spans = [
         (words.spans[said.start][0], words.spans[said.end - 1][1], said.value, said.ordinal, said.weak)
         for said in said_numbers(
-            words.tokens, language, lambda i: any(s in ",;:.!?()\n/" for s in words.gap(i))
+            words.tokens,
+            language,
+            lambda i: any(sign in ",;:.!?()\n/" for sign in words.gap(i)),
+            lambda i: words.gap(i) == ", ",
         )
     ]
     spans += [

@@ -37,13 +37,22 @@ class _Piece(NamedTuple):
     token: int
 
 
-def said_numbers(tokens: Sequence[str], code: str, ends_clause: Callable[[int], bool]) -> list[Said]:
-    """All numbers in the words of the language `code` among casefolded tokens, left to right, as long as possible."""
+def said_numbers(
+    tokens: Sequence[str],
+    code: str,
+    ends_clause: Callable[[int], bool],
+    comma: Callable[[int], bool] = lambda index: False,
+) -> list[Said]:
+    """All numbers in the words of the language `code` among casefolded tokens, left to right, as long as possible.
+
+    ends_clause: whether punctuation stands between token i - 1 and i; a number does not reach over it. comma: whether that is
+    nothing but a comma, which may follow a scale word ("dois mil, quatrocentos").
+    """
     language = language_of(code)
     if language is None:
         return []
     pieces = _pieces(tokens, code, language)
-    reader = _Reader(pieces, language, ends_clause)
+    reader = _Reader(pieces, language, ends_clause, comma)
     found: list[Said] = []
     index = 0
     while index < len(pieces):
@@ -106,11 +115,19 @@ def _vocabulary(code: str) -> frozenset[str]:
 
 
 class _Reader:
-    def __init__(self, pieces: list[_Piece], language: Language, ends_clause: Callable[[int], bool]) -> None:
+    def __init__(
+        self,
+        pieces: list[_Piece],
+        language: Language,
+        ends_clause: Callable[[int], bool],
+        comma: Callable[[int], bool],
+    ) -> None:
         self.pieces = pieces
         self.language = language
         self.ends_clause = ends_clause
+        self.comma = comma
         self.origin = 0
+        self.linked = 0
 
     def word(self, index: int) -> str:
         """The piece at `index`, "" past the end or past punctuation after the number's first word."""
@@ -120,10 +137,14 @@ class _Reader:
         if (
             index > self.origin
             and token != self.pieces[index - 1].token
-            and any(self.ends_clause(place) for place in range(self.pieces[self.origin].token + 1, token + 1))
+            and any(self.ends_clause(place) for place in range(self._joined_until() + 1, token + 1))
         ):
             return ""
         return self.pieces[index].text
+
+    def _joined_until(self) -> int:
+        """The token up to which punctuation was looked at."""
+        return max(self.pieces[self.origin].token, self.linked)
 
     def phrase(self, index: int, table: Phrases) -> tuple[int, int] | None:
         """The longest phrase of a table at `index`: its value and the place after it."""
@@ -140,7 +161,7 @@ class _Reader:
 
     def read(self, index: int) -> tuple[Decimal, int, bool] | None:
         """A number at `index`: value, the place after it, whether it is an ordinal."""
-        self.origin = index
+        self.origin, self.linked = index, 0
         if (ordinal := self.phrase(index, self.language.ordinals)) is not None:
             return Decimal(ordinal[0]), ordinal[1], True
         total, limit, place, scale = Decimal(0), Decimal("Infinity"), index, Decimal(1)
@@ -158,11 +179,22 @@ class _Reader:
                 break
             scale, place = found
             total, limit, read = total + value * scale, scale, True
+            self._step_over_comma(place)
             while (again := self.scale(place)) is not None and again[0] > limit:
                 total, scale, limit, place = total * again[0], scale * again[0], again[0], again[1]
         if not read:
             return None
         return (*self.tail(total, place, scale), False)
+
+    def _step_over_comma(self, index: int) -> None:
+        """Let the number go on after "dois mil," where a group below the scale follows."""
+        if index >= len(self.pieces) or not self.comma(self.pieces[index].token):
+            return
+        before = self.linked
+        self.linked = self.pieces[index].token
+        table = (self.language.hundreds, self.language.units)
+        if not any((found := self.phrase(index, one)) is not None and found[0] >= 100 for one in table):
+            self.linked = before
 
     def group(self, index: int, first: bool) -> tuple[Decimal, int] | None:
         """A number below a thousand; a bare scale word at the start is one of it ("mil", "tausend")."""
