@@ -9,11 +9,12 @@ from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
 
 _ABSTAINS = re.compile(
-    r" (?:(?:i|we) (?:do not|dont|did not|didnt|cannot|cant|could not|couldnt|am unable|m unable|are unable)"
+    r" (?:(?:i|we) (?:really |just |still |simply |honestly )?(?:do not|dont|did not|didnt|cannot|cant|could not|couldnt|am unable|m unable|are unable)"
     r" (?:\w+ ){0,2}?(?:know|recall|remember|have|answer|say|tell|determine|find|verify|confirm|provide|identify|recognise|recognize|compute|calculate|solve|help|access)"
     r"|no answer|no idea|no information|not known|is unknown|unknown to me|not sure|not certain|unsure|not aware|im unable|unable to"
     r"|(?:cannot|can not|cant|could not) be (?:determined|answered|known|verified|found|established)"
-    r"|not enough information|insufficient information|as an ai|im sorry|i apologise|i apologize|unanswerable|not answerable"
+    r"|not enough (?:information|data|context|evidence)|(?:is|are) not (?:\\w+ )?available|(?:is|remains) a mystery|(?:have|need) to look (?:it|that|this) up"
+    r"|(?:impossible|hard|difficult) to (?:say|know|tell|determine)|insufficient information|as an ai|im sorry|i apologise|i apologize|unanswerable|not answerable"
     r"|to be (?:determined|announced|confirmed|decided)|no clue|(?:is|remains|was) (?:unclear|uncertain|undetermined|unspecified)"
     r"|(?:id )?rather not (?:answer|say|tell)|(?:prefer|choose|decline|refuse) (?:not )?to (?:answer|say|respond|comment)"
     r"|(?:will not|wont|i must decline to) (?:answer|say|tell|respond)|(?:nobody|no one|noone) (?:\w+ )?knows"
@@ -54,12 +55,13 @@ _ABSTAINS_ANYWHERE = (
 _ABSTAINS_WHOLE = frozenset(
     (
         "unknown", "n a", "na", "no answer", "none given", "not available", "not known", "unsure", "not sure", "no idea", "idk",
-        "dunno", "pass", "tbd", "tba", "tbc", "to be determined", "to be announced", "unclear", "undetermined", "no comment", "unbekannt",
+        "dunno", "pass", "tbd", "tba", "tbc", "null", "nan", "to be determined", "to be announced", "unclear", "undetermined", "no comment", "unbekannt",
         "inconnu", "inconnue", "desconocido", "desconhecido", "sconosciuto", "keine ahnung", "beats me", "who knows",
     )
 )  # fmt: skip
 
 
+_CHARGE = re.compile(r"[+^-]")
 _GUESS = re.compile(
     r" (?:maybe|perhaps|possibly|probably|likely|(?:my|best|a) guess|i (?:would )?guess|i would say) "
 )
@@ -76,7 +78,7 @@ def abstains(words: Words) -> str:
     whole = words.joined.strip()
     if not whole:
         return "no words"
-    if whole in _ABSTAINS_WHOLE:
+    if whole in _ABSTAINS_WHOLE and not (whole == "na" and _CHARGE.search(words.text)):
         return words.quote(0, len(words.tokens))
     found = _ABSTAINS.search(words.joined[:600])
     given = found is not None and _STILL_GIVEN.search(words.joined, found.end() - 1) is not None
@@ -91,7 +93,7 @@ def abstains(words: Words) -> str:
 
 
 _REFUSING = word_set(
-    "know answer determined unknown idea information unable verify confirm tahu sais se biết"
+    "impossible hard difficult know answer determined unknown idea information unable verify confirm tahu sais se biết"
 )
 _STILL = re.compile(
     r" (?:but|maybe|perhaps|possibly|probably|guess|think|believe|however|although|would say|likely|could be|might be) "

@@ -15,9 +15,11 @@ from evalwright.scorers.text.wordlists import word_set
 
 _NOT_ALTERNATIVES = word_set("so more less thereabouts later earlier even also simply just")
 _SYNONYM_CUES = word_set("known called aka ie formerly meaning officially named synonym")
+_NOT_RIVALS = word_set("not never nor neither rather unlike instead except")
+_HEDGES = re.compile(r"\b(?:maybe|perhaps|possibly|might be|could be)\b", re.IGNORECASE)
 _ITEM = re.compile(r",|;|/|\band\b|\bor\b|&", re.IGNORECASE)
-_OPTION = re.compile(r"(?:^|\s)\(?[A-Ea-e][).](?=\s)")
-_FIRST_OPTION = re.compile(r"\(?[Aa][).]\s")
+_OPTION = re.compile(r"(?:^|\s)\(?(?:[A-Ea-e]|[1-9])[).](?=\s)")
+_FIRST_OPTION = re.compile(r"\(?[Aa1][).]\s")
 _NOT_IN_ITEMS = word_set(
     "is was are were be has have had did does do the a an in on of who which that also by for as with to not"
 )
@@ -35,7 +37,7 @@ _OR = {
     "tl": word_set("or o"),
     "fil": word_set("or o"),
 }
-_ENGLISH_OR = word_set("or")
+_ENGLISH_OR = word_set("or vs versus")
 _OTHER_OR = "还是|還是|或者?|または|もしくは|それとも|หรือ|또는|혹은|या|அல்லது|или|أو"
 _OR_AFTER = re.compile(rf"\s*(?:{_OTHER_OR})\s*\w")
 _OR_BEFORE = re.compile(rf"\w\s*(?:{_OTHER_OR})\s*$")
@@ -99,7 +101,9 @@ def _after_or(
         if tokens[index] in ors:
             if index > end and not listed:
                 return ""
-            if index + 1 >= right or tokens[index + 1] in _NOT_ALTERNATIVES:
+            if index + 1 >= right or tokens[index + 1] in _NOT_ALTERNATIVES or '"' in words.gap(index + 1):
+                return ""
+            if not _SYNONYM_CUES.isdisjoint(tokens[index + 1 : index + 6]):
                 return ""
             return (
                 ""
@@ -109,7 +113,12 @@ def _after_or(
         if "," in words.gap(index):
             listed, item = True, 0
         item += 1
-        if item > 3 or tokens[index] in _SYNONYM_CUES or (index == end and not listed):
+        if (
+            item > 3
+            or tokens[index] in _SYNONYM_CUES
+            or tokens[index] in _NOT_RIVALS
+            or (index == end and not listed)
+        ):
             return ""
         index += 1
     return ""
@@ -132,7 +141,11 @@ def _before_or(
 def _lone_list(words: Words, occurrence: Occurrence, is_target: Callable[[int, int], bool]) -> str:
     """The whole answer where it is nothing but a list of short items, some of which are no target."""
     text = words.text.strip().rstrip(".!")
-    if len(_OPTION.findall(text[:300])) > 1 and _FIRST_OPTION.match(text) is not None:
+    if (
+        _FIRST_OPTION.match(text) is not None
+        and 2 < len(parts := _OPTION.split(text[:300])) < 12
+        and all(len(part.split()) <= 4 for part in parts)
+    ):
         return f"the options {words.quote(0, len(words.tokens))}"
     if withdraws(text[:300]):
         return ""
@@ -140,7 +153,8 @@ def _lone_list(words: Words, occurrence: Occurrence, is_target: Callable[[int, i
         return ""
     items = _items(words, text)
     joined = "and" in words.tokens
-    if len(items) < (2 if joined else 3):
+    pair = joined or ";" in text or len(_HEDGES.findall(text)) > 1
+    if len(items) < (2 if pair else 3):
         return ""
     start, end = occurrence
     # In "Hydrogen, symbol H" the second item explains; a rival begins with a capital as the target does.
@@ -151,7 +165,7 @@ def _lone_list(words: Words, occurrence: Occurrence, is_target: Callable[[int, i
         if not is_target(*item)
         and not (item[0] < end and start < item[1])
         and not words.tokens[item[0]].isdigit()
-        and not (named and words.cased[item[0]][:1].islower())
+        and not (named and words.cased[_first_word(words, item)][:1].islower())
     ]
     if not others:
         return ""
@@ -159,6 +173,14 @@ def _lone_list(words: Words, occurrence: Occurrence, is_target: Callable[[int, i
     if apposition and words.tokens[items[-1][1] - 1] in COUNTRIES:
         return ""  # "Austin, Texas, USA" names one place
     return f"the list {words.quote(0, len(words.tokens))}"
+
+
+def _first_word(words: Words, item: Occurrence) -> int:
+    """The first word of an item that is no hedge: "Lyon" of "maybe Lyon"."""
+    start, end = item
+    while start + 1 < end and words.tokens[start] in ("maybe", "perhaps", "possibly", "probably", "the"):
+        start += 1
+    return start
 
 
 def _items(words: Words, text: str) -> list[Occurrence]:

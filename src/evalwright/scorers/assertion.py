@@ -48,13 +48,14 @@ _KIN_OF = re.compile(
     re.IGNORECASE,
 )
 _OTHERS_SAY = re.compile(
-    r"\b(?:some|many|people|others|most|you|one|everyone|often|commonly|popularly|widely|sometimes|frequently|tempting)\b[^.!?;]{0,40}"
+    r"\b(?:some|many|people|others|most|you|one|everyone|often|commonly|popularly|widely|sometimes|frequently|tempting|first|initially)\b[^.!?;]{0,40}"
     r"\b(?:say|says|said|think|thinks|thought|believe|believes|believed|assumed?|claims?|claimed|considered?|guess|expect|imagine"
-    r"|cited?|attributed|credited|mistaken|answer)\b[^.!?;]{0,30}$",
+    r"|cited?|attributed|credited|mistaken|answer|instinct)\b[^.!?;]{0,30}$",
     re.IGNORECASE,
 )
 _TURN = re.compile(
-    r"[^.!?\n]{0,60}?[,;.]?\s*\b(?:but|however|in fact|actually|in reality|in truth|yet)\b", re.IGNORECASE
+    r"[^.!?\n]{0,60}?[,;.]?\s*\b(?:but|however|in fact|actually|in reality|in truth|yet)\b(?! (?:also|it is also|it's also|not only|I\b))",
+    re.IGNORECASE,
 )
 _FORMERLY = re.compile(
     r"\b(?:formerly|previously|originally|once|used to be|was long|was once)\s+(?:called\s+|known as\s+|in\s+|the\s+|at\s+)*$",
@@ -71,14 +72,16 @@ _IF = re.compile(
 _DISBELIEF = re.compile(
     r"\b(?:misconception|myth|fallacy|mistakenly|wrongly|erroneously|falsely|incorrectly|unlikely"
     r"|(?<!no )(?<!without )(?<!without a )(?<!any )(?<!a )doubt(?:s|ed|ful)?"
-    r"|(?:wrong|false|untrue|incorrect|mistake|mistaken) to|(?:wrong|false|untrue|incorrect) that)\b[^,;:.!?]{0,40}$",
+    r"|(?:wrong|false|untrue|incorrect|mistake|mistaken) to|(?:wrong|false|untrue|incorrect) that)\b[^,;:.!?]{0,40}$"
+    r"|\bnot, [^,.;!?]{2,40},\s*$"
+    r"|\b(?:nobody|no one|few|don't|never) (?:people )?(?:would |could |can )?(?:say|says|think|thinks|claims?|believes?|call|calls)\b[^,;:.!?]{0,30}$",
     re.IGNORECASE,
 )
 _TRIGGERS = word_set(
     "than before after like as when while near nearby outside suburb suburbs outskirts district vicinity north south east west "
     "northeast northwest southeast southwest neighbourhood neighborhood close next far followed succeeded replaced ahead second "
     "preceded defeated beat overthrew outlived from some many people others most you one everyone often commonly popularly widely "
-    "sometimes frequently tempting third next runner formerly previously originally once used was were if misconception myth fallacy mistakenly wrongly "
+    "not nobody no few first initially sometimes frequently tempting third next runner formerly previously originally once used was were if misconception myth fallacy mistakenly wrongly "
     "erroneously falsely incorrectly unlikely doubt doubts doubted doubtful wrong false untrue incorrect mistake mistaken"
 ) | _KIN  # fmt: skip
 _ABOUT = {

@@ -54,6 +54,7 @@ _NAMESAKES = tuple(
     )
 )
 """People whose names hold the whole name of another."""
+_WHOLE = re.compile(r"(?<=\d)\.0+$")
 _TWO_DIGITS = re.compile(r"\d \d")
 """Numbers side by side must not become one: "2^3" is not "23"."""
 _ROMAN = re.compile(r"(?:X{0,2})(?:IX|IV|V?I{0,3})$")
@@ -80,7 +81,10 @@ class Forms:
         forms: dict[str, None] = {}
         for words in self.targets:
             if words.tokens:
-                forms[f" {' '.join(_without_article(words.tokens))} "] = None
+                form = f" {' '.join(_without_article(words.tokens))} "
+                forms[form] = None
+                if " of the " in form:
+                    forms[form.replace(" of the ", " of ")] = None  # "the Democratic Republic of Congo"
         self.forms = tuple(forms)
         others = [f" {' '.join(Words(plain(name)).tokens)} " for name in confusable]
         known = {token for form in forms for token in form.split()}
@@ -256,7 +260,9 @@ def _roman(text: str) -> int:
 def in_digits(tokens: list[str]) -> list[str]:
     """Tokens with number words as digits: ["apollo", "eleven"] is ["apollo", "11"]; ordinals count as their number."""
     tokens = [
-        t[:-2] if t[:1].isdigit() and t[-2:] in ("st", "nd", "rd", "th") else t.replace(",", "")
+        t[:-2]
+        if t[:1].isdigit() and t[-2:] in ("st", "nd", "rd", "th")
+        else _WHOLE.sub("", t.replace(",", ""))
         for t in tokens
     ]
     if STARTS.isdisjoint(tokens):

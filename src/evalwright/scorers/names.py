@@ -28,6 +28,7 @@ _HONORIFICS = HEADS | word_set(
     "madame madam monsieur mme mlle miss maestro comrade general admiral marshal saint sister brother father "
     "astronaut singer runner architect politician engineer star player champion swimmer sprinter"
 )
+_REGIONS = word_set("state city county province region prefecture district")
 _ROMAN = re.compile(r"(?:[VX]|[IVX]{2,6})$")
 _FEWEST_COMPACT = 5
 
@@ -111,7 +112,7 @@ class Names(Forms):
             and after[:1].isupper()
             and not after.isupper()
             and words.cased[end - 1][:1].isupper()
-            and following not in FUNCTION_WORDS | COUNTRIES
+            and following not in FUNCTION_WORDS | COUNTRIES | _REGIONS
             and any(tuple(map(fold, words.tokens[start:end])) == person for person in self.people)
         )
 

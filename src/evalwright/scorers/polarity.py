@@ -33,6 +33,12 @@ _FORMS_OF_BE = word_set("is was are were isnt wasnt arent werent")
 _DENIED_OF_BE = word_set("the it correct right true that one what who where which my an answer")
 _CONTRACTED = word_set("isnt wasnt arent werent doesnt didnt cannot cant hasnt hadnt wont wouldnt couldnt")
 _FALSE = word_set("wrong incorrect false untrue")
+_CALLED_WRONG = word_set("wrong incorrect false untrue out ruled mistake right correct")
+_WRONG_AFTER = re.compile(
+    r"[\"']?\s+(?:is|was|would be|seems|are|would)\s+(?:a |the |an )?(?:\w+ly )?(?:wrong|incorrect|false|untrue|not (?:right|correct)"
+    r"|out of the question|ruled out|a mistake)\b",
+    re.IGNORECASE,
+)
 _TRIGGERS = _NEGATORS | {first for first, _ in _PAIRS} | {"no", "but"}
 _ABBREVIATED = word_set("mount saint dr mr mrs ms prof sir jr no vs gen col rev")
 _BOUNDARY = re.compile(r"[,;:!?()\n—。、，]|\.(?:\s|$)|\s-\s")
@@ -103,7 +109,7 @@ def _denied_before(words: Words, start: int, language: str) -> str:
             verdict = _denies_at(tokens, index, start, others)
             if verdict == "breaks":
                 break
-            if verdict == "denies":
+            if verdict == "denies" and not _asks_back(words, index):
                 return words.quote(index, start)
     if not words.text.isascii():
         text = words.text[: words.spans[start][0]].casefold()[-20:]
@@ -111,6 +117,16 @@ def _denied_before(words: Words, start: int, language: str) -> str:
             if text.endswith(negator):
                 return f"'{negator.strip()}'"
     return ""
+
+
+def _asks_back(words: Words, index: int) -> bool:
+    """Whether a contraction opens a question that expects a yes: "Isn't it Paris?"."""
+    tokens = words.tokens
+    if tokens[index] not in _CONTRACTED or tokens[index + 1 : index + 2] not in (["it"], ["that"], ["this"]):
+        return False
+    if index and SENTENCE_END.search(words.gap(index)) is None:
+        return False
+    return words.text[words.spans[index][0] :].rstrip().endswith("?")
 
 
 def _denies_at(tokens: list[str], index: int, start: int, others: frozenset[str]) -> str:
@@ -143,6 +159,10 @@ def _denied_after(words: Words, occurrence: Occurrence) -> str:
             if after.startswith(negator) or after.lstrip().startswith(("아니", "아닙", "아닌")):
                 return f"'{negator.strip()}'"
     first = tokens[end]
+    if not _CALLED_WRONG.isdisjoint(tokens[end : end + 7]):
+        called = _WRONG_AFTER.match(words.text[words.spans[end - 1][1] :][:80])
+        if called is not None:
+            return f"'{called.group().strip()}'"
     if (first not in _CONTRACTED and first not in _AUXILIARIES) or ends_clause(words, end):
         return ""
     if first in _CONTRACTED:
@@ -174,14 +194,15 @@ def ends_clause(words: Words, index: int) -> bool:
 
 
 _TAKEN_BACK = re.compile(
-    r"(?:^|[.!?…\n;-]|, )\s*(?:no,? ?wait|wait|correction|scratch that|i meant?|or rather|let me correct|i was wrong|my mistake|sorry|on second thoughts?"
+    r"(?:^|[.!?…\n;-]|, )\s*(?:no,? ?wait|wait|correction|scratch that|strike that|i meant?|or rather|let me correct|oops|(?:my )?apologies|edit:|i take (?:that|it) back"
+    r"|that(?:'?s| is| was) (?:wrong|incorrect|not (?:right|correct))|i was wrong|my mistake|sorry|on second thoughts?"
     r"|actually,? (?:it'?s|it (?:is|was)|that'?s|the (?:correct|right) answer|no)|no,)[\s,:.!-]",
     re.IGNORECASE,
 )
 
 
 _TAKING_BACK = word_set(
-    "wait correction correct scratch mean meant wrong mistake sorry thought thoughts actually rather no"
+    "oops apologies edit take incorrect right strike wait correction correct scratch mean meant wrong mistake sorry thought thoughts actually rather no"
 )
 
 

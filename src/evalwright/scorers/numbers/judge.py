@@ -55,6 +55,7 @@ _CUE = re.compile(
     r"(?:=|≈|\b(?:answer|result|total|equals?|value)\b(?: is| was| are|:|：)?(?: about| approximately| exactly)?|(?:answer|total|result): )\s*[$€£]?$"
 )
 _NONE = re.compile(r" (?:none|nil|nobody|nothing|no \w+|there (?:is|are|were|was) no|not any|never) ")
+_NONE_ALONE = re.compile(r" (?:none|nil|null|nobody|nothing) ")
 _MULTIPLY = re.compile(r"[=≈]\s*[$€£]?$")
 _HOW_MANY = re.compile(r"\bhow many ([^?,]{3,60})", re.IGNORECASE)
 _AFTER_NOUN = word_set(
@@ -196,6 +197,8 @@ def _not_given(words: Words, number: Number, question: str, language: str) -> st
         return f"denied by '{sign.group(1)}'"
     if (sign := _EITHER_SIGN.search(before)) is not None:
         return "two numbers"
+    if before.rstrip().endswith("√"):
+        return "under a root"
     occurrence = _tokens_of(words, number)
     if denial := negated(words, occurrence, language):
         return f"denied by {denial}"
@@ -331,7 +334,8 @@ _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
 
 def _no_number(words: Words, task: NumberTask, tolerance: Tolerance) -> Verdict:
-    if abstention := abstains(words):
+    abstention = abstains(words)
+    if abstention and not _NONE_ALONE.fullmatch(words.joined):
         return not_attempted(f"gives no answer: {abstention}", abstention)
     if any(target.value == 0 for target in task.targets) and (found := _NONE.search(words.joined)):
         first = words.index(found.start())

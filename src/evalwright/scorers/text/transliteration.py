@@ -13,6 +13,87 @@ from functools import lru_cache
 from evalwright.scorers.text.tokens import fold
 
 _SLAVIC = str.maketrans({"č": "ch", "ć": "c", "š": "sh", "ž": "zh", "ř": "rzh"})
+_CYRILLIC = dict(
+    zip(
+        "абвгдеёжзийклмнопрстуфхцчшщъыьэюяіїєґў",
+        [
+            "a",
+            "b",
+            "v",
+            "g",
+            "d",
+            "e",
+            "e",
+            "zh",
+            "z",
+            "i",
+            "i",
+            "k",
+            "l",
+            "m",
+            "n",
+            "o",
+            "p",
+            "r",
+            "s",
+            "t",
+            "u",
+            "f",
+            "kh",
+            "ts",
+            "ch",
+            "sh",
+            "shch",
+            "_",
+            "y",
+            "_",
+            "e",
+            "yu",
+            "ya",
+            "i",
+            "yi",
+            "ye",
+            "g",
+            "u",
+        ],
+        strict=True,
+    )
+)
+_GREEK = dict(
+    zip(
+        "αβγδεζηθικλμνξοπρσςτυφχψω",
+        [
+            "a",
+            "v",
+            "g",
+            "d",
+            "e",
+            "z",
+            "i",
+            "th",
+            "i",
+            "k",
+            "l",
+            "m",
+            "n",
+            "x",
+            "o",
+            "p",
+            "r",
+            "s",
+            "s",
+            "t",
+            "y",
+            "f",
+            "ch",
+            "ps",
+            "o",
+        ],
+        strict=True,
+    )
+)
+_LETTERS = str.maketrans({key: "" if value == "_" else value for key, value in (_CYRILLIC | _GREEK).items()})
+"""Cyrillic (Russian, Ukrainian, Belarusian) and Greek letters in Latin ones."""
 _STEPS = [
     (re.compile(pattern), into)
     for pattern, into in (
@@ -87,6 +168,9 @@ def spelled_alike(word: str) -> frozenset[str]:
     """
     plain = fold(word.translate(_SLAVIC))
     keys = {fold(word), plain}
+    if "\u0370" <= plain[:1] <= "\u04ff":
+        plain = plain.translate(_LETTERS)
+        keys.add(plain)
     if len(plain) < _FEWEST or not plain.isascii() or not plain.isalpha():
         return frozenset(keys)
     if (same := _SAME.get(plain)) is not None:
