@@ -9,9 +9,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from evalwright.scorers.abstention import abstains
 from evalwright.scorers.numbers.agree import AS_TARGET, Tolerance
+from evalwright.scorers.numbers.words import WORDS as NUMBER_WORDS
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.places import place_in
+from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.transliteration import spelled_alike
 from scorers.scoring import CORRECT, INCORRECT, score
 
@@ -48,16 +51,18 @@ NAMES = st.lists(WORDS, min_size=1, max_size=3).map(" ".join)
 FORMS = ["NFC", "NFD", "NFKC", "NFKD"]
 
 
+SPECIAL = {
+    "none", "wait", "actually", "maybe", "there", "these", "which", "than", "from", "into", "both", "never", "cannot", "except", "unlike",
+    "null", "pass", "once", "single", "sole", "lets", "edit", "oops", "sorry",
+}  # fmt: skip
+
+
 def _is_plain_word(name: str) -> bool:
     """Not by chance a word with a meaning of its own ("Never", "Second")."""
-    from evalwright.scorers.abstention import abstains
-    from evalwright.scorers.numbers.words import WORDS as NUMBER_WORDS
-    from evalwright.scorers.polarity import _NEGATORS
-    from evalwright.scorers.text.tokens import Words
-
-    tokens = Words(name).tokens
-    special = {"none", "wait", "actually", "maybe", "there", "these", "which", "than", "from", "into", "both"}
-    return not abstains(Words(name)) and not any(t in NUMBER_WORDS | _NEGATORS | special for t in tokens)
+    words = Words(name)
+    return not abstains(words) and not any(
+        token in NUMBER_WORDS or token in SPECIAL for token in words.tokens
+    )
 
 
 @given(NAMES, st.sampled_from(OPENINGS), st.sampled_from(CLOSINGS), st.sampled_from(WRAPPINGS))

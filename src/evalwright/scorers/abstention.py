@@ -55,7 +55,7 @@ _ABSTAINS_ANYWHERE = (
 _ABSTAINS_WHOLE = frozenset(
     (
         "unknown", "n a", "na", "no answer", "none given", "not available", "not known", "unsure", "not sure", "no idea", "idk",
-        "dunno", "pass", "tbd", "tba", "tbc", "null", "nan", "to be determined", "to be announced", "unclear", "undetermined", "no comment", "unbekannt",
+        "dunno", "pass", "tbd", "tba", "tbc", "maybe", "perhaps", "possibly", "it depends", "null", "nan", "to be determined", "to be announced", "unclear", "undetermined", "no comment", "unbekannt",
         "inconnu", "inconnue", "desconocido", "desconhecido", "sconosciuto", "keine ahnung", "beats me", "who knows",
     )
 )  # fmt: skip

@@ -14,6 +14,7 @@ from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempte
 
 _OTHER_DAY = re.compile(r"\d(?:st|nd|rd|th)?\s*(?:or|to|and|-|–|/)\s*(?:the )?$", re.IGNORECASE)
 _END_OF_RANGE = re.compile(r"\b(?:between|from)\b[^.;!?]{1,40}\b(?:and|to)\s+(?:the\s+)?$", re.IGNORECASE)
+_BOUND = re.compile(r"\b(?:before|after|prior to|later than|earlier than)\s+(?:the\s+)?$", re.IGNORECASE)
 _BETWEEN = re.compile(r"\b(?:between|from|either)\s+(?:the\s+)?$", re.IGNORECASE)
 
 
@@ -47,7 +48,7 @@ def judge_date(
         if not _agrees(date, targets):
             return incorrect(f"{shown} is not the date" + ("" if full else ", or not all of it"), shown)
         if _one_of_several(words, date, following, targets):
-            return incorrect(f"{shown} is one of several dates", shown)
+            return incorrect(f"{shown} is a bound or one of several dates", shown)
         return correct(f"{shown} is the date", shown)
     return incorrect(reason or "no date in the answer")
 
@@ -55,6 +56,8 @@ def judge_date(
 def _one_of_several(words: Words, date: Found, following: list[Found], targets: tuple[Date, ...]) -> bool:
     before = words.text[max(0, date.start - 48) : date.start]
     if _OTHER_DAY.search(before) is not None or _END_OF_RANGE.search(before) is not None:
+        return True
+    if _BOUND.search(before) is not None:
         return True
     if not following or _agrees(following[0], targets):
         return False

@@ -44,9 +44,9 @@ _SPELLED_DAY = "|".join(sorted((word.replace("-", "[ -]") for word in _DAY_WORDS
 _ANY_DAY = rf"(?:{_DAY}|{_SPELLED_DAY})"
 _DATE = re.compile(
     rf"(?<![\w.,/-])(?:ika-)?(?:"
-    rf"(?P<y1>[12]\d{{3}})\s?(?P<s1>[-/.])\s?(?P<m1>0?[1-9]|1[0-2])(?:\s?(?P=s1)\s?(?P<d1>{_DAY}))?(?![\w/-]|\.\d)"
+    rf"(?P<y1>[12]\d{{3}})\s?(?P<s1>[-/.])\s?(?P<m1>0?[1-9]|1[0-2])(?:\s?(?P=s1)\s?(?P<d1>{_DAY}))?(?!(?!T\d\d:)[\w/-]|\.\d)"
     rf"|(?P<a2>{_DAY})\s?(?P<s2>[-/.])\s?(?P<b2>{_DAY})\s?(?P=s2)\s?(?P<y2>[12]\d{{3}})(?!\w|\.\d)"
-    rf"|(?P<d3>{_ANY_DAY})(?:st|nd|rd|th|er|º|\.)?,?[\s-](?:of |de |day of |ng |di )?(?P<m3>{_NAME})(?:,?[\s-](?:of |de |del |in |ng |พ\.ศ\. ?|ค\.ศ\. ?|ปี ?)?(?P<y3>{_YEAR})(?![\w]|[.,]\d))?"
+    rf"|(?P<d3>{_ANY_DAY})(?:st|nd|rd|th|er|º|o|\.)?,?[\s-](?:of |de |day of |ng |di )?(?P<m3>{_NAME})(?:,?[\s-](?:of |de |del |in |ng |พ\.ศ\. ?|ค\.ศ\. ?|ปี ?)?(?P<y3>{_YEAR})(?![\w]|[.,]\d))?"
     rf"|(?P<m4>{_NAME})[\s-](?:the )?(?P<d4>{_ANY_DAY})(?:st|nd|rd|th)?(?!\d|[.,:]\d|\s?%)(?:(?:,|\s|-)\s?(?:in |of )?(?P<y4>{_YEAR})(?![\w]|[.,]\d))?"
     rf"|(?P<m5>{_NAME}),?[\s-](?:of |de )?(?P<y5>[12]\d{{3}})(?![\w]|[.,]\d)"
     rf"|(?P<y6>[12]\d{{3}})\s?[年년]\s?(?:(?P<m6>1[0-2]|0?[1-9])\s?[月월])?\s?(?:(?P<d6>{_DAY})\s?[日일])?"

@@ -177,7 +177,14 @@ def judge_number(
     if chosen.ordinal and _is_only_ordinal(words.text, chosen, task, asked):
         return incorrect(f"{shown} is a place in an order, not a number of things", shown)
     if other := _range_or_choice(words.text, numbers, chosen):
-        if not _agreement(other, task, tolerance):
+        again = any(
+            n is not chosen
+            and n.value == chosen.value
+            and _range_or_choice(words.text, numbers, n) is None
+            and not _is_bound(words.text, n, task.year)
+            for n in numbers
+        )
+        if not again and not _agreement(other, task, tolerance):
             return incorrect(f"{shown} is one end of a range or one of several candidates", shown)
     elif not task.bound and _is_bound(words.text, chosen, task.year):
         return incorrect(f"{shown} is given as a bound, not as the number", shown)

@@ -42,6 +42,8 @@ _MIXED_RUN = re.compile(rf"(?:\d[\d,]*(?:\.\d+)?[{_PLACES}]{{1,3}})+(?:\d{{1,4}}
 _LETTERS = re.compile(r"[^\W\d_]{1,12}")
 _HOURS = re.compile(r"\s?h\s?([0-5]\d)(?:\s?min)?(?![\w.])")
 """The rest of "1h30"."""
+_METRES = re.compile(r"\s?m(\d\d)(?![\w.])")
+"""The rest of "1m75"."""
 _UNIT_AND_PART = re.compile(r" and (?:a |one )?(half|quarter)\b", re.IGNORECASE)
 _ORDINAL = frozenset(("st", "nd", "rd", "th"))
 _SIGN = re.compile(r"(?:^|[\s(=:≈~,\"'])[-−]\s?$")
@@ -205,11 +207,15 @@ def _extend(text: str, number: Number, language: str) -> bool:
     if (spoken := scale_after(text, number.end, language)) is not None:
         return _scale(number, spoken[1], spoken[0])
     if (word := _SCALE_WORD.match(text, number.end)) is not None:
-        name = word.group(1).lower()
-        return _scale(
-            number, word.end(), {"hundred": Decimal(100), "dozen": Decimal(12)}.get(name) or SCALES[name]
-        )
+        _scale(number, word.end(), _scale_of(word.group(1)))
+        if (word := _SCALE_WORD.match(text, number.end)) is not None:  # "1.4 thousand million"
+            _scale(number, word.end(), _scale_of(word.group(1)))
+        return True
     return _letters(text, number)
+
+
+def _scale_of(word: str) -> Decimal:
+    return {"hundred": Decimal(100), "dozen": Decimal(12)}.get(word.lower()) or SCALES[word.lower()]
 
 
 def _letters(text: str, number: Number) -> bool:
@@ -217,6 +223,10 @@ def _letters(text: str, number: Number) -> bool:
     if letters is None:
         # "8²" is a power that nobody has worked out, not the number 8.
         return text[number.end : number.end + 1] != "^"
+    if (metres := _METRES.match(text, number.end)) is not None:
+        number.values = (number.value + Decimal(metres.group(1)) / 100,)
+        number.end, number.unit, number.compound = metres.end(), parse_unit("m"), True
+        return True
     if (clock := _HOURS.match(text, number.end)) is not None:
         number.values = (number.value + Decimal(clock.group(1)) / 60,)
         number.end, number.unit, number.compound = clock.end(), parse_unit("h"), True
@@ -413,6 +423,8 @@ def _joined(text: str, numbers: list[Number]) -> list[Number]:
         last = out[-1] if out else None
         if last is not None and last.unit is not None and number.unit is not None:
             gap = text[last.unit_end : number.start]
+            if last.unit == parse_unit("h") and number.unit == parse_unit("m") and not gap.strip():
+                number.unit = parse_unit("min")  # "2h 22m"
             same = last.unit.dimensions == number.unit.dimensions and not last.unit.offset
             if (
                 same

@@ -118,6 +118,8 @@ def plain(text: str) -> str:
         text = _LINE_MARK.sub("", text) if items else text
     if _ODD_ASCII.search(text) is not None:
         text = _without_markup(text)
+    if "0's" in text:
+        text = _DECADE.sub("s", text)
     if "^" in text:
         text = _CHARGE.sub(r"\1", text)
     if " : " in text:
@@ -139,6 +141,7 @@ def _one_spelling(text: str) -> str:
 
 _CHARGE = re.compile(r"(?<=[A-Za-z0-9])\^(\d?[+-])(?![\d(])")
 """The charge of an ion: "Ca^2+" is written "Ca2+" too."""
+_DECADE = re.compile(r"(?<=\d0)'s(?!\w)")
 _RATIO = re.compile(r"(?<=\d) : (?=\d)")
 _CITATION = re.compile(r"\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}\]")
 _LINKED_CITATION = re.compile(r"\[(\d{1,3})\]\([^()\s]{0,500}\)")
