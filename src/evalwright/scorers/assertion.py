@@ -84,6 +84,8 @@ _TRIGGERS = word_set(
     "not nobody no few first initially sometimes frequently tempting third next runner formerly previously originally once used was were if misconception myth fallacy mistakenly wrongly "
     "erroneously falsely incorrectly unlikely doubt doubts doubted doubtful wrong false untrue incorrect mistake mistaken"
 ) | _KIN  # fmt: skip
+_FARTHEST, _MOST_BEFORE = 60, 300
+"""How many words and characters before a name are looked at."""
 _ABOUT = {
     "near": re.compile(
         r"\b(?:where|near|close|closest|located|location|next|outside|around|place)\b", re.IGNORECASE
@@ -111,12 +113,13 @@ def unasserted(words: Words, occurrence: Occurrence, question: str = "", names: 
     """
     tokens, (first, end) = words.tokens, occurrence
     kin_after = names and end < len(tokens) and tokens[end] in _KIN and words.cased[end - 1].endswith("'s")
-    if not kin_after and _TRIGGERS.isdisjoint(tokens[:first]):
+    if not kin_after and _TRIGGERS.isdisjoint(tokens[max(0, first - _FARTHEST) : first]):
         return ""
-    before = words.text[: words.spans[first][0]]
+    place = words.spans[first][0]
+    before = words.text[max(0, place - _MOST_BEFORE) : place]
     after = words.text[words.spans[end - 1][1] :][:200]
     starts = [found.end() for found in SENTENCE_END.finditer(before)]
-    sentence = before[starts[-1] :][-300:] if starts else before[-300:]
+    sentence = before[starts[-1] :] if starts else before
     if _DISBELIEF.search(sentence) is not None or _IF.search(sentence) is not None:
         return "not claimed, but doubted or supposed"
     if _OTHERS_SAY.search(sentence) is not None and _TURN.match(after) is not None:
@@ -147,7 +150,9 @@ def _in_relation(
         and not _asks("from", question)
     ):
         return "only where something left"
-    kin = kin_after or _KIN_OF.fullmatch(words.text[: words.spans[occurrence[0]][0]].lstrip()) is not None
+    place = words.spans[occurrence[0]][0]
+    opening = words.text[:place].lstrip() if place < _MOST_BEFORE else ""
+    kin = kin_after or _KIN_OF.fullmatch(opening) is not None
     return "only a relation of the answer" if kin and not _asks("kin", question) else ""
 
 

@@ -30,6 +30,8 @@ from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempte
 from evalwright.scorers.yes_no import judge_yes_no, polarity_of
 
 _SIGNS = re.compile(r"[^\w\s]{1,20}")
+_MOST_MATCHES = 40
+"""A reply that names the target more often than this is not read further."""
 Kind = Literal["name", "number", "date", "yes_no", "phrase"]
 
 
@@ -204,7 +206,7 @@ def _judge_found(words: Words, names: Names, found: list[Match], question: str, 
     affirmed: Match | None = None
     reason = ""
     evidence = ""
-    for match in found:
+    for match in found[:_MOST_MATCHES]:
         place = (match.start, match.end)
         shown = words.quote(*place)
         if denial := negated(words, place, language):

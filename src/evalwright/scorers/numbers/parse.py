@@ -14,7 +14,14 @@ from decimal import Decimal
 
 from evalwright.scorers.numbers.characters import character_numbers, mixed_value
 from evalwright.scorers.numbers.spoken import said_numbers, scale_after
-from evalwright.scorers.numbers.units import CURRENCY_SIGNS, Unit, is_money, parse_unit, symbol_scale
+from evalwright.scorers.numbers.units import (
+    CURRENCY_SIGNS,
+    Unit,
+    is_money,
+    parse_unit,
+    symbol_scale,
+    target_unit,
+)
 from evalwright.scorers.numbers.words import SCALES, STARTS, spelled_numbers
 from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
@@ -423,8 +430,8 @@ def _joined(text: str, numbers: list[Number]) -> list[Number]:
         last = out[-1] if out else None
         if last is not None and last.unit is not None and number.unit is not None:
             gap = text[last.unit_end : number.start]
-            if last.unit == parse_unit("h") and number.unit == parse_unit("m") and not gap.strip():
-                number.unit = parse_unit("min")  # "2h 22m"
+            if (last.unit, number.unit) == (parse_unit("h"), parse_unit("m")) and not gap.strip():
+                number.unit = target_unit("min") or number.unit  # "2h 22m"
             same = last.unit.dimensions == number.unit.dimensions and not last.unit.offset
             if (
                 same
