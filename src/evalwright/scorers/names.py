@@ -219,7 +219,8 @@ def _person(person: tuple[str, ...], tokens: list[str], places: list[int]) -> It
             (tokens[place], part) for place, part in zip(places[end - size : end - 1], person, strict=False)
         ]
         shorter = all(said == part or (len(said) == 1 and part.startswith(said)) for said, part in pairs)
-        longer = initials >= 1 and all(
+        # One initial is written out only inside a name: "O. Vent" may be Olga or Otto.
+        longer = (initials >= 2 or (initials == 1 and len(person[0]) > 1)) and all(
             said == part or (len(part) == 1 and said.startswith(part) and said not in FUNCTION_WORDS)
             for said, part in pairs
         )
