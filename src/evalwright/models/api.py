@@ -24,6 +24,7 @@ from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.http import HttpClient, Sign, check_url
 from evalwright.models.keys import Secret, find_key, is_local, missing_key, remember
+from evalwright.models.prices import price_of, warn_if_old
 from evalwright.models.providers.table import Provider, quirks
 from evalwright.models.wire import wire as wire_of
 from evalwright.models.wire.format import Settings, TokensField, ask, merged
@@ -56,7 +57,7 @@ class ApiModel(RemoteModel):
         top_p: float | None = None,
         seed: int | None = None,
         thinking: str | int | bool | None = None,
-        stream: bool = False,
+        stream: bool | None = None,
         extra_body: Mapping[str, Any] | str | None = None,
         headers: Mapping[str, str] | str | None = None,
         variables: Mapping[str, str] | str | None = None,
@@ -97,13 +98,20 @@ class ApiModel(RemoteModel):
                 merged(self.provider.extra_body, self._thinking.get("body", {})),
                 arguments.mapping("extra_body", extra_body),
             ),
-            stream=bool(arguments.flag("stream", stream)),
+            stream=self._streams(arguments.flag("stream", stream)),
             key_source=self._key.source if self._key else "",
         )
         most = self.provider.max_concurrency if max_concurrency is None else max_concurrency
         self.pacing = arguments.pacing(timeout, deadline, most, max_attempts)
         self.abilities = self._abilities()
         self.fingerprint = fingerprint_of(self._identity())
+        # A price of the package's table is that of the provider's own address; a person's own holds wherever they ask.
+        self.price = next(
+            filter(
+                None, (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
+            ),
+            None,
+        )
         self._client = self._make_client(self.pacing.timeout)
 
     @property
@@ -122,6 +130,7 @@ class ApiModel(RemoteModel):
             **self._identity(),
             "headers": sorted(self._headers),
             "key": self._key.source if self._key else "none",
+            **({"price": self.price.as_dict()} if self.price else {}),
         }
 
     def check(self) -> None:
@@ -138,7 +147,7 @@ class ApiModel(RemoteModel):
         if self._lacks_key():
             raise AuthenticationFailed(missing_key(self._key_variables()[0], f"The model '{self.name}'"))
         assert isinstance(request, Generate)
-        return await self._generate(request)
+        return self._priced(await self._generate(request))
 
     async def close(self) -> None:
         """Release connections."""
@@ -146,6 +155,13 @@ class ApiModel(RemoteModel):
 
     async def _generate(self, request: Generate) -> Response:
         return await ask(self.wire, self._client, self._with_defaults(request), self._settings)
+
+    def _priced(self, response: Response) -> Response:
+        """The response with what it cost, where a price is known and tokens were counted."""
+        if self.price is None or response.cost is not None:
+            return response
+        warn_if_old(self.price)
+        return replace(response, cost=self.price.cost(response.usage))
 
     def _with_defaults(self, request: Generate) -> Generate:
         """The provider's defaults where the task leaves something open."""
@@ -187,6 +203,10 @@ class ApiModel(RemoteModel):
             raise UnknownName("level of thinking", str(level), known, f"Known: {', '.join(known)}.")
         found: Mapping[str, Any] = levels[level]
         return found
+
+    def _streams(self, wanted: bool | None) -> bool:
+        """Whether answers are taken in pieces: as the person says, else as the model needs it."""
+        return bool(self._thinking.get("stream", self.provider.stream)) if wanted is None else wanted
 
     def _identity(self) -> dict[str, Any]:
         """Everything that can change an answer, for the fingerprint and the record."""

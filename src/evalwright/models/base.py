@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
+from evalwright.models.prices import Price
 
 if TYPE_CHECKING:
     from evalwright.models.tokens import Reader
@@ -62,9 +63,10 @@ class Pacing:
 
 
 class RemoteModel(Model):
-    """A model behind a network. One method: `answer`."""
+    """A model behind a network. One method: `answer`. price: what its tokens cost, None where that is not known."""
 
     pacing: Pacing = Pacing()
+    price: Price | None = None
 
     @abstractmethod
     async def answer(self, request: Request) -> Response:

@@ -28,14 +28,16 @@ TOKENS_FIELDS = ("max_tokens", "max_completion_tokens")
 class ModelRule:
     """What holds for some of a provider's models: those whose whole name the regular expression `match` fits.
 
-    Later rules win over earlier ones; `refuses`, where given, replaces what was refused before.
+    Later rules win over earlier ones; `refuses`, where given, replaces what was refused before. examples: names that it fits.
     """
 
     match: str = ".*"
+    examples: tuple[str, ...] = ()
     wire: str | None = None
     tokens_field: str | None = None
     refuses: tuple[str, ...] | None = None
     reasoning_fields: tuple[str, ...] | None = None
+    stream: bool | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: Mapping[str, Any] = field(default_factory=dict)
@@ -50,7 +52,8 @@ class Provider:
     formats it speaks, its default first. auth: see `AUTHS`. model: how a model's name is sent, if it has no slash
     ("accounts/fireworks/models/{model}"). any_server: the name also stands for other servers, so the rules hold only at its
     own address. defaults: max_tokens, temperature, top_p where neither the task nor the person says otherwise. thinking: by level,
-    what is added to a body; `budget` is the place of a number of tokens. docs: where its interface is described.
+    what is added to a body (`body`), what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
+    place of a number of tokens. stream: answers come in pieces unless the person says otherwise. docs: where its interface is described.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Provider:
     tokens_field: str = "max_tokens"
     refuses: tuple[str, ...] = ()
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
+    stream: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: Mapping[str, Any] = field(default_factory=dict)
@@ -121,7 +125,7 @@ def quirks(provider: Provider, model: str) -> Provider:
             continue
         given = {
             name: value
-            for name in ("tokens_field", "refuses", "reasoning_fields")
+            for name in ("tokens_field", "refuses", "reasoning_fields", "stream")
             if (value := getattr(rule, name)) is not None
         }
         if rule.wire is not None:
@@ -161,9 +165,9 @@ def _rule(row: Mapping[str, Any], at: str) -> ModelRule:
     return ModelRule(**found)
 
 
-_LISTS = frozenset({"key", "wires", "refuses", "reasoning_fields"})
+_LISTS = frozenset({"key", "wires", "refuses", "reasoning_fields", "examples"})
 _TABLES = frozenset({"headers", "variables", "defaults", "extra_body", "thinking"})
-_KINDS: dict[str, type] = {"any_server": bool, "max_concurrency": int}
+_KINDS: dict[str, type] = {"any_server": bool, "max_concurrency": int, "stream": bool}
 _KNOWN: dict[str, tuple[str, ...]] = {
     "wires": tuple(FORMATS),
     "refuses": SAMPLING,

@@ -119,14 +119,26 @@ def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
 
 
 def read_usage(usage: Any) -> Usage:
-    """Token counts; what the server does not say is 0."""
+    """Token counts; what the server does not say is 0. Cached tokens also by DeepSeek's name, and by Moonshot's."""
     if not isinstance(usage, Mapping):
         return Usage()
+    read, written = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    reasoning = _detail(usage, "completion_tokens_details", "reasoning_tokens") or count(
+        usage.get("reasoning_tokens")
+    )
+    if reasoning and count(usage.get("total_tokens")) == read + written + reasoning:
+        # xAI counts reasoning beside the completion; it is paid as output all the same.
+        written += reasoning
+    cached = (
+        _detail(usage, "prompt_tokens_details", "cached_tokens")
+        or count(usage.get("prompt_cache_hit_tokens"))
+        or count(usage.get("cached_tokens"))
+    )
     return Usage(
-        input_tokens=count(usage.get("prompt_tokens")),
-        output_tokens=count(usage.get("completion_tokens")),
-        reasoning_tokens=_detail(usage, "completion_tokens_details", "reasoning_tokens"),
-        cached_tokens=_detail(usage, "prompt_tokens_details", "cached_tokens"),
+        input_tokens=read,
+        output_tokens=written,
+        reasoning_tokens=min(reasoning, written),
+        cached_tokens=cached,
     )
 
 
