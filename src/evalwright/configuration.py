@@ -45,6 +45,7 @@ class Configuration:
     dialect: how other frameworks' tasks are run ("lm-eval:..."): task_root, trust, num_fewshot, scoring, and the like.
     until: stopping rules ("accuracy +-0.02", "A beats B"). budget: what may be spent ("5 USD", "2M tokens").
     price: US dollars per million tokens read and written ("0.15/0.60", "openai/gpt-4o-mini=0.15/0.60").
+    plugins: TOML files with providers and prices.
     """
 
     tasks: tuple[str, ...] = ()
@@ -62,6 +63,7 @@ class Configuration:
     until: tuple[str, ...] = ()
     budget: tuple[str, ...] = ()
     price: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is left at its default is left out, but for seed and limit."""
@@ -75,7 +77,7 @@ class Configuration:
             out["roles"] = {role: spec.as_dict() for role, spec in self.roles.items()}
         if self.dialect:
             out["dialect"] = dict(self.dialect)
-        for key in ("until", "budget", "price"):
+        for key in ("until", "budget", "price", "plugins"):
             if texts := getattr(self, key):
                 out[key] = list(texts)
         for key in ("name", "out", "format", "max_resident"):

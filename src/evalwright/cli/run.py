@@ -63,7 +63,11 @@ from evalwright.cli.output import print_json
     help="A suite file, or a run.json, with the whole evaluation; flags win over it.",
 )
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models, tasks or scorers."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with models, tasks or scorers; a TOML file with providers.",
 )
 @dialect_options
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that was made otherwise.")

@@ -119,7 +119,11 @@ def show(task: str, plugins: tuple[str, ...], as_json: bool, **dialect: Any) -> 
 )
 @click.option("--sample", "sample_id", metavar="ID", help="The sample's id. Default: the first row.")
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks or models."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with tasks or models; a TOML file with providers.",
 )
 @dialect_options
 @click.option("--json", "as_json", is_flag=True, help="Print the requests as JSON.")
@@ -169,7 +173,11 @@ def preview(
     help="Where a run given by name lies. Default: runs.",
 )
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks or models."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with tasks or models; a TOML file with providers.",
 )
 @dialect_options
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")

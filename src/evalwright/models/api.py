@@ -73,7 +73,7 @@ class ApiModel(RemoteModel):
         self.base_url, plain, self._login, shape = self._place(
             provider, written, arguments.text("base_url", base_url)
         )
-        self.official = urlsplit(self.base_url).hostname == urlsplit(provider.base_url).hostname
+        self.official = _is_at(provider, self.base_url)
         if provider.any_server and not self.official:
             provider = replace(provider, models=())
         self.provider = quirks(provider, plain)
@@ -326,7 +326,14 @@ class ApiModel(RemoteModel):
             text = str(found)
             return text if text.startswith(("http://", "https://")) else quote(text, safe="-._~")
 
-        return _PLACEHOLDER.sub(value, provider.base_url)
+        # Some write a host with its scheme, which the row has already.
+        return _PLACEHOLDER.sub(value, provider.base_url).replace("https://https://", "https://")
+
+
+def _is_at(provider: Provider, url: str) -> bool:
+    """Whether a URL leads to the provider's own host; what variables fill in may be anything."""
+    parts = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
+    return re.fullmatch(".+".join(map(re.escape, parts)), urlsplit(url).hostname or "") is not None
 
 
 def _basic(login: Secret) -> str:

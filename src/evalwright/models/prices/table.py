@@ -111,6 +111,15 @@ def add(provider: str, rows: Mapping[str, Any], where: str) -> None:
     _own[provider] = read_book(rows, where)
 
 
+def count_of(provider: str) -> int:
+    """For how many models (or patterns) of a provider a price is known."""
+    books = [book for book in (_own.get(provider), _packaged(provider)) if book is not None]
+    return len(
+        {name for book in books for name in book.names}
+        | {p.pattern for book in books for p, _ in book.patterns}
+    )
+
+
 def as_of() -> str:
     """The day of the package's table."""
     return str(_document()["as_of"])
