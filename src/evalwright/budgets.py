@@ -116,7 +116,7 @@ def make_purse(
         return None
     limits = parse_budget(configuration.budget)
     for spec, model in asked:
-        if id(model) in by_model:
+        if id(model) in by_model or (isinstance(model, RemoteModel) and model.names_cost):
             continue
         if limits.dollars is not None and not isinstance(model, LocalModel):
             raise ConfigurationError(

@@ -100,7 +100,9 @@ class ApiModel(RemoteModel):
             ),
             stream=self._streams(arguments.flag("stream", stream)),
             key_source=self._key.source if self._key else "",
+            cost_field=self.provider.cost_field,
         )
+        self.names_cost = bool(self.provider.cost_field)
         most = self.provider.max_concurrency if max_concurrency is None else max_concurrency
         self.pacing = arguments.pacing(timeout, deadline, most, max_attempts)
         self.abilities = self._abilities()

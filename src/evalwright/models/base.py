@@ -63,10 +63,14 @@ class Pacing:
 
 
 class RemoteModel(Model):
-    """A model behind a network. One method: `answer`. price: what its tokens cost, None where that is not known."""
+    """A model behind a network. One method: `answer`.
+
+    price: what its tokens cost, None where that is not known. names_cost: its replies say what they cost.
+    """
 
     pacing: Pacing = Pacing()
     price: Price | None = None
+    names_cost: bool = False
 
     @abstractmethod
     async def answer(self, request: Request) -> Response:

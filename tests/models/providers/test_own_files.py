@@ -137,6 +137,21 @@ def test_a_price_on_the_command_line_wins_and_is_recorded(server: OpenAIServer) 
     assert usage["cost"] == pytest.approx(wanted, abs=1e-12)
 
 
+def test_a_cost_that_replies_name_is_taken_at_its_word() -> None:
+    def edit(reply: dict[str, Any], body: Any) -> dict[str, Any]:
+        return {**reply, "usage": {**reply["usage"], "cost": 0.25}}
+
+    with serving(key=KEY, edit=edit) as server:
+        write(server.url, 'cost_field = "usage.cost"\n')
+        arguments = ("run", "questions.yaml", "--model", "mine/m1", "--plugin", "mine.toml", "--name", "r")
+        done = typed(*arguments, "--budget", "1 USD")
+        assert done.code == 1, done.err
+        run = json.loads(Path("runs/r/run.json").read_text())
+        assert run["stopping"]["budget_reached"] == "dollars"
+        assert run["usage"]["cost"] == 1.0
+        assert sum(server.received.values()) == 4
+
+
 def test_prices_do_not_change_who_a_model_is(server: OpenAIServer) -> None:
     add_file(write(server.url))
     before = open_model("mine/m1")
