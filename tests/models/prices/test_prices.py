@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import logging
 import tomllib
-from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
@@ -23,13 +22,9 @@ TOKENS = st.integers(min_value=0, max_value=3_000_000)
 
 
 @pytest.fixture(autouse=True)
-def _nothing_of_ones_own() -> Iterator[None]:
-    before, said = dict(table._own), set(table._said)
-    yield
-    table._own.clear()
-    table._own.update(before)
-    table._said.clear()
-    table._said.update(said)
+def _nothing_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "_own", {})
+    monkeypatch.setattr(table, "_said", set())
 
 
 def exact(price: float) -> Fraction:

@@ -36,12 +36,10 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("MINE_API_KEY", KEY)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "EVALWRIGHT_PROVIDERS"):
         monkeypatch.delenv(name, raising=False)
-    kept = dict(provider_table._added), dict(price_table._own)
+    monkeypatch.setattr(provider_table, "_added", dict(provider_table._added))
+    monkeypatch.setattr(price_table, "_own", dict(price_table._own))
     write_questions(tmp_path, 6)
     yield
-    for known, before in zip((provider_table._added, price_table._own), kept, strict=True):
-        known.clear()
-        known.update(before)  # type: ignore[arg-type]
     provider_table._read_variable.cache_clear()
 
 
