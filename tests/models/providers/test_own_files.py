@@ -294,6 +294,15 @@ def test_faults_of_a_file_are_told(more: str, error: type[Exception], words: str
     assert "mine" not in own()
 
 
+def test_a_name_that_a_backend_has() -> None:
+    Path("mine.toml").write_text('[hf]\nbase_url = "https://h.example/v1"\n')
+    with pytest.raises(ConfigurationError, match=r"mine.toml, provider 'hf'.*another name"):
+        add_file(Path("mine.toml"))
+    Path("mine.toml").write_text('[openai]\nbase_url = "https://h.example/v1"\nkey = "MINE_API_KEY"\n')
+    add_file(Path("mine.toml"))
+    assert open_model("openai/gpt-4o-mini").describe()["base_url"] == "https://h.example/v1"
+
+
 def test_a_plugin_that_is_neither() -> None:
     Path("notes.txt").write_text("x")
     done = typed("models", "list", "--plugin", "notes.txt")

@@ -121,12 +121,24 @@ def add_file(path: Path) -> list[str]:
         for name, row in _without_prices(rows).items()
         if name not in only
     }
+    for name in found:
+        _check_name(name, path)
     for name, given in priced.items():
         at = f"{path.name}, prices of '{name}'"
         _is(isinstance(given, Mapping), "prices", "a table by model", f"{path.name}, provider '{name}'")
         prices.add(name, given, at)
     _added.update(found)
     return list(rows)
+
+
+def _check_name(name: str, path: Path) -> None:
+    """Refuse a row that would never be asked, because the name is that of a backend in code."""
+    from evalwright.models.registry import BUILT_IN
+
+    if name in BUILT_IN and name not in _packaged():
+        raise ConfigurationError(
+            f"{path.name}, provider '{name}': '{name}/...' are models of a backend in this package; give yours another name."
+        )
 
 
 def _without_prices(rows: Mapping[str, Any]) -> dict[str, Any]:
