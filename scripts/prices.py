@@ -39,6 +39,7 @@ PROVIDERS: dict[str, tuple[tuple[str, ...], str]] = {
     "fireworks": (("fireworks_ai",), "https://fireworks.ai/pricing"),
     "friendli": (("friendliai",), "https://friendli.ai/docs/guides/serverless_endpoints/pricing"),
     "gemini": (("gemini",), "https://ai.google.dev/gemini-api/docs/pricing"),
+    "google": (("gemini",), "https://ai.google.dev/gemini-api/docs/pricing"),
     "groq": (("groq",), "https://groq.com/pricing"),
     "hyperbolic": (("hyperbolic",), "https://docs.hyperbolic.xyz/docs/hyperbolic-pricing"),
     "inception": (("inception",), "https://platform.inceptionlabs.ai/docs"),

@@ -49,6 +49,11 @@ def test_model_families(model: str, reasoning: bool, refuses: bool) -> None:
 ROWS = read_table(TABLE)
 
 
+def variables(row: Provider) -> list[str]:
+    """All environment variables that a row names."""
+    return [*row.key, *(name for value in row.variables.values() for name in value.split("|"))]
+
+
 def levels(row: Provider) -> Iterator[tuple[str, str | int]]:
     """(model, level) for every switch that a row or one of its rules has."""
     models = [row.example.partition("/")[2], *(name for rule in row.models for name in rule.examples)]
@@ -72,9 +77,9 @@ def test_the_packaged_rows_are_whole(name: str) -> None:
     assert local or (row.base_url.startswith("{") or (parts.scheme == "https" and parts.hostname))
     assert not parts.path.endswith("/") and not parts.query
     assert local or row.key or row.auth in ("aws", "google")
-    for variable in (*row.key, *row.variables.values()):
+    for variable in variables(row):
         assert re.fullmatch(r"[A-Z][A-Z0-9_]+", variable), variable
-    assert set(row.variables) <= set(re.findall(r"\{(\w+)\}", row.base_url))
+    assert set(re.findall(r"\{(\w+)\}", row.base_url)) <= set(row.variables)
     for rule in row.models:
         for example in rule.examples:
             assert re.fullmatch(rule.match, example, re.IGNORECASE), f"{rule.match} does not fit {example}"
@@ -85,7 +90,7 @@ def test_the_packaged_rows_are_whole(name: str) -> None:
 )
 def test_every_switch_reaches_the_body(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = ROWS[name]
-    for variable in (*row.key, *row.variables.values()):
+    for variable in variables(row):
         monkeypatch.setenv(variable, "test-value-123")
     for model, level in levels(row):
         made = open_model(f"{name}/{model}", {"thinking": level})

@@ -285,8 +285,8 @@ def _check_levels(levels: Mapping[str, Any], at: str) -> None:
         _is(isinstance(switch.get("body", {}), Mapping), f"thinking.{level}.body", "a table", at)
         _is(isinstance(switch.get("stream", False), bool), f"thinking.{level}.stream", "true or false", at)
         for name in switch.get("refuses", ()):
-            if name not in SAMPLING:
-                raise UnknownName(f"thinking.{level}.refuses", str(name), SAMPLING, f"({at})")
+            if name not in _KNOWN["refuses"]:
+                raise UnknownName(f"thinking.{level}.refuses", str(name), _KNOWN["refuses"], f"({at})")
 
 
 def _is(true: bool, key: str, words: str, at: str) -> None:
