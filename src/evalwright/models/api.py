@@ -166,10 +166,13 @@ class ApiModel(RemoteModel):
         return replace(response, cost=self.price.cost(response.usage))
 
     def _with_defaults(self, request: Generate) -> Generate:
-        """The provider's defaults where the task leaves something open."""
+        """The provider's defaults where the task leaves something open, and its least temperature where it asks for less."""
         defaults = self.provider.defaults
-        open_fields = {name: value for name, value in defaults.items() if getattr(request, name) is None}
-        return replace(request, **open_fields) if open_fields else request
+        changed = {name: value for name, value in defaults.items() if getattr(request, name) is None}
+        least, asked = self.provider.least_temperature, request.temperature
+        if least is not None and asked is not None and asked < least:
+            changed["temperature"] = least
+        return replace(request, **changed) if changed else request
 
     def _why_not(self, ability: Ability) -> str:
         return f"'{self.name}' cannot do '{ability}'; it can do: {', '.join(sorted(self.abilities))}."
@@ -222,6 +225,7 @@ class ApiModel(RemoteModel):
             "extra_body": dict(settings.extra_body) or None,
             "defaults": dict(self.provider.defaults) or None,
             "refuses": sorted(settings.refuses) or None,
+            "least_temperature": self.provider.least_temperature,
             **self._more_identity(),
         }
         return {

@@ -105,6 +105,7 @@ def test_the_recorded_cost_is_tokens_times_price_to_the_last_digit(server: OpenA
     assert len(found) == 6
     for response in found:
         assert response["cost"] == float(exact_cost(response["usage"]))
+    assert "Cost" in typed("runs", "show", "runs/r").out
     price = run["model"]["price"]
     assert (price["input"], price["cached_input"], price["as_of"]) == (0.15, 0.0375, "2026-11-01")
     assert KEY not in Path("runs/r/run.json").read_text()
@@ -283,6 +284,8 @@ def test_old_prices_are_said_on_the_way(server: OpenAIServer, caplog: pytest.Log
         ("[mine.thinking]\non = { bdy = {} }", UnknownName, "body"),
         ('[mine.thinking]\non = { refuses = ["temp"] }', UnknownName, "temperature"),
         ("[mine.thinking]\nbudget = 5", ConfigurationError, "'thinking.budget' must be text"),
+        ("least_temperature = -1", ConfigurationError, "between 0 and 2"),
+        ('least_temperature = "0.1"', ConfigurationError, "between 0 and 2"),
         ("stream = 1", ConfigurationError, "'stream' must be true or false"),
     ],
 )

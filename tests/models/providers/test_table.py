@@ -144,7 +144,7 @@ def flat(value: Any) -> list[Any]:
         ("openrouter/a/b", {"thinking": "high"}, {"reasoning": {"effort": "high"}}, ()),
         ("fireworks/kimi-k2p6", {}, {"model": "accounts/fireworks/models/kimi-k2p6"}, ()),
         ("fireworks/accounts/me/models/x", {}, {"model": "accounts/me/models/x"}, ()),
-        ("minimax/MiniMax-M2.5", {}, {"max_completion_tokens": 9}, ("temperature",)),
+        ("minimax/MiniMax-M2.5", {}, {"max_completion_tokens": 9, "temperature": 0.5}, ()),
         ("minimax/MiniMax-M2.5", {"temperature": 0.01}, {"temperature": 0.01}, ()),
         ("perplexity/sonar", {}, {"temperature": 0.5}, ("stop", "seed")),
         ("vllm/my-model", {"thinking": True}, {"chat_template_kwargs": {"enable_thinking": True}}, ()),
@@ -161,6 +161,26 @@ def test_what_is_sent(
     body = made.wire.payload(request, made._settings)
     assert {name: body.get(name) for name in has} == has
     assert not set(lacks) & set(body)
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "sent"),
+    [
+        ("minimax/MiniMax-M2.5", 0.0, 0.01),
+        ("minimax/MiniMax-M2.5", 0.7, 0.7),
+        ("minimax/MiniMax-M2.5", None, None),
+        ("qianfan/ernie-4.5-turbo-128k", 0.0, 0.01),
+        ("qianfan/deepseek-v3", 0.0, 0.0),
+        ("groq/llama-3.3-70b-versatile", 0.0, 0.0),
+    ],
+)
+def test_the_least_temperature(model: str, asked: float | None, sent: float | None) -> None:
+    made = open_model(model)
+    assert isinstance(made, ApiModel)
+    request = made._with_defaults(Generate("Hello?", temperature=asked))
+    assert made.wire.payload(request, made._settings).get("temperature") == sent
+    told = made.describe()["arguments"].get("least_temperature")
+    assert told == (0.01 if sent == 0.01 or model.startswith("minimax") else None)
 
 
 def test_who_has_to_stream() -> None:

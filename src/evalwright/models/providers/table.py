@@ -44,6 +44,7 @@ class ModelRule:
     refuses: tuple[str, ...] | None = None
     reasoning_fields: tuple[str, ...] | None = None
     stream: bool | None = None
+    least_temperature: float | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: Mapping[str, Any] = field(default_factory=dict)
@@ -59,7 +60,7 @@ class Provider:
     ("accounts/fireworks/models/{model}"). any_server: the name also stands for other servers, so the rules hold only at its
     own address. defaults: max_tokens, temperature, top_p where neither the task nor the person says otherwise. thinking: by level,
     what is added to a body (`body`), what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
-    place of a number of tokens. cost_field: where a reply names its cost in US dollars ("usage.cost"). stream: answers come in pieces unless the person says otherwise. docs: where its interface is described.
+    place of a number of tokens. least_temperature: sent instead of a lower one that a task asks for. cost_field: where a reply names its cost in US dollars ("usage.cost"). stream: answers come in pieces unless the person says otherwise. docs: where its interface is described.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Provider:
     refuses: tuple[str, ...] = ()
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
     stream: bool = False
+    least_temperature: float | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: Mapping[str, Any] = field(default_factory=dict)
@@ -188,7 +190,7 @@ def quirks(provider: Provider, model: str) -> Provider:
             continue
         given = {
             name: value
-            for name in ("tokens_field", "refuses", "reasoning_fields", "stream")
+            for name in ("tokens_field", "refuses", "reasoning_fields", "stream", "least_temperature")
             if (value := getattr(rule, name)) is not None
         }
         if rule.wire is not None:
@@ -257,6 +259,9 @@ def _checked(row: Mapping[str, Any], known: list[str], at: str) -> dict[str, Any
                 "true or false" if _KINDS[key] is bool else "a whole number",
                 at,
             )
+        elif key == "least_temperature":
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            _is(number and 0 <= value <= 2, key, "a number between 0 and 2", at)
         elif key != "models":
             _is(isinstance(value, str), key, "text", at)
         if key == "thinking":
