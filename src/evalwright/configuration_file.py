@@ -11,7 +11,8 @@
     suites:                             # by name, what differs from the above
       test: {limit: 3}
 
-Task files are relative to the suite file. Flags of the command line win over the file.
+Task files and the TOML files of `plugins` (providers and prices) are relative to the suite file. Flags of the command line win
+over the file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,12 @@ from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_documen
 
 _WHOLE = {"limit", "seed", "max_resident"}
 _TEXT = {"name", "out", "home", "format"}
-_TEXTS = {"until": "a stopping rule", "budget": "a budget", "price": "a price"}
+_TEXTS = {
+    "until": "a stopping rule",
+    "budget": "a budget",
+    "price": "a price",
+    "plugins": "a TOML file of providers",
+}
 KEYS = (
     "tasks", "models", "common", "roles", *sorted(_WHOLE), *sorted(_TEXT), *_TEXTS, "replace", "batch", "overrides",
     "dialect",
@@ -167,7 +173,8 @@ class _Reader:
         if key in _TEXTS:
             for i, entry in enumerate(_listed(value)):
                 self._is(entry, str, f"{_TEXTS[key]} in quotes, or a list of them", (key, i))
-            return tuple(_listed(value))
+            texts = _listed(value)
+            return tuple(map(self._plugin, texts) if key == "plugins" else texts)
         if key in ("replace", "batch"):
             self._is(value, bool, "true or false", (key,))
         elif key in _WHOLE and not (key == "limit" and value is None):
@@ -184,7 +191,9 @@ class _Reader:
         self._is(entry, str, "the name or file of a task", where)
         beside = self.path.parent / entry
         # The file may be followed by one of its tasks: "exams.yaml:exams-law".
-        file = beside if beside.is_file() else beside.with_name(beside.name.rpartition(":")[0] or beside.name)
+        file = beside
+        if beside.name and not beside.is_file():
+            file = beside.with_name(beside.name.rpartition(":")[0] or beside.name)
         return str(beside) if self.relative and file.is_file() else str(entry)
 
     def _beside(self, overrides: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -202,6 +211,15 @@ class _Reader:
             else:
                 out[key] = value
         return out
+
+    def _plugin(self, entry: str) -> str:
+        """A file of providers. Python runs only where a person names it, on the command line."""
+        if not entry.endswith(".toml"):
+            raise ConfigurationError(
+                f"{self._at(('plugins',))}: '{entry}' is not a TOML file of providers. Python files are named on the command "
+                f"line, with --plugin, because they run."
+            )
+        return str(self.path.parent / entry) if self.relative else entry
 
     def _model(self, entry: Any, where: KeyPath) -> ModelSpec:
         if isinstance(entry, str):

@@ -59,7 +59,7 @@ def evaluate(
 
     tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
     settings: the fields of `Configuration`: limit, seed, name, out, roles, format, home, max_resident, replace, until,
-    budget, price; a role's model may also be a name or a Model object.
+    budget, price, plugins; a role's model may also be a name or a Model object.
 
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
     Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers
@@ -67,7 +67,7 @@ def evaluate(
     """
     objects = Objects()
     roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
-    for key in ("until", "budget", "price"):
+    for key in ("until", "budget", "price", "plugins"):
         if key in settings:
             settings[key] = tuple(_as_list(settings[key] or ()))
     configuration = Configuration(

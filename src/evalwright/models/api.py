@@ -24,6 +24,7 @@ from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.http import HttpClient, Reply, Sign, check_url
 from evalwright.models.keys import Secret, find_key, is_local, missing_key, remember
+from evalwright.models.prices import price_of, warn_if_old
 from evalwright.models.providers.table import Provider, quirks
 from evalwright.models.wire import wire as wire_of
 from evalwright.models.wire.format import Settings, TokensField, ask, merged
@@ -56,7 +57,7 @@ class ApiModel(RemoteModel):
         top_p: float | None = None,
         seed: int | None = None,
         thinking: str | int | bool | None = None,
-        stream: bool = False,
+        stream: bool | None = None,
         extra_body: Mapping[str, Any] | str | None = None,
         headers: Mapping[str, str] | str | None = None,
         variables: Mapping[str, str] | str | None = None,
@@ -72,7 +73,7 @@ class ApiModel(RemoteModel):
         self.base_url, plain, self._login, shape = self._place(
             provider, written, arguments.text("base_url", base_url)
         )
-        self.official = urlsplit(self.base_url).hostname == urlsplit(provider.base_url).hostname
+        self.official = _is_at(provider, self.base_url)
         if provider.any_server and not self.official:
             provider = replace(provider, models=())
         self.provider = quirks(provider, plain)
@@ -97,13 +98,22 @@ class ApiModel(RemoteModel):
                 merged(self.provider.extra_body, self._thinking.get("body", {})),
                 arguments.mapping("extra_body", extra_body),
             ),
-            stream=bool(arguments.flag("stream", stream)),
+            stream=self._streams(arguments.flag("stream", stream)),
             key_source=self._key.source if self._key else "",
+            cost_field=self.provider.cost_field,
         )
+        self.names_cost = bool(self.provider.cost_field)
         most = self.provider.max_concurrency if max_concurrency is None else max_concurrency
         self.pacing = arguments.pacing(timeout, deadline, most, max_attempts)
         self.abilities = self._abilities()
         self.fingerprint = fingerprint_of(self._identity())
+        # A price of the package's table is that of the provider's own address; a person's own holds wherever they ask.
+        self.price = next(
+            filter(
+                None, (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
+            ),
+            None,
+        )
         self.client = self._make_client(self.pacing.timeout)
 
     @property
@@ -122,6 +132,7 @@ class ApiModel(RemoteModel):
             **self._identity(),
             "headers": sorted(self._headers),
             "key": self._key.source if self._key else "none",
+            **({"price": self.price.as_dict()} if self.price else {}),
         }
 
     def check(self) -> None:
@@ -137,7 +148,7 @@ class ApiModel(RemoteModel):
             raise Rejected(self._why_not(request.ability))
         self.ready()
         assert isinstance(request, Generate)
-        return await self._generate(request)
+        return self._priced(await self._generate(request))
 
     def ready(self) -> None:
         """Raise AuthenticationFailed where a key is needed and missing."""
@@ -150,7 +161,9 @@ class ApiModel(RemoteModel):
 
     def read(self, reply: Reply, request: Generate, *, batched: bool = False) -> Response:
         """What a reply to `body` means. batched: it came at the price of a batch."""
-        return self.wire.read(reply, self._with_defaults(request), self.settings)
+        return self._priced(
+            self.wire.read(reply, self._with_defaults(request), self.settings), batched=batched
+        )
 
     async def close(self) -> None:
         """Release connections."""
@@ -159,11 +172,21 @@ class ApiModel(RemoteModel):
     async def _generate(self, request: Generate) -> Response:
         return await ask(self.wire, self.client, self._with_defaults(request), self.settings)
 
+    def _priced(self, response: Response, *, batched: bool = False) -> Response:
+        """The response with what it cost, where a price is known and tokens were counted."""
+        if self.price is None or response.cost is not None:
+            return response
+        warn_if_old(self.price)
+        return replace(response, cost=self.price.cost(response.usage, batched=batched))
+
     def _with_defaults(self, request: Generate) -> Generate:
-        """The provider's defaults where the task leaves something open."""
+        """The provider's defaults where the task leaves something open, and its least temperature where it asks for less."""
         defaults = self.provider.defaults
-        open_fields = {name: value for name, value in defaults.items() if getattr(request, name) is None}
-        return replace(request, **open_fields) if open_fields else request
+        changed = {name: value for name, value in defaults.items() if getattr(request, name) is None}
+        least, asked = self.provider.least_temperature, request.temperature
+        if least is not None and asked is not None and asked < least:
+            changed["temperature"] = least
+        return replace(request, **changed) if changed else request
 
     def _why_not(self, ability: Ability) -> str:
         return f"'{self.name}' cannot do '{ability}'; it can do: {', '.join(sorted(self.abilities))}."
@@ -200,6 +223,10 @@ class ApiModel(RemoteModel):
         found: Mapping[str, Any] = levels[level]
         return found
 
+    def _streams(self, wanted: bool | None) -> bool:
+        """Whether answers are taken in pieces: as the person says, else as the model needs it."""
+        return bool(self._thinking.get("stream", self.provider.stream)) if wanted is None else wanted
+
     def _identity(self) -> dict[str, Any]:
         """Everything that can change an answer, for the fingerprint and the record."""
         settings = self.settings
@@ -212,6 +239,7 @@ class ApiModel(RemoteModel):
             "extra_body": dict(settings.extra_body) or None,
             "defaults": dict(self.provider.defaults) or None,
             "refuses": sorted(settings.refuses) or None,
+            "least_temperature": self.provider.least_temperature,
             **self._more_identity(),
         }
         return {
@@ -318,7 +346,14 @@ class ApiModel(RemoteModel):
             text = str(found)
             return text if text.startswith(("http://", "https://")) else quote(text, safe="-._~")
 
-        return _PLACEHOLDER.sub(value, provider.base_url)
+        # Some write a host with its scheme, which the row has already.
+        return _PLACEHOLDER.sub(value, provider.base_url).replace("https://https://", "https://")
+
+
+def _is_at(provider: Provider, url: str) -> bool:
+    """Whether a URL leads to the provider's own host; what variables fill in may be anything."""
+    parts = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
+    return re.fullmatch(".+".join(map(re.escape, parts)), urlsplit(url).hostname or "") is not None
 
 
 def _basic(login: Secret) -> str:

@@ -31,7 +31,8 @@ class Settings:
 
     where: the host, for messages. refuses: those of `SAMPLING` that are not sent unless they are overrides.
     reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into every body, winning over ours.
-    stream: take the answer in pieces. key_source: for messages about a refused key.
+    stream: take the answer in pieces. key_source: for messages about a refused key. cost_field: where a reply names its cost in
+    US dollars ("usage.cost"), "" where it does not.
     """
 
     model: str
@@ -46,6 +47,7 @@ class Settings:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     stream: bool = False
     key_source: str = ""
+    cost_field: str = ""
 
 
 class Gatherer(Protocol):
