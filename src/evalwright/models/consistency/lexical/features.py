@@ -15,13 +15,16 @@ from evalwright.models.consistency.lexical.contrasts import (
     overstated,
     roles_swapped,
 )
-from evalwright.models.consistency.lexical.lexicon import CALENDAR, UNITS
+from evalwright.models.consistency.lexical.lexicon import CALENDAR, ORDINALS, ROUNDING, UNITS
 from evalwright.models.consistency.lexical.premise import Premise, ngrams, unit
 from evalwright.models.consistency.lexical.words import Token
 
 _REACH = 4
 """Tokens after a number in which its unit may stand."""
 _LONG_RUN = 6.0
+_COUNTED_BY_EYE = 4
+_EXACT, _ROUGH = 0.001, 0.05
+"""By how much of itself a number may differ, without and with a word such as "about" before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +112,19 @@ def letters_differ(sentence: Sentence) -> float:
 
 
 def numbers_missing(sentence: Sentence) -> float:
-    """Numbers, months and weekdays that the premise does not have."""
-    lacking = sum(
-        token.value is not None and not sentence.premise.has_value(token.value) for token in sentence.tokens
-    )
-    lacking += sum(
-        token.lower in CALENDAR and not sentence.premise.has(token.stem) for token in sentence.tokens
-    )
+    """Numbers, months and weekdays that the premise neither has nor gives as the sum or difference of two of its own.
+
+    Fractions, multiples, ordinals and the smallest counts are left out: writers make them of what they read.
+    """
+    premise, lacking = sentence.premise, 0
+    for place, token in enumerate(sentence.tokens):
+        if token.value is not None and (token.text[0].isdigit() or token.value >= _COUNTED_BY_EYE):
+            rounded = {each.lower for each in sentence.tokens[max(0, place - 2) : place]} & ROUNDING
+            lacking += token.lower not in ORDINALS and not premise.gives(
+                token.value, _ROUGH if rounded else _EXACT
+            )
+        else:
+            lacking += token.lower in CALENDAR and not premise.has(token.stem)
     return _several(lacking)
 
 
@@ -155,7 +164,9 @@ def names_apart(sentence: Sentence) -> float:
     """Clauses whose names and numbers come from sentences of the premise that are far from each other."""
     apart = 0
     for clause in sentence.clauses:
-        anchors = [token for token in clause.tokens if token.name or token.value is not None]
+        anchors = [
+            token for token in clause.tokens if sentence.premise.names(token) or token.value is not None
+        ]
         places = [found for token in anchors if (found := sentence.premise.where(token))]
         apart += any(
             not any(abs(a - b) <= 1 for a in one for b in other)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 VERSION = 1
 """Goes up when a feature or a word list changes what it says of any text; part of the fingerprint, as the weights are."""
 
-_KEPT = 64
+_KEPT = 16
 """Premises that are kept ready: many summaries are of one article."""
 
 

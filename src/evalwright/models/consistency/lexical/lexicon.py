@@ -40,6 +40,9 @@ ABSOLUTES = _set(
     unique best worst cure cures cured eliminate eliminates eliminated confirmed establish established shown both each"""
 )
 
+ROUNDING = _set("about around almost approximately close nearly over roughly some under than")
+"""Words before a number that is not meant exactly."""
+
 CAUSAL = _set(
     """because since due owing cause causes caused causing therefore thus hence so consequently result results resulted led
     leads leading thanks reason reasons why blame blamed attributed owed prompted triggered after"""
@@ -123,11 +126,34 @@ SYNONYMS: tuple[str, ...] = (
 NUMBER_WORDS: dict[str, float] = {
     word: float(value)
     for value, word in enumerate(
-        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
     )
 } | {
     word: 10.0 * (place + 2)
-    for place, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"])
+    for place, word in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+    )
 }
 SCALES: dict[str, float] = {
     "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12.0,
@@ -135,7 +161,20 @@ SCALES: dict[str, float] = {
 ORDINALS: dict[str, float] = {
     word: float(place + 1)
     for place, word in enumerate(
-        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"]
+        [
+            "first",
+            "second",
+            "third",
+            "fourth",
+            "fifth",
+            "sixth",
+            "seventh",
+            "eighth",
+            "ninth",
+            "tenth",
+            "eleventh",
+            "twelfth",
+        ]
     )
 }
 FRACTIONS: dict[str, float] = {
@@ -151,7 +190,32 @@ MULTIPLES: dict[str, float] = {"twice": 2.0, "double": 2.0, "doubled": 2.0, "thr
 MONTHS: dict[str, int] = {
     name: place // 2 + 1
     for place, name in enumerate(
-        ["january", "jan", "february", "feb", "march", "mar", "april", "apr", "may", "may", "june", "jun", "july", "jul", "august", "aug", "september", "sept", "october", "oct", "november", "nov", "december", "dec"]
+        [
+            "january",
+            "jan",
+            "february",
+            "feb",
+            "march",
+            "mar",
+            "april",
+            "apr",
+            "may",
+            "may",
+            "june",
+            "jun",
+            "july",
+            "jul",
+            "august",
+            "aug",
+            "september",
+            "sept",
+            "october",
+            "oct",
+            "november",
+            "nov",
+            "december",
+            "dec",
+        ]
     )
 }
 WEEKDAYS = _set("monday tuesday wednesday thursday friday saturday sunday")

@@ -114,8 +114,8 @@ def _with_numbers(tokens: list[Token]) -> list[Token]:
         elif word in MULTIPLES or word in ORDINALS or word in FRACTIONS:
             value = {**ORDINALS, **FRACTIONS, **MULTIPLES}[word]
             out.append(Token(token.text, word, token.stem, True, value=value))
-        elif word == "one" and before is not None and before.value is not None and before.value % 10 == 0:
-            out.append(_joined(out, token, 1.0))
+        elif word == "one" and (joined := _joined(out, token, 1.0)).lower != "one":
+            out.append(joined)
         else:
             out.append(token)
     return out
