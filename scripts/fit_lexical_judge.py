@@ -14,7 +14,6 @@ each article, its own two first sentences (supported) and the summary of another
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import time
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from evalwright.models.consistency.lexical.features import FEATURES
+from evalwright.models.consistency.lexical.halves import is_fitted_on
 from evalwright.models.consistency.lexical.judge import (
     VERSION,
     Weights,
@@ -75,11 +75,6 @@ class Row:
     summary: str
     label: int
     error: str
-
-
-def in_training(article: str) -> bool:
-    """The half that an article is in, by its id."""
-    return hashlib.blake2b(f"consistency-split:{article}".encode(), digest_size=8).digest()[0] % 2 == 0
 
 
 def read(folder: Path) -> list[Row]:
@@ -151,7 +146,8 @@ class Fit:
     def scores(self, chosen: NDArray[np.bool_], point: Array, worst: float) -> Array:
         """z of the chosen summaries."""
         some = [each for each, kept in zip(self.features, chosen, strict=True) if kept]
-        return np.array([point[0] - mixture(each, point, worst) @ point[1:] for each in some])
+        found: Array = np.array([point[0] - mixture(each, point, worst) @ point[1:] for each in some])
+        return found
 
     def cross_validated(self, chosen: NDArray[np.bool_], penalty: float, worst: float) -> float:
         """Mean log-loss over folds of articles within the chosen ones."""
@@ -168,12 +164,13 @@ class Fit:
 def mixture(features: Array, point: Array, worst: float) -> Array:
     """The feature vector that stands for a summary: the worst sentence's and the mean, mixed."""
     least = int(np.argmax(features @ point[1:]))
-    return worst * features[least] + (1 - worst) * features.mean(axis=0)
+    mixed: Array = worst * features[least] + (1 - worst) * features.mean(axis=0)
+    return mixed
 
 
 def fitted(rows: list[Row]) -> dict[str, Any]:
     """What weights.json holds."""
-    rows = [row for row in rows if in_training(row.article)]
+    rows = [row for row in rows if is_fitted_on(row.article)]
     labelled = len(rows)
     fit = Fit([*rows, *added(rows)])
     training = np.ones(len(fit.labels), dtype=bool)
@@ -238,7 +235,7 @@ def main() -> None:
     if given.write:
         TARGET.write_text(json.dumps(fitted(rows), indent=2) + "\n", encoding="utf-8")
         shipped_weights.cache_clear()
-    measure([row for row in rows if in_training(row.article) == given.training], shipped_weights())
+    measure([row for row in rows if is_fitted_on(row.article) == given.training], shipped_weights())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fit_lexical_judge import in_training, lines
+from evalwright.models.consistency.lexical.halves import is_fitted_on
 
 LIBRARY = Path(__file__).resolve().parents[1] / "src/evalwright/tasks/library"
 SOURCE = LIBRARY / "summary_faithfulness"
@@ -32,7 +32,7 @@ def joined(folder: Path) -> list[dict[str, Any]]:
                 "article_id": row["article_id"],
                 "category": article["category"],
                 "text_type": article["text_type"],
-                "half": "fitted" if in_training(row["article_id"]) else "held out",
+                "half": "fitted" if is_fitted_on(row["article_id"]) else "held out",
                 "label": row["label"],
                 "error": row["error"],
                 "summary": row["summary"],
@@ -40,6 +40,11 @@ def joined(folder: Path) -> list[dict[str, Any]]:
             }
         )
     return out
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """A JSONL file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def main() -> None:

@@ -14,7 +14,8 @@ def test_the_value_is_that_of_scikit_learn() -> None:
     draws = np.random.default_rng(4)
     gold = draws.integers(0, 2, 200).astype(np.float64)
     # Rounded, so that there are ties.
-    said = np.round(np.clip(0.5 + 0.15 * (gold - 0.5) + draws.normal(0, 0.2, 200), 0, 1), 1)
+    noise = draws.normal(0, 0.2, 200)
+    said = np.asarray(np.round(np.clip(0.5 + 0.15 * (gold - 0.5) + noise, 0, 1), 1), dtype=np.float64)
     clusters = np.repeat(np.arange(50), 4)
     for groups in (None, clusters):
         found = compute(

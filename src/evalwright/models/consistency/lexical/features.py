@@ -22,6 +22,8 @@ from evalwright.models.consistency.lexical.words import Token
 _REACH = 4
 """Tokens after a number in which its unit may stand."""
 _LONG_RUN = 6.0
+_PARAPHRASED = 0.6
+"""The share of words that a faithful text may put otherwise than its source does; only what is beyond counts against it."""
 _COUNTED_BY_EYE = 4
 _EXACT, _ROUGH = 0.001, 0.05
 """By how much of itself a number may differ, without and with a word such as "about" before it."""
@@ -70,18 +72,18 @@ def recall(content: Sequence[Token], premise: Premise, window: Sequence[int] | N
 
 
 def words_missing(sentence: Sentence) -> float:
-    """The weighted share of its words that the premise has nowhere."""
-    return 1 - recall(sentence.content, sentence.premise)
+    """The weighted share of its words that the premise has nowhere, from the share on that a paraphrase may lack."""
+    return _beyond(1 - recall(sentence.content, sentence.premise), _PARAPHRASED)
 
 
 def words_scattered(sentence: Sentence) -> float:
-    """The weighted share of its words that the best window does not have."""
-    return 1 - recall(sentence.content, sentence.premise, sentence.best)
+    """The weighted share of its words that the best window does not have, from the same share on."""
+    return _beyond(1 - recall(sentence.content, sentence.premise, sentence.best), _PARAPHRASED)
 
 
 def clause_missing(sentence: Sentence) -> float:
     """The same of its worst clause, each against its own best window."""
-    return max((1 - clause.recall for clause in sentence.clauses), default=0.0)
+    return max((_beyond(1 - clause.recall, _PARAPHRASED) for clause in sentence.clauses), default=0.0)
 
 
 def run_missing(sentence: Sentence) -> float:
@@ -106,9 +108,9 @@ def pairs_missing(sentence: Sentence) -> float:
 
 
 def letters_differ(sentence: Sentence) -> float:
-    """1 less the cosine of hashed character n-grams with the nearest window."""
+    """1 less the cosine of hashed character n-grams with the nearest window, from the same share on."""
     vector = unit(ngrams(sentence.text))
-    return float(1 - (sentence.premise.vectors() @ vector).max(initial=0.0))
+    return _beyond(float(1 - (sentence.premise.vectors() @ vector).max(initial=0.0)), _PARAPHRASED)
 
 
 def numbers_missing(sentence: Sentence) -> float:
@@ -203,6 +205,11 @@ FEATURES: dict[str, Callable[[Sentence], float]] = {
     "roles swapped": _over_clauses(roles_swapped),
 }
 """By name; the weights carry the same names."""
+
+
+def _beyond(share: float, free: float) -> float:
+    """What of a share lies beyond the part that is free, from 0 to 1."""
+    return max(0.0, share - free) / (1 - free)
 
 
 def _several(count: float) -> float:
