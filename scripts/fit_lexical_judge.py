@@ -43,6 +43,8 @@ PRIOR = {
     "clause missing": 1.0,
     "run missing": 1.5,
     "pairs missing": 0.5,
+    "words substituted": 0.5,
+    "words apart": 0.5,
     "letters differ": 0.5,
     "numbers missing": 2.0,
     "numbers moved": 0.5,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,16 @@ def feature(name: str, hypothesis: str, premise: str = PREMISE) -> float:
             "run missing",
             "The bridge reopened thanks to a generous anonymous donor.",
             "The bridge reopened in fog.",
+        ),
+        (
+            "words substituted",
+            "Lorries above 18 elephants must use the ring road.",
+            "Lorries above 18 tonnes must use the ring road.",
+        ),
+        (
+            "words apart",
+            "The swing bridge reopened when divers may inspect crowns.",
+            "Divers may inspect the pier again.",
         ),
         ("letters differ", "Elephants dance on glaciers.", "The bridge at Harrowmere reopened on Tuesday."),
         ("numbers missing", "The repair cost 7.4 million crowns.", "The repair cost 3.1 million crowns."),
@@ -175,6 +186,15 @@ def test_any_text_gets_a_probability_the_same_twice(premise: str, hypothesis: st
     assert judged(premise, hypothesis, shipped_weights()) == first
     for row in feature_rows(premise, hypothesis):
         assert all(-1e-6 <= value <= 1 + 1e-6 for value in row)
+
+
+def test_one_text_in_two_encodings_is_one_text() -> None:
+    premise = "Bà Nguyễn bán phở ở Hà Nội. Ông Trần sửa cầu vào thứ ba."
+    hypothesis = "Ông Trần sửa cầu vào thứ ba."
+    decomposed = unicodedata.normalize("NFD", hypothesis)
+    assert decomposed != hypothesis
+    same, other = supported(judge(), [Classify(premise, hypothesis), Classify(premise, decomposed)])
+    assert same == other > 0.5
 
 
 def test_a_hypothesis_without_words_is_supported() -> None:

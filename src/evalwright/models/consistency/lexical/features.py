@@ -22,6 +22,8 @@ from evalwright.models.consistency.lexical.words import Token
 _REACH = 4
 """Tokens after a number in which its unit may stand."""
 _LONG_RUN = 6.0
+_BETWEEN = 2
+"""Words of content that may stand between two neighbours of a word that was put in their place."""
 _PARAPHRASED = 0.6
 """The share of words that a faithful text may put otherwise than its source does; only what is beyond counts against it."""
 _COUNTED_BY_EYE = 4
@@ -105,6 +107,29 @@ def pairs_missing(sentence: Sentence) -> float:
             seen += 1
             apart += not any(abs(a - b) <= 1 for a in here for b in there)
     return apart / seen if seen else 0.0
+
+
+def words_substituted(sentence: Sentence) -> float:
+    """Words between two neighbours that one sentence of the premise has with something else between them."""
+    content, premise = sentence.content, sentence.premise
+    found = 0
+    for before, token, after in zip(content, content[1:], content[2:], strict=False):
+        around = premise.where(before).keys() & premise.where(after).keys() - premise.where(token).keys()
+        found += any(premise.has_between(number, before, after, _BETWEEN) for number in around)
+    return _several(found)
+
+
+def words_apart(sentence: Sentence) -> float:
+    """Clauses whose words that one sentence of the premise alone has come from sentences far from each other."""
+    apart = 0
+    for clause in sentence.clauses:
+        alone = [
+            place
+            for token in clause.tokens
+            if token.content and (place := sentence.premise.only(token)) is not None
+        ]
+        apart += bool(alone) and max(alone) - min(alone) > 1
+    return _several(apart)
 
 
 def letters_differ(sentence: Sentence) -> float:
@@ -191,6 +216,8 @@ FEATURES: dict[str, Callable[[Sentence], float]] = {
     "clause missing": clause_missing,
     "run missing": run_missing,
     "pairs missing": pairs_missing,
+    "words substituted": words_substituted,
+    "words apart": words_apart,
     "letters differ": letters_differ,
     "numbers missing": numbers_missing,
     "numbers moved": numbers_moved,

@@ -34,6 +34,7 @@ class Premise:
         self._stems: dict[str, set[int]] = {}
         self._beginnings: dict[str, set[int]] = {}
         self._names: set[str] = set()
+        self._content = [[token.stem for token in tokens if token.content] for tokens in self.sentences]
         self._groups: dict[int, set[int]] = {}
         self._values: list[tuple[float, int]] = []
         for number, tokens in enumerate(self.sentences):
@@ -91,6 +92,18 @@ class Premise:
     def names(self, token: Token) -> bool:
         """Whether the token is a name, here or in the premise: at its beginning a sentence does not tell."""
         return token.name or token.stem in self._names
+
+    def only(self, token: Token) -> int | None:
+        """The number of the one sentence that has the token's stem; None where none or several have it."""
+        found = self._stems.get(token.stem, ())
+        return next(iter(found)) if len(found) == 1 else None
+
+    def has_between(self, number: int, before: Token, after: Token, most: int) -> bool:
+        """Whether a sentence has one token before another, with 1 to `most` words of content between them."""
+        stems = self._content[number]
+        if before.stem not in stems or after.stem not in stems:
+            return False
+        return 1 < stems.index(after.stem) - stems.index(before.stem) <= most + 1
 
     def has(self, stem: str) -> bool:
         """Whether the premise has this stem."""
