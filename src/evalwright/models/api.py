@@ -83,6 +83,11 @@ class ApiModel(RemoteModel):
         self._key = self._find_key()
         self._headers = arguments.headers("headers", headers)
         self._thinking = self._switch(thinking)
+        for given, value in (("temperature", temperature), ("top_p", top_p), ("seed", seed)):
+            if value is not None and given in self.wire.lacks:
+                raise ConfigurationError(
+                    f"'{self.name}' cannot be told a {given}: its interface ({self.wire.name}) has none. Leave it out."
+                )
         self._settings = Settings(
             model=self.model,
             where=urlsplit(self.base_url).netloc,
@@ -91,7 +96,7 @@ class ApiModel(RemoteModel):
             temperature=arguments.number("temperature", temperature),
             top_p=arguments.number("top_p", top_p),
             seed=arguments.whole("seed", seed, low=None),
-            refuses=frozenset((*self.provider.refuses, *self._thinking.get("refuses", ()))),
+            refuses=self.wire.lacks.union(self.provider.refuses, self._thinking.get("refuses", ())),
             reasoning_fields=self.provider.reasoning_fields,
             extra_body=merged(
                 merged(self.provider.extra_body, self._thinking.get("body", {})),

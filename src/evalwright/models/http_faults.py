@@ -37,6 +37,8 @@ _NO_CREDIT = frozenset(
         "exceeded_current_quota_error",
     }
 )
+_NO_CREDIT_WORDS = "credit balance is too low"
+"""Anthropic says it in a 400."""
 
 
 class OutOfCredit(AuthenticationFailed):
@@ -91,7 +93,8 @@ def error_for(
     rate_limits: RateLimits | None = None,
 ) -> RequestError:
     """The error for a status and the server's words, wherever they stood (some providers put them into a 200)."""
-    kind, opening = _kind_of(status, codes)
+    no_credit = status == 400 and _NO_CREDIT_WORDS in words
+    kind, opening = _kind_of(402 if no_credit else status, codes)
     said = clean(words, _MESSAGE)
     message = f"{where} {opening} ({status})"
     if said:

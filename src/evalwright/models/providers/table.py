@@ -16,7 +16,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.models.wire import FORMATS
-from evalwright.models.wire.format import SAMPLING, merged
+from evalwright.models.wire.format import REFUSABLE, merged
 
 TABLE = Path(__file__).with_name("providers.toml")
 AUTHS = ("bearer", "aws", "google", "none")
@@ -166,7 +166,7 @@ _TABLES = frozenset({"headers", "variables", "defaults", "extra_body", "thinking
 _KINDS: dict[str, type] = {"any_server": bool, "max_concurrency": int}
 _KNOWN: dict[str, tuple[str, ...]] = {
     "wires": tuple(FORMATS),
-    "refuses": SAMPLING,
+    "refuses": REFUSABLE,
     "defaults": ("max_tokens", "temperature", "top_p"),
 }
 _KNOWN_WORDS: dict[str, tuple[str, ...]] = {"wire": tuple(FORMATS), "tokens_field": TOKENS_FIELDS}
