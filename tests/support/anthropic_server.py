@@ -292,7 +292,9 @@ class AnthropicServer(WireServer):
         if (asked.method, asked.path) != ("POST", "/v1/messages"):
             raise refused(404, "not_found_error", "Not found")
         # The official library of 2026 sends the key as a bearer; the documented header is x-api-key.
-        sent = asked.headers.get("x-api-key") or asked.headers.get("Authorization", "").removeprefix("Bearer ")
+        sent = asked.headers.get("x-api-key") or asked.headers.get("Authorization", "").removeprefix(
+            "Bearer "
+        )
         if sent != KEY:
             raise refused(401, "authentication_error", "invalid x-api-key")
         if asked.headers.get("anthropic-version") != "2023-06-01":

@@ -10,14 +10,14 @@ from typing import Any, cast
 
 import pytest
 
-from evalwright.core.errors import ConnectionFailed, RequestError
+from evalwright.core.errors import RequestError
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response
 from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
-from evalwright.models import http_stream
 from evalwright.models.api import ApiModel
 from evalwright.models.http import HttpClient, Reply
+from evalwright.models.http_stream import gathered
 from evalwright.models.registry import open_model
 from evalwright.models.wire.format import Settings, Wire
 
@@ -88,11 +88,8 @@ def from_stream(
                 headers={"Content-Type": content_type}, content=SimpleNamespace(iter_any=lambda: parts())
             ),
         )
-        decode = http_stream._sse if wire.decoding == "sse" else http_stream._aws
-        async for event, data in decode(client, response):
-            if gatherer.add(event, data):
-                return wire.read(Reply(gatherer.result(), 0.0, None), request, settings)
-        raise ConnectionFailed("The stream ended early.")
+        data = await gathered(client, response, gatherer, wire.decoding)
+        return wire.read(Reply(data, 0.0, None), request, settings)
 
     return asyncio.run(go())
 

@@ -111,7 +111,23 @@ def read_table(path: Path) -> dict[str, Provider]:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"The file of providers '{path}' is not TOML: {error}.") from None
-    return {name: _provider(name, row, path.name) for name, row in rows.items()}
+    return {
+        name: _provider(name, _with_rules(name, row, rows, path.name), path.name)
+        for name, row in rows.items()
+    }
+
+
+def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any:
+    """The row with the model rules of the rows that `rules_of` names before its own: the same models under another roof."""
+    if not isinstance(row, Mapping) or "rules_of" not in row:
+        return row
+    rules: list[Any] = []
+    for other in row["rules_of"]:
+        if other not in rows:
+            raise UnknownName("provider", str(other), rows, f"({where}, provider '{name}', rules_of)")
+        rules.extend(rows[other].get("models", ()))
+    rest = {key: value for key, value in row.items() if key != "rules_of"}
+    return {**rest, "models": [*rules, *row.get("models", ())]}
 
 
 def quirks(provider: Provider, model: str) -> Provider:

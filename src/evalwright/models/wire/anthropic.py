@@ -14,7 +14,7 @@ from evalwright.models.wire.format import (
     Settings,
     Wire,
     count,
-    cut,
+    cut_here,
     finished,
     merged,
     not_documented,
@@ -102,7 +102,8 @@ def read_message(reply: Reply, request: Generate, settings: Settings) -> Respons
     reasoning = _joined(content, "thinking", "thinking", data, settings)
     reason = data.get("stop_reason")
     finish = _FINISH.get(reason, reason) if isinstance(reason, str) else ""
-    text, finish = _cut_at_blanks(text, finish, request)
+    # The interface refuses stop strings of white space alone.
+    text, finish = cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
     return finished(
         text,
         reasoning,
@@ -122,13 +123,6 @@ def _joined(content: list[Mapping[str, Any]], kind: str, name: str, data: Any, s
     if not all(isinstance(part, str) for part in found):
         raise not_documented(settings, f"blocks of type {kind} with {name}", data)
     return ("" if kind == "text" else "\n\n").join(part for part in found if isinstance(part, str))
-
-
-def _cut_at_blanks(text: str, finish: str, request: Generate) -> tuple[str, str]:
-    """Stop strings of white space alone are refused by the interface, so they are applied here."""
-    blanks = tuple(sign for sign in request.stop if sign and not sign.strip())
-    short = cut(text, blanks)
-    return (text, finish) if short == text else (short, "stop")
 
 
 def read_usage(usage: Any) -> Usage:

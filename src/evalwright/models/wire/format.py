@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from evalwright.core.errors import BadReply, EmptyReply, Rejected
 from evalwright.core.requests import Generate, Message, Prompt
@@ -61,6 +61,14 @@ class Gatherer(Protocol):
 
     def result(self) -> Any:
         """The reply as it would have come in one piece; only once the answer is whole."""
+
+
+@runtime_checkable
+class OpenEnded(Gatherer, Protocol):
+    """A Gatherer of a format that has no last event: `add` never says True, the stream just ends."""
+
+    def ended(self) -> bool:
+        """Whether the answer is whole now that the stream has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +224,12 @@ def cut(text: str, stop: tuple[str, ...]) -> str:
     """`text` up to the first stop string, for models whose interface does not take any."""
     ends = [place for place in (text.find(sign) for sign in stop if sign) if place >= 0]
     return text[: min(ends)] if ends else text
+
+
+def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str, str]:
+    """(text, finish reason) after those stop strings that the interface does not take are applied here."""
+    short = cut(text, stop)
+    return (text, finish_reason) if short == text else (short, "stop")
 
 
 def count(value: Any) -> int:
