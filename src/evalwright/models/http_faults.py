@@ -27,7 +27,8 @@ SHOWN = 80
 """Characters of a broken reply that an error shows."""
 _MESSAGE = 300
 
-_OVERLOADED = frozenset({500, 502, 503, 504, 529})
+_OVERLOADED = frozenset({424, 500, 502, 503, 504, 529})
+"""424 is what Amazon says where the model behind it failed."""
 _NO_CREDIT = frozenset(
     {
         "insufficient_quota",
@@ -140,7 +141,7 @@ def server_message(data: Any) -> str:
         return error
     if not isinstance(error, Mapping):
         return ""
-    for name in ("message", "detail", "error", "title"):
+    for name in ("message", "Message", "detail", "error", "title"):
         found = error.get(name)
         if isinstance(found, str) and found:
             return found

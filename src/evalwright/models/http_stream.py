@@ -93,14 +93,24 @@ def _data(text: str, client: HttpClient) -> Any:
 
 async def _aws(client: HttpClient, response: ClientResponse) -> AsyncIterator[tuple[str, Any]]:
     """(event type, data) of Amazon's event stream, decoded by botocore."""
-    from botocore.eventstream import EventStreamBuffer
+    from botocore.eventstream import EventStreamBuffer, ParserError
 
     buffer, size = EventStreamBuffer(), 0
     async for part in response.content.iter_any():
         size += len(part)
         client.check_size(size)
         buffer.add_data(part)
-        for message in buffer:
+        try:
+            messages = list(buffer)
+        except ParserError as error:
+            raise bad_reply(client.where, f"an event stream ({error})", b"") from None
+        for message in messages:
             headers = message.headers
-            name = headers.get(":event-type") or headers.get(":exception-type") or ""
-            yield str(name), _data(message.payload.decode("utf-8", "replace") or "{}", client)
+            name = (
+                headers.get(":event-type")
+                or headers.get(":exception-type")
+                or headers.get(":error-code")
+                or ""
+            )
+            text = message.payload.decode("utf-8", "replace") or "{}"
+            yield str(name), _data(text, client)

@@ -20,7 +20,7 @@ from evalwright.models.wire.format import REFUSABLE, merged
 
 TABLE = Path(__file__).with_name("providers.toml")
 AUTHS = ("bearer", "aws", "google", "none")
-"""How a key is sent; besides these `header:NAME` and `query:NAME`."""
+"""How a key is sent; besides these `header:NAME` and `query:NAME`. aws and google take a key as a bearer, else log in."""
 TOKENS_FIELDS = ("max_tokens", "max_completion_tokens")
 
 

@@ -9,6 +9,7 @@ from evalwright.models.wire.format import Wire
 
 FORMATS = {
     "anthropic": "anthropic",
+    "bedrock": "bedrock",
     "gemini": "gemini",
     "openai-chat": "openai_chat",
     "openai-completions": "openai_completions",
