@@ -21,9 +21,11 @@ from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rej
 from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models import arguments
+from evalwright.models.aws import region_of, require_botocore
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.http import HttpClient, Reply, Sign, check_url
 from evalwright.models.keys import Secret, find_key, is_local, missing_key, remember
+from evalwright.models.logins import Login, login_of
 from evalwright.models.prices import price_of, warn_if_old
 from evalwright.models.providers.table import Provider, quirks
 from evalwright.models.wire import wire as wire_of
@@ -82,8 +84,14 @@ class ApiModel(RemoteModel):
         self.interface = self.wire.name.removeprefix("openai-")
         self._key_named = arguments.text("api_key_env", api_key_env)
         self._key = self._find_key()
+        self._credentials = self._find_login()
         self._headers = arguments.headers("headers", headers)
         self._thinking = self._switch(thinking)
+        for given, value in (("temperature", temperature), ("top_p", top_p), ("seed", seed)):
+            if value is not None and given in self.wire.lacks:
+                raise ConfigurationError(
+                    f"'{self.name}' cannot be told a {given}: its interface ({self.wire.name}) has none. Leave it out."
+                )
         self.settings = Settings(
             model=self.model,
             where=urlsplit(self.base_url).netloc,
@@ -92,14 +100,14 @@ class ApiModel(RemoteModel):
             temperature=arguments.number("temperature", temperature),
             top_p=arguments.number("top_p", top_p),
             seed=arguments.whole("seed", seed, low=None),
-            refuses=frozenset((*self.provider.refuses, *self._thinking.get("refuses", ()))),
+            refuses=self.wire.lacks.union(self.provider.refuses, self._thinking.get("refuses", ())),
             reasoning_fields=self.provider.reasoning_fields,
             extra_body=merged(
                 merged(self.provider.extra_body, self._thinking.get("body", {})),
                 arguments.mapping("extra_body", extra_body),
             ),
             stream=self._streams(arguments.flag("stream", stream)),
-            key_source=self._key.source if self._key else "",
+            key_source=self._key_source(),
             cost_field=self.provider.cost_field,
         )
         self.names_cost = bool(self.provider.cost_field)
@@ -131,12 +139,16 @@ class ApiModel(RemoteModel):
             **super().describe(),
             **self._identity(),
             "headers": sorted(self._headers),
-            "key": self._key.source if self._key else "none",
+            "key": self._key_source() or "none",
             **({"price": self.price.as_dict()} if self.price else {}),
         }
 
     def check(self) -> None:
-        """Raise ConfigurationError where a key is needed and missing."""
+        """Raise ConfigurationError where a key or a login is needed and missing."""
+        if self._credentials is not None and not is_local(self.base_url):
+            self._credentials.check()
+        if self.settings.stream and self.wire.decoding == "aws":
+            require_botocore(f"A streamed answer of '{self.name}'")
         if self._lacks_key():
             raise ConfigurationError(
                 missing_key(self._key_variables()[0], f"The model '{self.name}' at {self.base_url}")
@@ -264,7 +276,7 @@ class ApiModel(RemoteModel):
         return (self._key_named,) if self._key_named else self.provider.key
 
     def _lacks_key(self) -> bool:
-        wanted = bool(self._key_variables()) and self.provider.auth != "none"
+        wanted = bool(self._key_variables()) and self.provider.auth != "none" and self._credentials is None
         return wanted and self._key is None and self._login is None and not is_local(self.base_url)
 
     def _find_key(self) -> Secret | None:
@@ -273,11 +285,25 @@ class ApiModel(RemoteModel):
             return None
         return next(filter(None, map(find_key, self._key_variables())), None)
 
+    def _find_login(self) -> Login | None:
+        """What lets requests in where it is more than a key, by the same rule as for keys."""
+        if self._key is not None or self._login is not None:
+            return None
+        if not (self.base_url.startswith("https:") or is_local(self.base_url)):
+            return None
+        return login_of(self.provider.auth, self.base_url, self._variables)
+
+    def _key_source(self) -> str:
+        """Where the key comes from, for messages and the record."""
+        if self._key is not None:
+            return self._key.source
+        return self._credentials.source if self._credentials is not None else ""
+
     def _make_client(self, timeout: float) -> HttpClient:
         headers, base_url, auth = dict(self.provider.headers), self.base_url, self.provider.auth
         if self._login is not None:
             headers["Authorization"] = _basic(self._login)
-        elif self._key is not None and auth == "bearer":
+        elif self._key is not None and auth in ("bearer", "aws", "google"):
             headers["Authorization"] = f"Bearer {self._key.reveal()}"
         elif self._key is not None and auth.startswith("header:"):
             headers[auth.removeprefix("header:")] = self._key.reveal()
@@ -288,6 +314,7 @@ class ApiModel(RemoteModel):
             timeout=timeout,
             key_source=self.settings.key_source,
             sign=self._signer(),
+            ready=self._credentials.ready if self._credentials is not None else None,
         )
 
     def _more_headers(self) -> Mapping[str, str]:
@@ -295,7 +322,7 @@ class ApiModel(RemoteModel):
 
     def _signer(self) -> Sign | None:
         """For providers whose signature or token is made for each request."""
-        return None
+        return self._credentials.sign if self._credentials is not None else None
 
     def _place(
         self, provider: Provider, written: str, base_url: str | None
@@ -336,11 +363,15 @@ class ApiModel(RemoteModel):
 
         def value(match: re.Match[str]) -> str:
             name = match[1]
-            variable = provider.variables.get(name, name.upper())
-            found = self._variables.get(name) or os.environ.get(variable)
+            variable = str(provider.variables.get(name, name.upper()))
+            found = self._variables.get(name) or next(
+                filter(None, map(os.environ.get, variable.split("|"))), None
+            )
+            if not found and provider.auth == "aws" and name == "region":
+                found = region_of()
             if not found:
                 raise ConfigurationError(
-                    f"The address of '{provider.name}' needs its {name}: set the environment variable {variable}, or "
+                    f"The address of '{provider.name}' needs its {name}: set the environment variable {variable.split('|')[0]}, or "
                     f"give -M variables.{name}=... or the whole base_url."
                 )
             text = str(found)

@@ -12,7 +12,7 @@ import asyncio
 import errno
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,8 @@ _SMALLEST_CONNECT_TIMEOUT = 0.001
 
 Sign = Callable[[str, str, bytes, Mapping[str, str]], Mapping[str, str]]
 """(method, URL, body, headers) to the headers that are sent."""
+Ready = Callable[[], Awaitable[None]]
+"""Awaited before each request, for credentials that run out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class HttpClient:
 
     base_url: scheme, host and path to which `post` and `get` append theirs. headers: sent with every request, the
     key's among them. timeout: seconds for one request as a whole. key_source: the key's variable, for error messages. sign: makes
-    the headers of each request, for providers whose signature covers it.
+    the headers of each request, for providers whose signature covers it. ready: awaited before it.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class HttpClient:
         largest_reply: int = LARGEST_REPLY,
         key_source: str = "",
         sign: Sign | None = None,
+        ready: Ready | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.where = urlsplit(base_url).netloc.rpartition("@")[2] or base_url
@@ -78,6 +81,7 @@ class HttpClient:
         self._largest_reply = largest_reply
         self._key_source = key_source
         self._sign = sign
+        self._ready = ready
         self._proxy = proxy_for(base_url)
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
         self._urls: dict[str, Any] = {}
@@ -107,6 +111,8 @@ class HttpClient:
         """A reply of which only the head has come, for those who read it in pieces; faults as in `post`."""
         body = None if payload is None else encode(payload)
         try:
+            if self._ready is not None:
+                await self._ready()
             async with self._request(method, path, body, {**self._json_headers, **headers}) as response:
                 yield response
         except RequestError:
@@ -149,6 +155,8 @@ class HttpClient:
         """Any request whose body is bytes and whose reply is JSON; raises as `post` does."""
         started = time.perf_counter()
         try:
+            if self._ready is not None:
+                await self._ready()
             async with self._request(method, path, body, headers) as response:
                 return await self.whole(response, started)
         except RequestError:
@@ -256,7 +264,9 @@ class HttpClient:
         if url is None:
             from yarl import URL
 
-            url = self._urls[path] = URL(self.base_url + path)
+            # What is percent-encoded in a path is sent as it is: a signature covers it.
+            base = str(URL(self.base_url)).rstrip("/")
+            url = self._urls[path] = URL(base + path, encoded=True)
         return url
 
 

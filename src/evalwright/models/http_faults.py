@@ -20,14 +20,15 @@ from evalwright.core.errors import (
     TimedOut,
 )
 from evalwright.core.responses import RateLimits
-from evalwright.models.http_limits import parse_retry_after
+from evalwright.models.http_limits import parse_reset, parse_retry_after
 from evalwright.models.keys import mask
 
 SHOWN = 80
 """Characters of a broken reply that an error shows."""
 _MESSAGE = 300
 
-_OVERLOADED = frozenset({500, 502, 503, 504, 529})
+_OVERLOADED = frozenset({424, 500, 502, 503, 504, 529})
+"""424 is what Amazon says where the model behind it failed."""
 _NO_CREDIT = frozenset(
     {
         "insufficient_quota",
@@ -37,6 +38,11 @@ _NO_CREDIT = frozenset(
         "exceeded_current_quota_error",
     }
 )
+_BAD_KEY = frozenset({"API_KEY_INVALID"})
+"""Google says it in a 400."""
+_PER_DAY = "quota per day"
+_NO_CREDIT_WORDS = "credit balance is too low"
+"""Anthropic says it in a 400."""
 
 
 class OutOfCredit(AuthenticationFailed):
@@ -65,10 +71,14 @@ def fault_of(
         data = json.loads(body) if body else None
     except (ValueError, RecursionError):
         data = None
+    if isinstance(data, list) and len(data) == 1:
+        data = data[0]
     words = server_message(data) or body[: 4 * _MESSAGE].decode("utf-8", "replace")
     if 300 <= status < 400:
         words = f"it redirects to {headers.get('location', 'another address')}; give that as the base URL"
     retry_after = parse_retry_after(headers)
+    if retry_after is None:
+        retry_after = _retry_delay(data)
     return error_for(
         where,
         status,
@@ -91,7 +101,8 @@ def error_for(
     rate_limits: RateLimits | None = None,
 ) -> RequestError:
     """The error for a status and the server's words, wherever they stood (some providers put them into a 200)."""
-    kind, opening = _kind_of(status, codes)
+    no_credit = status == 400 and _NO_CREDIT_WORDS in words
+    kind, opening = _kind_of(402 if no_credit else status, codes)
     said = clean(words, _MESSAGE)
     message = f"{where} {opening} ({status})"
     if said:
@@ -108,9 +119,11 @@ def error_for(
 def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], str]:
     if status == 402 or (status in (403, 429) and codes & _NO_CREDIT):
         return OutOfCredit, "says that the account has no credit left"
+    if status == 429 and _PER_DAY in codes:
+        return OutOfCredit, "says that the quota of the day is used up"
     if status == 429:
         return RateLimited, "asks to slow down"
-    if status in (401, 403):
+    if status in (401, 403) or codes & _BAD_KEY:
         return AuthenticationFailed, "does not accept the API key"
     if status == 408:
         return TimedOut, "gave up waiting for the request"
@@ -128,7 +141,7 @@ def server_message(data: Any) -> str:
         return error
     if not isinstance(error, Mapping):
         return ""
-    for name in ("message", "detail", "error", "title"):
+    for name in ("message", "Message", "detail", "error", "title"):
         found = error.get(name)
         if isinstance(found, str) and found:
             return found
@@ -141,7 +154,29 @@ def _codes(data: Any) -> frozenset[str]:
     error = data.get("error", data) if isinstance(data, Mapping) else None
     if not isinstance(error, Mapping):
         return frozenset()
-    return frozenset(value for name in ("code", "type") if isinstance(value := error.get(name), str))
+    found = {value for name in ("code", "type") if isinstance(value := error.get(name), str)}
+    for detail in google_details(error):
+        found.add(str(detail.get("reason", "")))
+        for violation in detail.get("violations") or ():
+            if isinstance(violation, Mapping) and "PerDay" in str(violation.get("quotaId", "")):
+                found.add(_PER_DAY)
+    return frozenset(found)
+
+
+def google_details(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The typed details of an error of Google's interfaces (google.rpc.Status)."""
+    details = error.get("details")
+    return [part for part in details if isinstance(part, Mapping)] if isinstance(details, list) else []
+
+
+def _retry_delay(data: Any) -> float | None:
+    """Seconds to wait that a body of Google's names (google.rpc.RetryInfo, "34.07s"); None without one."""
+    error = data.get("error") if isinstance(data, Mapping) else None
+    for detail in google_details(error) if isinstance(error, Mapping) else ():
+        delay = detail.get("retryDelay")
+        if isinstance(delay, str) and delay.endswith("s"):
+            return parse_reset(delay, 0.0)
+    return None
 
 
 def fault_within(where: str, data: Mapping[str, Any], *, key_source: str = "") -> RequestError | None:

@@ -21,13 +21,13 @@ from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.models import prices
 from evalwright.models.batch import APIS
 from evalwright.models.wire import FORMATS
-from evalwright.models.wire.format import SAMPLING, merged
+from evalwright.models.wire.format import REFUSABLE, merged
 
 TABLE = Path(__file__).with_name("providers.toml")
 VARIABLE = "EVALWRIGHT_PROVIDERS"
 """Names files of a person's own providers, with the system's separator of paths between them."""
 AUTHS = ("bearer", "aws", "google", "none")
-"""How a key is sent; besides these `header:NAME` and `query:NAME`."""
+"""How a key is sent; besides these `header:NAME` and `query:NAME`. aws and google take a key as a bearer, else log in."""
 TOKENS_FIELDS = ("max_tokens", "max_completion_tokens")
 
 
@@ -123,7 +123,7 @@ def add_file(path: Path) -> list[str]:
     }
     only = {name for name in priced if len(rows[name]) == 1 and (name in _added or name in _packaged())}
     found = {
-        name: _provider(name, row, path.name)
+        name: _provider(name, _with_rules(name, row, rows, path.name), path.name)
         for name, row in _without_prices(rows).items()
         if name not in only
     }
@@ -172,7 +172,11 @@ def _packaged() -> dict[str, Provider]:
 
 def read_table(path: Path) -> dict[str, Provider]:
     """The rows of a TOML file. Raises ConfigurationError with the file and the row."""
-    return {name: _provider(name, row, path.name) for name, row in _read(path).items()}
+    rows = _read(path)
+    return {
+        name: _provider(name, _with_rules(name, row, rows, path.name), path.name)
+        for name, row in rows.items()
+    }
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -185,6 +189,19 @@ def _read(path: Path) -> dict[str, Any]:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"The file of providers '{path}' is not TOML: {error}.") from None
+
+
+def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any:
+    """The row with the model rules of the rows that `rules_of` names before its own: the same models under another roof."""
+    if not isinstance(row, Mapping) or "rules_of" not in row:
+        return row
+    rules: list[Any] = []
+    for other in row["rules_of"]:
+        if other not in rows:
+            raise UnknownName("provider", str(other), rows, f"({where}, provider '{name}', rules_of)")
+        rules.extend(rows[other].get("models", ()))
+    rest = {key: value for key, value in row.items() if key != "rules_of"}
+    return {**rest, "models": [*rules, *row.get("models", ())]}
 
 
 def quirks(provider: Provider, model: str) -> Provider:
@@ -239,7 +256,7 @@ _TABLES = frozenset({"headers", "variables", "defaults", "extra_body", "thinking
 _KINDS: dict[str, type] = {"any_server": bool, "max_concurrency": int, "stream": bool}
 _KNOWN: dict[str, tuple[str, ...]] = {
     "wires": tuple(FORMATS),
-    "refuses": SAMPLING,
+    "refuses": REFUSABLE,
     "defaults": ("max_tokens", "temperature", "top_p"),
 }
 _KNOWN_WORDS: dict[str, tuple[str, ...]] = {

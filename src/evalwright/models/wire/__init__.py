@@ -8,6 +8,9 @@ from evalwright.core.errors import UnknownName
 from evalwright.models.wire.format import Wire
 
 FORMATS = {
+    "anthropic": "anthropic",
+    "bedrock": "bedrock",
+    "gemini": "gemini",
     "openai-chat": "openai_chat",
     "openai-completions": "openai_completions",
 }
