@@ -112,6 +112,10 @@ class WireServer(ABC):
         """An event whose data are no JSON."""
         return b"event: message\ndata: {broken\n\n"
 
+    def decode(self, raw: bytes) -> Any:
+        """A request's body. Raises ValueError where it is not in the right form."""
+        return json.loads(raw)
+
     def unparsable(self) -> Refused:
         """The answer to a body that is no JSON."""
         return Refused(400, {"error": "The body is not JSON."})
@@ -145,7 +149,7 @@ class WireServer(ABC):
         asked = Asked(path, dict(request.query), request.headers, raw, method=request.method)
         if raw:
             try:
-                asked = Asked(path, asked.query, asked.headers, raw, json.loads(raw), request.method)
+                asked = Asked(path, asked.query, asked.headers, raw, self.decode(raw), request.method)
             except ValueError:
                 raise self.unparsable() from None
         before = self.received[path.encode() + raw]

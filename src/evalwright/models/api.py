@@ -23,6 +23,7 @@ from evalwright.core.responses import Response
 from evalwright.models import arguments
 from evalwright.models.aws import region_of, require_botocore
 from evalwright.models.base import RemoteModel, fingerprint_of
+from evalwright.models.google import host_of
 from evalwright.models.http import HttpClient, Reply, Sign, check_url
 from evalwright.models.keys import Secret, find_key, is_local, missing_key, remember
 from evalwright.models.logins import Login, login_of
@@ -362,7 +363,11 @@ class ApiModel(RemoteModel):
         """The row's base URL with its variables filled in."""
 
         def value(match: re.Match[str]) -> str:
-            name = match[1]
+            return set_to(match[1])
+
+        def set_to(name: str) -> str:
+            if name == "host" and provider.auth == "google":
+                return host_of(set_to("location"))
             variable = str(provider.variables.get(name, name.upper()))
             found = self._variables.get(name) or next(
                 filter(None, map(os.environ.get, variable.split("|"))), None

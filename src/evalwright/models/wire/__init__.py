@@ -13,6 +13,8 @@ FORMATS = {
     "gemini": "gemini",
     "openai-chat": "openai_chat",
     "openai-completions": "openai_completions",
+    "vertex": "vertex",
+    "vertex-anthropic": "vertex_anthropic",
 }
 
 
