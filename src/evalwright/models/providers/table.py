@@ -118,11 +118,9 @@ def add_file(path: Path) -> list[str]:
         name: row["prices"] for name, row in rows.items() if isinstance(row, Mapping) and "prices" in row
     }
     only = {name for name in priced if len(rows[name]) == 1 and (name in _added or name in _packaged())}
-    found = {
-        name: _provider(name, row, path.name)
-        for name, row in _without_prices(rows).items()
-        if name not in only
-    }
+    found = _providers(
+        {name: row for name, row in _without_prices(rows).items() if name not in only}, path.name
+    )
     for name in found:
         _check_name(name, path)
     for name, given in priced.items():
@@ -168,7 +166,11 @@ def _packaged() -> dict[str, Provider]:
 
 def read_table(path: Path) -> dict[str, Provider]:
     """The rows of a TOML file. Raises ConfigurationError with the file and the row."""
-    return {name: _provider(name, row, path.name) for name, row in _read(path).items()}
+    return _providers(_read(path), path.name)
+
+
+def _providers(rows: Mapping[str, Any], where: str) -> dict[str, Provider]:
+    return {name: _provider(name, row, where) for name, row in rows.items()}
 
 
 def _read(path: Path) -> dict[str, Any]:
