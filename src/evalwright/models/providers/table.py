@@ -60,7 +60,9 @@ class Provider:
     ("accounts/fireworks/models/{model}"). any_server: the name also stands for other servers, so the rules hold only at its
     own address. defaults: max_tokens, temperature, top_p where neither the task nor the person says otherwise. thinking: by level,
     what is added to a body (`body`), what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
-    place of a number of tokens. least_temperature: sent instead of a lower one that a task asks for. cost_field: where a reply names its cost in US dollars ("usage.cost"). stream: answers come in pieces unless the person says otherwise. docs: where its interface is described.
+    place of a number of tokens. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
+    instead of a lower one that a task asks for. cost_field: where a reply names its cost in US dollars ("usage.cost").
+    docs: where its interface is described.
     """
 
     name: str
