@@ -265,9 +265,7 @@ def test_ids_are_unique(name: str, key: str) -> None:
 def test_every_article_has_two_summaries_of_each_label() -> None:
     counts = Counter((row["article_id"], row["label"]) for row in summaries())
     assert set(counts) == {
-        (row["article_id"], label)
-        for row in articles(empty=False)
-        for label in ("supported", "unsupported")
+        (row["article_id"], label) for row in articles(empty=False) for label in ("supported", "unsupported")
     }
     assert set(counts.values()) == {2}
     assert len(summaries("supported")) == len(summaries("unsupported")) >= 208
@@ -328,7 +326,9 @@ def surface(row: Row) -> dict[str, float]:
         "capital letters": len(re.findall(r"\b[A-Z]", row["summary"])),
         "negations": len(re.findall(r"\b(?:not|no|never|nobody|none|nor|without)\b", row["summary"])),
         "hedges": len(
-            re.findall(r"\b(?:may|might|could|perhaps|probably|seems?|suspects?|thinks?|believes?)\b", row["summary"])
+            re.findall(
+                r"\b(?:may|might|could|perhaps|probably|seems?|suspects?|thinks?|believes?)\b", row["summary"]
+            )
         ),
     }
 
