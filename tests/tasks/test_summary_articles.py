@@ -83,25 +83,18 @@ def shingles(text: str, size: int) -> set[tuple[str, ...]]:
 
 # Numbers, as digits and as words. "one" and "first" are left out: they are pronouns and adverbs too often.
 
-UNITS = {
-    word: number
-    for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-        "sixteen seventeen eighteen nineteen".split()
-    )
-}
-TENS = {
-    word: 10 * number
-    for number, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
-}
-ORDINALS = {
-    word: number
-    for number, word in enumerate(
-        "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
-        2,
-    )
-}
+TO_NINETEEN = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+)
+TO_NINETY = "twenty thirty forty fifty sixty seventy eighty ninety"
+TO_TWENTIETH = (
+    "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+    "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+)
+UNITS = {word: number for number, word in enumerate(TO_NINETEEN.split())}
+TENS = {word: 10 * number for number, word in enumerate(TO_NINETY.split(), 2)}
+ORDINALS = {word: number for number, word in enumerate(TO_TWENTIETH.split(), 2)}
 OTHERS = {
     **{f"{word}s": number for word, number in ORDINALS.items() if number > 2},
     **dict.fromkeys(["half", "halved", "halves"], 0.5),
@@ -109,7 +102,8 @@ OTHERS = {
     **dict.fromkeys(["twice", "double", "doubled", "doubling", "doubles"], 2),
     **dict.fromkeys(["tripled", "treble", "triple"], 3),
     **dict.fromkeys(["decade", "decades"], 10),
-    **{"dozen": 12, "fortnight": 14},
+    "dozen": 12,
+    "fortnight": 14,
 }
 
 
