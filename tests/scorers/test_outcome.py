@@ -11,6 +11,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.scorers.outcome import MOST_WORDS, OUTCOMES, outcome, outcome_of, refusal_in, words
 from evalwright.scorers.refusals import LANGUAGES
+from evalwright.scorers.registry import bind
 from evalwright.strategies.generate import answer_from
 from scorers.refusal_cases import ANSWERED, REFUSED
 
@@ -108,7 +109,9 @@ def test_least_words_is_an_option() -> None:
 @pytest.mark.parametrize("refusals", ["one sentence", [""], [3]])
 def test_options_that_are_none(refusals: object) -> None:
     with pytest.raises(ConfigurationError, match="'refusals' is a list of sentences"):
-        outcome_of(drawn(SUMMARY), refusals=refusals)  # type: ignore[arg-type]
+        bind("outcome", {"refusals": refusals})
+    with pytest.raises(ConfigurationError, match="'least_words' must be a whole number"):
+        bind("words", {"least_words": 0})
 
 
 @pytest.mark.parametrize(

@@ -86,19 +86,60 @@ def shingles(text: str, size: int) -> set[tuple[str, ...]]:
 UNITS = {
     word: number
     for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-        "sixteen seventeen eighteen nineteen".split()
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
     )
 }
 TENS = {
     word: 10 * number
-    for number, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
+    for number, word in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2
+    )
 }
 ORDINALS = {
     word: number
     for number, word in enumerate(
-        "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
+        [
+            "second",
+            "third",
+            "fourth",
+            "fifth",
+            "sixth",
+            "seventh",
+            "eighth",
+            "ninth",
+            "tenth",
+            "eleventh",
+            "twelfth",
+            "thirteenth",
+            "fourteenth",
+            "fifteenth",
+            "sixteenth",
+            "seventeenth",
+            "eighteenth",
+            "nineteenth",
+            "twentieth",
+        ],
         2,
     )
 }
@@ -109,7 +150,8 @@ OTHERS = {
     **dict.fromkeys(["twice", "double", "doubled", "doubling", "doubles"], 2),
     **dict.fromkeys(["tripled", "treble", "triple"], 3),
     **dict.fromkeys(["decade", "decades"], 10),
-    **{"dozen": 12, "fortnight": 14},
+    "dozen": 12,
+    "fortnight": 14,
 }
 
 
@@ -265,9 +307,7 @@ def test_ids_are_unique(name: str, key: str) -> None:
 def test_every_article_has_two_summaries_of_each_label() -> None:
     counts = Counter((row["article_id"], row["label"]) for row in summaries())
     assert set(counts) == {
-        (row["article_id"], label)
-        for row in articles(empty=False)
-        for label in ("supported", "unsupported")
+        (row["article_id"], label) for row in articles(empty=False) for label in ("supported", "unsupported")
     }
     assert set(counts.values()) == {2}
     assert len(summaries("supported")) == len(summaries("unsupported")) >= 208
@@ -328,7 +368,9 @@ def surface(row: Row) -> dict[str, float]:
         "capital letters": len(re.findall(r"\b[A-Z]", row["summary"])),
         "negations": len(re.findall(r"\b(?:not|no|never|nobody|none|nor|without)\b", row["summary"])),
         "hedges": len(
-            re.findall(r"\b(?:may|might|could|perhaps|probably|seems?|suspects?|thinks?|believes?)\b", row["summary"])
+            re.findall(
+                r"\b(?:may|might|could|perhaps|probably|seems?|suspects?|thinks?|believes?)\b", row["summary"]
+            )
         ),
     }
 

@@ -41,7 +41,8 @@ class Scorer:
 
     function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is true; None in place of a
     score says that the scorer has nothing to say of this answer (a refusal has no faithfulness), which is no failure.
-    name: the column of the record; kind: the registered name. roles: other models that it asks.
+    name: the column of the record; kind: the registered name. roles: other models that it asks. able: of these, each must be
+    able to do one, where it says so.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Scorer:
     function: Callable[..., Score | Awaitable[Score | None] | None]
     asks: bool = False
     roles: tuple[str, ...] = ()
+    able: frozenset[Ability] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

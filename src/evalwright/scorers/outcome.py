@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.refusals import LANGUAGES, Language
+from evalwright.scorers.registry import checked
 from evalwright.scorers.text.sentences import sentences, word_count
 
 ANSWERED, REFUSED, SHORT, TRUNCATED = "answered", "refused", "too short", "truncated"
@@ -45,6 +46,20 @@ class Outcome(NamedTuple):
     why: str
 
 
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError where `least_words` or `refusals` is not what it must be."""
+    least, refusals = options["least_words"], options["refusals"]
+    if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+        raise ConfigurationError(
+            f"The option 'least_words' must be a whole number of at least 1, not {least!r}."
+        )
+    if not isinstance(refusals, list | tuple) or not all(
+        isinstance(one, str) and one.strip() for one in refusals
+    ):
+        raise ConfigurationError("The option 'refusals' is a list of sentences.")
+
+
+@checked(check_options)
 def outcome(
     sample: Sample, answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequence[str] = ()
 ) -> Score:
@@ -57,6 +72,7 @@ def outcome(
     return Score(float(found.label == ANSWERED), found.label, found.why, {found.label: 1.0})
 
 
+@checked(check_options)
 def words(
     sample: Sample, answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequence[str] = ()
 ) -> Score | None:
@@ -67,9 +83,7 @@ def words(
 
 
 def outcome_of(answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequence[str] = ()) -> Outcome:
-    """The class of an answer. Raises ConfigurationError for options that are none."""
-    if isinstance(refusals, str) or not all(isinstance(one, str) and one.strip() for one in refusals):
-        raise ConfigurationError("The option 'refusals' is a list of sentences.")
+    """The class of an answer. The options are those of the scorer `outcome`, checked by `check_options`."""
     last = answer.responses[-1] if answer.responses else None
     finish = last.finish_reason if last is not None else ""
     text = answer.text.strip()

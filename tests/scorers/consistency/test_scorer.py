@@ -187,12 +187,16 @@ def test_who_can_neither_classify_nor_write_is_told() -> None:
         ({"source": "passage"}, UnknownName, "Did you mean 'passages'"),
         ({"chunk_words": -1}, ConfigurationError, "'chunk_words' must be a whole number"),
         ({"overlap": 1.5}, ConfigurationError, "'overlap' must be a whole number"),
+        ({"sentences": "yes"}, ConfigurationError, "'sentences' must be true or false"),
+        ({"least_words": 0}, ConfigurationError, "'least_words' must be a whole number"),
+        ({"refusals": "No."}, ConfigurationError, "'refusals' is a list of sentences"),
         ({"max_tokens": 0}, ConfigurationError, "'max_tokens' must be a whole number"),
     ],
 )
 def test_options_that_are_none(options: dict[str, Any], error: type[UsageError], message: str) -> None:
+    # They are checked when the task is loaded, before a summary is paid for.
     with pytest.raises(error, match=message):
-        scored(GOOD, {"judge": OverlapModel("strict"), "a": OverlapModel("strict")}, **options)
+        bind("consistency", options)
 
 
 def test_the_registry_knows_whom_it_asks() -> None:
