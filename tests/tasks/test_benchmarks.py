@@ -28,7 +28,7 @@ from evalwright.tasks.loading import load_task
 from support import sandbox
 from support.hub_rows import CASES, Case, Key, Rows
 
-OWN = ("/factual/", "/summary_faithfulness/")
+OWN = ("/factual/", "/judge_consistency/", "/summary_faithfulness/")
 HUB = [entry for entry in TaskIndex().files() if not any(folder in entry.path for folder in OWN)]
 
 

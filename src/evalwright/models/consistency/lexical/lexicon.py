@@ -40,6 +40,9 @@ ABSOLUTES = _set(
     unique best worst cure cures cured eliminate eliminates eliminated confirmed establish established shown both each"""
 )
 
+ROUNDING = _set("about around almost approximately close nearly over roughly some under than")
+"""Words before a number that is not meant exactly."""
+
 CAUSAL = _set(
     """because since due owing cause causes caused causing therefore thus hence so consequently result results resulted led
     leads leading thanks reason reasons why blame blamed attributed owed prompted triggered after"""
