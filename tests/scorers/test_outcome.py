@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample
+from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.scorers.outcome import MOST_WORDS, OUTCOMES, outcome, outcome_of, refusal_in, words
 from evalwright.scorers.refusals import LANGUAGES
 from evalwright.scorers.registry import bind
@@ -39,7 +39,7 @@ def test_refusals(code: str, text: str) -> None:
     found = outcome(SAMPLE, drawn(text))
     assert (found.label, found.value, found.parts) == ("refused", 0.0, {"refused": 1.0}), found.explanation
     assert f"({code})" in found.explanation
-    assert words(SAMPLE, drawn(text)) is None
+    assert words(SAMPLE, drawn(text)) == NoScore("refused")
 
 
 @pytest.mark.parametrize(("code", "text"), flat(ANSWERED))
@@ -89,7 +89,7 @@ def test_classes(answer: Answer, label: str, why: str) -> None:
 
 def test_words_count_as_the_boards_do() -> None:
     score = words(SAMPLE, drawn("A well-known bridge -- opened in 1990 -- is shut."))
-    assert score is not None
+    assert isinstance(score, Score)
     assert score.value == len(
         ["A", "well-known", "bridge", "--", "opened", "in", "1990", "--", "is", "shut."]
     )
@@ -138,7 +138,7 @@ def test_every_text_has_exactly_one_class(text: str, finish: str) -> None:
     assert score.label in OUTCOMES
     assert score.value == (score.label == "answered")
     counted = words(SAMPLE, drawn(text, finish))
-    assert (counted is not None) == (score.label == "answered")
+    assert isinstance(counted, Score) == (score.label == "answered")
 
 
 @settings(max_examples=50, deadline=None)

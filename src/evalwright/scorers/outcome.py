@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.scorers.refusals import LANGUAGES, Language
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.sentences import sentences, word_count
@@ -75,10 +75,11 @@ def outcome(
 @checked(check_options)
 def words(
     sample: Sample, answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequence[str] = ()
-) -> Score | None:
+) -> Score | NoScore:
     """How many words the answer has; nothing for what is no answer. The options are those of `outcome`."""
-    if outcome_of(answer, least_words=least_words, refusals=refusals).label != ANSWERED:
-        return None
+    found = outcome_of(answer, least_words=least_words, refusals=refusals)
+    if found.label != ANSWERED:
+        return NoScore(found.label)
     return Score(float(word_count(answer.text)))
 
 

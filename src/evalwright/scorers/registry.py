@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.registry import Registry, positional_count
 from evalwright.core.requests import Ability
-from evalwright.core.samples import Score
+from evalwright.core.samples import NoScore, Score
 from evalwright.core.tasks import Scorer
 
-ScorerFunction = Callable[..., Score | Awaitable[Score | None] | None]
+ScorerFunction = Callable[..., Score | NoScore | Awaitable[Score | NoScore]]
 Function = TypeVar("Function", bound=ScorerFunction)
 
 
@@ -57,7 +57,7 @@ def scorer(name: str) -> Callable[[Function], Function]:
 
     The function is `def f(sample, answer, *, option=default) -> Score`, or, to ask a model,
     `async def f(sample, answer, ask, *, option=default) -> Score`. Its keyword-only parameters are its options in task
-    files. None in place of a Score says that the scorer has nothing to say of this answer. Raises ConfigurationError where
+    files. A NoScore says that the scorer has nothing to say of this answer. Raises ConfigurationError where
     the form does not fit. A parameter named `role` names the model it asks, one named `judges` a list of them.
     """
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
-from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.scorers import outcome
 from evalwright.scorers.consistency.judges import (
     Judge,
@@ -75,7 +75,7 @@ async def consistency(
     least_words: int = LEAST_WORDS,
     refusals: Sequence[str] = (),
     max_tokens: int = 4096,
-) -> Score | None:
+) -> Score | NoScore:
     """1 where the answer is consistent with its source (probability at least `threshold`), else 0.
 
     judges: roles, or mappings with role, ask (classify, verdict; by default what the model can do) and chunk_words.
@@ -88,11 +88,10 @@ async def consistency(
     Raises RequestFailed where a judge failed or its verdict cannot be read, ScoringError without a source.
     """
     asked = read_judges(judges, chunk_words)
-    if only_answered and outcome_of(answer, least_words=least_words, refusals=refusals).label != ANSWERED:
-        return None
+    label = outcome_of(answer, least_words=least_words, refusals=refusals).label
     text = answer.text.strip()
-    if not text:
-        return None
+    if not text or (only_answered and label != ANSWERED):
+        return NoScore(label)
     premise = _premise(sample, source)
     how = Reading(hypothesis == "sentences", sentences, overlap, max_tokens)
     parts = sentences_of(text) or [text]
