@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -139,6 +141,16 @@ def test_every_text_has_exactly_one_class(text: str, finish: str) -> None:
     assert score.value == (score.label == "answered")
     counted = words(SAMPLE, drawn(text, finish))
     assert isinstance(counted, Score) == (score.label == "answered")
+
+
+@pytest.mark.parametrize("code", [language.code for language in LANGUAGES])
+def test_hostile_repetition_takes_no_time(code: str) -> None:
+    words = [word for text in REFUSED[code] for word in text.split()]
+    began = time.monotonic()
+    for start in range(0, len(words), 4):
+        refusal_in((" ".join(words[start : start + 4]) + " ") * 29)
+        refusal_in("".join(words[start : start + 4]) * 100)
+    assert time.monotonic() - began < 60
 
 
 @settings(max_examples=50, deadline=None)

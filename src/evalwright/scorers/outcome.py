@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from evalwright.core.errors import ConfigurationError
@@ -32,7 +32,7 @@ OUTCOMES = (ANSWERED, REFUSED, SHORT, TRUNCATED, EMPTY, UNCLOSED)
 LEAST_WORDS = 6
 """A text of fewer words is no summary."""
 
-MOST_WORDS = 120
+MOST_WORDS, MOST_CHARACTERS = 120, 4000
 """A longer text is no refusal, however it begins."""
 
 _COURTESY = 12
@@ -116,11 +116,17 @@ def _count(n: int) -> str:
 
 def refusal_in(text: str, own: Sequence[str] = ()) -> str:
     """The words by which a text refuses and the language they are in, "" where it is no refusal. own: further sentences."""
+    return _refusal_in(text, tuple(own))
+
+
+@lru_cache(maxsize=512)
+def _refusal_in(text: str, own: tuple[str, ...]) -> str:
+    """As `refusal_in`. Several scorers ask about one answer, one right after another."""
     whole = _plain(text)
     for sentence in own:
         if whole == _plain(sentence):
             return f"the sentence '{sentence.strip()}'"
-    if word_count(text) > MOST_WORDS:
+    if len(text) > MOST_CHARACTERS or word_count(text) > MOST_WORDS:
         return ""
     found, content = "", 0
     speaking: set[str] = set()
@@ -148,6 +154,9 @@ def _plain(text: str) -> str:
     # The Turkish capital İ becomes i with a dot of its own.
     return folded.replace("i̇", "i").strip(" .!?…。！？।؟\"'“”«»„-–—:>")
 
+
+_OTHER_SCRIPTS = frozenset(("ru", "zh", "ja", "ko", "ar", "hi", "th"))
+"""Languages whose phrases all have letters beyond ASCII."""
 
 _MARKS = {ord(mark): None for mark in '*_#"“”„«»「」『』'}
 
@@ -200,7 +209,10 @@ def _compile(language: Language) -> _Compiled:
 
 def _refusing(sentence: str) -> tuple[str, str]:
     """The code of the language in which a sentence refuses ("" for none), and what stands after a "but" in it."""
+    ascii_only = sentence.isascii()
     for language in _compiled():
+        if ascii_only and language.code in _OTHER_SCRIPTS:
+            continue
         stripped = _without_openers(sentence, language)
         if language.refusing.search(stripped):
             return language.code, ""
