@@ -210,6 +210,16 @@ def test_the_record_pins_prompt_and_tokenizer(hhem: tuple[Path, Any], tmp_path: 
     assert found.fingerprint == judge(hhem[0], batch_size=3).fingerprint
 
 
+def test_a_checkpoint_that_transformers_saved_is_read_too(tmp_path: Path, hhem: tuple[Path, Any]) -> None:
+    made, network = hhem
+    folder = tmp_path / "saved"
+    network.save_pretrained(folder)
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(f"{made}-foundation/{file}", folder / file)
+    wanted = [by_hand(network, made, pair) for pair in PAIRS[:2]]
+    assert supported(judge(folder), PAIRS[:2]) == pytest.approx(wanted, abs=1e-5)
+
+
 def test_weights_in_other_forms_are_not_read(tmp_path: Path) -> None:
     folder, _ = make_hhem(tmp_path / "old")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
