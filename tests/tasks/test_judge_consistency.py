@@ -34,7 +34,7 @@ def test_half_of_the_summaries_hold_and_every_other_has_a_named_error() -> None:
 def test_an_article_is_one_cluster_in_one_half() -> None:
     task = load_task("judge-consistency")
     assert task.strategy.needs == {"classify"}
-    halves = {}
+    halves: dict[str, set[str]] = {}
     for sample, row in zip(task.samples, PAIRS, strict=True):
         assert sample.cluster == row["article_id"]
         assert sample.passages[0].text == row["article"]

@@ -61,9 +61,9 @@ class Provider:
     ("accounts/fireworks/models/{model}"). any_server: the name also stands for other servers, so the rules hold only at its
     own address. defaults: max_tokens, temperature, top_p where neither the task nor the person says otherwise. thinking: by level,
     what is added to a body (`body`), what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
-    place of a number of tokens. least_temperature: sent instead of a lower one that a task asks for. cost_field: where a reply
-    names its cost in US dollars ("usage.cost"). stream: answers come in pieces unless the person says otherwise. batch: its
-    batch interface, "" where none is known. docs: where its interface is described.
+    place of a number of tokens. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
+    instead of a lower one that a task asks for. cost_field: where a reply names its cost in US dollars ("usage.cost").
+    docs: where its interface is described.
     """
 
     name: str
@@ -122,11 +122,9 @@ def add_file(path: Path) -> list[str]:
         name: row["prices"] for name, row in rows.items() if isinstance(row, Mapping) and "prices" in row
     }
     only = {name for name in priced if len(rows[name]) == 1 and (name in _added or name in _packaged())}
-    found = {
-        name: _provider(name, _with_rules(name, row, rows, path.name), path.name)
-        for name, row in _without_prices(rows).items()
-        if name not in only
-    }
+    found = _providers(
+        {name: row for name, row in _without_prices(rows).items() if name not in only}, path.name
+    )
     for name in found:
         _check_name(name, path)
     for name, given in priced.items():
@@ -172,11 +170,11 @@ def _packaged() -> dict[str, Provider]:
 
 def read_table(path: Path) -> dict[str, Provider]:
     """The rows of a TOML file. Raises ConfigurationError with the file and the row."""
-    rows = _read(path)
-    return {
-        name: _provider(name, _with_rules(name, row, rows, path.name), path.name)
-        for name, row in rows.items()
-    }
+    return _providers(_read(path), path.name)
+
+
+def _providers(rows: Mapping[str, Any], where: str) -> dict[str, Provider]:
+    return {name: _provider(name, _with_rules(name, row, rows, where), where) for name, row in rows.items()}
 
 
 def _read(path: Path) -> dict[str, Any]:
