@@ -294,6 +294,8 @@ def test_a_prefill_is_refused_unasked_where_the_model_takes_none(server: Anthrop
     asked = len(server.asked)
     error = failing(opened(name_at(server, model)), Generate(PREFILLED))
     assert type(error) is Rejected and "prefill" in str(error)
+    with pytest.raises(Rejected, match="prefill"):
+        opened(name_at(server, model)).body(Generate(PREFILLED))
     error = failing(opened(name_at(server), thinking="on"), Generate(PREFILLED))
     assert type(error) is Rejected and "prefill" in str(error)
     assert len(server.asked) == asked
@@ -303,6 +305,7 @@ def test_a_prefill_is_refused_unasked_where_the_model_takes_none(server: Anthrop
     ("model", "arguments", "words"),
     [
         ("claude-sonnet-4-5", {"seed": 1}, "cannot be told a seed"),
+        ("claude-sonnet-4-5", {"max_tokens_field": "max_completion_tokens"}, "leave out max_tokens_field"),
         ("claude-opus-5-5", {"thinking": "off"}, "level of thinking"),
         ("claude-opus-4-7", {"thinking": 2048}, "level of thinking"),
         ("claude-3-5-haiku-latest", {"thinking": "on"}, "No thinking switch"),

@@ -237,4 +237,5 @@ WIRE = Wire(
     read=read_message,
     gather=MessageGatherer,
     lacks=LACKS,
+    names_limit=False,
 )

@@ -213,4 +213,5 @@ WIRE = Wire(
     stream_payload=lambda body: body,
     decoding="aws",
     lacks=LACKS,
+    names_limit=False,
 )

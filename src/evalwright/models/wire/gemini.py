@@ -194,4 +194,5 @@ WIRE = Wire(
     gather=GeminiGatherer,
     stream_path=lambda settings: path_of(settings, "streamGenerateContent") + "?alt=sse",
     stream_payload=lambda body: body,
+    names_limit=False,
 )
