@@ -184,6 +184,7 @@ def test_cached_input_is_a_part_of_the_input() -> None:
         "output_tokens_details": {"thinking_tokens": 9},
     }
     assert read_message(reply([text("a")], usage=usage), HELLO, PLAIN).usage == Usage(2125, 15, 9, 2000)
+    nothing: Any
     for nothing in (
         None,
         {},
