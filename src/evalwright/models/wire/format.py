@@ -198,6 +198,35 @@ def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def with_room_to_think(
+    body: dict[str, Any], limit: tuple[str, ...], budget: tuple[str, ...], settings: Settings, *, above: bool
+) -> dict[str, Any]:
+    """`body` with a limit that leaves the answer its room where the limit counts the tokens of thinking too.
+
+    limit, budget: where in the body they stand. A task's limit is for the answer, so the budget comes on top of it; a limit
+    that the person set is sent as it is. above: the limit must be above the budget. Raises Rejected where it is not.
+    """
+    most, thinking = _at(body, limit), _at(body, budget)
+    if type(most) is not int or type(thinking) is not int or thinking <= 0:
+        return body
+    if settings.max_tokens is None and _at(settings.extra_body, limit) is None:
+        more: Any = most + thinking
+        for step in reversed(limit):
+            more = {step: more}
+        return merged(body, more)
+    if above and most <= thinking:
+        raise Rejected(
+            f"max_tokens ({most}) must be above the budget for thinking ({thinking}), which it includes."
+        )
+    return body
+
+
+def _at(body: Any, place: tuple[str, ...]) -> Any:
+    for step in place:
+        body = body.get(step) if isinstance(body, Mapping) else None
+    return body
+
+
 def finished(
     text: str, reasoning: str, finish_reason: str, usage: Usage, request: Generate, settings: Settings,
     *, reply: Reply, model: Any = "", excused: bool = False, may_be_empty: bool = False,
