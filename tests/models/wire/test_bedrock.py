@@ -400,8 +400,9 @@ def test_secrets_are_shown_nowhere(server: BedrockServer) -> None:
 
 
 @pytest.mark.parametrize("kind", [None, "thinking", "guardrail", "max-tokens", "cached"])
-def test_botocore_reads_the_servers_replies(kind: str | None) -> None:
-    asked = {"modelId": CLAUDE, "messages": [{"role": "user", "content": [{"text": "hé"}]}]}
+@pytest.mark.parametrize("model", [CLAUDE, PROFILE])
+def test_botocore_reads_the_servers_replies(kind: str | None, model: str) -> None:
+    asked = {"modelId": model, "messages": [{"role": "user", "content": [{"text": "hé"}]}]}
     with running(BedrockServer(plan=lambda body, before: kind)) as server:
         client = Session().create_client(
             "bedrock-runtime",
@@ -412,6 +413,8 @@ def test_botocore_reads_the_servers_replies(kind: str | None) -> None:
         whole = client.converse(**asked)
         events = list(client.converse_stream(**asked)["stream"])
         client.close()
+        paths = [path_of(replace(PLAIN, model=model), method) for method in ("converse", "converse-stream")]
+        assert [request.path for request in server.asked] == paths
     deltas = [event["contentBlockDelta"]["delta"] for event in events if "contentBlockDelta" in event]
     text = "".join(block.get("text", "") for block in whole["output"]["message"]["content"])
     assert "".join(delta.get("text", "") for delta in deltas) == text != ""
