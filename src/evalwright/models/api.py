@@ -237,7 +237,8 @@ class ApiModel(RemoteModel):
             return {**switch, "body": merged(switch.get("body", {}), body)}
         level = ("on" if thinking else "off") if isinstance(thinking, bool) else thinking
         if level not in known:
-            raise UnknownName("level of thinking", str(level), known, f"Known: {', '.join(known)}.")
+            number = ", or a number of tokens" if "budget" in levels else ""
+            raise UnknownName("level of thinking", str(level), known, f"Known: {', '.join(known)}{number}.")
         found: Mapping[str, Any] = levels[level]
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from evalwright.core.errors import (
     ConfigurationError,
     ConnectionFailed,
     EmptyReply,
+    MissingExtra,
     Overloaded,
     RateLimited,
     Rejected,
@@ -328,6 +330,20 @@ def test_missing_credentials_are_said_before_anything_is_asked(
     assert type(error) is AuthenticationFailed and "AWS_ACCESS_KEY_ID" in str(error)
     with pytest.raises(ConfigurationError, match="cannot be told a seed"):
         opened(name_at(server), seed=1)
+
+
+def test_a_missing_library_is_named(server: BedrockServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    signed = opened(f"bedrock/{CLAUDE}")
+    local = opened(name_at(server))
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", BEARER)
+    streamed, whole = opened(f"bedrock/{CLAUDE}", stream=True), opened(name_at(server))
+    monkeypatch.setitem(sys.modules, "botocore", None)
+    for model in (signed, streamed):
+        with pytest.raises(MissingExtra, match=r"evalwright\[bedrock\]"):
+            model.check()
+    error = failing(local)
+    assert type(error) is AuthenticationFailed and "evalwright[bedrock]" in str(error)
+    assert ask(whole).text == "You said: hello ✓"
 
 
 FAULTS: list[tuple[str, type[RequestError], str]] = [
