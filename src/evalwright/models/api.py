@@ -83,6 +83,7 @@ class ApiModel(RemoteModel):
         self._key = self._find_key()
         self._headers = arguments.headers("headers", headers)
         self._thinking = self._switch(thinking)
+        self._refuse_what_the_wire_lacks(stream, temperature=temperature, top_p=top_p, seed=seed)
         self._settings = Settings(
             model=self.model,
             where=urlsplit(self.base_url).netloc,
@@ -91,7 +92,7 @@ class ApiModel(RemoteModel):
             temperature=arguments.number("temperature", temperature),
             top_p=arguments.number("top_p", top_p),
             seed=arguments.whole("seed", seed, low=None),
-            refuses=frozenset((*self.provider.refuses, *self._thinking.get("refuses", ()))),
+            refuses=frozenset((*self.provider.refuses, *self._thinking.get("refuses", ()), *self.wire.lacks)),
             reasoning_fields=self.provider.reasoning_fields,
             extra_body=merged(
                 merged(self.provider.extra_body, self._thinking.get("body", {})),
@@ -99,6 +100,7 @@ class ApiModel(RemoteModel):
             ),
             stream=bool(arguments.flag("stream", stream)),
             key_source=self._key.source if self._key else "",
+            variables=self._path_variables(),
         )
         most = self.provider.max_concurrency if max_concurrency is None else max_concurrency
         self.pacing = arguments.pacing(timeout, deadline, most, max_attempts)
@@ -166,7 +168,7 @@ class ApiModel(RemoteModel):
 
     def _switch(self, thinking: str | int | bool | None) -> Mapping[str, Any]:
         """What the row says of a level of thinking: `body` to merge, `refuses` to leave out."""
-        levels = self.provider.thinking
+        levels = _levels(self.provider.thinking, self.wire.name)
         if thinking is None:
             return {}
         known = [name for name in levels if name != "budget"]
@@ -177,9 +179,7 @@ class ApiModel(RemoteModel):
         if isinstance(thinking, int) and not isinstance(thinking, bool):
             if "budget" not in levels:
                 raise UnknownName("level of thinking", str(thinking), known, f"Known: {', '.join(known)}.")
-            body: Any = thinking
-            for step in reversed(str(levels["budget"]).split(".")):
-                body = {step: body}
+            body = _nested(str(levels["budget"]), thinking)
             switch = levels.get("on", {})
             return {**switch, "body": merged(switch.get("body", {}), body)}
         level = ("on" if thinking else "off") if isinstance(thinking, bool) else thinking
@@ -187,6 +187,16 @@ class ApiModel(RemoteModel):
             raise UnknownName("level of thinking", str(level), known, f"Known: {', '.join(known)}.")
         found: Mapping[str, Any] = levels[level]
         return found
+
+    def _refuse_what_the_wire_lacks(self, stream: bool, **overrides: float | None) -> None:
+        """Raise ConfigurationError for an argument that this wire format has no way to say."""
+        lacking = [name for name, value in overrides.items() if value is not None and name in self.wire.lacks]
+        if stream and self.wire.gather is None:
+            lacking.append("stream")
+        if lacking:
+            raise ConfigurationError(
+                f"The {self.interface} interface of '{self.name}' has no {lacking[0]}: leave out that argument."
+            )
 
     def _identity(self) -> dict[str, Any]:
         """Everything that can change an answer, for the fingerprint and the record."""
@@ -200,6 +210,7 @@ class ApiModel(RemoteModel):
             "extra_body": dict(settings.extra_body) or None,
             "defaults": dict(self.provider.defaults) or None,
             "refuses": sorted(settings.refuses) or None,
+            "variables": dict(settings.variables) or None,
             **self._more_identity(),
         }
         return {
@@ -291,6 +302,14 @@ class ApiModel(RemoteModel):
         clean = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2].lower(), path, "", ""))
         return clean, model, login, shape
 
+    def _path_variables(self) -> Mapping[str, str]:
+        """The row's variables that are given and no part of its base URL: a path may hold them."""
+        names = set(self.provider.variables) - set(_PLACEHOLDER.findall(self.provider.base_url))
+        found = {
+            name: self._variables.get(name) or os.environ.get(self.provider.variables[name]) for name in names
+        }
+        return {name: str(value) for name, value in sorted(found.items()) if value}
+
     def _default_url(self, provider: Provider) -> str:
         """The row's base URL with its variables filled in."""
 
@@ -307,6 +326,28 @@ class ApiModel(RemoteModel):
             return text if text.startswith(("http://", "https://")) else quote(text, safe="-._~")
 
         return _PLACEHOLDER.sub(value, provider.base_url)
+
+
+def _levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:
+    """A row's levels of thinking for one wire format: each word of `efforts` becomes a level, put where `effort` says.
+
+    `effort` is one place in the body, or a table of places by wire format. With an effort "none" there is also "off".
+    """
+    levels = {name: level for name, level in thinking.items() if name not in ("effort", "efforts")}
+    place = thinking.get("effort", "")
+    place = place.get(wire, "") if isinstance(place, Mapping) else place
+    for word in thinking.get("efforts", ()) if place else ():
+        levels.setdefault(word, {"body": _nested(place, word)})
+    if "none" in levels:
+        levels.setdefault("off", levels["none"])
+    return levels
+
+
+def _nested(place: str, value: Any) -> Any:
+    """`value` at a dotted place: {"a": {"b": value}} for "a.b"."""
+    for step in reversed(place.split(".")):
+        value = {step: value}
+    return value
 
 
 def _basic(login: Secret) -> str:

@@ -6,6 +6,7 @@ The server's words are untrusted and may repeat the key: they are masked, stripp
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ SHOWN = 80
 _MESSAGE = 300
 
 _OVERLOADED = frozenset({500, 502, 503, 504, 529})
+_FILTERED = frozenset({"content_filter", "ResponsibleAIPolicyViolation"})
 _NO_CREDIT = frozenset(
     {
         "insufficient_quota",
@@ -43,6 +45,12 @@ class OutOfCredit(AuthenticationFailed):
     """402, or a 429 that says that the account has no credit left: waiting does not help."""
 
     kind: ClassVar[str] = "out of credit"
+
+
+class PromptFiltered(Rejected):
+    """A 400 that says that the provider's content filter stopped the prompt: a fact about the model that was asked."""
+
+    kind: ClassVar[str] = "prompt filtered"
 
 
 class CertificateRefused(ConnectionFailed):
@@ -69,6 +77,8 @@ def fault_of(
     if 300 <= status < 400:
         words = f"it redirects to {headers.get('location', 'another address')}; give that as the base URL"
     retry_after = parse_retry_after(headers)
+    if retry_after is None and status == 503 and isinstance(data, Mapping):
+        retry_after = _loading(data)
     return error_for(
         where,
         status,
@@ -106,6 +116,8 @@ def error_for(
 
 
 def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], str]:
+    if status == 400 and codes & _FILTERED:
+        return PromptFiltered, "stopped the prompt by its content filter"
     if status == 402 or (status in (403, 429) and codes & _NO_CREDIT):
         return OutOfCredit, "says that the account has no credit left"
     if status == 429:
@@ -133,15 +145,39 @@ def server_message(data: Any) -> str:
         if isinstance(found, str) and found:
             return found
         if found:
-            return json.dumps(found, ensure_ascii=False)
+            return _details(found) or json.dumps(found, ensure_ascii=False)
     return ""
+
+
+def _details(found: Any) -> str:
+    """The words of a list of what is wrong with each field, as FastAPI writes it: "body.top_p: too large"."""
+    entries = found.get("detail") if isinstance(found, Mapping) else found
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+        return ""
+    told = [(entry.get("loc"), entry.get("msg")) for entry in entries]
+    return "; ".join(
+        f"{'.'.join(map(str, place))}: {words}" if isinstance(place, list) else str(words)
+        for place, words in told
+        if isinstance(words, str)
+    )
+
+
+def _loading(data: Mapping[str, Any]) -> float | None:
+    """Seconds that a model still needs to load, where a 503 says so (Hugging Face)."""
+    seconds = data.get("estimated_time")
+    known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds)
+    return max(0.0, float(seconds)) if known else None
 
 
 def _codes(data: Any) -> frozenset[str]:
     error = data.get("error", data) if isinstance(data, Mapping) else None
     if not isinstance(error, Mapping):
         return frozenset()
-    return frozenset(value for name in ("code", "type") if isinstance(value := error.get(name), str))
+    inner = error.get("innererror")
+    levels = (error, inner) if isinstance(inner, Mapping) else (error,)
+    return frozenset(
+        value for level in levels for name in ("code", "type") if isinstance(value := level.get(name), str)
+    )
 
 
 def fault_within(where: str, data: Mapping[str, Any], *, key_source: str = "") -> RequestError | None:

@@ -10,6 +10,7 @@ from evalwright.models.wire.format import Wire
 FORMATS = {
     "openai-chat": "openai_chat",
     "openai-completions": "openai_completions",
+    "openai-responses": "openai_responses",
 }
 
 

@@ -7,6 +7,7 @@ sampling fields are refused, what the limit is called, fields to add) comes in `
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from evalwright.core.errors import BadReply, EmptyReply
 from evalwright.core.requests import Generate, Message, Prompt
 from evalwright.core.responses import Response, Usage
-from evalwright.models.http_faults import bad_reply
+from evalwright.models.http_faults import PromptFiltered, bad_reply
 
 if TYPE_CHECKING:
     from evalwright.models.http import HttpClient, Reply
@@ -31,7 +32,8 @@ class Settings:
 
     where: the host, for messages. refuses: those of `SAMPLING` that are not sent unless they are overrides.
     reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into every body, winning over ours.
-    stream: take the answer in pieces. key_source: for messages about a refused key.
+    stream: take the answer in pieces. key_source: for messages about a refused key. variables: what a row's variables say
+    that its base URL does not use, for paths (an API version).
     """
 
     model: str
@@ -46,6 +48,7 @@ class Settings:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     stream: bool = False
     key_source: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 class Gatherer(Protocol):
@@ -68,7 +71,8 @@ class Wire:
     path: where to POST below the base URL. payload: the body. read: the Response; raises BadReply, EmptyReply or the
     error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed. stream_path and
     stream_payload: where and how a streamed answer is asked for (default: the same path, `"stream": true`). decoding: how
-    events stand in the stream. wait: for jobs that are answered later, from the first reply to the last.
+    events stand in the stream. wait: for jobs that are answered later, from the first reply to the last. lacks: those of
+    `SAMPLING` that it has no field for; they are never sent, and an override of one is an error.
     """
 
     name: str
@@ -81,10 +85,23 @@ class Wire:
     decoding: Literal["sse", "aws"] = "sse"
     wait: Callable[[HttpClient, Reply, Settings], Awaitable[Reply]] | None = None
     chat: bool = True
+    lacks: frozenset[str] = frozenset()
 
 
 async def ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
-    """Ask once, whole or streamed."""
+    """Ask once, whole or streamed. A prompt that the provider's filter stops is an answer without text."""
+    started = time.perf_counter()
+    try:
+        return await _ask(wire, client, request, settings)
+    except PromptFiltered as filtered:
+        return Response(
+            finish_reason="content_filter",
+            latency=time.perf_counter() - started,
+            rate_limits=filtered.rate_limits,
+        )
+
+
+async def _ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
     body = wire.payload(request, settings)
     if settings.stream and wire.gather is not None:
         from evalwright.models.http_stream import post_streamed
