@@ -18,7 +18,7 @@ from aiohttp import web
 from jsonschema import Draft202012Validator
 
 KEY = "test-key-0123456789abcdef"
-STATUSES = ("400", "401", "402", "403", "404", "408", "422", "429", "500", "502", "503", "504", "529")
+STATUSES = ("400", "401", "402", "403", "404", "408", "422", "429", "498", "500", "502", "503", "504", "529")
 TRANSPORT = ("broken-json", "cut", "html")
 
 Server = TypeVar("Server", bound="StrictServer")

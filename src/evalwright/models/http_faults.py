@@ -48,7 +48,7 @@ class OutOfCredit(AuthenticationFailed):
 
 
 class PromptFiltered(Rejected):
-    """A 400 that says that the provider's content filter stopped the prompt: a fact about the model that was asked."""
+    """The provider's filter stopped the prompt: a 400 that says so, or Cohere's 498. A fact about the model that was asked."""
 
     kind: ClassVar[str] = "prompt filtered"
 
@@ -116,7 +116,7 @@ def error_for(
 
 
 def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], str]:
-    if status == 400 and codes & _FILTERED:
+    if status == 498 or (status == 400 and codes & _FILTERED):
         return PromptFiltered, "stopped the prompt by its content filter"
     if status == 402 or (status in (403, 429) and codes & _NO_CREDIT):
         return OutOfCredit, "says that the account has no credit left"

@@ -8,6 +8,7 @@ from evalwright.core.errors import UnknownName
 from evalwright.models.wire.format import Wire
 
 FORMATS = {
+    "cohere": "cohere",
     "openai-chat": "openai_chat",
     "openai-completions": "openai_completions",
     "openai-responses": "openai_responses",
