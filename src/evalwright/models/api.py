@@ -30,6 +30,7 @@ from evalwright.models.wire.format import Settings, TokensField, ask, merged
 
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_API_VERSION = re.compile(r"api-version=([\w.-]+)")
 
 
 class ApiModel(RemoteModel):
@@ -290,7 +291,10 @@ class ApiModel(RemoteModel):
             user, _, password = parts.netloc.rpartition("@")[0].partition(":")
             remember(unquote(password))
             login = Secret(f"{unquote(user)}:{unquote(password)}", "the base URL")
-        if parts.query or parts.fragment:
+        version = _API_VERSION.fullmatch(parts.query)
+        if version and "api_version" in provider.variables:
+            self._variables.setdefault("api_version", version[1])
+        elif parts.query or parts.fragment:
             raise ConfigurationError(
                 f"base_url must end with its path, without '?' or '#': {parts.hostname}."
             )
@@ -299,6 +303,8 @@ class ApiModel(RemoteModel):
             if path.endswith(ending):
                 path, shape = path.removesuffix(ending), name
                 break
+        for format_ in map(wire_of, provider.wires):
+            path = re.sub(f"{format_.pasted}$", "", path) if format_.pasted else path
         clean = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2].lower(), path, "", ""))
         return clean, model, login, shape
 

@@ -8,7 +8,10 @@ from evalwright.core.errors import UnknownName
 from evalwright.models.wire.format import Wire
 
 FORMATS = {
+    "azure-inference": "azure_inference",
+    "azure-openai": "azure_openai",
     "cohere": "cohere",
+    "mistral": "mistral",
     "openai-chat": "openai_chat",
     "openai-completions": "openai_completions",
     "openai-responses": "openai_responses",

@@ -72,7 +72,8 @@ class Wire:
     error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed. stream_path and
     stream_payload: where and how a streamed answer is asked for (default: the same path, `"stream": true`). decoding: how
     events stand in the stream. wait: for jobs that are answered later, from the first reply to the last. lacks: those of
-    `SAMPLING` that it has no field for; they are never sent, and an override of one is an error.
+    `SAMPLING` that it has no field for; they are never sent, and an override of one is an error. pasted: what people copy
+    into a base URL although it is none of it, as a regular expression for the end of its path.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Wire:
     wait: Callable[[HttpClient, Reply, Settings], Awaitable[Reply]] | None = None
     chat: bool = True
     lacks: frozenset[str] = frozenset()
+    pasted: str = ""
 
 
 async def ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
