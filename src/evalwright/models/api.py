@@ -24,7 +24,7 @@ from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.http import HttpClient, Sign, check_url
 from evalwright.models.keys import Secret, find_key, is_local, missing_key, remember
-from evalwright.models.providers.table import Provider, quirks
+from evalwright.models.providers.table import TOKENS_FIELDS, Provider, quirks
 from evalwright.models.wire import wire as wire_of
 from evalwright.models.wire.format import Settings, TokensField, ask, merged
 
@@ -164,8 +164,7 @@ class ApiModel(RemoteModel):
 
     def _tokens_field(self, wanted: str) -> TokensField:
         found = self.provider.tokens_field if wanted == "auto" else wanted
-        known = ("max_tokens", "max_completion_tokens")
-        return cast(TokensField, arguments.one_of("max_tokens_field", found, known))
+        return cast(TokensField, arguments.one_of("max_tokens_field", found, TOKENS_FIELDS))
 
     def _switch(self, thinking: str | int | bool | None) -> Mapping[str, Any]:
         """What the row says of a level of thinking: `body` to merge, `refuses` to leave out."""

@@ -21,7 +21,7 @@ from evalwright.models.wire.format import SAMPLING, merged
 TABLE = Path(__file__).with_name("providers.toml")
 AUTHS = ("bearer", "aws", "google", "none")
 """How a key is sent; besides these `header:NAME` and `query:NAME`."""
-TOKENS_FIELDS = ("max_tokens", "max_completion_tokens")
+TOKENS_FIELDS = ("max_tokens", "max_completion_tokens", "max_new_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,8 @@ class Provider:
     formats it speaks, its default first. auth: see `AUTHS`. model: how a model's name is sent, if it has no slash
     ("accounts/fireworks/models/{model}"). any_server: the name also stands for other servers, so the rules hold only at its
     own address. defaults: max_tokens, temperature, top_p where neither the task nor the person says otherwise. thinking: by level,
-    what is added to a body; `budget` is the place of a number of tokens. docs: where its interface is described.
+    what is added to a body; `budget` is the place of a number of tokens; `efforts` are words that are levels, `effort` is
+    their place in the body, or a table of places by wire format. docs: where its interface is described.
     """
 
     name: str

@@ -11,10 +11,12 @@ FORMATS = {
     "azure-inference": "azure_inference",
     "azure-openai": "azure_openai",
     "cohere": "cohere",
+    "huggingface": "huggingface",
     "mistral": "mistral",
     "openai-chat": "openai_chat",
     "openai-completions": "openai_completions",
     "openai-responses": "openai_responses",
+    "replicate": "replicate",
 }
 
 

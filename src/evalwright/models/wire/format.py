@@ -20,7 +20,7 @@ from evalwright.models.http_faults import PromptFiltered, bad_reply
 if TYPE_CHECKING:
     from evalwright.models.http import HttpClient, Reply
 
-TokensField = Literal["max_tokens", "max_completion_tokens"]
+TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens"]
 
 SAMPLING = ("max_tokens", "temperature", "top_p", "stop", "seed")
 """What a model may refuse to be told."""
