@@ -21,6 +21,7 @@ from evalwright.models.providers import table
 BUILT_IN: dict[str, str] = {
     "demo": "evalwright.models.demo:demo_model",
     "hf": "evalwright.models.hf.model:TransformersModel",
+    "litellm": "evalwright.models.litellm:LiteLLMModel",
     "lm": "evalwright.models.lm_adapter:lm_model",
     "lm_eval": "evalwright.models.lm_adapter:lm_eval_model",
     "onnx": "evalwright.models.onnx:OnnxModel",
@@ -32,6 +33,10 @@ BUILT_IN: dict[str, str] = {
 EXAMPLES: dict[str, tuple[str, str]] = {
     "demo": ("demo/small", "the embedded demonstration models: demo/small, demo/large"),
     "hf": ("hf/Qwen/Qwen3-0.6B", "a transformers model: hub id or folder (pip install 'evalwright[hf]')"),
+    "litellm": (
+        "litellm/openai/gpt-4o-mini",
+        "any model that the library litellm can ask (pip install 'evalwright[litellm]')",
+    ),
     "lm": ("lm/my-model", "a class of lm-evaluation-harness's model interface, from --plugin my_model.py"),
     "lm_eval": ("lm_eval/dummy", "a model of the installed package lm_eval, with its arguments as -M"),
     "onnx": ("onnx/path/to/folder", "an exported ONNX decoder with its tokenizer.json; no torch"),
