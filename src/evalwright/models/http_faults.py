@@ -165,8 +165,9 @@ def _details(found: Any) -> str:
 def _loading(data: Mapping[str, Any]) -> float | None:
     """Seconds that a model still needs to load, where a 503 says so (Hugging Face)."""
     seconds = data.get("estimated_time")
-    known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds)
-    return max(0.0, float(seconds)) if known else None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return None
+    return max(0.0, float(seconds))
 
 
 def _codes(data: Any) -> frozenset[str]:

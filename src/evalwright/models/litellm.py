@@ -302,7 +302,7 @@ def _library() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            library = importlib.import_module("litellm")
+            library: Any = importlib.import_module("litellm")
     except ImportError:
         raise MissingExtra("A model of 'litellm'", "litellm", "litellm") from None
     library.telemetry = False
