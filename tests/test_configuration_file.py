@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.configuration import Configuration, ModelSpec, home_folder
-from evalwright.configuration_file import configuration_from, read_configuration
+from evalwright.configuration_file import configuration_from, read_configuration, suites_of
 from evalwright.core.errors import ConfigurationError, UsageError
 
 SUITE = """\
@@ -165,6 +165,61 @@ def test_flags_win_and_arguments_are_added() -> None:
     with pytest.raises(ConfigurationError, match="no model is named"):
         configuration_from(None, {}, {"temperature": 0})
     assert configuration_from(None, {}) == Configuration()
+
+
+def test_common_arguments_are_of_every_model_and_its_own_win() -> None:
+    text = "common: {temperature: 1, extra: {top_k: 9, seed: 1}}\n" + SUITE
+    found = read_configuration(written(text))
+    assert found.models[0].arguments == {"temperature": 1, "extra": {"top_k": 9, "seed": 1}}
+    assert found.models[1].arguments == {"temperature": 0.5, "extra": {"top_k": 3, "seed": 1}}
+    assert found.roles["judge"].arguments == {}
+    with pytest.raises(UsageError, match=r"suite.yaml:1: 'common' must be a mapping"):
+        read_configuration(written("common: 3"))
+
+
+SUITES = """\
+tasks: [factual]
+models: [demo/small]
+common: {temperature: 0, top_p: 1}
+suites:
+  test:
+    limit: 3
+  live:
+    models: [demo/large]
+    common: {temperature: 1}
+"""
+
+
+def test_a_suite_is_what_differs_from_the_rest() -> None:
+    path = written(SUITES)
+    assert suites_of(path) == ["test", "live"]
+    test, live = read_configuration(path, "test"), read_configuration(path, "live")
+    assert (test.limit, [spec.model for spec in test.models]) == (3, ["demo/small"])
+    assert (live.limit, [spec.model for spec in live.models]) == (None, ["demo/large"])
+    assert live.models[0].arguments == {"temperature": 1, "top_p": 1}
+    assert suites_of(written("tasks: [factual]", "plain.yaml")) == suites_of(Path("nowhere")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "suite", "says"),
+    [
+        (SUITES, None, "name one with --suite. It has: test, live"),
+        (SUITES, "tset", "Unknown suite 'tset'. Did you mean 'test'"),
+        ("tasks: [factual]", "test", "has no suites"),
+        ("suites: [test]", "test", "suite.yaml:1: 'suites' must be a mapping"),
+        ("suites:\n  test: 3", "test", "suite.yaml:2: 'suites.test' must be a mapping"),
+        ("suites:\n  test:\n    limt: 3", "test", "Unknown key 'limt'. Did you mean 'limit'.*suite.yaml:3"),
+        ("limit: 1\nsuites:\n  test:\n    limit: x", "test", "suite.yaml:4: 'limit' must be a whole number"),
+    ],
+)
+def test_a_mistake_in_a_suite_is_a_sentence(text: str, suite: str | None, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        read_configuration(written(text), suite)
+
+
+def test_a_suite_without_a_file() -> None:
+    with pytest.raises(ConfigurationError, match="add --config FILE"):
+        configuration_from(None, {}, suite="test")
 
 
 def test_home_is_as_given_or_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

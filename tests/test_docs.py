@@ -49,15 +49,20 @@ def blocks(page: Path) -> Iterator[Block]:
 def environment(folder: Path) -> dict[str, str]:
     """The person's environment: our command on the path, no keys, no network needed."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("EVALWRIGHT_", "OPENAI_"))}
-    commands = folder / ".bin"
-    commands.mkdir()
-    for name, module in (("evalwright", "-m evalwright"), ("python", "")):
-        script = commands / name
+    place = folder / ".bin"
+    place.mkdir()
+    commands = {
+        "evalwright": "-m evalwright",
+        "hhem-leaderboard": "-m evalwright.cli.hhem_leaderboard",
+        "python": "",
+    }
+    for name, module in commands.items():
+        script = place / name
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
         script.chmod(0o755)
     return {
         **kept,
-        "PATH": f"{commands}:{kept['PATH']}",
+        "PATH": f"{place}:{kept['PATH']}",
         "PYTHONPATH": str(ROOT / "src"),
         "HF_HUB_OFFLINE": "1",
     }

@@ -34,7 +34,7 @@ ORDER = [
     {"until"},
     {"recording"},
     {"evaluation"},
-    {"rescoring"},
+    {"rescoring", "aggregating", "smoke"},
     {"checking"},
     {"forecasting"},
     {"api"},
@@ -50,7 +50,7 @@ FORBIDDEN = {
 }
 
 HEAVY = {
-    "aiohttp", "datasets", "jinja2", "numpy", "onnxruntime", "pandas", "pyarrow", "pydantic", "ray", "rich", "scipy",
+    "aiohttp", "datasets", "jinja2", "matplotlib", "numpy", "onnxruntime", "pandas", "pyarrow", "pydantic", "ray", "rich", "scipy",
     "tokenizers", "torch", "transformers", "yaml",
 }  # fmt: skip
 

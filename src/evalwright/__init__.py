@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright._version import __version__
 
 if TYPE_CHECKING:
-    from evalwright.api import compare, leaderboard, open_run, score_run
+    from evalwright.api import aggregate_run, compare, leaderboard, open_run, score_run
     from evalwright.configuration import Configuration, ModelSpec
     from evalwright.core.asking import Ask
     from evalwright.core.errors import EvalwrightError, Failure, RequestFailed, UsageError
@@ -71,6 +71,7 @@ _HOME = {
     "Task": "core.tasks",
     "Usage": "core.responses",
     "UsageError": "core.errors",
+    "aggregate_run": "api",
     "compare": "api",
     "evaluate": "evaluation",
     "leaderboard": "api",
@@ -116,6 +117,7 @@ __all__ = [
     "Usage",
     "UsageError",
     "__version__",
+    "aggregate_run",
     "compare",
     "evaluate",
     "leaderboard",

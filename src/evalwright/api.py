@@ -1,4 +1,4 @@
-"""The calls around `evaluate` that work on finished runs: open, compare, score again, make a board."""
+"""The calls around `evaluate` that work on finished runs: open, compare, score or aggregate again, make a board."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import overload
 
+from evalwright.aggregating import aggregate_run
 from evalwright.core.errors import ConfigurationError
 from evalwright.rescoring import score_run
 from evalwright.runs.board import Board, make_board
@@ -14,7 +15,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.reader import open_run as _open_run
 from evalwright.runs.several import SeveralComparison, compare_several
 
-__all__ = ["compare", "leaderboard", "open_run", "score_run"]
+__all__ = ["aggregate_run", "compare", "leaderboard", "open_run", "score_run"]
 
 RunLike = Run | str | Path
 

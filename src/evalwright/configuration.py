@@ -42,9 +42,12 @@ class Configuration:
     limit: samples per task, the first of the seed's random order; None takes all. name: of the run (or their common
     beginning). out: folder of run folders. home: folder of the store. format: how prompts are rendered.
     max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may be replaced.
+    overrides: settings put over those of the tasks, nested or dotted ({"dataset.path": "mine.csv"}).
     dialect: how other frameworks' tasks are run ("lm-eval:..."): task_root, trust, num_fewshot, scoring, and the like.
     until: stopping rules ("accuracy +-0.02", "A beats B"). budget: what may be spent ("5 USD", "2M tokens").
     price: US dollars per million tokens read and written ("0.15/0.60", "openai/gpt-4o-mini=0.15/0.60").
+    batch: ask the models under test through their providers' batch interfaces.
+    plugins: TOML files with providers and prices.
     """
 
     tasks: tuple[str, ...] = ()
@@ -58,10 +61,13 @@ class Configuration:
     format: PromptFormat = "auto"
     max_resident: int = 1
     replace: bool = False
+    overrides: Mapping[str, Any] = field(default_factory=dict)
     dialect: Mapping[str, Any] = field(default_factory=dict)
     until: tuple[str, ...] = ()
     budget: tuple[str, ...] = ()
     price: tuple[str, ...] = ()
+    batch: bool = False
+    plugins: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is left at its default is left out, but for seed and limit."""
@@ -73,12 +79,14 @@ class Configuration:
         }
         if self.roles:
             out["roles"] = {role: spec.as_dict() for role, spec in self.roles.items()}
+        if self.overrides:
+            out["overrides"] = dict(self.overrides)
         if self.dialect:
             out["dialect"] = dict(self.dialect)
-        for key in ("until", "budget", "price"):
+        for key in ("until", "budget", "price", "plugins"):
             if texts := getattr(self, key):
                 out[key] = list(texts)
-        for key in ("name", "out", "format", "max_resident"):
+        for key in ("name", "out", "format", "max_resident", "batch"):
             value = getattr(self, key)
             if value != Configuration.__dataclass_fields__[key].default:
                 out[key] = value

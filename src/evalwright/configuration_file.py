@@ -1,14 +1,18 @@
 """Reads an evaluation from a suite file (YAML) or from the `run.json` of an earlier run, strictly.
 
     tasks: [factual, my_task.yaml]
+    common: {temperature: 1.0}          # arguments of every model
     models:
       - demo/small
       - model: openai/gpt-4o-mini
-        arguments: {temperature: 0.7}
+        arguments: {temperature: 0.7}   # wins over the common ones
         label: GPT-4o mini
     limit: 100
+    suites:                             # by name, what differs from the above
+      test: {limit: 3}
 
-Task files are relative to the suite file. Flags of the command line win over the file.
+Task files and the TOML files of `plugins` (providers and prices) are relative to the suite file. Flags of the command line win
+over the file.
 """
 
 from __future__ import annotations
@@ -25,19 +29,40 @@ from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_documen
 
 _WHOLE = {"limit", "seed", "max_resident"}
 _TEXT = {"name", "out", "home", "format"}
-_TEXTS = {"until": "a stopping rule", "budget": "a budget", "price": "a price"}
-KEYS = ("tasks", "models", "roles", *sorted(_WHOLE), *sorted(_TEXT), *_TEXTS, "replace", "dialect")
+_TEXTS = {
+    "until": "a stopping rule",
+    "budget": "a budget",
+    "price": "a price",
+    "plugins": "a TOML file of providers",
+}
+KEYS = (
+    "tasks", "models", "common", "roles", *sorted(_WHOLE), *sorted(_TEXT), *_TEXTS, "replace", "batch", "overrides",
+    "dialect",
+)  # fmt: skip
+_FILES = {
+    ("dataset",),
+    ("dataset", "path"),
+    ("prompt", "file"),
+    ("prompt", "few_shot", "dataset"),
+    ("prompt", "few_shot", "dataset", "path"),
+}
+"""Settings of tasks that are names of files."""
 FORMATS = ("auto", "chat", "text")
 
 
 def configuration_from(
-    file: str | None, flags: Mapping[str, Any], model_arguments: Mapping[str, Any] | None = None
+    file: str | None,
+    flags: Mapping[str, Any],
+    model_arguments: Mapping[str, Any] | None = None,
+    suite: str | None = None,
 ) -> Configuration:
     """The configuration of a file (or none), with flags on top; `model_arguments` are added to every model of the file.
 
-    Raises ConfigurationError or UnknownName, naming file and line.
+    suite: which of the file's suites. Raises ConfigurationError or UnknownName, naming file and line.
     """
-    base = read_configuration(Path(file)) if file else Configuration()
+    if suite is not None and not file:
+        raise ConfigurationError(f"The suite '{suite}' needs the file that it stands in: add --config FILE.")
+    base = read_configuration(Path(file), suite) if file else Configuration()
     made = replace(base, **flags)
     if model_arguments:
         if not made.models:
@@ -49,16 +74,22 @@ def configuration_from(
     return made
 
 
-def read_configuration(path: Path) -> Configuration:
+def read_configuration(path: Path, suite: str | None = None) -> Configuration:
     """The configuration in a suite file or a `run.json`. Raises ConfigurationError naming file and line."""
     if path.is_dir():
         path = path / "run.json"
     if path.suffix == ".json":
-        return _Reader(_from_json(path), path, relative=False).read()
+        return _Reader(_from_json(path), path, relative=False).read(suite)
     if not path.is_file():
         raise ConfigurationError(f"The configuration '{path}' does not exist.")
     document = read_document(path)
-    return _Reader(document.value, path, relative=True, document=document).read()
+    return _Reader(document.value, path, relative=True, document=document).read(suite)
+
+
+def suites_of(path: Path) -> list[str]:
+    """The names of the suites in a file, in its order; none where it is one evaluation."""
+    value = read_document(path).value.get("suites") if path.is_file() else None
+    return [str(name) for name in value] if isinstance(value, Mapping) else []
 
 
 def _from_json(path: Path) -> Any:
@@ -79,17 +110,53 @@ class _Reader:
         self.path = path
         self.relative = relative
         self.document = document
+        self.of_suite: dict[Any, KeyPath] = {}
+        """Where the keys stand that came from a suite."""
 
-    def read(self) -> Configuration:
+    def read(self, suite: str | None = None) -> Configuration:
         if not isinstance(self.value, Mapping):
             raise ConfigurationError(f"{self.path} must be a mapping with keys such as 'tasks' and 'models'.")
-        self._known(self.value, KEYS, ())
+        self._known(self.value, (*KEYS, "suites"), ())
         fields: dict[str, Any] = {}
-        for key, value in self.value.items():
+        for key, value in self._of_suite(suite).items():
             fields[key] = self._field(key, value)
+        common = fields.pop("common", {})
+        if common:
+            fields["models"] = tuple(
+                replace(spec, arguments=_over(common, spec.arguments)) for spec in fields.get("models", ())
+            )
         return Configuration(**fields)
 
+    def _of_suite(self, suite: str | None) -> Mapping[str, Any]:
+        """The file's values, those of the suite over them. A file with suites is nothing without the name of one."""
+        suites = self.value.get("suites")
+        if suites is None:
+            if suite is not None:
+                raise ConfigurationError(
+                    f"{self.path} has no suites: leave out the name '{suite}', or write them under 'suites:'."
+                )
+            whole: Mapping[str, Any] = self.value
+            return whole
+        self._is(suites, Mapping, "a mapping of names to suites", ("suites",))
+        if suite is None:
+            raise ConfigurationError(
+                f"{self.path} holds several evaluations: name one with --suite. It has: {', '.join(suites)}."
+            )
+        if suite not in suites:
+            raise UnknownName("suite", suite, suites, f"{self.path} has: {', '.join(suites)}.")
+        own = suites[suite]
+        self._is(own, Mapping, "a mapping with keys such as 'tasks' and 'models'", ("suites", suite))
+        self._known(own, KEYS, ("suites", suite))
+        self.of_suite = dict.fromkeys(own, ("suites", suite))
+        shared = {key: value for key, value in self.value.items() if key != "suites"}
+        if isinstance(shared.get("common"), Mapping) and isinstance(own.get("common"), Mapping):
+            own = {**own, "common": _over(shared["common"], own["common"])}
+        return {**shared, **own}
+
     def _field(self, key: str, value: Any) -> Any:
+        if key == "common":
+            self._is(value, Mapping, "a mapping of arguments for every model", (key,))
+            return dict(value)
         if key == "tasks":
             return tuple(self._task(entry, ("tasks", i)) for i, entry in enumerate(_listed(value)))
         if key == "models":
@@ -100,11 +167,15 @@ class _Reader:
         if key == "dialect":
             self._is(value, Mapping, "a mapping of settings for other frameworks' tasks", (key,))
             return dict(value)
+        if key == "overrides":
+            self._is(value, Mapping, "a mapping of settings of tasks", (key,))
+            return self._beside(value) if self.relative else dict(value)
         if key in _TEXTS:
             for i, entry in enumerate(_listed(value)):
                 self._is(entry, str, f"{_TEXTS[key]} in quotes, or a list of them", (key, i))
-            return tuple(_listed(value))
-        if key == "replace":
+            texts = _listed(value)
+            return tuple(map(self._plugin, texts) if key == "plugins" else texts)
+        if key in ("replace", "batch"):
             self._is(value, bool, "true or false", (key,))
         elif key in _WHOLE and not (key == "limit" and value is None):
             self._is(value, int, "a whole number", (key,))
@@ -120,8 +191,35 @@ class _Reader:
         self._is(entry, str, "the name or file of a task", where)
         beside = self.path.parent / entry
         # The file may be followed by one of its tasks: "exams.yaml:exams-law".
-        file = beside if beside.is_file() else beside.with_name(beside.name.rpartition(":")[0] or beside.name)
+        file = beside
+        if beside.name and not beside.is_file():
+            file = beside.with_name(beside.name.rpartition(":")[0] or beside.name)
         return str(beside) if self.relative and file.is_file() else str(entry)
+
+    def _beside(self, overrides: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Settings of tasks, their file names made relative to the suite file as those of tasks are."""
+        out: dict[str, Any] = {}
+        for key, value in overrides.items():
+            here = (*path, *str(key).split("."))
+            if isinstance(value, Mapping):
+                out[key] = self._beside(value, here)
+            elif here in _FILES:
+                several = [
+                    str(self.path.parent / one) if isinstance(one, str) else one for one in _listed(value)
+                ]
+                out[key] = several if isinstance(value, (list, tuple)) else several[0]
+            else:
+                out[key] = value
+        return out
+
+    def _plugin(self, entry: str) -> str:
+        """A file of providers. Python runs only where a person names it, on the command line."""
+        if not entry.endswith(".toml"):
+            raise ConfigurationError(
+                f"{self._at(('plugins',))}: '{entry}' is not a TOML file of providers. Python files are named on the command "
+                f"line, with --plugin, because they run."
+            )
+        return str(self.path.parent / entry) if self.relative else entry
 
     def _model(self, entry: Any, where: KeyPath) -> ModelSpec:
         if isinstance(entry, str):
@@ -148,7 +246,17 @@ class _Reader:
             raise ConfigurationError(f"{self._at(where)}: '{name}' must be {words}, not {kind_of(value)}.")
 
     def _at(self, where: KeyPath) -> str:
-        return self.document.at(where) if self.document else str(self.path)
+        whole = (*self.of_suite.get(where[0], ()), *where) if where else where
+        return self.document.at(whole) if self.document else str(self.path)
+
+
+def _over(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` on top of `base`, mappings merged key by key."""
+    out = dict(base)
+    for key, value in over.items():
+        below = out.get(key)
+        out[key] = _over(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return out
 
 
 def _listed(value: Any) -> list[Any]:

@@ -59,7 +59,7 @@ def evaluate(
 
     tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
     settings: the fields of `Configuration`: limit, seed, name, out, roles, format, home, max_resident, replace, until,
-    budget, price; a role's model may also be a name or a Model object.
+    budget, price, plugins; a role's model may also be a name or a Model object.
 
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
     Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers
@@ -67,7 +67,7 @@ def evaluate(
     """
     objects = Objects()
     roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
-    for key in ("until", "budget", "price"):
+    for key in ("until", "budget", "price", "plugins"):
         if key in settings:
             settings[key] = tuple(_as_list(settings[key] or ()))
     configuration = Configuration(
@@ -299,7 +299,7 @@ async def _paid_sample(
         return await evaluate_sample(task, index, sample, draw, session.door)
     ticket = purse.ticket()
     try:
-        record = await evaluate_sample(task, index, sample, draw, partial(session.door, ticket=ticket))
+        record = await evaluate_sample(task, index, sample, draw, session.door.paid_by(ticket))
     finally:
         ticket.close()
     refused = any(failure.kind == SPENT for failure in _failures(record))
@@ -333,13 +333,18 @@ async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask
 async def score_answer(
     scorers: Sequence[Scorer], sample: Sample, answer: Answer, ask: Ask
 ) -> tuple[dict[str, Score], dict[str, Failure]]:
-    """Scores and scorers' own failures, by scorer name. What is not a scorer's matter is raised: the store, a role."""
+    """Scores and scorers' own failures, by scorer name. What is not a scorer's matter is raised: the store, a role.
+
+    A scorer that has nothing to say of an answer (None) is in neither.
+    """
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
     for scorer in scorers:
         try:
             made = scorer.function(sample, answer, ask) if scorer.asks else scorer.function(sample, answer)
-            scores[scorer.name] = checked_score(await made if isawaitable(made) else made)
+            score = await made if isawaitable(made) else made
+            if score is not None:
+                scores[scorer.name] = checked_score(score)
         except RequestFailed as error:
             failures[scorer.name] = error.failure
         except (ConfigurationError, StoreError):

@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evalwright.configuration import Configuration, ModelSpec
+from evalwright.configuration import Configuration, ModelSpec, home_folder
 from evalwright.core.errors import AbilityError, ConfigurationError, RunError
 from evalwright.core.tasks import Task
 from evalwright.models.base import Model, fingerprint_of
-from evalwright.models.registry import open_model
+from evalwright.models.batch.opening import open_batched
+from evalwright.models.providers import add_file
 from evalwright.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
@@ -96,8 +97,15 @@ class Objects:
             return ModelSpec(model.name)
         return ModelSpec(model)
 
-    def open(self, spec: ModelSpec) -> Model:
-        return self.models.get(spec.model) or open_model(spec.model, spec.arguments)
+    def providers(self, configuration: Configuration) -> None:
+        """Take in the providers and prices that the configuration's own files hold. Raises ConfigurationError."""
+        for file in configuration.plugins:
+            add_file(Path(file))
+
+    def open(self, spec: ModelSpec, *, batch: bool = False, home: str | None = None) -> Model:
+        """The model, through its provider's batches where `batch` or its own argument of that name says so."""
+        made = self.models.get(spec.model)
+        return made or open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
 
 
 def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
@@ -112,8 +120,9 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         )
     if configuration.limit is not None and configuration.limit < 1:
         raise ConfigurationError(f"The limit must be at least 1, not {configuration.limit}.")
+    objects.providers(configuration)
     rules = resolve_rules(configuration.until, configuration.models)
-    roles = {role: objects.open(spec) for role, spec in configuration.roles.items()}
+    roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
     orders: dict[tuple[str, str], UnitOrder] = {}
     plans = [_make_plan(configuration, spec, roles, objects, rules, orders) for spec in configuration.models]
     if rules:
@@ -140,7 +149,7 @@ def _make_plan(
     rules: tuple[ModelRule, ...],
     orders: dict[tuple[str, str], UnitOrder],
 ) -> Plan:
-    model = objects.open(spec)
+    model = objects.open(spec, batch=configuration.batch, home=configuration.home)
     model.check()
     for other in roles.values():
         other.check()
@@ -216,6 +225,10 @@ def _load(configuration: Configuration, chat: bool, objects: Objects) -> list[Ta
     tasks: list[Task] = []
     for name in configuration.tasks:
         if name in objects.tasks:
+            if configuration.overrides:
+                raise ConfigurationError(
+                    f"The task '{name}' is given as an object, so its settings cannot be overridden from outside."
+                )
             tasks.append(objects.tasks[name])
         else:
             tasks.extend(
@@ -223,6 +236,7 @@ def _load(configuration: Configuration, chat: bool, objects: Objects) -> list[Ta
                     name,
                     prompt_format=configuration.format,
                     chat=chat,
+                    overrides=configuration.overrides or None,
                     dialect=dict(configuration.dialect),
                 )
             )

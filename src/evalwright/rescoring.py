@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.configuration import home_folder
+from evalwright.configuration import ModelSpec, home_folder
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
@@ -46,8 +46,10 @@ def score_run(
 ) -> Run:
     """Score a run's answers again and write the result as a new run.
 
-    scorers: names, or mappings of name to options; none scores with those that the run recorded. With other scorers, the
-    metrics are `accuracy` over the first and `mean` over the others. roles: models that the scorers ask, by role.
+    scorers: names, or mappings of name to options; none scores with those that the run recorded. Names of the run's own
+    scorers score with these again, with options put over theirs; other scores and the metrics stay. With other scorers, the
+    metrics are `accuracy` over the first and `mean` over the others. roles: models that the scorers ask, by role; those that
+    are not given are the run's own, whose answers are in the store.
     name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
     runs_folder: where a run given by name lies. dialect: `task_root` and `trust`, where tasks of another framework are scored by
     Python beside their files; what the run trusted counts for nothing here.
@@ -60,18 +62,34 @@ def score_run(
     folder = Path(out or old.folder.parent) / slug(name or f"{old.id}.rescored")
     _check_folder(folder, old)
     bound = _bound(old, scorers, dialect or {})
-    needed = {role for own in bound.values() for scorer in own.scorers for role in scorer.roles}
-    missing = sorted(needed - set(roles or {}))
-    if missing:
-        raise ConfigurationError(
-            f"The scorers ask a model in the role '{missing[0]}': name it with --role {missing[0]}=..."
-        )
     objects = Objects()
-    models = {role: objects.open(objects.model(model)) for role, model in (roles or {}).items()}
+    specs = _specs(old, bound, {role: objects.model(model) for role, model in (roles or {}).items()})
+    models = {role: objects.open(spec, home=home) for role, spec in specs.items()}
     for model in models.values():
         model.check()
-    made: Run = run_blocking(lambda: _score(old, folder, bound, models, home))
+    made: Run = run_blocking(lambda: _score(old, folder, bound, models, specs, home))
     return made
+
+
+def _specs(old: Run, bound: Bound, given: Mapping[str, ModelSpec]) -> dict[str, ModelSpec]:
+    """The models that scorers ask: those given, else the run's own. Raises ConfigurationError for a role without one."""
+    needed = {
+        role
+        for own in bound.values()
+        for scorer in own.scorers
+        if scorer.name not in own.kept
+        for role in scorer.roles
+    }
+    recorded = old.data["configuration"].get("roles") or {}
+    specs = dict(given)
+    for role in sorted(needed - given.keys()):
+        if role not in recorded:
+            raise ConfigurationError(
+                f"The scorers ask a model in the role '{role}': name it with --role {role}=..."
+            )
+        spec = recorded[role]
+        specs[role] = ModelSpec(spec["model"], spec.get("arguments", {}), spec.get("label", ""))
+    return specs
 
 
 def _check_folder(folder: Path, old: Run) -> None:
@@ -121,8 +139,31 @@ def _first_rows(old: Run, names: set[str]) -> dict[str, Any]:
 
 
 def _rules(task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]) -> Rules:
+    named = dict(_entries(wanted))
+    own = [found["name"] for found in task["scorers"]]
+    if named and named.keys() <= set(own) and not _of_dialect(task):
+        return _own_again(task, named)
     scorers, metrics = _scorers(task, wanted)
     return Rules(scorers, metrics, lambda names: metrics)
+
+
+def _entries(wanted: Sequence[str | Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
+    return [(entry, {}) if isinstance(entry, str) else next(iter(entry.items())) for entry in wanted]
+
+
+def _own_again(task: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) -> Rules:
+    """Some of the run's own scorers again, with options put over theirs; the others' scores and the metrics stay."""
+    scorers = []
+    for found in task["scorers"]:
+        name = found["name"]
+        again = name in named
+        options = {**found["options"], **named.get(name, {})}
+        scorers.append(
+            bind(found["kind"], options, name) if again else Scorer(name, found["kind"], options, _never)
+        )
+    metrics = [MetricSpec(**spec) for spec in task["metric_specs"]]
+    kept = frozenset(scorer.name for scorer in scorers if scorer.name not in named)
+    return Rules(scorers, metrics, lambda names: metrics, kept)
 
 
 def _scorers(
@@ -135,8 +176,7 @@ def _scorers(
         scorers = [bind(found["kind"], found["options"], found["name"]) for found in task["scorers"]]
         return scorers, [MetricSpec(**spec) for spec in task["metric_specs"]]
     scorers = []
-    for entry in wanted:
-        kind, options = (entry, {}) if isinstance(entry, str) else next(iter(entry.items()))
+    for kind, options in _entries(wanted):
         scorers.append(bind(kind, options))
     metrics = [MetricSpec("accuracy", "accuracy", scorers[0].name)]
     metrics += [MetricSpec(f"mean {scorer.name}", "mean", scorer.name) for scorer in scorers[1:]]
@@ -147,7 +187,14 @@ def _never(sample: Sample, answer: Answer) -> Score:
     raise ScoringError("The run has no answer to this task.")
 
 
-async def _score(old: Run, folder: Path, bound: Bound, models: Mapping[str, Model], home: str | None) -> Run:
+async def _score(
+    old: Run,
+    folder: Path,
+    bound: Bound,
+    models: Mapping[str, Model],
+    specs: Mapping[str, ModelSpec],
+    home: str | None,
+) -> Run:
     began, started = time.monotonic(), datetime.now(UTC)
     tallies = {
         task["name"]: TaskTally([scorer.name for scorer in bound[task["name"]].scorers], task["slice_keys"])
@@ -172,7 +219,8 @@ async def _score(old: Run, folder: Path, bound: Bound, models: Mapping[str, Mode
                     "scored_from": {"run": old.id, "samples_sha256": old.data["samples"]["sha256"]},
                     "started": started.isoformat(timespec="seconds"),
                     "seconds": round(time.monotonic() - began, 3),
-                    "roles": {role: model.describe() for role, model in models.items()},
+                    "roles": _described(old, bound, models),
+                    "configuration": _configuration(old, specs),
                     "environment": environment(),
                     "usage": door.counts.as_dict(),
                     "tasks": tasks,
@@ -193,7 +241,7 @@ async def _score_all(
 
     async def worker() -> None:
         for position, record in records:
-            scored = await _score_record(record, bound[record.task].scorers, door)
+            scored = await _score_record(record, bound[record.task], door)
             writer.add(position, scored)
             tallies[record.task].add(scored)
             # Scorers that ask nobody never wait, and an interruption must still get through.
@@ -216,10 +264,30 @@ def _task_record(task: Mapping[str, Any], rules: Rules, tally: TaskTally) -> dic
     return {**kept, **result.as_dict(), **rules_record(rules.scorers, metrics)}
 
 
-async def _score_record(record: SampleRecord, scorers: Sequence[Scorer], door: Door) -> SampleRecord:
+async def _score_record(record: SampleRecord, rules: Rules, door: Door) -> SampleRecord:
     if record.answer is None:
         return record
-    scores, failures = await score_answer(scorers, record.sample, record.answer, door)
+    wanted = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]
+    scores, failures = await score_answer(wanted, record.sample, record.answer, door)
+    if rules.kept:
+        found = {name: score for name, score in record.scores.items() if name in rules.kept} | scores
+        scores = {scorer.name: found[scorer.name] for scorer in rules.scorers if scorer.name in found}
+        failures |= {name: one for name, one in record.score_failures.items() if name in rules.kept}
     return SampleRecord(
         record.task, record.index, record.draw, record.sample, record.answer, scores, None, failures
     )
+
+
+def _described(old: Run, bound: Bound, models: Mapping[str, Model]) -> dict[str, Any]:
+    """Who was asked; of scores that were kept, who had been asked for them."""
+    kept = any(rules.kept for rules in bound.values())
+    before = dict(old.data.get("roles", {})) if kept else {}
+    return {**before, **{role: model.describe() for role, model in models.items()}}
+
+
+def _configuration(old: Run, specs: Mapping[str, ModelSpec]) -> dict[str, Any]:
+    """The run's configuration with the roles as they are now."""
+    out = dict(old.data["configuration"])
+    if specs:
+        out["roles"] = {**(out.get("roles") or {}), **{role: spec.as_dict() for role, spec in specs.items()}}
+    return out

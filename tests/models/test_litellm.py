@@ -34,8 +34,8 @@ from support.openai_asking import HELLO
 from support.openai_faults import Faults
 from support.openai_limits import Limits
 from support.openai_server import OpenAIServer, serving
+from support.strict_asking import PREFILLED, TALK, ask, failing, remote, through_the_engine
 from support.strict_server import strictly
-from support.wire_asking import PREFILLED, TALK, ask, failing, remote, through_the_engine
 
 needs_litellm = pytest.mark.skipif(
     find_spec("litellm") is None, reason="needs the library litellm (the extra of that name)"

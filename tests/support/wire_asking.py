@@ -1,10 +1,11 @@
-"""Asking a remote model once, through the Engine, or by a stream that comes in any pieces."""
+"""Asking a model of any wire format: once by itself, through the real engine, or from a stream cut into any pieces."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -12,31 +13,32 @@ import pytest
 from evalwright.core.errors import RequestError
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response
-from evalwright.engine import Engine, Store
-from evalwright.models.base import Model, RemoteModel
+from evalwright.engine.engine import Engine
+from evalwright.engine.store import Store
+from evalwright.models.api import ApiModel
 from evalwright.models.http import HttpClient, Reply
-from evalwright.models.http_stream import _sse
+from evalwright.models.http_stream import gathered
 from evalwright.models.registry import open_model
 from evalwright.models.wire.format import Settings, Wire
 
-HELLO = Generate("hello", max_tokens=32)
+HELLO = Generate("hello", max_tokens=50)
 TALK = (
     Message("system", "Be brief."),
-    Message("user", "Where?"),
-    Message("assistant", "Who asks?"),
-    Message("user", "I do."),
+    Message("user", "What is it?"),
+    Message("assistant", "A cat."),
+    Message("user", "Sure?"),
 )
-PREFILLED = (Message("user", "Where?"), Message("assistant", "In the city of"))
+PREFILLED = (*TALK, Message("assistant", "Yes,"))
 
 
-def remote(name: str, **arguments: Any) -> RemoteModel:
+def opened(name: str, **arguments: Any) -> ApiModel:
     """The model of that name."""
     found = open_model(name, arguments)
-    assert isinstance(found, RemoteModel)
+    assert isinstance(found, ApiModel)
     return found
 
 
-def ask(model: RemoteModel, request: Generate = HELLO) -> Response:
+def ask(model: ApiModel, request: Generate = HELLO) -> Response:
     """Ask once and close."""
 
     async def go() -> Response:
@@ -48,65 +50,51 @@ def ask(model: RemoteModel, request: Generate = HELLO) -> Response:
     return asyncio.run(go())
 
 
-def failing(model: RemoteModel, request: Generate = HELLO) -> RequestError:
+def failing(model: ApiModel, request: Generate = HELLO) -> RequestError:
     """The error that asking raises."""
     with pytest.raises(RequestError) as caught:
         ask(model, request)
     return caught.value
 
 
-def through_the_engine(
-    model: Model, folder: Path, request: Generate = HELLO
-) -> tuple[Response, dict[str, Any]]:
-    """The answer by the engine's door, with what the door counted."""
+def through_engine(home: Path, model: ApiModel, requests: list[Generate]) -> list[Response]:
+    """The answers as a run gets them: by the engine's door, retried, stored."""
 
-    async def go() -> tuple[Response, dict[str, Any]]:
-        with Store.open(folder) as store:
+    async def go() -> list[Response]:
+        with Store.open(home) as store:
             async with Engine(store) as engine:
                 door = engine.door({"target": model})
-                return await door("target", request), door.counts.as_dict()
+                return await asyncio.gather(*(door("target", request) for request in requests))
 
     return asyncio.run(go())
 
 
-class _Pieces:
-    """A reply whose body comes in exactly these pieces."""
+def from_stream(
+    wire: Wire, pieces: list[bytes], settings: Settings, content_type: str, request: Generate = HELLO
+) -> Response:
+    """The Response from a stream that comes in these pieces. Raises as a real one would."""
+    client = HttpClient("http://127.0.0.1:1")
 
-    def __init__(self, pieces: Sequence[bytes]) -> None:
-        self.headers = {"Content-Type": "text/event-stream"}
-        self.content = self
-        self._pieces = pieces
-
-    async def iter_any(self) -> AsyncIterator[bytes]:
-        for piece in self._pieces:
+    async def parts() -> AsyncIterator[bytes]:
+        for piece in pieces:
             yield piece
 
-
-async def gathered(
-    wire: Wire, pieces: Sequence[bytes], settings: Settings, request: Generate = HELLO
-) -> Response:
-    """The Response of a stream that comes in these pieces."""
-    assert wire.gather is not None
-    gatherer = wire.gather(settings)
-    client = HttpClient("http://127.0.0.1:9")
-    async for event, data in _sse(client, cast(Any, _Pieces(pieces))):
-        if gatherer.add(event, data):
-            return wire.read(Reply(gatherer.result(), 0.5, None), request, settings)
-    raise AssertionError("the stream ended before the answer was whole")
-
-
-def check_every_cut(
-    wire: Wire, events: Sequence[bytes], settings: Settings, request: Generate = HELLO
-) -> Response:
-    """Cut the stream in two at every byte, and into single bytes: the Response is always the same. Gives it."""
-    stream = b"".join(events)
-
     async def go() -> Response:
-        whole = await gathered(wire, [stream], settings, request)
-        for at in range(1, len(stream)):
-            assert await gathered(wire, [stream[:at], stream[at:]], settings, request) == whole, at
-        singly = [stream[at : at + 1] for at in range(len(stream))]
-        assert await gathered(wire, singly, settings, request) == whole
-        return whole
+        assert wire.gather is not None
+        gatherer = wire.gather(settings)
+        response = cast(
+            Any,
+            SimpleNamespace(
+                headers={"Content-Type": content_type}, content=SimpleNamespace(iter_any=lambda: parts())
+            ),
+        )
+        data = await gathered(client, response, gatherer, wire.decoding)
+        return wire.read(Reply(data, 0.0, None), request, settings)
 
     return asyncio.run(go())
+
+
+def splits(data: bytes) -> list[list[bytes]]:
+    """`data` cut in two at every place, and into single bytes."""
+    halves = [[data[:at], data[at:]] for at in range(1, len(data))]
+    return [[data], [data[at : at + 1] for at in range(len(data))], *halves]

@@ -21,9 +21,14 @@ COMMANDS = {
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
     "models": ("models:models", "List model providers; check that a model can be used."),
     "score": ("score:score", "Score a run again; no model under test is asked."),
+    "aggregate": (
+        "aggregate:aggregate",
+        "Make a run's numbers again from its recorded scores; nobody is asked.",
+    ),
     "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
+    "batches": ("batches:batches", "List the batches that lie with providers; forget one."),
     "runs": ("runs:runs", "List and show runs."),
     "import": ("import_:import_", "Make runs of results of other programs."),
     "export": ("export:export", "Write runs as files of other programs."),
@@ -73,11 +78,14 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; no traceback ever reaches a person for bad input."""
+    return run_command(cli, arguments, "evalwright")
+
+
+def run_command(command: click.Command, arguments: Sequence[str] | None, name: str) -> int:
+    """Run a command as `main` does."""
     try:
-        result: Any = cli.main(
-            args=list(arguments) if arguments is not None else None,
-            prog_name="evalwright",
-            standalone_mode=False,
+        result: Any = command.main(
+            args=list(arguments) if arguments is not None else None, prog_name=name, standalone_mode=False
         )
         sys.stdout.flush()
         return result if isinstance(result, int) else 0

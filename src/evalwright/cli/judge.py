@@ -25,7 +25,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print the result a
 
 @click.group()
 def judge() -> None:
-    """Check a judge against people: draw answers to label, correct its score by the labels."""
+    """Check a judge against people and against other judges: draw answers to label, correct its score, see who agrees."""
 
 
 @judge.command()
@@ -106,6 +106,40 @@ def calibrate(
     else:
         show(blocks)
     say(f"Written: {path}")
+
+
+@judge.command()
+@click.argument("runs", nargs=-1, required=True)
+@click.option(
+    "--scorer", default="", metavar="NAME", help="Whose judges. Default: every scorer that asks a model."
+)
+@click.option("--level", type=float, default=0.95, metavar="L", help="Of the intervals. Default: 0.95.")
+@click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
+@_RUNS
+@_JSON
+def agreement(
+    runs: tuple[str, ...], scorer: str, level: float, markdown: str | None, runs_folder: str, as_json: bool
+) -> None:
+    """How far several judges of the same answers agree, from recorded scores; nobody is asked.
+
+    RUNS is one run whose scorer asks several judges, or several runs with the same answers (`evalwright score`).
+    """
+    from evalwright.api import open_run
+    from evalwright.calibrating.panels import judges_agreement
+    from evalwright.cli import say
+    from evalwright.cli.output import write_file
+    from evalwright.reports.agreement_page import agreement_blocks, agreement_markdown
+    from evalwright.reports.terminal import show
+
+    found = judges_agreement([open_run(run, runs_folder) for run in runs], scorer=scorer, level=level)
+    if markdown:
+        write_file(Path(markdown), agreement_markdown(found))
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        show(agreement_blocks(found))
+    if markdown:
+        say(f"Written: {markdown}")
 
 
 def _draw(

@@ -1,46 +1,92 @@
-"""`evalwright leaderboard`: runs as a table, with intervals and rank ranges."""
+"""`evalwright leaderboard`: runs as a table, with intervals and rank ranges, shown or published."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from evalwright.cli.output import print_json, write_file
+from evalwright.cli.output import print_json
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True)
+@click.argument("runs", nargs=-1)
 @click.option(
     "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
 )
+@click.option(
+    "--into", metavar="FILE", help="Put the board between its markers in a Markdown file (README.md)."
+)
 @click.option("--markdown", metavar="FILE", help="Write the board as a Markdown table.")
 @click.option("--html", metavar="FILE", help="Write the board as one self-contained HTML page.")
-@click.option("--title", default="Leaderboard", show_default=True, help="The page's title.")
+@click.option("--csv", metavar="FILE", help="Write the board as CSV.")
+@click.option(
+    "--json-file", metavar="FILE", help="Write the board as JSON, with the columns that people see."
+)
+@click.option(
+    "--plot", "plots", multiple=True, metavar="FILE", help="Draw the board: FILE.svg or FILE.png. Repeatable."
+)
+@click.option("--best", type=int, metavar="N", help="Models in the plot. Default: 25.")
+@click.option(
+    "--least-answered", type=float, metavar="PERCENT", help="Leave models that answered less out of the plot."
+)
+@click.option("--pages", metavar="DIR", help="Write a page for each model; the board links to them.")
+@click.option(
+    "--examples",
+    type=int,
+    metavar="N",
+    help="Low-scored samples on a model's page; 0 shows no text. Default: 5.",
+)
+@click.option(
+    "--kept",
+    metavar="DIR",
+    help="Keep the runs' records in DIR; a run whose results are kept there already is shown with its first date.",
+)
+@click.option("--title", default="Leaderboard", show_default=True, help="The board's title.")
+@click.option(
+    "--workflow",
+    metavar="FILE",
+    help="Write a GitHub workflow that runs --config and commits what the other options name; no RUNS.",
+)
+@click.option("--config", metavar="FILE", help="The suite file that the workflow runs.")
+@click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="NAME",
+    help="A key's variable for the workflow. Repeatable.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the board as JSON.")
-def leaderboard(
-    runs: tuple[str, ...], runs_folder: str, markdown: str | None, html: str | None, title: str, as_json: bool
-) -> None:
+def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
+    from evalwright.cli.publishing import publish, write_workflow
+
+    if given["workflow"]:
+        write_workflow(runs, given)
+        return
+    for name in ("config", "secrets"):
+        if given[name]:
+            raise click.UsageError(f"--{name.removesuffix('s')} belongs to --workflow.")
+    if not runs:
+        raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.terminal import show_board
     from evalwright.runs.board import make_board
 
-    opened = [open_run(run, runs_folder) for run in runs]
+    opened = [open_run(run, given["runs_folder"]) for run in runs]
+    if given["kept"]:
+        from evalwright.runs.keeping import keep_runs, kept_runs
+
+        opened = kept_runs(opened, Path(given["kept"]))
     board = make_board(opened)
-    if markdown:
-        from evalwright.reports.markdown import board_markdown
-
-        write_file(Path(markdown), board_markdown(board))
-    if html:
-        from evalwright.reports.html import board_html
-
-        write_file(Path(html), board_html(board, opened, title=title))
-    if as_json:
+    written = publish(board, opened, given)
+    if given["kept"]:
+        keep_runs(opened, Path(given["kept"]))
+    if given["as_json"]:
         print_json(board.as_dict())
     else:
         show_board(board)
-    for file in (markdown, html):
-        if file:
-            say(f"Written: {file}")
+    for line in written:
+        say(line)

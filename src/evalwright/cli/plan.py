@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
-from evalwright.cli.output import print_json
+from evalwright.cli.output import OVERRIDES_HELP, print_json
 
 if TYPE_CHECKING:
     from evalwright.forecasting import Forecast
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 @click.option(
     "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
 )
+@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
 @click.option("--seed", type=int, metavar="S", help="Fixes which items the pilot asks. Default: 0.")
 @click.option("--out", metavar="DIR", help="Where runs lie, and the pilot's is written. Default: runs.")
 @click.option(
@@ -71,7 +72,11 @@ if TYPE_CHECKING:
     "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
 )
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models, tasks or scorers."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with models, tasks or scorers; a TOML file with providers.",
 )
 @dialect_options
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
@@ -93,6 +98,8 @@ def plan(**given: Any) -> int:
         settings["roles"] = role_specs(given["roles"], given["role_arguments"])
     if given["prompt_format"]:
         settings["format"] = given["prompt_format"]
+    if given["overrides"]:
+        settings["overrides"] = key_values(given["overrides"], "-T")
     if dialect := dialect_settings(given):
         settings["dialect"] = dialect
     if given["home"]:

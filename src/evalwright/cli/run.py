@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
-from evalwright.cli.output import print_json
+from evalwright.cli.output import OVERRIDES_HELP, print_json
 
 
 @click.command()
@@ -25,6 +25,7 @@ from evalwright.cli.output import print_json
 @click.option(
     "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
 )
+@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
 @click.option("--limit", type=int, metavar="N", help="Ask N samples of each task, drawn by the seed.")
 @click.option(
     "--seed", type=int, metavar="S", help="Fixes the order of samples and what --limit draws. Default: 0."
@@ -62,8 +63,18 @@ from evalwright.cli.output import print_json
     metavar="FILE",
     help="A suite file, or a run.json, with the whole evaluation; flags win over it.",
 )
+@click.option("--suite", metavar="NAME", help="Which of the suites in the file of --config.")
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models, tasks or scorers."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with models, tasks or scorers; a TOML file with providers.",
+)
+@click.option(
+    "--batch",
+    is_flag=True,
+    help="Ask in batches: cheaper, within a day. The same command goes on after a stop.",
 )
 @dialect_options
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that was made otherwise.")
@@ -95,12 +106,14 @@ def run(**given: Any) -> int:
         flags["roles"] = role_specs(given["roles"], given["role_arguments"])
     if given["prompt_format"]:
         flags["format"] = given["prompt_format"]
-    if given["replace"]:
-        flags["replace"] = True
+    flags |= {key: True for key in ("replace", "batch") if given[key]}
+    if given["overrides"]:
+        flags["overrides"] = key_values(given["overrides"], "-T")
     dialect = dialect_settings(given)
     if dialect:
         flags["dialect"] = dialect
-    configuration = configuration_from(given["config"], flags, {} if given["models"] else arguments)
+    arguments = {} if given["models"] else arguments
+    configuration = configuration_from(given["config"], flags, arguments, given["suite"])
     if configuration.home:
         # Caches of data sets and hashes lie beside the store.
         os.environ["EVALWRIGHT_HOME"] = configuration.home

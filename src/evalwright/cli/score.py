@@ -40,7 +40,11 @@ from evalwright.cli.output import print_json
     help="Where judges' answers are stored. Default: $EVALWRIGHT_HOME or .evalwright.",
 )
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with scorers or models."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with scorers or models; a TOML file with providers.",
 )
 @folder_options
 @click.option("--json", "as_json", is_flag=True, help="Print the new record as JSON.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
-from evalwright.cli.output import print_json
+from evalwright.cli.output import OVERRIDES_HELP, print_json
 
 if TYPE_CHECKING:
     from evalwright.checking import Examined
@@ -82,13 +82,16 @@ def _list_lm_eval(as_json: bool, roots: tuple[str, ...]) -> None:
 @tasks.command()
 @click.argument("task")
 @click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
+@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
 @dialect_options
 @click.option("--json", "as_json", is_flag=True, help="Print the resolved definition as JSON.")
-def show(task: str, plugins: tuple[str, ...], as_json: bool, **dialect: Any) -> None:
+def show(
+    task: str, plugins: tuple[str, ...], overrides: tuple[str, ...], as_json: bool, **dialect: Any
+) -> None:
     """Show what TASK is: its data, prompt, scorers, metrics and where it comes from."""
     import json
 
-    found = _load(task, None, plugins, dialect=dialect)
+    found = _load(task, None, plugins, dialect=dialect, overrides=overrides)
     if as_json:
         print_json([dict(one.definition) for one in found])
         return
@@ -119,8 +122,13 @@ def show(task: str, plugins: tuple[str, ...], as_json: bool, **dialect: Any) -> 
 )
 @click.option("--sample", "sample_id", metavar="ID", help="The sample's id. Default: the first row.")
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks or models."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with tasks or models; a TOML file with providers.",
 )
+@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
 @dialect_options
 @click.option("--json", "as_json", is_flag=True, help="Print the requests as JSON.")
 def preview(
@@ -129,6 +137,7 @@ def preview(
     arguments: tuple[str, ...],
     sample_id: str | None,
     plugins: tuple[str, ...],
+    overrides: tuple[str, ...],
     as_json: bool,
     **dialect: Any,
 ) -> None:
@@ -136,7 +145,8 @@ def preview(
     from evalwright.checking import preview as requests_of
     from evalwright.cli.arguments import key_values
 
-    found = _sampled(_load(task, model, plugins, key_values(arguments, "-M"), dialect), sample_id)
+    loaded = _load(task, model, plugins, key_values(arguments, "-M"), dialect, overrides)
+    found = _sampled(loaded, sample_id)
     shown = [(one, one.samples[index].id, requests_of(one, index)) for one, index in found]
     if as_json:
         rows = [
@@ -169,8 +179,13 @@ def preview(
     help="Where a run given by name lies. Default: runs.",
 )
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks or models."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with tasks or models; a TOML file with providers.",
 )
+@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
 @dialect_options
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 def check(
@@ -180,6 +195,7 @@ def check(
     run_name: str | None,
     runs_folder: str,
     plugins: tuple[str, ...],
+    overrides: tuple[str, ...],
     as_json: bool,
     **dialect: Any,
 ) -> int:
@@ -197,7 +213,9 @@ def check(
     found: list[Examined] = []
     for name in names:
         try:
-            examined = examine(_load(name, model, (), given, dialect), name=name, model=opened, run=run)
+            examined = examine(
+                _load(name, model, (), given, dialect, overrides), name=name, model=opened, run=run
+            )
             for one in examined:
                 found.append(one)
                 if not as_json:
@@ -246,8 +264,9 @@ def _load(
     plugins: tuple[str, ...],
     arguments: dict[str, Any] | None = None,
     dialect: dict[str, Any] | None = None,
+    overrides: tuple[str, ...] = (),
 ) -> list[Task]:
-    from evalwright.cli.arguments import load_plugins
+    from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.tasks.loading import load_tasks
 
     load_plugins(plugins)
@@ -256,7 +275,8 @@ def _load(
         from evalwright.models.registry import open_model
 
         chat = "chat" in open_model(model, arguments).abilities
-    return load_tasks(name, chat=chat, dialect=dialect_settings(dialect or {}))
+    settings = key_values(overrides, "-T") or None
+    return load_tasks(name, chat=chat, dialect=dialect_settings(dialect or {}), overrides=settings)
 
 
 def _sampled(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]:

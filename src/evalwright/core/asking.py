@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from evalwright.core.requests import Request
+from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
 
 
@@ -15,3 +15,13 @@ class Ask(Protocol):
     """
 
     async def __call__(self, role: str, request: Request) -> Response: ...
+
+
+def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:
+    """What the model that plays `role` can do, None where the door does not tell.
+
+    A judge may be a classifier or a model that writes; whoever asks it needs to know which.
+    """
+    tell = getattr(ask, "abilities", None)
+    found: frozenset[Ability] | None = tell(role) if tell is not None else None
+    return found

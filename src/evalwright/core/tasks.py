@@ -39,14 +39,15 @@ class Strategy(Protocol):
 class Scorer:
     """A scoring function with its options bound.
 
-    function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is true.
+    function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is true; None in place of a
+    score says that the scorer has nothing to say of this answer (a refusal has no faithfulness), which is no failure.
     name: the column of the record; kind: the registered name. roles: other models that it asks.
     """
 
     name: str
     kind: str
     options: Mapping[str, Any]
-    function: Callable[..., Score | Awaitable[Score]]
+    function: Callable[..., Score | Awaitable[Score | None] | None]
     asks: bool = False
     roles: tuple[str, ...] = ()
 

@@ -20,7 +20,7 @@ from evalwright.core.errors import (
     StoreError,
     closest,
 )
-from evalwright.core.requests import Request
+from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
 from evalwright.engine.batching import Batcher
 from evalwright.engine.claims import process_of
@@ -288,13 +288,41 @@ class Door(Ask):
 
     async def __call__(self, role: str, request: Request, ticket: Ticket | None = None) -> Response:
         """The answer of the model that plays this role. Raises RequestFailed, or StoreError, which must end the run."""
+        return await self._engine_ask(self._lane(role), request, self.counts, ticket)
+
+    def abilities(self, role: str) -> frozenset[Ability]:
+        """What the model that plays this role can do. Raises ConfigurationError where nobody plays it."""
+        return self._lane(role).abilities
+
+    def paid_by(self, ticket: Ticket) -> Ask:
+        """This door, with a ticket that pays for what is sent."""
+        return _PaidDoor(self, ticket)
+
+    def _lane(self, role: str) -> Lane:
         lane = self._lanes.get(role)
         if lane is None:
             likely = closest(role, self._lanes)
             hint = f" Did you mean '{likely[0]}'?" if likely else ""
             known = ", ".join(self._lanes)
             raise ConfigurationError(f"No model plays the role '{role}'.{hint} Roles of this run: {known}.")
-        return await self._engine_ask(lane, request, self.counts, ticket)
+        return lane
+
+
+class _PaidDoor(Ask):
+    """A door whose questions one ticket pays for."""
+
+    __slots__ = ("_door", "_ticket")
+
+    def __init__(self, door: Door, ticket: Ticket) -> None:
+        self._door = door
+        self._ticket = ticket
+
+    async def __call__(self, role: str, request: Request) -> Response:
+        return await self._door(role, request, self._ticket)
+
+    def abilities(self, role: str) -> frozenset[Ability]:
+        """As the door's."""
+        return self._door.abilities(role)
 
 
 class _Abandoned(Exception):

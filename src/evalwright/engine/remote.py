@@ -34,6 +34,7 @@ class RemoteSender:
         self._model = model
         self._loop = loop
         self._on_event = on_event
+        model.listen(on_event)
         self._pacing = model.pacing
         self._pacer = Pacer(self._pacing, loop)
         self._breaker = Breaker(model.name)

@@ -30,7 +30,18 @@ LOWER_IS_BETTER = frozenset(
 )
 """Metrics of which less is better; their scores (log-likelihoods, consistency) are still better when higher."""
 
-BOUNDED = frozenset({"accuracy", "balanced-accuracy", "exact-match", "hallucination-rate", "macro-f1"})
+BOUNDED = frozenset(
+    {
+        "accuracy",
+        "answer-rate",
+        "auroc",
+        "balanced-accuracy",
+        "exact-match",
+        "hallucination-rate",
+        "macro-f1",
+        "outcome-share",
+    }
+)
 """Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
 
 
@@ -69,6 +80,8 @@ registry: Registry[MetricFunction] = Registry(
     "metric",
     {
         "accuracy": "evalwright.metrics.means:accuracy",
+        "answer-rate": "evalwright.metrics.rates:answer_rate",
+        "auroc": "evalwright.metrics.ranking:auroc",
         "balanced-accuracy": "evalwright.metrics.labels:balanced_accuracy",
         "bits-per-byte": "evalwright.metrics.perplexities:bits_per_byte",
         "byte-perplexity": "evalwright.metrics.perplexities:byte_perplexity",
@@ -76,6 +89,7 @@ registry: Registry[MetricFunction] = Registry(
         "hallucination-rate": "evalwright.metrics.rates:hallucination_rate",
         "macro-f1": "evalwright.metrics.labels:macro_f1",
         "mean": "evalwright.metrics.means:mean",
+        "outcome-share": "evalwright.metrics.rates:outcome_share",
         "token-perplexity": "evalwright.metrics.perplexities:token_perplexity",
         "word-perplexity": "evalwright.metrics.perplexities:word_perplexity",
     },

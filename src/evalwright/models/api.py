@@ -21,9 +21,13 @@ from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rej
 from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models import arguments
+from evalwright.models.aws import region_of, require_botocore
 from evalwright.models.base import RemoteModel, fingerprint_of
-from evalwright.models.http import HttpClient, Sign, check_url
+from evalwright.models.google import host_of
+from evalwright.models.http import HttpClient, Reply, Sign, check_url
 from evalwright.models.keys import Secret, find_key, is_local, missing_key, remember
+from evalwright.models.logins import Login, login_of
+from evalwright.models.prices import price_of, warn_if_old
 from evalwright.models.providers.table import TOKENS_FIELDS, Provider, quirks
 from evalwright.models.wire import wire as wire_of
 from evalwright.models.wire.format import Settings, TokensField, ask, merged
@@ -57,7 +61,7 @@ class ApiModel(RemoteModel):
         top_p: float | None = None,
         seed: int | None = None,
         thinking: str | int | bool | None = None,
-        stream: bool = False,
+        stream: bool | None = None,
         extra_body: Mapping[str, Any] | str | None = None,
         headers: Mapping[str, str] | str | None = None,
         variables: Mapping[str, str] | str | None = None,
@@ -73,7 +77,7 @@ class ApiModel(RemoteModel):
         self.base_url, plain, self._login, shape = self._place(
             provider, written, arguments.text("base_url", base_url)
         )
-        self.official = urlsplit(self.base_url).hostname == urlsplit(provider.base_url).hostname
+        self.official = _is_at(provider, self.base_url)
         if provider.any_server and not self.official:
             provider = replace(provider, models=())
         self.provider = quirks(provider, plain)
@@ -82,10 +86,11 @@ class ApiModel(RemoteModel):
         self.interface = self.wire.name.removeprefix("openai-")
         self._key_named = arguments.text("api_key_env", api_key_env)
         self._key = self._find_key()
+        self._credentials = self._find_login()
         self._headers = arguments.headers("headers", headers)
         self._thinking = self._switch(thinking)
         self._refuse_what_the_wire_lacks(stream, temperature=temperature, top_p=top_p, seed=seed)
-        self._settings = Settings(
+        self.settings = Settings(
             model=self.model,
             where=urlsplit(self.base_url).netloc,
             tokens_field=self._tokens_field(max_tokens_field),
@@ -93,21 +98,30 @@ class ApiModel(RemoteModel):
             temperature=arguments.number("temperature", temperature),
             top_p=arguments.number("top_p", top_p),
             seed=arguments.whole("seed", seed, low=None),
-            refuses=frozenset((*self.provider.refuses, *self._thinking.get("refuses", ()), *self.wire.lacks)),
+            refuses=self.wire.lacks.union(self.provider.refuses, self._thinking.get("refuses", ())),
             reasoning_fields=self.provider.reasoning_fields,
             extra_body=merged(
                 merged(self.provider.extra_body, self._thinking.get("body", {})),
                 arguments.mapping("extra_body", extra_body),
             ),
-            stream=bool(arguments.flag("stream", stream)),
-            key_source=self._key.source if self._key else "",
+            stream=self._streams(arguments.flag("stream", stream)),
+            key_source=self._key_source(),
+            cost_field=self.provider.cost_field,
             variables=self._path_variables(),
         )
+        self.names_cost = bool(self.provider.cost_field)
         most = self.provider.max_concurrency if max_concurrency is None else max_concurrency
         self.pacing = arguments.pacing(timeout, deadline, most, max_attempts)
         self.abilities = self._abilities()
         self.fingerprint = fingerprint_of(self._identity())
-        self._client = self._make_client(self.pacing.timeout)
+        # A price of the package's table is that of the provider's own address; a person's own holds wherever they ask.
+        self.price = next(
+            filter(
+                None, (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
+            ),
+            None,
+        )
+        self.client = self._make_client(self.pacing.timeout)
 
     @property
     def name(self) -> str:
@@ -124,11 +138,16 @@ class ApiModel(RemoteModel):
             **super().describe(),
             **self._identity(),
             "headers": sorted(self._headers),
-            "key": self._key.source if self._key else "none",
+            "key": self._key_source() or "none",
+            **({"price": self.price.as_dict()} if self.price else {}),
         }
 
     def check(self) -> None:
-        """Raise ConfigurationError where a key is needed and missing."""
+        """Raise ConfigurationError where a key or a login is needed and missing."""
+        if self._credentials is not None and not is_local(self.base_url):
+            self._credentials.check()
+        if self.settings.stream and self.wire.decoding == "aws":
+            require_botocore(f"A streamed answer of '{self.name}'")
         if self._lacks_key():
             raise ConfigurationError(
                 missing_key(self._key_variables()[0], f"The model '{self.name}' at {self.base_url}")
@@ -138,23 +157,47 @@ class ApiModel(RemoteModel):
         """Ask once."""
         if request.ability not in self.abilities:
             raise Rejected(self._why_not(request.ability))
+        self.ready()
+        assert isinstance(request, Generate)
+        return self._priced(await self._generate(request))
+
+    def ready(self) -> None:
+        """Raise AuthenticationFailed where a key is needed and missing."""
         if self._lacks_key():
             raise AuthenticationFailed(missing_key(self._key_variables()[0], f"The model '{self.name}'"))
-        assert isinstance(request, Generate)
-        return await self._generate(request)
+
+    def body(self, request: Generate) -> dict[str, Any]:
+        """What would be sent for a request, for interfaces that take many at once."""
+        return self.wire.payload(self._with_defaults(request), self.settings)
+
+    def read(self, reply: Reply, request: Generate, *, batched: bool = False) -> Response:
+        """What a reply to `body` means. batched: it came at the price of a batch."""
+        return self._priced(
+            self.wire.read(reply, self._with_defaults(request), self.settings), batched=batched
+        )
 
     async def close(self) -> None:
         """Release connections."""
-        await self._client.close()
+        await self.client.close()
 
     async def _generate(self, request: Generate) -> Response:
-        return await ask(self.wire, self._client, self._with_defaults(request), self._settings)
+        return await ask(self.wire, self.client, self._with_defaults(request), self.settings)
+
+    def _priced(self, response: Response, *, batched: bool = False) -> Response:
+        """The response with what it cost, where a price is known and tokens were counted."""
+        if self.price is None or response.cost is not None:
+            return response
+        warn_if_old(self.price)
+        return replace(response, cost=self.price.cost(response.usage, batched=batched))
 
     def _with_defaults(self, request: Generate) -> Generate:
-        """The provider's defaults where the task leaves something open."""
+        """The provider's defaults where the task leaves something open, and its least temperature where it asks for less."""
         defaults = self.provider.defaults
-        open_fields = {name: value for name, value in defaults.items() if getattr(request, name) is None}
-        return replace(request, **open_fields) if open_fields else request
+        changed = {name: value for name, value in defaults.items() if getattr(request, name) is None}
+        least, asked = self.provider.least_temperature, request.temperature
+        if least is not None and asked is not None and asked < least:
+            changed["temperature"] = least
+        return replace(request, **changed) if changed else request
 
     def _why_not(self, ability: Ability) -> str:
         return f"'{self.name}' cannot do '{ability}'; it can do: {', '.join(sorted(self.abilities))}."
@@ -188,19 +231,23 @@ class ApiModel(RemoteModel):
         found: Mapping[str, Any] = levels[level]
         return found
 
-    def _refuse_what_the_wire_lacks(self, stream: bool, **overrides: float | None) -> None:
+    def _streams(self, wanted: bool | None) -> bool:
+        """Whether answers are taken in pieces: as the person says, else as the model needs it."""
+        return bool(self._thinking.get("stream", self.provider.stream)) if wanted is None else wanted
+
+    def _refuse_what_the_wire_lacks(self, stream: bool | None, **given: float | None) -> None:
         """Raise ConfigurationError for an argument that this wire format has no way to say."""
-        lacking = [name for name, value in overrides.items() if value is not None and name in self.wire.lacks]
         if stream and self.wire.gather is None:
-            lacking.append("stream")
-        if lacking:
-            raise ConfigurationError(
-                f"The {self.interface} interface of '{self.name}' has no {lacking[0]}: leave out that argument."
-            )
+            raise ConfigurationError(f"'{self.name}' cannot stream its answers: leave out stream.")
+        for name, value in given.items():
+            if value is not None and name in self.wire.lacks:
+                raise ConfigurationError(
+                    f"'{self.name}' cannot be told a {name}: its interface ({self.wire.name}) has none. Leave it out."
+                )
 
     def _identity(self) -> dict[str, Any]:
         """Everything that can change an answer, for the fingerprint and the record."""
-        settings = self._settings
+        settings = self.settings
         given = {
             "max_tokens": settings.max_tokens,
             "max_tokens_field": settings.tokens_field,
@@ -210,6 +257,7 @@ class ApiModel(RemoteModel):
             "extra_body": dict(settings.extra_body) or None,
             "defaults": dict(self.provider.defaults) or None,
             "refuses": sorted(settings.refuses) or None,
+            "least_temperature": self.provider.least_temperature,
             "variables": dict(settings.variables) or None,
             **self._more_identity(),
         }
@@ -235,7 +283,7 @@ class ApiModel(RemoteModel):
         return (self._key_named,) if self._key_named else self.provider.key
 
     def _lacks_key(self) -> bool:
-        wanted = bool(self._key_variables()) and self.provider.auth != "none"
+        wanted = bool(self._key_variables()) and self.provider.auth != "none" and self._credentials is None
         return wanted and self._key is None and self._login is None and not is_local(self.base_url)
 
     def _find_key(self) -> Secret | None:
@@ -244,11 +292,25 @@ class ApiModel(RemoteModel):
             return None
         return next(filter(None, map(find_key, self._key_variables())), None)
 
+    def _find_login(self) -> Login | None:
+        """What lets requests in where it is more than a key, by the same rule as for keys."""
+        if self._key is not None or self._login is not None:
+            return None
+        if not (self.base_url.startswith("https:") or is_local(self.base_url)):
+            return None
+        return login_of(self.provider.auth, self.base_url, self._variables)
+
+    def _key_source(self) -> str:
+        """Where the key comes from, for messages and the record."""
+        if self._key is not None:
+            return self._key.source
+        return self._credentials.source if self._credentials is not None else ""
+
     def _make_client(self, timeout: float) -> HttpClient:
         headers, base_url, auth = dict(self.provider.headers), self.base_url, self.provider.auth
         if self._login is not None:
             headers["Authorization"] = _basic(self._login)
-        elif self._key is not None and auth == "bearer":
+        elif self._key is not None and auth in ("bearer", "aws", "google"):
             headers["Authorization"] = f"Bearer {self._key.reveal()}"
         elif self._key is not None and auth.startswith("header:"):
             headers[auth.removeprefix("header:")] = self._key.reveal()
@@ -257,8 +319,9 @@ class ApiModel(RemoteModel):
             headers={**headers, **self._more_headers(), **self._headers},
             max_connections=self.pacing.max_concurrency,
             timeout=timeout,
-            key_source=self._settings.key_source,
+            key_source=self.settings.key_source,
             sign=self._signer(),
+            ready=self._credentials.ready if self._credentials is not None else None,
         )
 
     def _more_headers(self) -> Mapping[str, str]:
@@ -266,7 +329,7 @@ class ApiModel(RemoteModel):
 
     def _signer(self) -> Sign | None:
         """For providers whose signature or token is made for each request."""
-        return None
+        return self._credentials.sign if self._credentials is not None else None
 
     def _place(
         self, provider: Provider, written: str, base_url: str | None
@@ -319,18 +382,33 @@ class ApiModel(RemoteModel):
         """The row's base URL with its variables filled in."""
 
         def value(match: re.Match[str]) -> str:
-            name = match[1]
-            variable = provider.variables.get(name, name.upper())
-            found = self._variables.get(name) or os.environ.get(variable)
+            return set_to(match[1])
+
+        def set_to(name: str) -> str:
+            if name == "host" and provider.auth == "google":
+                return host_of(set_to("location"))
+            variable = str(provider.variables.get(name, name.upper()))
+            found = self._variables.get(name) or next(
+                filter(None, map(os.environ.get, variable.split("|"))), None
+            )
+            if not found and provider.auth == "aws" and name == "region":
+                found = region_of()
             if not found:
                 raise ConfigurationError(
-                    f"The address of '{provider.name}' needs its {name}: set the environment variable {variable}, or "
+                    f"The address of '{provider.name}' needs its {name}: set the environment variable {variable.split('|')[0]}, or "
                     f"give -M variables.{name}=... or the whole base_url."
                 )
             text = str(found)
             return text if text.startswith(("http://", "https://")) else quote(text, safe="-._~")
 
-        return _PLACEHOLDER.sub(value, provider.base_url)
+        # Some write a host with its scheme, which the row has already.
+        return _PLACEHOLDER.sub(value, provider.base_url).replace("https://https://", "https://")
+
+
+def _is_at(provider: Provider, url: str) -> bool:
+    """Whether a URL leads to the provider's own host; what variables fill in may be anything."""
+    parts = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
+    return re.fullmatch(".+".join(map(re.escape, parts)), urlsplit(url).hostname or "") is not None
 
 
 def _levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
+from evalwright.models.prices import Price
 
 if TYPE_CHECKING:
     from evalwright.models.tokens import Reader
@@ -62,9 +63,17 @@ class Pacing:
 
 
 class RemoteModel(Model):
-    """A model behind a network. One method: `answer`."""
+    """A model behind a network. One method: `answer`.
+
+    price: what its tokens cost, None where that is not known. names_cost: its replies say what they cost.
+    """
 
     pacing: Pacing = Pacing()
+    price: Price | None = None
+    names_cost: bool = False
+
+    def listen(self, tell: Callable[[str], None]) -> None:
+        """Take the engine's way of telling a person, in a sentence, what happens during a long wait."""
 
     @abstractmethod
     async def answer(self, request: Request) -> Response:

@@ -12,7 +12,7 @@ import asyncio
 import errno
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,8 @@ _URLS_KEPT = 16  # Jobs are asked after at an address of their own each.
 
 Sign = Callable[[str, str, bytes, Mapping[str, str]], Mapping[str, str]]
 """(method, URL, body, headers) to the headers that are sent."""
+Ready = Callable[[], Awaitable[None]]
+"""Awaited before each request, for credentials that run out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class HttpClient:
 
     base_url: scheme, host and path to which `post` and `get` append theirs. headers: sent with every request, the
     key's among them. timeout: seconds for one request as a whole. key_source: the key's variable, for error messages. sign: makes
-    the headers of each request, for providers whose signature covers it.
+    the headers of each request, for providers whose signature covers it. ready: awaited before it.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class HttpClient:
         largest_reply: int = LARGEST_REPLY,
         key_source: str = "",
         sign: Sign | None = None,
+        ready: Ready | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.where = urlsplit(base_url).netloc.rpartition("@")[2] or base_url
@@ -79,6 +82,7 @@ class HttpClient:
         self._largest_reply = largest_reply
         self._key_source = key_source
         self._sign = sign
+        self._ready = ready
         self._proxy = proxy_for(base_url)
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
         self._urls: dict[str, Any] = {}
@@ -86,11 +90,11 @@ class HttpClient:
     async def post(self, path: str, payload: Any, headers: Mapping[str, str] | None = None) -> Reply:
         """POST `payload` as JSON to `base_url + path`. Raises a RequestError for anything but a 2xx with JSON."""
         extra = {**self._json_headers, **headers} if headers else self._json_headers
-        return await self._ask("POST", path, encode(payload), extra)
+        return await self.send("POST", path, encode(payload), extra)
 
     async def get(self, path: str) -> Reply:
         """GET `base_url + path`. Raises a RequestError for anything but a 2xx with JSON."""
-        return await self._ask("GET", path, None, None)
+        return await self.send("GET", path)
 
     async def close(self) -> None:
         """Close the connections of this event loop, and forget those of loops that have ended."""
@@ -108,12 +112,29 @@ class HttpClient:
         """A reply of which only the head has come, for those who read it in pieces; faults as in `post`."""
         body = None if payload is None else encode(payload)
         try:
+            if self._ready is not None:
+                await self._ready()
             async with self._request(method, path, body, {**self._json_headers, **headers}) as response:
                 yield response
         except RequestError:
             raise
         except Exception as error:
             raise self._translate(error) from None
+
+    async def lines(self, path: str) -> AsyncIterator[bytes]:
+        """The lines of a file, read as they come, so that a large one takes no memory; raises as `post` does."""
+        started = time.perf_counter()
+        async with self.opened("GET", path, None, {}) as response:
+            if not 200 <= response.status < 300:
+                await self.whole(response, started)
+            rest = b""
+            async for part in response.content.iter_any():
+                *lines, rest = (rest + part).split(b"\n")
+                self.check_size(len(rest))
+                for line in lines:
+                    yield line
+            if rest:
+                yield rest
 
     async def whole(self, response: ClientResponse, started: float) -> Reply:
         """The whole of a reply that was opened; raises as `post` does. started: by `time.perf_counter`."""
@@ -125,11 +146,18 @@ class HttpClient:
         if size > self._largest_reply:
             raise self._too_large()
 
-    async def _ask(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Reply:
+        """Any request whose body is bytes and whose reply is JSON; raises as `post` does."""
         started = time.perf_counter()
         try:
+            if self._ready is not None:
+                await self._ready()
             async with self._request(method, path, body, headers) as response:
                 return await self.whole(response, started)
         except RequestError:
@@ -237,7 +265,9 @@ class HttpClient:
         if url is None:
             from yarl import URL
 
-            url = URL(self.base_url + path)
+            # What is percent-encoded in a path is sent as it is: a signature covers it.
+            base = str(URL(self.base_url)).rstrip("/")
+            url = URL(base + path, encoded=True)
             if len(self._urls) < _URLS_KEPT:
                 self._urls[path] = url
         return url

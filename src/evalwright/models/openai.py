@@ -56,7 +56,7 @@ class OpenAIModel(ApiModel):
         top_p: float | None = None,
         seed: int | None = None,
         thinking: str | int | bool | None = None,
-        stream: bool = False,
+        stream: bool | None = None,
         extra_body: Mapping[str, Any] | str | None = None,
         headers: Mapping[str, str] | str | None = None,
         organisation: str | None = None,
@@ -116,30 +116,30 @@ class OpenAIModel(ApiModel):
         if isinstance(request, Generate) or request.ability not in self.abilities or self._lacks_key():
             return await super().answer(request)
         if isinstance(request, LogLikelihood):
-            return await self._log_likelihood(request)
+            return self._priced(await self._log_likelihood(request))
         assert isinstance(request, RollingLogLikelihood)
-        return await rolling(request.text, self._ask_echo, self._context_length, self._bos)
+        return self._priced(await rolling(request.text, self._ask_echo, self._context_length, self._bos))
 
     async def _log_likelihood(self, request: LogLikelihood) -> Response:
-        text, boundary = split_pair(request, self._settings)
+        text, boundary = split_pair(request, self.settings)
         if boundary == len(text):
             return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
         if not boundary and self._bos:
             text, boundary = self._bos + text, len(self._bos)
-        reply = await self._client.post("/completions", echo_payload(text, self._settings))
-        return read_pair(reply, text, boundary, self._settings)
+        reply = await self.client.post("/completions", echo_payload(text, self.settings))
+        return read_pair(reply, text, boundary, self.settings)
 
     async def _ask_echo(self, text: str) -> tuple[list[EchoedToken], Reply]:
-        reply = await self._client.post("/completions", echo_payload(text, self._settings))
-        return read_echo(reply, text, self._settings), reply
+        reply = await self.client.post("/completions", echo_payload(text, self.settings))
+        return read_echo(reply, text, self.settings), reply
 
     async def _probe(self) -> bool:
         """Whether the server echoes log-probabilities; True where it cannot be asked now."""
         client = self._make_client(min(_PROBE_TIMEOUT, self.pacing.timeout))
         text = "One two three"
         try:
-            reply = await client.post("/completions", echo_payload(text, self._settings))
-            read_echo(reply, text, self._settings)
+            reply = await client.post("/completions", echo_payload(text, self.settings))
+            read_echo(reply, text, self.settings)
         except NoEcho:
             return False
         except Rejected as error:

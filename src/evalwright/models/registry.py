@@ -19,26 +19,44 @@ from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.providers import table
 
 BUILT_IN: dict[str, str] = {
+    "baseline": "evalwright.models.consistency.baseline:baseline_model",
     "demo": "evalwright.models.demo:demo_model",
     "hf": "evalwright.models.hf.model:TransformersModel",
+    "hhem": "evalwright.models.consistency.hhem:HhemModel",
     "litellm": "evalwright.models.litellm:LiteLLMModel",
     "lm": "evalwright.models.lm_adapter:lm_model",
     "lm_eval": "evalwright.models.lm_adapter:lm_eval_model",
+    "minicheck": "evalwright.models.consistency.minicheck:MiniCheckModel",
+    "nli": "evalwright.models.consistency.nli:NliModel",
     "onnx": "evalwright.models.onnx:OnnxModel",
     "openai": "evalwright.models.openai:OpenAIModel",
     "replay": "evalwright.models.replay:ReplayModel",
     "scripted": "evalwright.models.scripted:scripted_model",
+    "vectara": "evalwright.models.consistency.vectara:VectaraModel",
 }
 
 EXAMPLES: dict[str, tuple[str, str]] = {
+    "baseline": ("baseline/lexical", "a judge of consistency by words alone: a baseline, no download"),
     "demo": ("demo/small", "the embedded demonstration models: demo/small, demo/large"),
     "hf": ("hf/Qwen/Qwen3-0.6B", "a transformers model: hub id or folder (pip install 'evalwright[hf]')"),
+    "hhem": (
+        "hhem/vectara/hallucination_evaluation_model",
+        "a judge of consistency: HHEM-2.1-Open (pip install 'evalwright[hf]')",
+    ),
     "litellm": (
         "litellm/openai/gpt-4o-mini",
         "any model that the library litellm can ask (pip install 'evalwright[litellm]')",
     ),
     "lm": ("lm/my-model", "a class of lm-evaluation-harness's model interface, from --plugin my_model.py"),
     "lm_eval": ("lm_eval/dummy", "a model of the installed package lm_eval, with its arguments as -M"),
+    "minicheck": (
+        "minicheck/lytang/MiniCheck-Flan-T5-Large",
+        "a judge of consistency: MiniCheck (the extra hf)",
+    ),
+    "nli": (
+        "nli/path/to/checkpoint",
+        "a judge of consistency: any sequence classifier of pairs (the extra hf)",
+    ),
     "onnx": ("onnx/path/to/folder", "an exported ONNX decoder with its tokenizer.json; no torch"),
     "openai": (
         "openai/gpt-4o-mini",
@@ -46,6 +64,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "replay": ("replay/answers.jsonl", "answers from recorded responses or an earlier run"),
     "scripted": ("scripted/echo", "no model: fixed answers, for trying out tasks"),
+    "vectara": ("vectara/hhem_v2.3", "a judge of consistency: Vectara's interface, with VECTARA_API_KEY"),
 }
 """Per provider an example of a name, and what it is."""
 

@@ -9,7 +9,7 @@ An answer may be a Response, a text, a number or numbers, or a RequestError (rai
 the request: it is the reply to a Generate; to a LogLikelihood it says what the model would have written, so that this
 continuation is certain and any other is not.
 
-`scripted/echo`, `scripted/constant` and `scripted/hash` are the same by name, for the command line.
+`scripted/echo`, `scripted/constant`, `scripted/hash` and `scripted/lead` are the same by name, for the command line.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, Model, Pacing, RemoteModel, fingerprint_of
+from evalwright.models.scripted_lead import lead
 
 Scripted = Response | RequestError | str | float | Sequence[float]
 Script = Callable[[Request], Scripted | Awaitable[Scripted]]
@@ -272,6 +273,17 @@ def _echo(request: Request) -> Scripted:
     return last_text(request.prompt)
 
 
+def _lead(sentences: int) -> Script:
+    if not isinstance(sentences, int) or isinstance(sentences, bool) or sentences < 1:
+        raise ConfigurationError(f"The argument sentences must be a whole number above 0, not {sentences!r}.")
+
+    def answer(request: Request) -> Scripted:
+        assert isinstance(request, Generate)
+        return lead(request.prompt, sentences)
+
+    return answer
+
+
 class _Constant:
     """The same text to every prompt; all continuations equally likely."""
 
@@ -313,13 +325,13 @@ def _words(request: Request) -> bytes:
 
 _TEXT: frozenset[Ability] = frozenset(("generate", "chat"))
 _LIKELIHOODS: frozenset[Ability] = frozenset(("log-likelihood", "rolling"))
-_BY_NAME = ("constant", "echo", "hash")
+_BY_NAME = ("constant", "echo", "hash", "lead")
 
 
 def scripted_model(
-    name: str, *, text: str = "", seed: int = 0, latency: float = 0.0, local: bool = False
+    name: str, *, text: str = "", seed: int = 0, sentences: int = 3, latency: float = 0.0, local: bool = False
 ) -> _Scripted:
-    """`scripted/echo`, `scripted/constant` (text=...) or `scripted/hash` (seed=...): see docs/models.md.
+    """`scripted/echo`, `constant` (text=...), `hash` (seed=...) or `lead` (sentences=...): see docs/models.md.
 
     latency: seconds per request. local: asked like a local model, in batches.
     """
@@ -330,8 +342,10 @@ def scripted_model(
         script, abilities = _echo, _TEXT
     elif name == "constant":
         script, abilities = _Constant(str(text)), _TEXT | _LIKELIHOODS
+    elif name == "lead":
+        script, abilities = _lead(sentences), _TEXT
     else:
         script, abilities = _Hash(seed), EVERYTHING
     kind = ScriptedLocalModel if local else ScriptedModel
-    version = f"1 text={text!s} seed={seed}"
+    version = f"1 text={text!s} seed={seed}" + (f" sentences={sentences}" if name == "lead" else "")
     return kind(script, name=f"scripted/{name}", abilities=abilities, latency=latency, version=version)

@@ -27,31 +27,42 @@ _SEPARATED = re.compile(r"[^/_@:+-]*[/_@:+-]+(?=.)|.+")
 """A part of a name up to and with its separators, or the rest."""
 
 
-def board_html(board: Board, runs: Sequence[Run], *, title: str = "Leaderboard") -> str:
+def board_html(
+    board: Board, runs: Sequence[Run], *, title: str = "Leaderboard", links: Sequence[str] = ()
+) -> str:
     """The page of a board. `runs` are those that it was made of: their slices, failures and facts stand below the table.
 
-    The same runs give the same bytes.
+    links: the address of each row's own page, where there are such pages. The same runs give the same bytes.
     """
     from markupsafe import Markup
 
-    style, script = _read("board.css"), _read("board.js")
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src '{_hash(style)}'",
-            f"script-src '{_hash(script)}'",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
-    template = _environment().from_string(_read("board.html"))
+    style, script = read_template("board.css"), read_template("board.js")
+    template = environment().from_string(read_template("board.html"))
     return template.render(
-        page=make_page(board, runs, title), style=Markup(style), script=Markup(script), policy=Markup(policy)
+        page=make_page(board, runs, title, links),
+        style=Markup(style),
+        script=Markup(script),
+        policy=content_policy(style, script),
     )
 
 
-def _environment() -> Environment:
+def content_policy(style: str, script: str = "") -> Markup:
+    """The Content-Security-Policy of a page: its own style and script by their hashes, and nothing else."""
+    from markupsafe import Markup
+
+    parts = [
+        "default-src 'none'",
+        f"style-src '{hash_of(style)}'",
+        f"script-src '{hash_of(script)}'" if script else "script-src 'none'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    return Markup("; ".join(parts))
+
+
+def environment() -> Environment:
+    """What renders our templates: everything is escaped, and what acts instead of being seen is made visible."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
@@ -63,7 +74,15 @@ def _environment() -> Environment:
         finalize=_finalize,
     )
     environment.filters["name"] = _name
+    environment.filters["lines"] = _lines
     return environment
+
+
+def _lines(text: str) -> Markup:
+    """A text of several lines: each is inert and escaped, and the breaks between them stay."""
+    from markupsafe import Markup, escape
+
+    return Markup("\n").join(escape(inert(line)) for line in re.split(r"\r\n|\r|\n", text))
 
 
 def _finalize(value: Any) -> Any:
@@ -79,9 +98,11 @@ def _name(text: str) -> Markup:
     return Markup("<bdi>{}</bdi>").format(Markup("<wbr>").join(parts))
 
 
-def _read(name: str) -> str:
+def read_template(name: str) -> str:
+    """A template, style or script of ours."""
     return (files("evalwright.reports") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """The text's hash as a policy names it."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

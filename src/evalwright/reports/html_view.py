@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.reports import numbers
 from evalwright.reports.advice import FailureNote, failure_notes
 from evalwright.reports.axis import Axis, Bar, axis_of, bar_of
+from evalwright.reports.columns import ScoreColumn, score_columns
 from evalwright.reports.pages import board_labels, has_ties
 from evalwright.reports.run_page import requests, token_counts
 from evalwright.runs.stopping import sentences
@@ -49,7 +50,8 @@ class Head:
 class ModelRow:
     """A row of the headline table. strip: the range of ranks as (start, width) in percent of all ranks.
 
-    letters: rows that share one are tied. together: the headline's interval that holds with those of all rows.
+    letters: rows that share one are tied. together: the headline's interval that holds with those of all rows. link: the
+    address of the model's own page, "" where it has none.
     """
 
     number: int
@@ -69,6 +71,7 @@ class ModelRow:
     failed: str
     n_failed: int
     date: str
+    link: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,7 @@ class RunView:
     slices: tuple[SliceTable, ...]
     left_out: str
     failures: tuple[FailureNote, ...]
+    link: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,27 +145,25 @@ class Page:
     versions: str
 
 
-def make_page(board: Board, runs: Sequence[Run], title: str) -> Page:
+def make_page(board: Board, runs: Sequence[Run], title: str, links: Sequence[str] = ()) -> Page:
     """The view of a board. `runs` adds what is known of each run; a run that is not on the board is not shown."""
     by_id = {run.id: run for run in runs}
     shown = [by_id[row.run] for row in board.rows if row.run in by_id]
-    whole = board.has_overall
-    first = board.tasks[0]
-    others = board.tasks if whole else board.tasks[1:]
-    unit: numbers.Unit = "points" if whole else _unit(board, first)
-    axis = axis_of([estimate for row in board.rows if (estimate := _headline(board, row))], unit)
+    first, *others = score_columns(board)
+    axis = axis_of([estimate for estimate in first.estimates if estimate], first.unit)
     labels = board_labels(board)
+    pages = links or [""] * len(board.rows)
     rows = tuple(
-        _model_row(number, row, label, board, others, unit, axis)
-        for number, (row, label) in enumerate(zip(board.rows, labels, strict=True), 1)
+        _model_row(i, row, labels[i], board, (first, *others), axis, pages[i])
+        for i, row in enumerate(board.rows)
     )
     most = _slices_each(shown)
     return Page(
         title=title,
         lede=_lede(board),
-        headline=Head("Overall", "mean over tasks", False) if whole else _head(first),
+        headline=_head(first),
         axis=axis,
-        heads=tuple(_head(task) for task in others),
+        heads=tuple(_head(column) for column in others),
         rows=rows,
         has_ties=has_ties(board),
         has_together=any(row.together for row in board.rows),
@@ -176,20 +178,8 @@ def make_page(board: Board, runs: Sequence[Run], title: str) -> Page:
     )
 
 
-def _headline(board: Board, row: BoardRow) -> Estimate | None:
-    if board.has_overall:
-        return row.overall
-    cell = row.cells.get(board.tasks[0].name)
-    return cell.estimate if cell else None
-
-
-def _unit(board: Board, task: BoardTask) -> numbers.Unit:
-    kinds = [row.cells[task.name].kind for row in board.rows if task.name in row.cells]
-    return numbers.unit_of(kinds[0]) if kinds else "plain"
-
-
-def _head(task: BoardTask) -> Head:
-    return Head(task.name, task.metric, task.lower_is_better)
+def _head(column: ScoreColumn) -> Head:
+    return Head(column.title, column.measure or column.metric, bool(column.lower_is_better))
 
 
 def _lede(board: Board) -> str:
@@ -200,21 +190,22 @@ def _lede(board: Board) -> str:
 
 
 def _model_row(
-    number: int,
+    place: int,
     row: BoardRow,
     label: str,
     board: Board,
-    others: Sequence[BoardTask],
-    unit: numbers.Unit,
+    columns: Sequence[ScoreColumn],
     axis: Axis,
+    link: str,
 ) -> ModelRow:
     total = sum(each.ranks is not None for each in board.rows)
     strip = None
     if row.ranks and total > 1:
         best, worst = row.ranks
         strip = f"{100 * (best - 1) / total:.2f}%", f"{100 * (worst - best + 1) / total:.2f}%"
+    first, *others = columns
     return ModelRow(
-        number=number,
+        number=place + 1,
         ranks=numbers.ranks(row.ranks),
         best=str(row.ranks[0] + row.ranks[1] / 10000) if row.ranks else "",
         tied=bool(row.ranks and row.ranks[0] != row.ranks[1]),
@@ -222,20 +213,17 @@ def _model_row(
         letters=row.letters,
         label=label,
         model=row.model if row.model != row.label else "",
-        headline=score_cell(_headline(board, row), unit, axis),
-        together=numbers.interval(row.together, unit) if row.together else "",
-        cells=tuple(_task_cell(row.cells.get(task.name)) for task in others),
+        headline=score_cell(first.estimates[place], first.unit, axis),
+        together=numbers.interval(row.together, first.unit) if row.together else "",
+        cells=tuple(score_cell(column.estimates[place], column.unit) for column in others),
         items=numbers.count(row.n),
         asked="" if row.n == row.n_asked else f"of {numbers.count(row.n_asked)}",
         n=row.n,
         failed=numbers.count(row.n_failed),
         n_failed=row.n_failed,
         date=row.date,
+        link=link,
     )
-
-
-def _task_cell(cell: MetricResult | None) -> ScoreCell:
-    return score_cell(cell.estimate, numbers.unit_of(cell.kind)) if cell else score_cell(None, "plain")
 
 
 def score_cell(estimate: Estimate | None, unit: numbers.Unit, axis: Axis | None = None) -> ScoreCell:
@@ -269,11 +257,12 @@ def _run_view(row: ModelRow, run: Run, most: int) -> RunView:
         label=row.label,
         ranks=row.ranks,
         headline=f"{row.headline.value}{interval}",
-        facts=tuple(_facts(run)),
-        metrics=tuple(_metric_row(task, metric) for task in run.tasks for metric in task.metrics),
+        facts=tuple(facts_of(run)),
+        metrics=tuple(metric_row(task, metric) for task in run.tasks for metric in task.metrics),
         slices=tuple(table for table in tables if table.rows),
         left_out=_slices_left_out(run, most),
         failures=tuple(failure_notes(run)),
+        link=row.link,
     )
 
 
@@ -284,7 +273,8 @@ def _slices_left_out(run: Run, most: int) -> str:
     return f"Too many values to show: {', '.join(keys)}." if keys else ""
 
 
-def _facts(run: Run) -> list[tuple[str, str]]:
+def facts_of(run: Run) -> list[tuple[str, str]]:
+    """How a run was made, as (name, value)."""
     data = run.data
     configuration = data["configuration"]
     limit = configuration.get("limit")
@@ -307,7 +297,8 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     return [*facts, *(("Stopping", said) for said in sentences(run))]
 
 
-def _metric_row(task: TaskResult, metric: MetricResult) -> MetricRow:
+def metric_row(task: TaskResult, metric: MetricResult) -> MetricRow:
+    """One metric with how its interval was made."""
     estimate, unit = metric.estimate, numbers.unit_of(metric.kind)
     return MetricRow(
         task=task.name,

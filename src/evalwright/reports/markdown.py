@@ -10,49 +10,73 @@ import re
 from typing import TYPE_CHECKING
 
 from evalwright.reports import numbers
+from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, score_columns
 from evalwright.reports.pages import board_labels, coverage, has_ties, together
 from evalwright.reports.text import inert
+from evalwright.runs.board import SIMULTANEOUS_NOTE
 
 if TYPE_CHECKING:
-    from evalwright.runs.board import Board, BoardRow, BoardTask
+    from collections.abc import Sequence
+
+    from evalwright.runs.board import Board
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 
 
-def board_markdown(board: Board) -> str:
-    """The board as a table, a row per run, with the board's notes below."""
-    tied, intervals = has_ties(board), together(board) if any(row.together for row in board.rows) else []
+def board_markdown(board: Board, links: Sequence[str] = ()) -> str:
+    """The board as a table, a row per run, with the board's notes below. links: the address of each row's own page."""
+    columns, tied = score_columns(board), has_ties(board)
+    simultaneous = any(row.together for row in board.rows) and not is_hallucination_board(board)
+    intervals = together(board) if simultaneous else []
     header = ["Rank", "Model", *(["Tied"] if tied else [])]
-    scores = [*(["Overall"] if board.has_overall else []), *(_title(task) for task in board.tasks)]
+    scores = [_title(column) for column in columns]
     header += [scores[0], *(["Simultaneous"] if intervals else []), *scores[1:], "Items", "Failed", "Date"]
     rule = ["--:", ":--", *["--:"] * (len(header) - 3), ":--"]
-    labels, items = board_labels(board), coverage(board)
+    names, items = [code(label) for label in board_labels(board)], coverage(board)
+    if links:
+        names = [f"[{name}]({link})" if link else name for name, link in zip(names, links, strict=True)]
     rows = []
     for i, row in enumerate(board.rows):
-        first, *others = _scores(board, row)
+        first, *more = [_score(column, i) for column in columns]
         ends = [" ".join(intervals[i].split()).replace("[ ", "[")] if intervals else []
-        names = [numbers.ranks(row.ranks), code(labels[i]), *([row.letters] if tied else [])]
-        rows.append([*names, first, *ends, *others, items[i], numbers.count(row.n_failed), escape(row.date)])
+        who = [numbers.ranks(row.ranks), names[i], *([row.letters] if tied else [])]
+        rows.append([*who, first, *ends, *more, items[i], numbers.count(row.n_failed), escape(row.date)])
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
-    notes = "\n".join(f"- {escape(note)}" for note in board.notes)
+    notes = "\n".join(f"- {escape(note)}" for note in _shown_notes(board, bool(intervals)))
     return f"{table}\n\n{notes}\n" if notes else f"{table}\n"
 
 
-def _title(task: BoardTask) -> str:
-    name = code(task.name)
-    if task.metric == "accuracy":
-        return name
-    return f"{name} {code(task.metric)}{' (less is better)' if task.lower_is_better else ''}"
+def readme_block(board: Board, links: Sequence[str] = (), picture: str = "", title: str = "") -> str:
+    """What stands between the markers of a README: the day of the newest run, the picture, the table and its notes.
+
+    It has no date of its own making, so that the same runs give the same bytes. picture: its relative address.
+    """
+    when = as_of(board)
+    dated = f"{numbers.counted(len(board.rows), 'model')}; the newest run is of {escape(when)}.\n\n"
+    image = (
+        f"![{escape(f'{title}: a bar for each model, with its interval')}]({picture})\n\n" if picture else ""
+    )
+    return f"{dated}{image}{board_markdown(board, links)}"
 
 
-def _scores(board: Board, row: BoardRow) -> list[str]:
-    cells = []
-    if board.has_overall:
-        cells.append(f"**{numbers.score(row.overall, 'points')}**" if row.overall else numbers.NOTHING)
-    for task in board.tasks:
-        cell = row.cells.get(task.name)
-        cells.append(numbers.score(cell.estimate, numbers.unit_of(cell.kind)) if cell else numbers.NOTHING)
-    return cells
+def _shown_notes(board: Board, simultaneous: bool) -> list[str]:
+    """The board's notes, without what is said of a column that is not there."""
+    return [note for note in board.notes if simultaneous or note != SIMULTANEOUS_NOTE]
+
+
+def _title(column: ScoreColumn) -> str:
+    less = " (less is better)" if column.lower_is_better else ""
+    if column.measure:
+        return f"{column.title}, {column.measure}{less}"
+    if not column.task:
+        return column.title
+    name = code(column.task)
+    return name if column.metric == "accuracy" else f"{name} {code(column.metric)}{less}"
+
+
+def _score(column: ScoreColumn, i: int) -> str:
+    shown = numbers.score(column.estimates[i], column.unit)
+    return f"**{shown}**" if not column.task and shown != numbers.NOTHING else shown
 
 
 def code(text: str) -> str:

@@ -31,17 +31,27 @@ NAN = math.nan
 
 
 class ScoreColumn:
-    """One scorer's values and named parts, a row per record; nan where there is none."""
+    """One scorer's values and named parts, a row per record; nan where there is none.
+
+    failed: whether a value is missing because something failed, and not because the scorer has nothing to say.
+    """
 
     def __init__(self) -> None:
         self.values = array("d")
+        self.failed = array("b")
         self.parts: dict[str, array[float]] = {}
         self.items: dict[int, Mapping[str, Any]] = {}
         self.item_names: dict[str, None] = {}
 
+    def add_none(self, *, failed: bool) -> None:
+        """Append a record without a score."""
+        self.values.append(NAN)
+        self.failed.append(failed)
+
     def add(self, row: int, value: float, parts: Any, item: Mapping[str, Any] | None = None) -> None:
         """Append the score of record `row`. Items are kept whole: metrics over texts need them all at once."""
         self.values.append(value)
+        self.failed.append(False)
         if item:
             self.items[row] = item
             self.item_names.update(dict.fromkeys(item))
@@ -105,7 +115,7 @@ class TaskTally:
         for name, scores in self.scores.items():
             score = record.scores.get(name)
             if score is None:
-                scores.add(row, NAN, {})
+                scores.add_none(failed=record.failure is not None or name in record.score_failures)
             else:
                 scores.add(row, score.value, score.parts, score.item)
         if record.failure is not None:
@@ -157,13 +167,14 @@ class TaskTally:
         )
 
     def _n_failed(self, rows: NDArray[np.int64], first: NDArray[np.int64]) -> int:
-        """Items that lack the score of at least one scorer in all their draws. first: where each item's rows begin."""
+        """Items that failed for at least one scorer, with no score in any draw. first: where each item's rows begin."""
         import numpy as np
 
         failed = np.zeros(len(first), dtype=bool)
-        for scores in self.scores.values():
+        for scores in self.scores.values() if len(first) else ():
             there = ~np.isnan(np.frombuffer(scores.values, np.float64)[rows])
-            failed |= ~np.logical_or.reduceat(there, first) if len(first) else False
+            lost = np.frombuffer(scores.failed, np.int8)[rows] > 0
+            failed |= np.logical_or.reduceat(lost, first) & ~np.logical_or.reduceat(there, first)
         return int(failed.sum())
 
     def _metrics(self, rows: NDArray[np.int64], metrics: Sequence[MetricSpec]) -> tuple[MetricResult, ...]:
@@ -189,6 +200,8 @@ class TaskTally:
         width = int(counts.max()) if counts.size else 1
         draws = _spread(values, first, counts, width)
         kept = ~np.isnan(draws).all(axis=1)
+        lost = np.frombuffer(scores.failed, np.int8)[rows] > 0
+        failed = np.logical_or.reduceat(lost, first) & ~kept if len(first) else np.zeros(0, bool)
         part_draws = {}
         for name, part in scores.parts.items():
             padded = np.full(total, NAN)
@@ -199,7 +212,7 @@ class TaskTally:
             values=_row_means(draws[kept]),
             parts={name: _row_means(part) for name, part in part_draws.items()},
             clusters=clusters,
-            n_failed=int((~kept).sum()),
+            n_failed=int(failed.sum()),
             draws=draws[kept] if width > 1 else None,
             part_draws=part_draws if width > 1 else {},
             items=[scores.items.get(int(row)) for row in rows[first][kept]] if scores.items else (),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import RunError
@@ -27,6 +27,11 @@ from evalwright.statistics import macro_average, mean_interval, simultaneous_mea
 
 if TYPE_CHECKING:
     from evalwright.statistics import Estimate
+
+
+SIMULTANEOUS_NOTE = (
+    "A score's interval is its own; the simultaneous ones hold for all models of the board at once."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,8 @@ class BoardRow:
     ranks: best and worst rank that the data leave open, for all runs together; own_ranks: for this run alone, chosen
     beforehand; None where the run lacks a task. letters: runs that share one cannot be told apart. overall: mean over tasks.
     together: the interval of the headline score that holds with those of all others; None where it is no mean of items.
-    n: scored items of n_asked, over all tasks of the board.
+    n: scored items of n_asked, over all tasks of the board. metrics: all of the run's, by task, for those who show more than
+    the cells. place: that of the run among those that the board was made of.
     """
 
     run: str
@@ -63,6 +69,8 @@ class BoardRow:
     n_asked: int
     n_failed: int
     cost: float | None
+    metrics: Mapping[str, tuple[MetricResult, ...]] = field(default_factory=dict, compare=False, repr=False)
+    place: int = field(default=0, compare=False, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
@@ -123,7 +131,14 @@ def make_board(runs: Sequence[Run]) -> Board:
     made = standing(found) if len(complete) > 1 and found else None
     alone = [complete[place].label for place in made.alone] if made else []
     together = _together(found)
-    rows = [_row(run, tasks, places.get(id(run)), made, together, mixed) for run in runs]
+    rows = [
+        replace(
+            _row(run, tasks, places.get(id(run)), made, together, mixed),
+            metrics={task.name: task.metrics for task in run.tasks},
+            place=given,
+        )
+        for given, run in enumerate(runs)
+    ]
     sign = 1.0 if tasks[0].lower_is_better else -1.0
     rows.sort(
         key=lambda row: (
@@ -258,9 +273,7 @@ def _notes(
         if made.letters and any(row.ranks and row.ranks[0] != row.ranks[1] for row in rows):
             notes.append("Models that share a letter are tied: the data cannot tell them apart.")
         if any(row.together for row in rows):
-            notes.append(
-                "A score's interval is its own; the simultaneous ones hold for all models of the board at once."
-            )
+            notes.append(SIMULTANEOUS_NOTE)
         if alone:
             notes.append(
                 f"No other model has enough items in common with {listed(alone)}: every rank is open to "

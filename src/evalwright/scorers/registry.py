@@ -12,7 +12,7 @@ from evalwright.core.registry import Registry, positional_count
 from evalwright.core.samples import Score
 from evalwright.core.tasks import Scorer
 
-ScorerFunction = Callable[..., Score | Awaitable[Score]]
+ScorerFunction = Callable[..., Score | Awaitable[Score | None] | None]
 Function = TypeVar("Function", bound=ScorerFunction)
 
 
@@ -33,15 +33,19 @@ registry: Registry[ScorerFunction] = Registry(
     {
         "choice": "evalwright.scorers.choice:choice",
         "citation": "evalwright.scorers.citation:citation",
+        "classification": "evalwright.scorers.classification:classification",
+        "consistency": "evalwright.scorers.consistency.scorer:consistency",
         "exact-match": "evalwright.scorers.exact_match:exact_match",
         "final-answer": "evalwright.scorers.final_answer:final_answer",
         "instructions": "evalwright.scorers.instructions.scorer:instructions",
         "likelihood": "evalwright.scorers.likelihood:likelihood",
         "numeric": "evalwright.scorers.numeric:numeric",
+        "outcome": "evalwright.scorers.outcome:outcome",
         "perplexity": "evalwright.scorers.likelihood:perplexity",
         "short-answer": "evalwright.scorers.short_answer:short_answer",
         "token-f1": "evalwright.scorers.token_f1:token_f1",
         "unit-tests": "evalwright.scorers.code.unit_tests:unit_tests",
+        "words": "evalwright.scorers.outcome:words",
     },
     _check,
 )
@@ -52,7 +56,8 @@ def scorer(name: str) -> Callable[[Function], Function]:
 
     The function is `def f(sample, answer, *, option=default) -> Score`, or, to ask a model,
     `async def f(sample, answer, ask, *, option=default) -> Score`. Its keyword-only parameters are its options in task
-    files. Raises ConfigurationError where the form does not fit. A parameter named `role` names the model it asks.
+    files. None in place of a Score says that the scorer has nothing to say of this answer. Raises ConfigurationError where
+    the form does not fit. A parameter named `role` names the model it asks, one named `judges` a list of them.
     """
 
     def register(function: Function) -> Function:
@@ -67,14 +72,23 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
     given = dict(options or {})
     registry.check_options(kind, given)
     function = registry.get(kind)
-    role = given.get("role")
-    if role is None and "role" in (known := registry.options(kind)):
-        role = known["role"].default
     return Scorer(
         name=name or kind,
         kind=kind,
         options=given,
         function=partial(function, **given) if given else function,
         asks=inspect.iscoroutinefunction(function),
-        roles=(role,) if isinstance(role, str) else (),
+        roles=_roles(registry.options(kind), given),
     )
+
+
+def _roles(known: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The roles that a scorer asks: its option `role`, or those in its option `judges` (names, or mappings with `role`)."""
+    for option in ("role", "judges"):
+        if option not in known:
+            continue
+        value = given.get(option, known[option].default)
+        several = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
+        names = [one.get("role") if isinstance(one, Mapping) else one for one in several]
+        return tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
+    return ()

@@ -12,6 +12,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing as no_object
 
 from evalwright.tasks.templates import MAX_LENGTH, MAX_STEPS, TemplateError
+from evalwright.tasks.transforms import FILTERS
 
 
 class MissingName(StrictUndefined):
@@ -58,6 +59,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.globals["zip"] = zip
         for name in ("lipsum", "cycler", "joiner"):
             self.globals.pop(name, None)
+        self.filters.update(FILTERS)
         for name in ("center", "slice", "batch", "xmlattr", "urlize", "pprint"):
             self.filters.pop(name, None)
 

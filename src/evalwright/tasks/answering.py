@@ -39,7 +39,7 @@ def shot_template(file: schema.TaskFile) -> str:
 
 def form_of(file: schema.TaskFile, document: Document, wanted: PromptFormat, chat: bool) -> Form:
     """Messages or one text. chat: whether the model takes messages."""
-    if file.answer.mode == "perplexity":
+    if file.answer.mode in ("perplexity", "classify"):
         return "text"
     if is_conversation(file):
         if "text" in (wanted, file.prompt.format):
@@ -97,18 +97,20 @@ def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawin
         for name in ("prefill", "few_shot"):
             if getattr(prompt, name):
                 raise document.error(("prompt", name), f"`{name}` cannot be used with several user turns.")
-    if mode == "perplexity":
+    if mode in ("perplexity", "classify"):
+        alone = "the text alone is scored" if mode == "perplexity" else "a pair of texts is judged as it is"
         for name in ("system", "prefill", "few_shot"):
             if getattr(prompt, name):
                 raise document.error(
-                    ("prompt", name),
-                    f"`{name}` has no meaning where the mode is perplexity: the text alone is scored.",
+                    ("prompt", name), f"`{name}` has no meaning where the mode is {mode}: {alone}."
                 )
 
 
 def check_sample(mode: schema.Mode, sample: Sample) -> None:
     """Raise RowError where a sample lacks what the mode needs."""
-    if mode in ("likelihood", "letter"):
+    if mode == "classify":
+        _check_pair(sample)
+    elif mode in ("likelihood", "letter"):
         if not sample.choices:
             raise RowError(f"the row has no choices, which the mode {mode} needs (`sample.choices`)")
         if not sample.gold:
@@ -119,13 +121,32 @@ def check_sample(mode: schema.Mode, sample: Sample) -> None:
         raise RowError("the row has no target, whose likelihood is asked for (`sample.target`)")
 
 
+def _check_pair(sample: Sample) -> None:
+    if not any(passage.text.strip() for passage in sample.passages):
+        raise RowError("the row has no passages, which the text is judged by (`sample.passages`)")
+    if len(sample.choices) < 2:
+        raise RowError(
+            "the row has no choices, which the mode classify needs: the classes (`sample.choices`)"
+        )
+    if len(sample.gold) != 1:
+        raise RowError("the row has not exactly one right class (`sample.target`)")
+
+
 def strategy_of(file: schema.TaskFile, form: Form, drawing: schema.Drawing, renderer: Renderer) -> Strategy:
     """The strategy of the mode over the renderer."""
     from evalwright.strategies.choose import ChooseByLetter, ChooseByLikelihood
+    from evalwright.strategies.classify import ClassifyPair
     from evalwright.strategies.generate import Conversation, Sampling, SingleDraw
     from evalwright.strategies.likelihood import ContinuationLikelihood, TextLikelihood
 
-    strategy: SingleDraw | Conversation | ChooseByLikelihood | ContinuationLikelihood | TextLikelihood
+    strategy: (
+        SingleDraw
+        | Conversation
+        | ChooseByLikelihood
+        | ContinuationLikelihood
+        | TextLikelihood
+        | ClassifyPair
+    )
     mode, prompt = file.answer.mode, file.prompt
     # After a chat template's own opening of the answer there is nothing to set apart from.
     delimiter = prompt.delimiter if form == "text" or prompt.prefill else ""
@@ -147,6 +168,8 @@ def strategy_of(file: schema.TaskFile, form: Form, drawing: schema.Drawing, rend
         strategy = ChooseByLetter(renderer, delimiter)
     elif mode == "continuation":
         strategy = ContinuationLikelihood(renderer, delimiter)
+    elif mode == "classify":
+        strategy = ClassifyPair(renderer)
     else:
         strategy = TextLikelihood(renderer)
     if form == "chat":

@@ -23,6 +23,7 @@ from evalwright.tasks.datasets.opening import Filter, open_sources
 from evalwright.tasks.datasets.rows import Rows
 from evalwright.tasks.definitions import Definition
 from evalwright.tasks.few_shot import Shots
+from evalwright.tasks.prompt_files import with_prompt_file
 from evalwright.tasks.prompts import Form, Renderer
 from evalwright.tasks.samples import KNOWN_METADATA, FileSamples, RowError, SampleMaker, load_samples
 from evalwright.tasks.scoring import metrics_of, scorers_of
@@ -37,7 +38,7 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
 
     Raises TaskError with file and line, DatasetError with file and row, UnknownName, MissingExtra.
     """
-    document = definition.document
+    document = with_prompt_file(definition.document, definition.variables)
     file = validated(document)
     form = form_of(file, document, prompt_format, chat)
     drawing = drawing_of(file, form)
@@ -52,7 +53,7 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
         assistant=shot_template(file),
         variables=definition.variables,
         open_ended=file.answer.mode == "generate",
-        exact=file.answer.mode == "perplexity",
+        exact=file.answer.mode in ("perplexity", "classify"),
     )
     samples, pool = _Data(file, document, definition.variables, renderer).load()
     return Task(
@@ -193,6 +194,8 @@ def _resolved(
     out = file.model_dump(exclude_none=True)
     out["dataset"] = _data(out["dataset"], samples)
     prompt = out["prompt"]
+    if not prompt["fields"]:
+        del prompt["fields"]
     prompt.update(user=user_template(file), assistant=shot_template(file), format=form)
     if pool is None:
         prompt.pop("few_shot", None)

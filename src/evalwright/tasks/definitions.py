@@ -50,7 +50,7 @@ def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
     if given is None:
         return document
     names = given if isinstance(given, list) else [given]
-    merged = Document({}, document.name, document.base)
+    whole = Document({}, document.name, document.base)
     for index, name in enumerate(names):
         at: KeyPath = ("include", index) if isinstance(given, list) else ("include",)
         if not isinstance(name, str):
@@ -60,37 +60,33 @@ def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
             raise document.error(at, f"'{name}' includes this file in turn; an include cannot be a circle.")
         if not target.is_file():
             raise document.error(at, f"the file '{name}' to include does not exist beside this one.")
-        merged = _merge(merged, with_includes(read_document(target), chain))
+        whole = merge(whole, with_includes(read_document(target), chain))
     own = replace(document, value={key: item for key, item in document.value.items() if key != "include"})
-    return _merge(merged, own)
+    return merge(whole, own)
 
 
-def with_overrides(document: Document, overrides: Mapping[str, Any]) -> Document:
-    """The document with values put over it; a key may be dotted ("prompt.few_shot.count")."""
-    value: dict[str, Any] = {}
-    for key, item in overrides.items():
-        nested: Any = item
-        for step in reversed(str(key).split(".")):
-            nested = {step: nested}
-        value = _merged(value, nested)
-    return _merge(document, Document(value, "the overrides", document.base))
-
-
-def _merge(base: Document, over: Document) -> Document:
+def merge(base: Document, over: Document) -> Document:
+    """A document over another: mappings merge key by key, anything else is replaced."""
     places: dict[KeyPath, Place] = dict(base.places)
     places.update(over.places)
     files = tuple(dict.fromkeys((*over.files, *base.files)))
     return Document(
-        _merged(base.value, over.value), over.name if over.files else base.name, over.base, places, files
+        merged(base.value, over.value),
+        over.name if over.files else base.name,
+        over.base,
+        places,
+        files,
+        {**base.bases, **over.bases},
     )
 
 
-def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping over another, key by key all the way down."""
     out = dict(base)
     for key, value in over.items():
         below = out.get(key)
         out[key] = (
-            _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+            merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
         )
     return out
 

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.core.tasks import Task
-from evalwright.tasks.definitions import Definition, expand, with_includes, with_overrides
+from evalwright.tasks.definitions import Definition, expand, with_includes
 from evalwright.tasks.index import TaskIndex
+from evalwright.tasks.overrides import with_overrides
 from evalwright.tasks.yaml_files import Document, read_document, shown
 
 PromptFormat = Literal["auto", "chat", "text"]
@@ -27,7 +28,7 @@ def load_task(
 
     name_or_path: a bundled name, one from `folders` or $EVALWRIGHT_TASKS, one registered with `@task`, a path to a YAML
     file, or `file.yaml:member`. chat: whether the model under test takes messages. prompt_format: overrules the file's
-    own. overrides: values put over the file's, keys nested or dotted. Raises UnknownName with the closest names,
+    own. overrides: values put over the file's, keys nested or dotted, file names from the working folder. Raises UnknownName with the closest names,
     TaskError with file and line, DatasetError with file and row.
     """
     tasks = load_tasks(
@@ -57,6 +58,10 @@ def load_tasks(
     `tasks.dialects.lm_eval.options.Options` for those.
     """
     if str(name_or_path).startswith("lm-eval:"):
+        if overrides:
+            raise TaskError(
+                f"The settings of '{name_or_path}' are another framework's and cannot be overridden: use its own file."
+            )
         from evalwright.tasks.dialects.lm_eval.loading import load_named
 
         return load_named(str(name_or_path), dialect or {}, prompt_format=prompt_format, takes_chat=chat)
@@ -115,7 +120,7 @@ def definitions_of(
     """The definitions in a mapping of the task file's schema. base: the folder of relative paths in it."""
     value = {**({"task": name} if name else {}), **_lists(definition)}
     document = with_includes(Document(value, f"The task '{value.get('task', '')}'", base))
-    return expand(with_overrides(document, overrides) if overrides else document)
+    return expand(with_overrides(document, overrides, Path.cwd()) if overrides else document)
 
 
 def _lists(value: Any) -> Any:
@@ -129,7 +134,7 @@ def _lists(value: Any) -> Any:
 
 def _from_file(path: Path, overrides: Mapping[str, Any] | None) -> list[Definition]:
     document = with_includes(read_document(path))
-    return expand(with_overrides(document, overrides) if overrides else document)
+    return expand(with_overrides(document, overrides, Path.cwd()) if overrides else document)
 
 
 def _as_path(name: str) -> tuple[Path | None, str | None]:

@@ -72,6 +72,9 @@ class Renderer:
     ) -> None:
         turns = [user] if isinstance(user, str) else list(user)
         self.form = form
+        self._fields = {
+            name: Part(source, f"fields.{name}", document) for name, source in prompt.fields.items()
+        }
         self._system = Part(prompt.system, "system", document)
         self._users = [Part(turn, "user", document, exact=exact) for turn in turns]
         self._assistant = Part(assistant, "assistant", document)
@@ -96,8 +99,8 @@ class Renderer:
 
     def turns(self, sample: Sample) -> tuple[str, ...]:
         """The user turns that follow the first."""
-        context = self.context(sample)
         try:
+            context = self.context(sample)
             return tuple(part(context) for part in self._users[1:])
         except RowError as error:
             raise DatasetError(f"Sample '{sample.id}': {error}.") from None
@@ -128,8 +131,8 @@ class Renderer:
 
     def question(self, sample: Sample) -> str:
         """The user's turns of a sample, without what stands before them. Raises DatasetError."""
-        context = self.context(sample)
         try:
+            context = self.context(sample)
             return "\n\n".join(part(context) for part in self._users)
         except RowError as error:
             raise DatasetError(f"Sample '{sample.id}': {error}.") from None
@@ -149,7 +152,7 @@ class Renderer:
                 part(context)
 
     def context(self, sample: Sample) -> dict[str, Any]:
-        """What prompt templates see: the row's columns, under them the sample's own fields, which win."""
+        """What prompt templates see: the row's columns, over them the sample's own fields and those of `prompt.fields`."""
         context = {
             **sample.row,
             **self._variables,
@@ -170,6 +173,8 @@ class Renderer:
             if self._lettered:
                 pairs = zip(letters, sample.choices, strict=False)
                 context["lettered"] = "\n".join(f"{letter}. {choice}" for letter, choice in pairs)
+        for name, part in self._fields.items():
+            context[name] = part(context)
         return context
 
     def _answered(self, user: str, answer: str) -> str:

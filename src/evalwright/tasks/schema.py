@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from evalwright.tasks.names import RULE, is_name
 from evalwright.tasks.yaml_files import kind_of
 
-Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity"]
+Mode = Literal["generate", "likelihood", "letter", "continuation", "perplexity", "classify"]
 Format = Literal["auto", "chat", "text"]
 
 
@@ -104,8 +104,10 @@ class FewShot(Part):
 
 
 class Prompt(Part):
-    """What the model reads, as templates."""
+    """What the model reads, as templates. file: replaced by its text, as `user`, before validation."""
 
+    file: Text | None = None
+    fields: dict[str, Text] = Field(default_factory=dict)
     system: Text = ""
     user: Text | list[Text] | None = None
     assistant: Text | None = None
@@ -114,6 +116,14 @@ class Prompt(Part):
     separator: Text = "\n\n"
     format: Format = "auto"
     few_shot: FewShot | None = None
+
+    @field_validator("fields", mode="after")
+    @classmethod
+    def _words(cls, value: Any) -> Any:
+        for name in value:
+            if not name.isidentifier():
+                raise ValueError(f"the field '{name}' must be a word, so that templates can name it")
+        return value
 
     @field_validator("user", mode="after")
     @classmethod

@@ -13,6 +13,7 @@ DEFAULT_SCORER = {
     "letter": "choice",
     "continuation": "likelihood",
     "perplexity": "perplexity",
+    "classify": "classification",
 }
 """The scorer of a mode, where a task names none."""
 
@@ -22,6 +23,7 @@ DEFAULT_METRICS = {
     "letter": ("accuracy",),
     "continuation": ("accuracy", "token-perplexity"),
     "perplexity": ("word-perplexity", "byte-perplexity", "bits-per-byte"),
+    "classify": ("accuracy", "balanced-accuracy", "auroc"),
 }
 """The metrics of a mode, where a task names neither scorers nor metrics; with scorers of its own, accuracy."""
 

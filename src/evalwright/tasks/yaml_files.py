@@ -69,7 +69,8 @@ class Document:
     """A mapping and where each part of it was written.
 
     name: what errors call it where a part has no place. base: the folder of relative paths written in it. A document
-    that was not read from a file has no places. files: every file that took part.
+    that was not read from a file has no places. files: every file that took part. bases: folders of what was put over the
+    file from elsewhere, by key.
     """
 
     value: dict[str, Any]
@@ -77,6 +78,7 @@ class Document:
     base: Path
     places: Mapping[KeyPath, Place] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
+    bases: Mapping[KeyPath, Path] = field(default_factory=dict)
 
     def place(self, path: KeyPath) -> Place | None:
         """Where `path` was written, or the nearest thing around it."""
@@ -93,6 +95,9 @@ class Document:
 
     def folder(self, path: KeyPath) -> Path:
         """The folder that a relative file name written at `path` starts from."""
+        for length in range(len(path), 0, -1):
+            if (base := self.bases.get(path[:length])) is not None:
+                return base
         place = self.place(path)
         return place.file.parent if place else self.base
 

@@ -26,8 +26,8 @@ from evalwright.models.registry import open_model
 from evalwright.models.wire import azure_inference, azure_openai
 from evalwright.models.wire.format import Settings, Wire
 from support.azure_server import AzureInferenceServer, AzureOpenAIServer, AzureServer
+from support.strict_asking import HELLO, TALK, ask, check_every_cut, failing, remote, through_the_engine
 from support.strict_server import KEY, strictly
-from support.wire_asking import HELLO, TALK, ask, check_every_cut, failing, remote, through_the_engine
 
 SERVERS = {"azure-inference": AzureInferenceServer, "azure-openai": AzureOpenAIServer}
 WIRES: dict[str, Wire] = {"azure-inference": azure_inference.WIRE, "azure-openai": azure_openai.WIRE}

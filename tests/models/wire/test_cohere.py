@@ -28,8 +28,7 @@ from evalwright.models.registry import open_model
 from evalwright.models.wire.cohere import WIRE, cohere_payload, read_cohere
 from evalwright.models.wire.format import Settings
 from support.cohere_server import SCHEMA, CohereServer
-from support.strict_server import KEY, check_schema, strictly
-from support.wire_asking import (
+from support.strict_asking import (
     HELLO,
     PREFILLED,
     TALK,
@@ -39,6 +38,7 @@ from support.wire_asking import (
     remote,
     through_the_engine,
 )
+from support.strict_server import KEY, check_schema, strictly
 
 PLAIN = Settings("m", "host", key_source="$A_KEY")
 ASKED = {

@@ -26,8 +26,7 @@ from evalwright.models.registry import open_model
 from evalwright.models.wire.format import Settings
 from evalwright.models.wire.huggingface import WIRE
 from support.huggingface_server import HuggingFaceServer
-from support.strict_server import KEY, strictly
-from support.wire_asking import (
+from support.strict_asking import (
     HELLO,
     PREFILLED,
     TALK,
@@ -37,6 +36,7 @@ from support.wire_asking import (
     remote,
     through_the_engine,
 )
+from support.strict_server import KEY, strictly
 
 PLAIN = Settings("org/m", "host")
 

@@ -27,8 +27,7 @@ from evalwright.models.registry import open_model
 from evalwright.models.wire.format import Settings
 from evalwright.models.wire.mistral import WIRE, mistral_payload, read_mistral
 from support.mistral_server import SCHEMA, MistralServer
-from support.strict_server import KEY, check_schema, strictly
-from support.wire_asking import (
+from support.strict_asking import (
     HELLO,
     PREFILLED,
     TALK,
@@ -38,6 +37,7 @@ from support.wire_asking import (
     remote,
     through_the_engine,
 )
+from support.strict_server import KEY, check_schema, strictly
 
 PLAIN = Settings("m", "host", key_source="$A_KEY")
 ASKED = {

@@ -29,8 +29,7 @@ from evalwright.models.registry import open_model
 from evalwright.models.wire.format import Settings
 from evalwright.models.wire.openai_responses import WIRE, read_response, responses_payload
 from support.openai_responses_server import SCHEMA, ResponsesServer
-from support.strict_server import KEY, check_schema, strictly
-from support.wire_asking import (
+from support.strict_asking import (
     HELLO,
     PREFILLED,
     TALK,
@@ -40,6 +39,7 @@ from support.wire_asking import (
     remote,
     through_the_engine,
 )
+from support.strict_server import KEY, check_schema, strictly
 
 PLAIN = Settings("m", "host", refuses=WIRE.lacks, key_source="$A_KEY")
 ASKED = {"model": "m", "input": [{"role": "user", "content": "hello"}], "max_output_tokens": 32}
@@ -297,7 +297,9 @@ def test_the_key_is_not_shown(server: ResponsesServer, monkeypatch: pytest.Monke
 
 
 def test_what_the_interface_has_no_field_for() -> None:
-    with pytest.raises(ConfigurationError, match=r"responses interface.*has no seed"):
+    with pytest.raises(
+        ConfigurationError, match=r"cannot be told a seed: its interface \(openai-responses\)"
+    ):
         open_model("openai/m", {"interface": "responses", "seed": 3})
     model = remote("openai/m", interface="responses")
     assert model.describe()["arguments"]["refuses"] == ["seed", "stop"]

@@ -30,7 +30,7 @@ from support.openai_faults import Faults
 from support.openai_limits import Limits
 from support.openai_server import OpenAIServer, serving
 from support.openai_stream import events
-from support.wire_asking import HELLO, ask, check_every_cut, failing, gathered, remote, through_the_engine
+from support.strict_asking import HELLO, ask, check_every_cut, failing, in_pieces, remote, through_the_engine
 
 PLAIN = Settings("m", "host")
 USAGE = {
@@ -90,7 +90,7 @@ def test_a_stream_cut_anywhere_is_the_whole_reply(name: str, reply: dict[str, An
 
 
 def gather(stream: bytes, name: str = "openai-chat") -> Response:
-    return asyncio.run(gathered(wire(name), [stream], PLAIN))
+    return asyncio.run(in_pieces(wire(name), [stream], PLAIN))
 
 
 def test_what_other_servers_do_to_a_stream() -> None:

@@ -28,8 +28,8 @@ from evalwright.models.registry import open_model
 from evalwright.models.wire import replicate
 from evalwright.models.wire.format import Settings
 from support.replicate_server import VERSION, ReplicateServer, schema
+from support.strict_asking import HELLO, PREFILLED, TALK, ask, failing, remote, through_the_engine
 from support.strict_server import KEY, check_schema, strictly
-from support.wire_asking import HELLO, PREFILLED, TALK, ask, failing, remote, through_the_engine
 
 SYSTEM = (Message("system", "Be brief."), Message("user", "Where?"))
 NAME = "meta/meta-llama-3-8b-instruct"
@@ -107,7 +107,7 @@ def test_conversations_are_refused_with_the_way_out(prompt: Any) -> None:
 
 
 def test_what_it_cannot_do_is_said() -> None:
-    with pytest.raises(ConfigurationError, match="has no stream"):
+    with pytest.raises(ConfigurationError, match="cannot stream its answers"):
         open_model(f"replicate/{NAME}", {"stream": True})
     assert open_model(f"replicate/{NAME}").describe()["arguments"]["refuses"] == ["stop"]
 

@@ -35,7 +35,7 @@ FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 0.25, 5.0, 1.5
 CANCELLING = 2.0
 """Seconds that cancelling a prediction may take."""
 
-_NAME = re.compile(r"(?P<model>\w[\w.-]*/\w[\w.-]*)?(?:(?(model):)(?P<version>[0-9a-f]{64}))?")
+_NAME = re.compile(r"(?P<model>\w[\w.-]*/\w[\w.-]*)?(?:(?(model):)(?P<version>[0-9a-f]{64}))?", re.ASCII)
 _RUNNING = ("starting", "processing")
 _ENDED_BADLY = ("failed", "canceled", "aborted")
 

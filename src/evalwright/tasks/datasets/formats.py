@@ -24,6 +24,7 @@ SUFFIXES = {
 """The format that a file's name says."""
 
 _CHUNK = 1 << 18
+_LONGEST_CELL = 1 << 27
 
 
 def read_rows(path: Path, kind: str, key: str | None = None) -> Iterator[tuple[int, Row]]:
@@ -40,6 +41,8 @@ def read_rows(path: Path, kind: str, key: str | None = None) -> Iterator[tuple[i
 def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
     label = shown(path)
     number = 0
+    # An article may have more than the 128 KiB that a cell is allowed otherwise.
+    csv.field_size_limit(_LONGEST_CELL)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter=delimiter, strict=True)

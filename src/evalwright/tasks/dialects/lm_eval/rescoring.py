@@ -35,11 +35,15 @@ _CODE = ("!function ", "def ", "async def ", "class ", "@", "lambda ", "<functio
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a task's answers are scored. found: the metrics, from the names in the scores."""
+    """How a task's answers are scored. found: the metrics, from the names in the scores.
+
+    kept: scorers whose recorded scores stay as they are.
+    """
 
     scorers: Sequence[Scorer]
     metrics: Sequence[MetricSpec]
     found: Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]]
+    kept: frozenset[str] = frozenset()
 
 
 def rules_of(

@@ -1,0 +1,180 @@
+"""What `evalwright leaderboard` writes.
+
+Everything is made before anything is written, so that a fault leaves all as it was; only models' pages, which read the
+samples, are written one by one, before the files that link to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalwright.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from evalwright.configuration import Configuration
+    from evalwright.runs.board import Board
+    from evalwright.runs.reader import Run
+
+_FILES = ("into", "markdown", "html", "csv", "json_file")
+
+
+def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> list[str]:
+    """Write what was asked for; a sentence for each file. runs: those of the board, in the same order."""
+    from evalwright.reports.files import write_whole
+    from evalwright.reports.model_pages import EXAMPLES, page_files, write_pages
+
+    for option, there, other in (
+        ("--best", given["best"], "plots"),
+        ("--least-answered", given["least_answered"], "plots"),
+        ("--examples", given["examples"], "pages"),
+    ):
+        if there is not None and not given[other]:
+            raise click.UsageError(f"{option} belongs to --{'plot' if other == 'plots' else other}.")
+    _check_distinct(given)
+    pages = page_files(board, Path(given["pages"])) if given["pages"] else []
+    made = {**_pictures(board, given), **_texts(board, runs, given, pages)}
+    said = []
+    if given["pages"]:
+        board_page = Path(given["html"]) if given["html"] else None
+        examples = EXAMPLES if given["examples"] is None else given["examples"]
+        write_pages(
+            board, runs, Path(given["pages"]), title=given["title"], board_page=board_page, examples=examples
+        )
+        count = f"{len(pages)} pages" if len(pages) > 1 else "1 page"
+        said.append(f"Written: {given['pages']} ({count})")
+    for path, data in made.items():
+        said.append(f"Written: {path}" if write_whole(path, data) else f"As it was: {path}")
+    return said
+
+
+def _check_distinct(given: Mapping[str, Any]) -> None:
+    """Raise UsageError where two options name one file."""
+    seen: dict[Path, str] = {}
+    named = [(f"--{name.replace('_', '-')}", given[name]) for name in _FILES if given[name]]
+    for option, file in [*named, *(("--plot", plot) for plot in given["plots"])]:
+        other = seen.setdefault(Path(file).resolve(), option)
+        if other != option:
+            raise click.UsageError(f"{other} and {option} both name '{file}'.")
+
+
+def _pictures(board: Board, given: Mapping[str, Any]) -> dict[Path, bytes]:
+    if not given["plots"]:
+        return {}
+    from evalwright.reports.plot import check_plot, draw_plot
+    from evalwright.reports.plot_view import BEST, plot_view
+
+    best = BEST if given["best"] is None else given["best"]
+    view = plot_view(board, given["title"], best, given["least_answered"])
+    kinds = [check_plot(file) for file in given["plots"]]
+    return {Path(file): draw_plot(view, kind) for file, kind in zip(given["plots"], kinds, strict=True)}
+
+
+def _texts(
+    board: Board, runs: Sequence[Run], given: Mapping[str, Any], pages: Sequence[Path]
+) -> dict[Path, bytes | str]:
+    from evalwright.reports.board_files import board_csv, board_json
+    from evalwright.reports.files import link_to
+    from evalwright.reports.html import board_html
+    from evalwright.reports.markdown import board_markdown
+    from evalwright.runs.writer import to_json
+
+    def links(file: str) -> list[str]:
+        return [link_to(page, Path(file)) for page in pages]
+
+    made: dict[Path, bytes | str] = {}
+    if given["markdown"]:
+        made[Path(given["markdown"])] = board_markdown(board, links(given["markdown"]))
+    if given["html"]:
+        html = board_html(board, runs, title=given["title"], links=links(given["html"]))
+        made[Path(given["html"])] = html
+    if given["csv"]:
+        made[Path(given["csv"])] = board_csv(board)
+    if given["json_file"]:
+        data = board_json(board, given["title"], links(given["json_file"]))
+        made[Path(given["json_file"])] = to_json(data, indent=2) + "\n"
+    if given["into"]:
+        made[Path(given["into"])] = _into(board, given, links(given["into"]))
+    return made
+
+
+def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes:
+    from evalwright.reports.files import link_to, read_whole
+    from evalwright.reports.markdown import escape, readme_block
+    from evalwright.reports.markers import put_between
+
+    file = Path(given["into"])
+    plots = sorted(given["plots"], key=lambda plot: not plot.lower().endswith(".svg"))
+    picture = link_to(Path(plots[0]), file) if plots else ""
+    block = readme_block(board, links, picture, given["title"])
+    try:
+        return put_between(read_whole(file), block, escape(given["title"]))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"The board cannot go into '{file}': {error}") from None
+
+
+# -- the workflow -------------------------------------------------------------------------------------------------------
+
+
+def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
+    """Write the workflow file. Raises UsageError or ConfigurationError for what it cannot be made of."""
+    from evalwright.cli import say
+    from evalwright.configuration_file import read_configuration
+    from evalwright.reports.files import write_whole
+    from evalwright.reports.workflow import Publication, workflow
+
+    if runs:
+        raise click.UsageError("--workflow takes no RUNS: the workflow makes them, from --config.")
+    if not given["config"]:
+        raise click.UsageError("--workflow needs --config FILE, the suite file that is run.")
+    configuration = read_configuration(Path(given["config"]))
+    if not configuration.tasks or not configuration.models:
+        raise ConfigurationError(
+            f"'{given['config']}' must name tasks and models: the workflow runs it as it is."
+        )
+    made = Publication(
+        config=given["config"],
+        options=tuple(_options(given)),
+        published=tuple(_published(given)),
+        secrets=tuple(dict.fromkeys((*_keys(configuration), *given["secrets"]))),
+        plots=bool(given["plots"]),
+    )
+    text = workflow(made)
+    changed = write_whole(Path(given["workflow"]), text)
+    say(f"{'Written' if changed else 'As it was'}: {given['workflow']}")
+    if made.secrets:
+        say(f"Give the repository these secrets: {', '.join(made.secrets)}.")
+
+
+def _options(given: Mapping[str, Any]) -> list[str]:
+    """The options that were typed, for the command in the workflow."""
+    out = []
+    for name in (*_FILES, "best", "least_answered", "pages", "examples"):
+        if given[name] is not None:
+            out += [f"--{name.replace('_', '-')}", str(given[name])]
+    for plot in given["plots"]:
+        out += ["--plot", plot]
+    return [*out, "--title", given["title"]] if given["title"] != "Leaderboard" else out
+
+
+def _published(given: Mapping[str, Any]) -> list[str]:
+    named = [given[name] for name in (*_FILES, "pages") if given[name]]
+    return [*named, *given["plots"]]
+
+
+def _keys(configuration: Configuration) -> list[str]:
+    """The variables in which the configuration's models look for their keys."""
+    from evalwright.models.providers import find
+
+    out = []
+    for spec in (*configuration.models, *configuration.roles.values()):
+        named = spec.arguments.get("api_key_env")
+        row = find(spec.model.partition("/")[0])
+        if named:
+            out.append(str(named))
+        elif row is not None and row.key:
+            out.append(row.key[0])
+    return out

@@ -1,0 +1,241 @@
+"""Word lists: small, general, English unless said otherwise. Texts in other languages are judged by the features that need none."""
+
+from __future__ import annotations
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+FUNCTION_WORDS = _set(
+    """a about above after again against all also am among an and another any are around as at away back be because been
+    before being below between both but by came can come could did do does doing done down during each either else even
+    ever every few for from further gave get gets getting give given go goes going gone got had has have having he her here
+    hers herself him himself his how however i if in instead into is it its itself just let like made make makes many may me
+    might more most much must my near no nor not now of off often on once one only or other others ought our out over own
+    part per put quite rather said same say says see seem seems shall she should since so some soon still such take taken takes
+    than that the their theirs them themselves then there these they thing things this those though through thus to together
+    too took toward towards under until up upon us use used very was way we well went were what when where whether which while
+    who whom whose why will with within without would yet you your"""
+)
+"""Words that say little about what a sentence is about."""
+
+NEGATORS = _set(
+    """no not n't never none nobody nothing neither nor nowhere without cannot can't won't don't doesn't didn't isn't aren't
+    wasn't weren't hasn't haven't hadn't wouldn't couldn't shouldn't hardly barely scarcely seldom rarely lack lacks lacked
+    lacking fail fails failed refuse refuses refused deny denies denied reject rejects rejected unlike unable ruled"""
+)
+
+HEDGES = _set(
+    """may might could can possibly perhaps maybe probably likely unlikely apparently seems seem seemed appears appear appeared
+    suspect suspects suspected suggest suggests suggested suggesting think thinks thought believe believes believed expect expects
+    expected hope hopes hoped claim claims claimed allege alleges alleged reportedly estimate estimates estimated about around
+    roughly nearly almost approximately some sometimes often usually mostly partly would should plan plans planned propose
+    proposes proposed consider considers considered potential potentially tentative preliminary if unless whether undecided"""
+)
+
+ABSOLUTES = _set(
+    """all every always everyone everybody everything entirely completely fully totally wholly never none nobody only
+    prove proves proved proven certain certainly definitely undoubtedly guarantee guarantees guaranteed must exactly first
+    unique best worst cure cures cured eliminate eliminates eliminated confirmed establish established shown both each"""
+)
+
+ROUNDING = _set("about around almost approximately close nearly over roughly some under than")
+"""Words before a number that is not meant exactly."""
+
+CAUSAL = _set(
+    """because since due owing cause causes caused causing therefore thus hence so consequently result results resulted led
+    leads leading thanks reason reasons why blame blamed attributed owed prompted triggered after"""
+)
+
+CLAUSE_BREAKS = _set(
+    "and but while whereas because although though since which who whose when where if so unless after before"
+)
+
+PASSIVE = _set("by")
+
+ANTONYMS: tuple[tuple[str, str], ...] = (
+    ("more higher greater larger bigger above exceed over increase rise grow gain up climb double outnumber better improve",
+     "less lower fewer smaller below under decrease fall drop decline shrink lose down reduce halve worse worsen"),
+    ("long longer late later slow slower old older far farther", "short shorter early earlier quick quicker fast faster young younger near nearer"),
+    ("heavy heavier warm warmer hot hotter wet wetter deep deeper wide wider thick", "light lighter cool cooler cold colder dry drier shallow shallower narrow narrower thin"),
+    ("before", "after"),
+    ("first", "last"),
+    ("north northern", "south southern"),
+    ("east eastern", "west western"),
+    ("open opened reopen", "close closed shut"),
+    ("accept agree approve support back favour welcome allow permit", "reject refuse oppose object dispute contest ban forbid dismiss"),
+    ("win won gain", "lose lost"),
+    ("buy bought purchase", "sell sold"),
+    ("start begin began launch", "end stop finish cease halt"),
+    ("with include including contain", "without exclude excluding"),
+    ("public", "private"),
+    ("cheap cheaper", "expensive dear dearer costly"),
+    ("most majority common commonest frequent", "least minority rare rarest seldom"),
+    ("same equal equally identical alike", "different differ unequal"),
+    ("safe harmless", "dangerous harmful unsafe"),
+    ("present", "absent"),
+    ("men male man boy", "women female woman girl"),
+    ("inside indoor indoors", "outside outdoor outdoors"),
+    ("true right correct", "false wrong incorrect"),
+    ("always", "never"),
+    ("possible able", "impossible unable"),
+    ("keep kept retain remain", "remove drop abandon discard"),
+    ("success succeed", "failure fail"),
+    ("strong stronger", "weak weaker"),
+    ("day morning", "night evening"),
+    ("summer", "winter"),
+    ("voluntary optional", "compulsory mandatory obligatory"),
+    ("temporary", "permanent"),
+)  # fmt: skip
+"""Words of one side against those of the other."""
+
+SYNONYMS: tuple[str, ...] = (
+    "rise rose risen increase grow grew grown climb gain",
+    "fall fell fallen drop decrease decline shrink shrank reduce cut lower lessen",
+    "say tell told state argue hold maintain report explain note add call describe according",
+    "think believe suspect assume regard consider expect",
+    "begin began begun start launch open introduce",
+    "end stop finish cease halt close",
+    "buy bought purchase acquire pay paid cost price spend spent expense",
+    "make made build built construct produce create",
+    "large big great huge vast sizeable", "small little tiny minor",
+    "child children kid pupil boy girl youngster", "doctor physician medic clinician",
+    "scientist researcher team author investigator", "firm company business maker manufacturer operator",
+    "town city municipality village", "council board committee authority commission",
+    "car vehicle automobile lorry truck", "house home dwelling building",
+    "show reveal find found discover demonstrate indicate", "harm damage hurt injure injury",
+    "reject refuse decline oppose dismiss turn", "accept approve agree endorse back support",
+    "help aid assist support", "need require must want demand", "use employ apply utilise",
+    "keep kept retain remain stay leave left", "get receive obtain gain",
+    "die died dead death kill", "old aged elderly age", "new fresh recent modern",
+    "rule law regulation ordinance", "vote ballot poll election", "half fifty", "third", "quarter fourth", "twice double",
+    "year annual yearly", "month monthly", "week weekly", "day daily", "hour hourly",
+    "study trial experiment test investigation survey", "patient participant volunteer subject people person",
+    "money sum fund amount grant", "job work post employment", "worker employee staff labourer",
+    "fast quick rapid swift soon", "slow gradual", "error mistake fault flaw",
+    "danger risk threat hazard", "illness disease condition disorder sick ill", "drug medicine medication pill tablet",
+    "repair fix mend restore", "move shift relocate transfer", "choose chose chosen pick select prefer",
+    "allow permit let enable", "ban forbid prohibit bar", "happen occur take", "change alter modify",
+    "stolen theft steal thief rob", "fire blaze burn", "storm gale", "ship boat vessel barge", "road street lane route",
+    "film movie", "picture painting image photograph photo", "song music tune", "teacher lecturer professor",
+    "win won victory beat defeat", "lose lost loss", "near close beside", "whole entire", "part portion share section",
+)  # fmt: skip
+"""Groups of words that often stand for one another."""
+
+NUMBER_WORDS: dict[str, float] = {
+    word: float(value)
+    for value, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
+    )
+} | {
+    word: 10.0 * (place + 2)
+    for place, word in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+    )
+}
+SCALES: dict[str, float] = {
+    "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12.0,
+}  # fmt: skip
+ORDINALS: dict[str, float] = {
+    word: float(place + 1)
+    for place, word in enumerate(
+        [
+            "first",
+            "second",
+            "third",
+            "fourth",
+            "fifth",
+            "sixth",
+            "seventh",
+            "eighth",
+            "ninth",
+            "tenth",
+            "eleventh",
+            "twelfth",
+        ]
+    )
+}
+FRACTIONS: dict[str, float] = {
+    "half": 0.5,
+    "halves": 0.5,
+    "quarter": 0.25,
+    "quarters": 0.25,
+    "thirds": 1 / 3,
+    "fifths": 0.2,
+}
+MULTIPLES: dict[str, float] = {"twice": 2.0, "double": 2.0, "doubled": 2.0, "thrice": 3.0, "triple": 3.0, "tripled": 3.0, "threefold": 3.0, "twofold": 2.0}  # fmt: skip
+
+MONTHS: dict[str, int] = {
+    name: place // 2 + 1
+    for place, name in enumerate(
+        [
+            "january",
+            "jan",
+            "february",
+            "feb",
+            "march",
+            "mar",
+            "april",
+            "apr",
+            "may",
+            "may",
+            "june",
+            "jun",
+            "july",
+            "jul",
+            "august",
+            "aug",
+            "september",
+            "sept",
+            "october",
+            "oct",
+            "november",
+            "nov",
+            "december",
+            "dec",
+        ]
+    )
+}
+WEEKDAYS = _set("monday tuesday wednesday thursday friday saturday sunday")
+CALENDAR = frozenset(set(MONTHS) - {"may", "mar", "march"}) | WEEKDAYS | _set("spring summer autumn winter")
+
+UNITS: dict[str, str] = {
+    name: kind
+    for kind, names in {
+        "second": "second seconds sec secs", "minute": "minute minutes min mins", "hour": "hour hours hr hrs hourly",
+        "day": "day days daily", "week": "week weeks weekly fortnight fortnights", "month": "month months monthly",
+        "year": "year years yearly annual annually", "decade": "decade decades", "century": "century centuries",
+        "millimetre": "mm millimetre millimetres millimeter millimeters", "centimetre": "cm centimetre centimetres centimeter centimeters",
+        "metre": "m metre metres meter meters", "kilometre": "km kilometre kilometres kilometer kilometers", "mile": "mile miles",
+        "foot": "foot feet ft", "inch": "inch inches", "gram": "g gram grams", "kilogram": "kg kilogram kilograms kilo kilos",
+        "milligram": "mg milligram milligrams", "tonne": "t tonne tonnes ton tons", "litre": "l litre litres liter liters",
+        "percent": "% percent percentage per_cent", "point": "point points", "degree": "° degree degrees",
+        "watt": "watt watts w", "kilowatt": "kw kilowatt kilowatts", "megawatt": "mw megawatt megawatts",
+        "dollar": "$ dollar dollars", "euro": "€ euro euros", "pound": "£ pound pounds", "crown": "crown crowns",
+        "hectare": "hectare hectares ha", "acre": "acre acres",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+"""Units of measure by their names. Two different ones beside one number are a mismatch."""

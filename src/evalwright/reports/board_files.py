@@ -1,0 +1,118 @@
+"""A leaderboard for programs and spreadsheets: CSV and JSON with the columns that people see.
+
+Values stand in the metric's own scale and with all digits: a rate of 3.3% is 0.0330042.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from evalwright.reports.columns import ScoreColumn, as_of, score_columns
+from evalwright.reports.pages import board_labels
+from evalwright.reports.text import inert
+
+if TYPE_CHECKING:
+    from evalwright.runs.board import Board
+    from evalwright.statistics import Estimate
+
+_FORMULA = re.compile("[=+@＝＋－＠-]|['\"]?\\s*[=+@-]")
+"""How a cell begins that a spreadsheet would take for a formula."""
+
+
+def board_csv(board: Board) -> str:
+    """A row per model under one row of names; lines end with a line feed.
+
+    A text that a spreadsheet would run as a formula begins with an apostrophe.
+    """
+    columns = score_columns(board)
+    header = ["rank_best", "rank_worst", "tied", "model", "label", "run", "date"]
+    for column in columns:
+        header += [column.name, f"{column.name} low", f"{column.name} high"]
+    header += ["items", "asked", "failed", "cost"]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([text_cell(name.replace(" ", "_")) for name in header])
+    for i, (row, label) in enumerate(zip(board.rows, board_labels(board), strict=True)):
+        cells: list[Any] = [*(row.ranks or ("", "")), row.letters]
+        cells += [text_cell(text) for text in (row.model, label, row.run, row.date)]
+        for column in columns:
+            cells += _ends(column.estimates[i])
+        cells += [row.n, row.n_asked, row.n_failed, _number(row.cost)]
+        writer.writerow(cells)
+    return out.getvalue()
+
+
+def text_cell(text: str) -> str:
+    """Untrusted text as a cell that stays text in every spreadsheet."""
+    shown = inert(text)
+    return f"'{shown}" if _FORMULA.match(shown) else shown
+
+
+def _ends(estimate: Estimate | None) -> list[str]:
+    if estimate is None:
+        return ["", "", ""]
+    return [_number(x) for x in (estimate.value, estimate.low, estimate.high)]
+
+
+def _number(x: float | None) -> str:
+    return "" if x is None or math.isnan(x) else repr(float(x))
+
+
+def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict[str, Any]:
+    """The board as one mapping: what the columns are, a record per model, and the notes.
+
+    pages: the address of each model's page. Numbers that do not exist are null in JSON.
+    """
+    columns = score_columns(board)
+    return {
+        "title": title,
+        "as_of": as_of(board),
+        "columns": [
+            {
+                "name": column.name,
+                "title": column.title,
+                "task": column.task or None,
+                "metric": column.metric,
+                "scale": "0 to 1" if column.unit == "points" else column.measure or "its own",
+                "lower_is_better": column.lower_is_better,
+            }
+            for column in columns
+        ],
+        "models": [
+            {
+                "rank": list(row.ranks) if row.ranks else None,
+                "tied": row.letters,
+                "model": row.model,
+                "label": label,
+                "run": row.run,
+                "date": row.date,
+                "scores": {column.name: _score(column, i) for column in columns},
+                "items": row.n,
+                "asked": row.n_asked,
+                "failed": row.n_failed,
+                "cost": row.cost,
+                **({"page": pages[i]} if pages else {}),
+            }
+            for i, (row, label) in enumerate(zip(board.rows, board_labels(board), strict=True))
+        ],
+        "notes": list(board.notes),
+    }
+
+
+def _score(column: ScoreColumn, i: int) -> dict[str, Any] | None:
+    estimate = column.estimates[i]
+    if estimate is None or math.isnan(estimate.value):
+        return None
+    return {
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "level": estimate.level,
+        "n": estimate.n,
+        "n_failed": estimate.n_failed,
+        "method": estimate.method,
+    }

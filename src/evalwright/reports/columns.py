@@ -1,0 +1,131 @@
+"""The score columns of a published board: a hallucination board has four with plain names, any other its tasks.
+
+Which board is one of hallucinations is seen by the kind and the labels of its metrics, whoever recorded the runs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalwright.reports import numbers
+from evalwright.reports.text import inert
+
+if TYPE_CHECKING:
+    from evalwright.runs.board import Board, BoardRow, BoardTask
+    from evalwright.runs.results import MetricResult
+    from evalwright.statistics import Estimate
+
+HALLUCINATION = "hallucination-rate"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A metric of the hallucination leaderboard. label: its normal form; measure: what one unit of its numbers is; lower_is_better: None
+    where neither is."""
+
+    label: str
+    title: str
+    measure: str
+    lower_is_better: bool | None = False
+
+
+HALLUCINATION_COLUMNS = (
+    Named("hallucination rate", "Hallucination rate", "%", lower_is_better=True),
+    Named("factual consistency rate", "Factual consistency rate", "%"),
+    Named("answer rate", "Answer rate", "%"),
+    Named("mean words", "Average summary length", "words", lower_is_better=None),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumn:
+    """One number of every row, in the order of the rows.
+
+    name: for programs. measure: "%", "words", or "" where the unit says it. lower_is_better: None where neither is.
+    """
+
+    name: str
+    title: str
+    task: str
+    metric: str
+    measure: str
+    unit: numbers.Unit
+    lower_is_better: bool | None
+    estimates: tuple[Estimate | None, ...]
+
+
+def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
+    """The columns, the one that orders the rows first."""
+    if is_hallucination_board(board):
+        task = board.tasks[0].name
+        made = (_named(board, task, column) for column in HALLUCINATION_COLUMNS)
+        return tuple(column for column in made if any(column.estimates))
+    overall: list[ScoreColumn] = []
+    if board.has_overall:
+        less = board.tasks[0].lower_is_better
+        estimates = tuple(row.overall for row in board.rows)
+        name = "mean over tasks" if any(task.name == "overall" for task in board.tasks) else "overall"
+        overall = [ScoreColumn(name, "Overall", "", "mean over tasks", "", "points", less, estimates)]
+    return (*overall, *(_of_task(board, task) for task in board.tasks))
+
+
+def is_hallucination_board(board: Board) -> bool:
+    """Whether the board has one task, which is shown by its hallucination rate."""
+    if len(board.tasks) != 1:
+        return False
+    cells = [row.cells.get(board.tasks[0].name) for row in board.rows]
+    return all(cell is not None and cell.kind == HALLUCINATION for cell in cells)
+
+
+def find_metric(metrics: tuple[MetricResult, ...], label: str) -> MetricResult | None:
+    """The metric of a label, whether words in it are joined by spaces, dashes or underscores."""
+    return next((metric for metric in metrics if normal(metric.label) == label), None)
+
+
+def normal(label: str) -> str:
+    """A label in one form: "Answer-Rate" and "answer rate" are the same."""
+    return re.sub(r"[\s_-]+", " ", label).strip().lower()
+
+
+def metric_of(row: BoardRow, task: str, label: str) -> MetricResult | None:
+    """A row's metric of that label on a task."""
+    if label == HALLUCINATION_COLUMNS[0].label:
+        return row.cells.get(task)
+    return find_metric(row.metrics.get(task, ()), label)
+
+
+def _named(board: Board, task: str, column: Named) -> ScoreColumn:
+    found = [metric_of(row, task, column.label) for row in board.rows]
+    unit: numbers.Unit = "points" if column.measure == "%" else "plain"
+    return ScoreColumn(
+        name=column.title.lower().replace(" ", "_"),
+        title=column.title,
+        task=task,
+        metric=column.label,
+        measure=column.measure,
+        unit=unit,
+        lower_is_better=column.lower_is_better,
+        estimates=tuple(metric.estimate if metric else None for metric in found),
+    )
+
+
+def _of_task(board: Board, task: BoardTask) -> ScoreColumn:
+    cells = [row.cells.get(task.name) for row in board.rows]
+    kind = next((cell.kind for cell in cells if cell), "")
+    return ScoreColumn(
+        name=task.name,
+        title=inert(task.name),
+        task=task.name,
+        metric=task.metric,
+        measure="",
+        unit=numbers.unit_of(kind),
+        lower_is_better=task.lower_is_better,
+        estimates=tuple(cell.estimate if cell else None for cell in cells),
+    )
+
+
+def as_of(board: Board) -> str:
+    """The day of the newest run: a board changes only when its runs do."""
+    return max((row.date for row in board.rows), default="")

@@ -1,0 +1,118 @@
+"""Puts a board into a text file between two markers, and touches nothing else in it.
+
+    <!-- evalwright:leaderboard:start -->
+    <!-- evalwright:leaderboard:end -->
+
+The markers of the HHEM leaderboard engine (LEADERBOARD_START, LEADERBOARD_END) are known too. A marker in a code block or a code span is
+an example, not a place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evalwright.core.errors import ConfigurationError
+
+START = "<!-- evalwright:leaderboard:start -->"
+END = "<!-- evalwright:leaderboard:end -->"
+
+_MARKER = re.compile(
+    r"<!--[ \t]*(?:(?P<ours>evalwright:leaderboard:)(?P<side>start|end)|LEADERBOARD_(?P<theirs>START|END))[ \t]*-->"
+)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])\1(?!`)")
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Where a marker stands, as (start, end) in the text, and its line."""
+
+    opens: bool
+    ours: bool
+    start: int
+    end: int
+    line: int
+
+
+def put_between(data: bytes, block: str, heading: str) -> bytes:
+    """The file's bytes with the block between the markers; at the end, under the heading, where it has none.
+
+    Line ends are the file's own. Raises ConfigurationError for a file that is no UTF-8 text, and where the markers are not one
+    pair.
+    """
+    text = _decoded(data)
+    line_end = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+    own = f"\n\n{block.strip()}\n\n".replace("\n", line_end)
+    pair = _pair(list(_markers(text)))
+    if pair is not None:
+        first, last = pair
+        return (text[: first.end] + own + text[last.start :]).encode()
+    empty = not text.strip("\ufeff \t\r\n")
+    before = text if empty else text + ("" if text.endswith("\n") else line_end) + line_end
+    level = "#" if empty else "##"
+    return f"{before}{level} {heading}{2 * line_end}{START}{own}{END}{line_end}".encode()
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
+    if "\0" in text:
+        raise ConfigurationError("it is not a text file.")
+    return text
+
+
+def _pair(found: list[Marker]) -> tuple[Marker, Marker] | None:
+    opening, closing = [one for one in found if one.opens], [one for one in found if not one.opens]
+    if not found:
+        return None
+    if len(opening) > 1 or len(closing) > 1:
+        lines = ", ".join(str(one.line) for one in found)
+        raise ConfigurationError(
+            f"it has several markers of a leaderboard (lines {lines}), so nothing tells which place is meant. Keep one pair."
+        )
+    if not opening or not closing:
+        there, missing = ("start", "end") if opening else ("end", "start")
+        raise ConfigurationError(
+            f"it has the {there} marker of a leaderboard (line {found[0].line}) without the {missing} marker. Add "
+            f"'{END if opening else START}', or remove the one that stands there."
+        )
+    first, last = opening[0], closing[0]
+    if first.start > last.start:
+        raise ConfigurationError(
+            f"the end marker of the leaderboard (line {last.line}) stands before the start marker (line {first.line})."
+        )
+    if first.ours != last.ours:
+        raise ConfigurationError(
+            f"the start and the end marker of the leaderboard (lines {first.line} and {last.line}) are of two kinds. Use "
+            f"'{START}' and '{END}'."
+        )
+    return first, last
+
+
+def _markers(text: str) -> Iterator[Marker]:
+    fence = ""
+    position = 0
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        opened = _FENCE.match(line)
+        if fence:
+            closes = opened and opened[1].startswith(fence) and not opened[2].strip()
+            fence = "" if closes else fence
+        elif opened and not (opened[1][0] == "`" and "`" in opened[2]):
+            fence = opened[1]
+        else:
+            spans = [found.span() for found in _SPAN.finditer(line)]
+            for found in _MARKER.finditer(line):
+                if not any(start < found.start() < end for start, end in spans):
+                    side = found["side"] or found["theirs"].lower()
+                    yield Marker(
+                        side == "start",
+                        found["ours"] is not None,
+                        position + found.start(),
+                        position + found.end(),
+                        number,
+                    )
+        position += len(line)

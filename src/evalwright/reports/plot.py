@@ -1,0 +1,223 @@
+"""Draws a leaderboard as a bar for each model with its interval, as SVG or PNG, with matplotlib (the extra `plot`).
+
+The same board gives the same bytes: fonts are those that matplotlib ships, settings of the machine are left aside, and nothing in the
+file tells the time. In an SVG letters are outlines, because a text would be set in whatever font the reader has, and names that
+were fitted to their place would no longer fit; the page that shows the picture gives the words.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.reports.plot_fonts import Fonts
+
+if TYPE_CHECKING:
+    from evalwright.reports.plot_view import PlotRow, PlotView
+
+SUFFIXES = (".svg", ".png")
+
+INK, QUIET, LINE = "#1c2128", "#59636e", "#d9dee3"
+LEADS, OTHERS = "#2477cf", "#b9c7d5"
+"""Blue and light grey-blue: apart in lightness too, so that they stay apart without any colour."""
+LEADS_RANGE, OTHERS_RANGE = "#0b2a52", "#4c5b69"
+
+WIDTH = 9.0
+"""Inches: 864 pixels in an SVG, which is about a README's width."""
+ROW = 0.3
+DOTS = 200
+"""Dots per inch of a PNG: sharp on a screen that shows it at half its size."""
+
+
+def check_plot(file: str) -> str:
+    """The picture's kind by its name, ".svg" or ".png". Raises ConfigurationError, or MissingExtra without matplotlib."""
+    suffix = next((each for each in SUFFIXES if file.lower().endswith(each)), "")
+    if not suffix:
+        raise ConfigurationError(f"'{file}' must end with .svg or .png: that says what picture is drawn.")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingExtra("A plot", "plot", "matplotlib") from None
+    return suffix
+
+
+def draw_plot(view: PlotView, suffix: str) -> bytes:
+    """The picture as a file of that kind. Raises MissingExtra without matplotlib."""
+    check_plot(f"board{suffix}")
+    import matplotlib
+
+    settings = {"svg.hashsalt": "evalwright", "svg.fonttype": "path", "axes.unicode_minus": False}
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(settings)
+        figure = _Drawing(view).figure
+        out = io.BytesIO()
+        if suffix == ".svg":
+            figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Title": view.title})
+        else:
+            figure.savefig(out, format="png", dpi=DOTS, metadata={"Software": None, "Title": view.title})
+    return out.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Inches from the left: ends of the ranks, starts of the names, the bars, and the ends of both columns of numbers."""
+
+    rank: float
+    name: float
+    bars: float
+    bars_end: float
+    value: float
+    interval: float
+
+
+class _Drawing:
+    """One picture; everything is placed in inches from the upper left corner."""
+
+    def __init__(self, view: PlotView) -> None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        self.view = view
+        self.fonts = Fonts()
+        self.notes = [line for note in view.notes for line in self.fonts.wrapped(note, 8, WIDTH - 0.5)]
+        self.top = 1.2 if view.ranked or view.has_intervals else 0.95
+        self.body = ROW * len(view.rows)
+        self.height = self.top + self.body + 0.42 + 0.17 * len(self.notes) + 0.12
+        self.figure: Any = Figure(figsize=(WIDTH, self.height), facecolor="white")
+        FigureCanvasAgg(self.figure)
+        self.places = self._places()
+        self._head()
+        self._bars()
+        for i, note in enumerate(reversed(self.notes)):
+            self._text(0.25, self.height - 0.17 - 0.17 * i, note, 8, QUIET)
+
+    def _places(self) -> _Places:
+        rows, fonts = self.view.rows, self.fonts
+        ranks = max((fonts.width(row.ranks, 9.5) for row in rows), default=0)
+        rank = 0.25 + ranks
+        name = rank + (0.14 if ranks else 0)
+        widest = max(fonts.width(row.label, 10, bold=row.leads) for row in rows)
+        ends = max((fonts.width(row.interval, 9) for row in rows), default=0)
+        value_width = max(fonts.width(row.shown, 10, bold=True) for row in rows)
+        interval = WIDTH - 0.25
+        value = interval - ends - (0.1 if ends else 0)
+        bars_end = value - value_width - 0.2
+        # Names may take what leaves the bars a third of the picture.
+        bars = min(name + widest + 0.15, max(name + 1.2, bars_end - WIDTH / 3))
+        return _Places(rank, name, bars, bars_end, value, interval)
+
+    def _head(self) -> None:
+        view, room = self.view, WIDTH - 0.5
+        self._text(0.25, 0.36, self.fonts.fitted(view.title, 15, room, bold=True), 15, INK, bold=True)
+        self._text(0.25, 0.67, self.fonts.fitted(view.subtitle, 10.5, room), 10.5, QUIET)
+        if not (view.ranked or view.has_intervals):
+            return
+        x = 0.25
+        if view.ranked:
+            x = self._key(x, LEADS, "may be the best: no model is surely better")
+            if any(not row.leads for row in view.rows):
+                x = self._key(x, OTHERS, "surely not the best")
+        if view.has_intervals:
+            self._range(x, x + 0.3, 0.955, OTHERS_RANGE)
+            self._text(x + 0.38, 1.0, "95% interval", 9, QUIET)
+
+    def _key(self, x: float, colour: str, text: str) -> float:
+        """A sample of a bar and what it means; the place of the next one."""
+        self._box(x, 0.89, x + 0.22, 1.02, colour)
+        self._text(x + 0.3, 1.0, text, 9, QUIET)
+        return x + 0.3 + self.fonts.width(text, 9) + 0.28
+
+    def _bars(self) -> None:
+        low, high, ticks = self._scale()
+        places, last = self.places, self.top + self.body
+        length = places.bars_end - places.bars
+
+        def x(value: float) -> float:
+            return places.bars + length * (value - low) / (high - low)
+
+        for tick, label in ticks:
+            self._line(x(tick), self.top - 0.02, x(tick), last + 0.04, QUIET if tick == 0 else LINE, 0.8)
+            self._text(x(tick), last + 0.2, label, 8.5, QUIET, align="center")
+        for i, row in enumerate(self.view.rows):
+            self._row(row, self.top + ROW * (i + 0.5), x)
+
+    def _row(self, row: PlotRow, y: float, x: Any) -> None:
+        places, room = self.places, self.places.bars - self.places.name - 0.12
+        base = y + 0.048
+        self._text(places.rank, base, row.ranks, 9.5, QUIET, align="right")
+        name = self.fonts.fitted(row.label, 10, room, bold=row.leads)
+        self._text(places.name, base, name, 10, INK, bold=row.leads)
+        start, end = sorted((x(0.0), x(row.value)))
+        self._box(start, y - 0.09, end, y + 0.09, LEADS if row.leads else OTHERS)
+        if row.ends:
+            self._range(x(row.ends[0]), x(row.ends[1]), y, LEADS_RANGE if row.leads else OTHERS_RANGE)
+        self._text(places.value, base, row.shown, 10, INK, bold=True, align="right")
+        self._text(places.interval, base, row.interval, 9, QUIET, align="right")
+
+    def _scale(self) -> tuple[float, float, list[tuple[float, str]]]:
+        """The axis: it has 0, where bars begin, and holds every interval."""
+        from matplotlib.ticker import MaxNLocator
+
+        ends = [end for row in self.view.rows for end in (row.ends or (row.value, row.value))]
+        low, high = min(0.0, *ends), max(0.0, *ends)
+        if low == high:
+            high = 1.0
+        found = MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+        if self.view.bounded:
+            high = min(high, 100.0)
+        ticks = [round(float(tick), 10) for tick in found if low - 1e-9 <= tick <= high * (1 + 1e-9) + 1e-9]
+        step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
+        decimals = next((d for d in range(7) if abs(round(step, d) - step) < 1e-9), 7)
+        return low, high, [(tick, f"{tick + 0.0:,.{decimals}f}") for tick in ticks]
+
+    # -- marks, in inches from the upper left corner --------------------------------------------------------------------
+
+    def _text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: float,
+        colour: str,
+        *,
+        bold: bool = False,
+        align: str = "left",
+    ) -> None:
+        """A text on the base line y."""
+        if text:
+            font, shown = self.fonts.of(text, size, bold=bold)
+            self.figure.text(
+                x / WIDTH, 1 - y / self.height, shown, fontproperties=font, color=colour,
+                ha=align, va="baseline", parse_math=False,
+            )  # fmt: skip
+
+    def _box(self, left: float, top: float, right: float, bottom: float, colour: str) -> None:
+        from matplotlib.patches import Rectangle
+
+        self.figure.add_artist(
+            Rectangle(
+                (left / WIDTH, 1 - bottom / self.height), (right - left) / WIDTH, (bottom - top) / self.height,
+                facecolor=colour, edgecolor="none", transform=self.figure.transFigure, zorder=2,
+            )
+        )  # fmt: skip
+
+    def _line(
+        self, x0: float, y0: float, x1: float, y1: float, colour: str, width: float, order: int = 1
+    ) -> None:
+        from matplotlib.lines import Line2D
+
+        self.figure.add_artist(
+            Line2D(
+                (x0 / WIDTH, x1 / WIDTH), (1 - y0 / self.height, 1 - y1 / self.height),
+                color=colour, linewidth=width, solid_capstyle="butt", transform=self.figure.transFigure, zorder=order,
+            )
+        )  # fmt: skip
+
+    def _range(self, x0: float, x1: float, y: float, colour: str) -> None:
+        """An interval: a line with a stroke at both ends."""
+        self._line(x0, y, x1, y, colour, 1.4, order=3)
+        for x in (x0, x1):
+            self._line(x, y - 0.05, x, y + 0.05, colour, 1.4, order=3)

@@ -1,0 +1,133 @@
+"""What a leaderboard's picture shows, before it is drawn: which models, in which order, and what must be said beside them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.reports import numbers
+from evalwright.reports.columns import as_of, is_hallucination_board, metric_of, score_columns
+from evalwright.reports.pages import board_labels
+from evalwright.reports.text import inert
+
+if TYPE_CHECKING:
+    from evalwright.reports.columns import ScoreColumn
+    from evalwright.runs.board import Board, BoardRow
+    from evalwright.statistics import Estimate
+
+BEST = 25
+"""Models in a picture, unless something else is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlotRow:
+    """A bar. ends: its interval, None where there is none. leads: no model is surely better."""
+
+    ranks: str
+    label: str
+    value: float
+    ends: tuple[float, float] | None
+    shown: str
+    interval: str
+    leads: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlotView:
+    """Numbers are in the scale that is shown: points of 100 for bounded metrics. ranked: whether ranks are known."""
+
+    title: str
+    subtitle: str
+    rows: tuple[PlotRow, ...]
+    ranked: bool
+    bounded: bool
+    has_intervals: bool
+    notes: tuple[str, ...]
+
+
+def plot_view(board: Board, title: str, best: int = BEST, least_answered: float | None = None) -> PlotView:
+    """The best models by the board's first column.
+
+    least_answered: leave out models that answered fewer than so many percent of what they were asked; a note says which.
+    Raises ConfigurationError where no model is left.
+    """
+    if best < 1:
+        raise ConfigurationError(f"--best must be at least 1, not {best}.")
+    if least_answered is not None and not 0 <= least_answered <= 100:
+        raise ConfigurationError(f"--least-answered must be between 0 and 100, not {least_answered:g}.")
+    column = score_columns(board)[0]
+    labels = board_labels(board)
+    scored = [i for i, each in enumerate(column.estimates) if each and not math.isnan(each.value)]
+    rates = {i: round(100 * answer_rate(board, board.rows[i]), 9) for i in scored}
+    few = [i for i in scored if least_answered is not None and rates[i] < least_answered]
+    left = [i for i in scored if i not in few]
+    if not left:
+        why = "answered enough" if few else "has a score"
+        raise ConfigurationError(f"There is nothing to plot: no model {why}.")
+    shown = left[:best]
+    notes = []
+    if few and least_answered is not None:
+        names = [f"{labels[i]} ({rates[i]:.1f}%)" for i in few]
+        notes.append(f"Left out, as they answered less than {least_answered:g}%: {_listed(names)}.")
+    if len(shown) < len(left):
+        notes.append(f"The best {len(shown)} of {numbers.counted(len(left), 'model')}.")
+    ranked = sum(row.ranks is not None for row in board.rows) > 1
+    rows = tuple(_row(board.rows[i], labels[i], column, i, ranked) for i in shown)
+    return PlotView(
+        title=inert(title),
+        subtitle=_subtitle(column),
+        rows=rows,
+        ranked=ranked,
+        bounded=column.unit == "points",
+        has_intervals=any(row.ends for row in rows),
+        notes=(*notes, f"Newest run: {inert(as_of(board))}."),
+    )
+
+
+def answer_rate(board: Board, row: BoardRow) -> float:
+    """The share of what was asked that the model answered: its answer rate, else the scored items of all that were asked."""
+    if is_hallucination_board(board):
+        found = metric_of(row, board.tasks[0].name, "answer rate")
+        if found and not math.isnan(found.estimate.value):
+            return found.estimate.value
+    return row.n / row.n_asked if row.n_asked else 0.0
+
+
+def _row(row: BoardRow, label: str, column: ScoreColumn, i: int, ranked: bool) -> PlotRow:
+    estimate = column.estimates[i]
+    assert estimate is not None
+    ends = numbers.limits(estimate, column.unit)
+    scale = 100.0 if column.unit == "points" else 1.0
+    return PlotRow(
+        ranks=numbers.ranks(row.ranks) if row.ranks else "",
+        label=label if label.strip() else "(no name)",
+        value=scale * estimate.value,
+        ends=_ends(estimate, scale) if ends else None,
+        shown=numbers.value(estimate, column.unit),
+        interval=f"[{ends[0]}, {ends[1]}]" if ends else "",
+        leads=bool(ranked and row.ranks and row.ranks[0] == 1),
+    )
+
+
+def _ends(estimate: Estimate, scale: float) -> tuple[float, float] | None:
+    low, high = scale * estimate.low, scale * estimate.high
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+
+
+def _subtitle(column: ScoreColumn) -> str:
+    if column.measure:
+        what = f"{column.title}, {column.measure}"
+    elif not column.task:
+        what = "Mean over tasks, points of 100"
+    else:
+        metric = inert(column.metric)
+        unit = ", points of 100" if column.unit == "points" else ""
+        what = f"{column.title}: {metric}{unit}"
+    return f"{what} · {'lower' if column.lower_is_better else 'higher'} is better"
+
+
+def _listed(names: list[str], most: int = 6) -> str:
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {numbers.count(rest)} more" if rest > 0 else "")

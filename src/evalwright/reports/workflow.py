@@ -1,0 +1,74 @@
+"""Writes a GitHub Actions workflow that runs a suite file and commits its leaderboard where it changed.
+
+Answers are kept in the workflow's cache, so that a rerun asks only what is new. Keys come from the repository's secrets and are known
+to the one step that asks models. A run in which something failed is not published; what was answered is kept all the same.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from importlib.resources import files
+
+from evalwright._version import __version__
+from evalwright.core.errors import ConfigurationError
+
+_SECRET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What the workflow does. options: of `evalwright leaderboard`, as typed; published: the files that are committed."""
+
+    config: str
+    options: tuple[str, ...]
+    published: tuple[str, ...]
+    secrets: tuple[str, ...] = ()
+    plots: bool = False
+
+
+def workflow(made: Publication) -> str:
+    """The workflow as YAML. Raises ConfigurationError for names that a workflow cannot hold."""
+    if not made.published:
+        raise ConfigurationError(
+            "The workflow would publish nothing: name at least one file, for example --into README.md."
+        )
+    for text in (made.config, *made.options):
+        if "${{" in text or re.search(r"[\x00-\x1f\x7f]", text):
+            raise ConfigurationError(f"A workflow cannot hold {text!r}: it has line breaks or '${{{{'.")
+    for text in (made.config, *made.published):
+        if text.startswith(("/", "~")) or ".." in re.split(r"[/\\]", text) or re.match("[A-Za-z]:", text):
+            raise ConfigurationError(
+                f"'{text}' lies outside the repository: give a path relative to its root."
+            )
+    for name in made.secrets:
+        if not _SECRET.fullmatch(name) or name.upper().startswith("GITHUB_"):
+            raise ConfigurationError(
+                f"'{name}' cannot name a secret: letters, digits and underscores, and not beginning with GITHUB_."
+            )
+    extra = "[plot]" if made.plots else ""
+    texts = {
+        "@PATH@": _quoted(made.config.replace("\\", "/")),
+        "@INSTALL@": f"python -m pip install 'evalwright{extra}=={__version__}'",
+        "@CONFIG@": shlex.quote(made.config),
+        "@OPTIONS@": shlex.join(made.options),
+        "@PUBLISHED@": shlex.join(made.published),
+        "        @KEYS@\n": _keys(made.secrets),
+    }
+    text = (files("evalwright.reports") / "templates" / "workflow.yml").read_text(encoding="utf-8")
+    for mark, value in texts.items():
+        text = text.replace(mark, value)
+    return text
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"
+
+
+def _keys(secrets: tuple[str, ...]) -> str:
+    if not secrets:
+        return ""
+    lines = "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in secrets)
+    return f"        env:\n{lines}"

@@ -1,0 +1,76 @@
+"""Keeps the records of runs that were published, so that a rerun which brings nothing new does not look new.
+
+A rerun answered from the store finds the same again, under a new date and with another account of what was asked. The record
+that is kept tells when the results were found, and a board made of it changes only where results do.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalwright.core.errors import RunError, UnknownName
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.writer import RUN_FILE
+
+_WHAT = ("identity", "model", "roles", "tasks", "groups")
+"""The parts of a record that say what was asked and found."""
+
+
+def kept_runs(runs: Sequence[Run], folder: Path) -> list[Run]:
+    """The runs, each as it is kept in the folder where that has the same results.
+
+    Raises RunError for two runs of one folder name, or where the folder is the runs' own.
+    """
+    seen: dict[str, Run] = {}
+    for run in runs:
+        name = run.folder.resolve().name
+        if name in seen:
+            raise RunError(
+                f"'{seen[name].folder}' and '{run.folder}' are both named '{name}', so they cannot be kept in one folder."
+            )
+        if run.folder.resolve().parent == folder.resolve():
+            raise RunError(f"'{run.folder}' lies in '{folder}' itself: keep runs in another folder.")
+        seen[name] = run
+    return [_earlier(run, folder / name) or run for name, run in seen.items()]
+
+
+def keep_runs(runs: Sequence[Run], folder: Path) -> None:
+    """Copy the runs into the folder, those that are not there already. What else lies there stays. Raises RunError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for run in runs:
+            if run.folder.resolve().parent != folder.resolve():
+                _copy(run, folder / run.folder.resolve().name)
+    except (OSError, shutil.Error) as error:
+        raise RunError(f"Runs cannot be kept in '{folder}': {error}.") from error
+
+
+def _earlier(run: Run, place: Path) -> Run | None:
+    try:
+        found = open_run(place)
+    except (RunError, UnknownName):
+        return None  # none is kept yet, or it is damaged: the run itself is kept instead
+    return found if _results(found) == _results(run) else None
+
+
+def _results(run: Run) -> tuple[object, ...]:
+    return (*(run.data.get(key) for key in _WHAT), run.data["samples"].get("sha256"))
+
+
+def _copy(run: Run, target: Path) -> None:
+    """Copy a run's two files so that the target is either the old or the new one."""
+    new, old = (target.with_name(f".{target.name}.{os.getpid()}.{kind}") for kind in ("new", "old"))
+    shutil.rmtree(new, ignore_errors=True)
+    try:
+        new.mkdir()
+        shutil.copyfile(run.samples_file, new / run.samples_file.name)
+        shutil.copyfile(run.folder / RUN_FILE, new / RUN_FILE)
+        if target.exists():
+            target.replace(old)
+        new.replace(target)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)

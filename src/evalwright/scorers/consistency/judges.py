@@ -1,0 +1,182 @@
+"""Asks one judge about one answer: a classifier for the probability of each pair, or a model that writes for a verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from evalwright.core.asking import Ask, abilities_of
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName
+from evalwright.core.reasoning import separate_reasoning
+from evalwright.core.requests import Classify, Generate
+from evalwright.scorers.consistency.chunks import chunks
+from evalwright.scorers.consistency.rubric import BadVerdict, Verdict, question, read_verdict
+
+Way = Literal["auto", "classify", "verdict"]
+WAYS: tuple[Way, ...] = ("auto", "classify", "verdict")
+RESERVED = ("score", "lowest")
+"""Names of parts of a score, which a judge cannot have."""
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """One judge. role: who is asked. ask: how; "auto" goes by what the role's model can do. chunk_words: 0 cuts nothing."""
+
+    role: str
+    ask: Way = "auto"
+    chunk_words: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A sentence of the answer, the probability that it is supported, and a reason where the judge gives one."""
+
+    text: str
+    probability: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one judge says. probability: that the answer is supported. units: by sentence, empty where not asked."""
+
+    role: str
+    probability: float
+    units: tuple[Unit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How answers are put to judges: as a whole or sentence by sentence, with reasons by sentence, in chunks that overlap."""
+
+    by_sentence: bool
+    reasons: bool
+    overlap: int
+    max_tokens: int
+
+
+def read_judges(given: Sequence[Any], chunk_words: int) -> tuple[Judge, ...]:
+    """The option `judges`: roles, or mappings with `role`, `ask` and `chunk_words`. Raises ConfigurationError, UnknownName."""
+    several = [given] if isinstance(given, str) else given
+    if not isinstance(several, list | tuple) or not several:
+        raise ConfigurationError("The option 'judges' is a list of roles, such as [judge] or [hhem, nli].")
+    judges = tuple(_judge(one, chunk_words) for one in several)
+    roles = [judge.role for judge in judges]
+    for role in roles:
+        if roles.count(role) > 1:
+            raise ConfigurationError(f"The option 'judges' names the role '{role}' twice.")
+        if role in RESERVED:
+            raise ConfigurationError(
+                f"A judge cannot have the role '{role}': scores use that name. Choose another."
+            )
+    return judges
+
+
+def _judge(given: Any, chunk_words: int) -> Judge:
+    if isinstance(given, str):
+        return Judge(given, chunk_words=chunk_words)
+    if not isinstance(given, Mapping) or not isinstance(given.get("role"), str):
+        raise ConfigurationError("A judge in the option 'judges' is a role, or a mapping with 'role'.")
+    for key in given:
+        if key not in ("role", "ask", "chunk_words"):
+            raise UnknownName("key of a judge", str(key), ("role", "ask", "chunk_words"))
+    way = given.get("ask", "auto")
+    if way not in WAYS:
+        raise UnknownName("way to ask a judge", str(way), WAYS, f"Known: {', '.join(WAYS)}.")
+    return Judge(given["role"], way, whole_number(given.get("chunk_words", chunk_words), "chunk_words"))
+
+
+def whole_number(value: Any, name: str, least: int = 0) -> int:
+    """An option that counts something. Raises ConfigurationError."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigurationError(
+            f"The option '{name}' must be a whole number of at least {least}, not {value!r}."
+        )
+    return value
+
+
+async def opinion(
+    judge: Judge, premise: str, parts: Sequence[str], text: str, ask: Ask, how: Reading
+) -> Opinion:
+    """What a judge says of `text`, whose sentences are `parts`. Raises RequestFailed where a request or a verdict failed."""
+    way, chat = _way(judge, ask)
+    pieces = chunks(premise, judge.chunk_words, how.overlap)
+    if way == "verdict":
+        asked = [_verdict(judge.role, piece, parts, ask, chat, how.max_tokens) for piece in pieces]
+        return _of_verdicts(judge.role, parts, await together(asked))
+    wanted = list(parts) if how.by_sentence else [text]
+    extra = list(parts) if how.reasons and not how.by_sentence else []
+    pairs = [(piece, unit) for unit in (*wanted, *extra) for piece in pieces]
+    found = await together([_supported(judge.role, piece, unit, ask) for piece, unit in pairs])
+    # Supported by some part of the source is supported.
+    best = [max(found[start : start + len(pieces)]) for start in range(0, len(found), len(pieces))]
+    units = (
+        tuple(Unit(part, p) for part, p in zip(parts, best[-len(parts) :], strict=True))
+        if how.by_sentence or how.reasons
+        else ()
+    )
+    return Opinion(judge.role, min(best[: len(wanted)]), units)
+
+
+async def together(work: Sequence[Awaitable[Made]]) -> list[Made]:
+    """All of them side by side. All end, also where one failed; then the first failure is raised."""
+    found = await asyncio.gather(*work, return_exceptions=True)
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one
+    return [one for one in found if not isinstance(one, BaseException)]
+
+
+def _way(judge: Judge, ask: Ask) -> tuple[Way, bool]:
+    """How to ask, and whether the model takes messages."""
+    known = abilities_of(ask, judge.role)
+    if known is None:
+        return ("verdict" if judge.ask == "verdict" else "classify"), True
+    way = judge.ask
+    if way == "auto":
+        way = "classify" if "classify" in known else "verdict"
+    if way == "verdict" and "generate" not in known:
+        able = ", ".join(sorted(known)) or "nothing"
+        raise ConfigurationError(
+            f"The model in the role '{judge.role}' can neither classify pairs nor write a verdict; it can do: {able}."
+        )
+    return way, "chat" in known
+
+
+async def _supported(role: str, premise: str, hypothesis: str, ask: Ask) -> float:
+    """P(supported), the second of the two values that a judge of consistency gives."""
+    values = (await ask(role, Classify(premise, hypothesis))).values
+    if len(values) != 2 or not all(math.isfinite(value) and -1e-6 <= value <= 1 + 1e-6 for value in values):
+        shown = ", ".join(f"{value:.4g}" for value in values[:4]) or "none"
+        message = (
+            f"The judge '{role}' must give two probabilities, not supported and supported; it gave {shown}."
+        )
+        raise RequestFailed(Failure("bad reply", "judge", message))
+    return min(1.0, max(0.0, values[1]))
+
+
+async def _verdict(
+    role: str, premise: str, parts: Sequence[str], ask: Ask, chat: bool, max_tokens: int
+) -> Verdict:
+    response = await ask(role, Generate(question(premise, parts, chat=chat), max_tokens=max_tokens))
+    try:
+        return read_verdict(separate_reasoning(response).answer, premise, parts)
+    except BadVerdict as error:
+        cut = " (it was cut off at the limit of its length)" if response.finish_reason == "length" else ""
+        message = f"The verdict of '{role}' cannot be used: {error}{cut}."
+        raise RequestFailed(Failure("bad verdict", "judge", message)) from None
+
+
+def _of_verdicts(role: str, parts: Sequence[str], verdicts: Sequence[Verdict]) -> Opinion:
+    """The best verdict over the chunks; of each sentence the best finding."""
+    units = []
+    for place, part in enumerate(parts):
+        findings = [verdict.sentences[place] for verdict in verdicts]
+        best = next((one for one in findings if one.supported), findings[0])
+        units.append(Unit(part, float(best.supported), best.reason))
+    return Opinion(role, max(verdict.probability for verdict in verdicts), tuple(units))

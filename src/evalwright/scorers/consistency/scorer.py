@@ -1,0 +1,132 @@
+"""The scorer `consistency`: is the answer supported by the sample's passages, by the judges that the run names?
+
+Judges of a fixed class (HHEM, NLI, MiniCheck) are asked for the probability of "supported"; models that write are asked for a
+verdict on every sentence (`rubric.py`). Several judges are asked at once; each one's probability is a part of the score, so
+that their agreement can be measured afterwards, and another judge can be asked later without generating anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from evalwright.core.asking import Ask
+from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.consistency.judges import (
+    Judge,
+    Opinion,
+    Reading,
+    Unit,
+    opinion,
+    read_judges,
+    together,
+    whole_number,
+)
+from evalwright.scorers.outcome import ANSWERED, LEAST_WORDS, outcome_of
+from evalwright.scorers.text.sentences import sentences as sentences_of
+
+THRESHOLD = 0.5
+CONSISTENT, INCONSISTENT = "consistent", "inconsistent"
+COMBINATIONS = ("mean", "all", "any", "majority")
+_SHOWN = 160
+
+
+async def consistency(
+    sample: Sample,
+    answer: Answer,
+    ask: Ask,
+    *,
+    judges: Sequence[Any] = ("judge",),
+    threshold: float = THRESHOLD,
+    combine: Literal["mean", "all", "any", "majority"] = "mean",
+    hypothesis: Literal["whole", "sentences"] = "whole",
+    sentences: bool = False,
+    chunk_words: int = 0,
+    overlap: int = 1,
+    source: Literal["passages", "input"] = "passages",
+    only_answered: bool = True,
+    least_words: int = LEAST_WORDS,
+    refusals: Sequence[str] = (),
+    max_tokens: int = 4096,
+) -> Score | None:
+    """1 where the answer is consistent with its source (probability at least `threshold`), else 0.
+
+    judges: roles, or mappings with role, ask (classify, verdict; by default what the model can do) and chunk_words.
+    combine: several judges by the mean of their probabilities, or by all, any, or the majority of their own verdicts.
+    hypothesis: the answer as a whole, or its least supported sentence. sentences: also judge every sentence, and name the
+    least supported one. chunk_words, overlap: cut the source for judges with a short window; of the chunks the highest counts.
+    only_answered, least_words, refusals: what is no answer by `outcome` gets no score. max_tokens: of a written verdict.
+
+    Parts: "score", the mean probability; one per role where there are several; "lowest", of the least supported sentence.
+    Raises RequestFailed where a judge failed or its verdict cannot be read, ScoringError without a source.
+    """
+    asked = read_judges(judges, whole_number(chunk_words, "chunk_words"))
+    _check(threshold, combine, hypothesis, source)
+    if only_answered and outcome_of(answer, least_words=least_words, refusals=refusals).label != ANSWERED:
+        return None
+    text = answer.text.strip()
+    if not text:
+        return None
+    premise = _premise(sample, source)
+    how = Reading(
+        hypothesis == "sentences",
+        sentences,
+        whole_number(overlap, "overlap"),
+        whole_number(max_tokens, "max_tokens", 1),
+    )
+    parts = sentences_of(text) or [text]
+    found = await together([opinion(judge, premise, parts, text, ask, how) for judge in asked])
+    return _score(found, asked, threshold, combine)
+
+
+def _check(threshold: float, combine: str, hypothesis: str, source: str) -> None:
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+        raise ConfigurationError(f"The option 'threshold' must be a number from 0 to 1, not {threshold!r}.")
+    for name, value, known in (
+        ("combine", combine, COMBINATIONS),
+        ("hypothesis", hypothesis, ("whole", "sentences")),
+        ("source", source, ("passages", "input")),
+    ):
+        if value not in known:
+            raise UnknownName(
+                f"value of the option '{name}'", str(value), known, f"Known: {', '.join(known)}."
+            )
+
+
+def _premise(sample: Sample, source: str) -> str:
+    premise = sample.input if source == "input" else "\n\n".join(part.text for part in sample.passages)
+    if not premise.strip():
+        raise ScoringError(
+            f"The sample '{sample.id}' has no {source} that its answer could be judged by (`sample.{source}` of the task)."
+        )
+    return premise
+
+
+def _score(found: Sequence[Opinion], judges: Sequence[Judge], threshold: float, combine: str) -> Score:
+    probabilities = [one.probability for one in found]
+    mean = sum(probabilities) / len(probabilities)
+    votes = [p >= threshold for p in probabilities]
+    consistent = {
+        "mean": mean >= threshold,
+        "all": all(votes),
+        "any": any(votes),
+        "majority": 2 * sum(votes) > len(votes),
+    }[combine]
+    parts = {"score": mean}
+    if len(found) > 1:
+        parts |= {one.role: one.probability for one in found}
+    worst = [(min(one.units, key=lambda unit: unit.probability), one.role) for one in found if one.units]
+    if worst:
+        parts["lowest"] = min(unit.probability for unit, _ in worst)
+    told = [", ".join(f"{one.role} {one.probability:.3f}" for one in found)]
+    told += [_told(unit, role) for unit, role in worst if unit.probability < threshold]
+    label = CONSISTENT if consistent else INCONSISTENT
+    return Score(float(consistent), label, "; ".join(told), parts)
+
+
+def _told(unit: Unit, role: str) -> str:
+    text = " ".join(unit.text.split())
+    shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    why = f" ({unit.reason})" if unit.reason else ""
+    return f"least supported by {role}, {unit.probability:.3f}: '{shown}'{why}"

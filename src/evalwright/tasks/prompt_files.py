@@ -1,0 +1,82 @@
+"""A prompt that stands in a text file of its own: `prompt.file`, in place of `prompt.user`.
+
+A prompt that somebody else runs a benchmark with is a text with a slot: `{article}`. The slots are the names in `prompt.fields`,
+and `{input}`, `{id}` and `{target}`; every other brace stays what it is, so that a prompt may show JSON. A file without a slot
+is read as a template, with `{{ article }}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from evalwright.core.errors import closest
+from evalwright.tasks import templates
+from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
+
+_OWN = ("id", "input", "target")
+_AT: KeyPath = ("prompt", "file")
+_SLOT = re.compile(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})")
+_MARKS = re.compile(r"\{\{|\{%|\{#")
+
+
+def with_prompt_file(document: Document, variables: Mapping[str, Any]) -> Document:
+    """The document with the text of `prompt.file` as `prompt.user`, where it names one.
+
+    Raises TaskError for a file that cannot be read, or that has no place for anything of the sample.
+    """
+    prompt = document.value.get("prompt")
+    if not isinstance(prompt, Mapping) or prompt.get("file") is None:
+        return document
+    name = prompt["file"]
+    if not isinstance(name, str):
+        raise document.error(_AT, f"`prompt.file` is the name of a text file, not {kind_of(name)}.")
+    fields = prompt.get("fields")
+    slots = [*(fields if isinstance(fields, Mapping) else ()), *variables, *_OWN]
+    user = _template(_read(document, name), name, slots, document)
+    kept = {key: value for key, value in prompt.items() if key != "file"}
+    return replace(document, value={**document.value, "prompt": {**kept, "user": user}})
+
+
+def _read(document: Document, name: str) -> str:
+    path = document.folder(_AT) / name
+    try:
+        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except OSError as error:
+        raise document.error(_AT, f"the prompt file '{name}' cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise document.error(
+            _AT, f"the prompt file '{name}' is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
+        ) from None
+
+
+def _template(text: str, name: str, slots: list[str], document: Document) -> str:
+    """The text as a template: slots become expressions, everything else stands as it is."""
+    found = _SLOT.findall(text)
+    if any(slot in slots for slot in found):
+        parts = _SLOT.split(text)
+        out = [_literal(parts[0])]
+        for slot, after in zip(parts[1::2], parts[2::2], strict=True):
+            out.append(f"{{{{ {slot} }}}}" if slot in slots else _literal(f"{{{slot}}}"))
+            out.append(_literal(after))
+        return "".join(out)
+    try:
+        if templates.is_template(text) and templates.names(text):
+            return text
+    except templates.TemplateError as error:
+        raise document.error(_AT, f"the prompt file '{name}': {error}.") from None
+    near = closest(found[0], slots) if found else []
+    hint = f"; did you mean {{{near[0]}}} where it has {{{found[0]}}}?" if near else "."
+    known = ", ".join(f"{{{slot}}}" for slot in slots)
+    raise document.error(
+        _AT, f"the prompt file '{name}' has no place for the sample's own text{hint} The places are: {known}."
+    )
+
+
+def _literal(text: str) -> str:
+    """Text that a template gives as it is, whatever braces it has."""
+    if not _MARKS.search(text):
+        return text
+    return _MARKS.sub(lambda match: f"{{{{ '{match.group()}' }}}}", text)

@@ -1,0 +1,93 @@
+"""Template filters that change a text in a way that its words and a key decide: the same in every run, order and process.
+
+They make experiments of one task: what does a model do with half of an article, with its sentences in another order, with
+words taken out? The key is a sample's id, never its place, so that a part of the data gives the same texts as the whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from evalwright.scorers.text.sentences import sentences
+from evalwright.tasks.orders import shuffled
+from evalwright.tasks.templates import TemplateError
+
+_WORD = re.compile(r"\S+")
+_CORE = re.compile(r"[^\W_](?:\S*[^\W_])?")
+"""A word without the marks around it."""
+
+
+def first_part(text: Any, share: Any) -> str:
+    """The beginning of a text that has this share of its words (between white space; rounded, at least one)."""
+    whole = _text(text, "first_part")
+    cut = _cut(whole, _share(share, "first_part"))
+    return whole[:cut].rstrip()
+
+
+def last_part(text: Any, share: Any) -> str:
+    """The end of a text that has this share of its words; with `first_part` of the other share it is the whole text."""
+    whole = _text(text, "last_part")
+    cut = _cut(whole, 1.0 - _share(share, "last_part"))
+    return whole[cut:].lstrip()
+
+
+def shuffled_sentences(text: Any, key: Any) -> str:
+    """The sentences in an order that `key` decides."""
+    parts = sentences(_text(text, "shuffled_sentences"))
+    return " ".join(parts[place] for place in shuffled(len(parts), f"sentences of {key}"))
+
+
+def without_sentences(text: Any, share: Any, key: Any) -> str:
+    """The text without a share of its sentences (rounded), which `key` decides; at least one stays."""
+    parts = sentences(_text(text, "without_sentences"))
+    count = min(round(_share(share, "without_sentences") * len(parts)), len(parts) - 1)
+    order = list(shuffled(len(parts), f"sentences without, of {key}"))
+    gone = set(order[:count]) if count > 0 else set()
+    return " ".join(part for place, part in enumerate(parts) if place not in gone)
+
+
+def masked_words(text: Any, share: Any, key: Any, mask: Any = "[MASK]") -> str:
+    """The text with a share of its words (rounded, at least one) replaced by `mask`, words that `key` decides.
+
+    Marks around a word stay: "crowns," becomes "[MASK],".
+    """
+    whole = _text(text, "masked_words")
+    found = list(_CORE.finditer(whole))
+    count = max(1, round(_share(share, "masked_words") * len(found)))
+    chosen = set(list(shuffled(len(found), f"masks of {key}"))[:count])
+    out, end = [], 0
+    for place, match in enumerate(found):
+        if place in chosen:
+            out += [whole[end : match.start()], str(mask)]
+            end = match.end()
+    return "".join([*out, whole[end:]])
+
+
+FILTERS: Mapping[str, Callable[..., str]] = {
+    function.__name__: function
+    for function in (first_part, last_part, masked_words, shuffled_sentences, without_sentences)
+}
+"""By the name that templates use."""
+
+
+def _cut(text: str, share: float) -> int:
+    """Where the text is cut so that `share` of its words stand before; at least one word on both sides, if there are two."""
+    found = list(_WORD.finditer(text))
+    count = min(max(1, round(share * len(found))), max(1, len(found) - 1))
+    return found[count - 1].end() if found else 0
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise TemplateError(f"the filter '{name}' changes text, not {type(value).__name__}")
+    if not value.strip():
+        raise TemplateError(f"the filter '{name}' has no text to change")
+    return value
+
+
+def _share(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise TemplateError(f"the filter '{name}' takes a share between 0 and 1, not {value!r}")
+    return float(value)

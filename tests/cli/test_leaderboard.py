@@ -1,0 +1,219 @@
+"""`evalwright leaderboard` as it publishes: every file, twice the same, nothing half-done, and the workflow really run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.command import environment
+from support.runs import make_run
+from support.typed import typed
+
+
+@pytest.fixture(autouse=True)
+def runs(folder: Path) -> None:
+    """Two runs: `a` and `b`."""
+    make_run(folder / "runs", name="a", model="x/a", scores=[1.0] * 18 + [0.0] * 2)
+    make_run(folder / "runs", name="b", model="x/b", scores=[1.0] * 2 + [0.0] * 18)
+
+
+def _all(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not str(path.relative_to(folder)).startswith(("runs", "home"))
+    }
+
+
+def test_everything_at_once_and_again(folder: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    (folder / "README.md").write_bytes(b"# Mine\r\n\r\ntext\r\n")
+    command = (
+        "leaderboard", "a", "b", "--into", "README.md", "--markdown", "out/b.md", "--html", "out/b.html", "--csv", "out/b.csv",
+        "--json-file", "out/b.json", "--plot", "out/b.svg", "--plot", "out/b.png", "--pages", "out/models", "--best", "1",
+    )  # fmt: skip
+    done = typed(*command)
+    assert done.code == 0, done.err
+    assert "Written: README.md\n" in done.err and "Written: out/models (2 pages)\n" in done.err
+    first = _all(folder)
+    readme = first["README.md"].decode()
+    assert readme.startswith(
+        "# Mine\r\n\r\ntext\r\n\r\n## Leaderboard\r\n\r\n<!-- evalwright:leaderboard:start -->\r\n"
+    )
+    assert "\n" not in readme.replace("\r\n", "")
+    assert "](out/b.svg)" in readme and "[`x/a`](out/models/x-a.html)" in readme
+    assert "[`x/a`](models/x-a.html)" in first["out/b.md"].decode()
+    assert '<a href="models/x-a.html">' in first["out/b.html"].decode()
+    assert '<a href="../b.html">' in first["out/models/x-a.html"].decode()
+    assert json.loads(first["out/b.json"])["models"][0]["page"] == "models/x-a.html"
+    assert first["out/b.png"].startswith(b"\x89PNG")
+    again = typed(*command)
+    assert (again.code, again.out) == (0, done.out)
+    assert _all(folder) == first and "As it was: README.md\n" in again.err
+
+
+def test_the_order_of_the_runs_changes_nothing(folder: Path) -> None:
+    typed("leaderboard", "a", "b", "--into", "1.md", "--csv", "1.csv")
+    typed("leaderboard", "b", "a", "--into", "2.md", "--csv", "2.csv")
+    files = _all(folder)
+    assert files["1.md"] == files["2.md"] and files["1.csv"] == files["2.csv"]
+
+
+def test_json_on_standard_output_stays_alone(folder: Path) -> None:
+    done = typed("leaderboard", "--json", "a", "b", "--json-file", "b.json")
+    assert [row["run"] for row in json.loads(done.out)["rows"]] == ["a", "b"]
+    assert [row["run"] for row in json.loads((folder / "b.json").read_text())["models"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("a", "--into", "README.md"), "The board cannot go into 'README.md': it has the start marker"),
+        (("a", "--into", "x.md", "--best", "3"), "--best belongs to --plot"),
+        (("a", "--examples", "3"), "--examples belongs to --pages"),
+        (("a", "--pages", "p", "--examples", "-1"), "--examples must be 0 or more"),
+        (("a", "--plot", "x.pdf"), "must end with .svg or .png"),
+        (("a", "--plot", "x.svg", "--best", "0"), "--best must be at least 1"),
+        (("a", "--into", "x.md", "--markdown", "./x.md"), "--into and --markdown both name"),
+        (("a", "--config", "suite.yaml"), "--config belongs to --workflow"),
+        (("a", "--secret", "K"), "--secret belongs to --workflow"),
+        ((), "RUNS"),
+        (("a", "--workflow", "w.yml", "--config", "suite.yaml"), "--workflow takes no RUNS"),
+        (("--workflow", "w.yml"), "--workflow needs --config"),
+        (("--workflow", "w.yml", "--config", "suite.yaml"), "publish nothing"),
+        (("--workflow", "w.yml", "--config", "none.yaml"), "does not exist"),
+        (("--workflow", "w.yml", "--config", "half.yaml", "--into", "R.md"), "must name tasks and models"),
+        (("a", "--kept", "runs"), "lies in 'runs' itself"),
+    ],
+)  # fmt: skip
+def test_faults_are_said_and_nothing_is_written(folder: Path, arguments: tuple[str, ...], said: str) -> None:
+    (folder / "README.md").write_text("<!-- evalwright:leaderboard:start -->\n")
+    (folder / "suite.yaml").write_text("tasks: [questions.yaml]\nmodels: [scripted/echo]\n")
+    (folder / "half.yaml").write_text("tasks: [questions.yaml]\n")
+    before = _all(folder)
+    done = typed("leaderboard", *arguments)
+    assert done.code == 2 and said in done.err, done.err
+    assert _all(folder) == before
+
+
+def test_a_missing_plot_library_leaves_everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    before = _all(folder)
+    done = typed("leaderboard", "a", "--into", "README.md", "--plot", "x.svg")
+    assert done.code == 2 and "pip install 'evalwright[plot]'" in done.err
+    assert _all(folder) == before
+
+
+def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(folder: Path) -> None:
+    (folder / "suite.yaml").write_text(
+        "tasks: [questions.yaml]\n"
+        "models:\n  - openai/gpt-4o-mini\n  - {model: openai/other, arguments: {api_key_env: OTHER_KEY}}\n  - scripted/echo\n"
+        "roles: {judge: openai/gpt-4o}\n"
+    )
+    done = typed(
+        "leaderboard",
+        "--workflow",
+        "w.yml",
+        "--config",
+        "suite.yaml",
+        "--into",
+        "R.md",
+        "--secret",
+        "HF_TOKEN",
+    )
+    assert (
+        done.err
+        == "Written: w.yml\nGive the repository these secrets: OPENAI_API_KEY, OTHER_KEY, HF_TOKEN.\n"
+    )
+    steps = yaml.safe_load((folder / "w.yml").read_text())["jobs"]["leaderboard"]["steps"]
+    assert [list(step["env"]) for step in steps if "env" in step] == [
+        ["OPENAI_API_KEY", "OTHER_KEY", "HF_TOKEN"]
+    ]
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(shutil.which("git") is None or shutil.which("bash") is None, reason="needs git and bash")
+def test_the_workflow_commits_once_and_not_again(folder: Path) -> None:
+    """Its shell steps as they are, with a remote beside it, on a model that follows a script."""
+    remote, work = folder / "remote.git", folder / "work"
+    _git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(remote))
+    _git(folder, "clone", "--quiet", str(remote), str(work))
+    for name in ("questions.yaml", "questions.jsonl"):
+        shutil.copy(folder / name, work / name)
+    (work / "suite.yaml").write_text(
+        "tasks: [questions.yaml]\nmodels: [scripted/echo, scripted/hash]\nname: board\n"
+    )
+    (work / "README.md").write_text("# Mine\n")
+    commands = folder / "bin"
+    commands.mkdir()
+    (commands / "evalwright").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m evalwright "$@"\n')
+    (commands / "evalwright").chmod(0o755)
+    settings = environment({"HOME": str(folder), "OPENAI_API_KEY": "sk-never-shown-0123456789"})
+    settings["PATH"] = f"{commands}{os.pathsep}{settings['PATH']}"
+
+    def shell(command: str) -> str:
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command],
+            cwd=work, env=settings, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        assert "never-shown" not in done.stdout + done.stderr
+        return done.stdout
+
+    shell(
+        "evalwright leaderboard --workflow .github/workflows/board.yml --config suite.yaml --into README.md --csv 'the board.csv' "
+        "--pages docs/models --secret OPENAI_API_KEY"
+    )
+    settings_of_a_person = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    _git(work, *settings_of_a_person, "add", ".")
+    _git(work, *settings_of_a_person, "commit", "--quiet", "-m", "Start")
+    _git(work, "push", "--quiet", "origin", "HEAD:main")
+    _git(work, "branch", "--set-upstream-to=origin/main")
+    (job,) = yaml.safe_load((work / ".github/workflows/board.yml").read_text())["jobs"].values()
+    steps = [step["run"] for step in job["steps"] if "run" in step and step["name"] != "Install"]
+
+    for step in steps:
+        shell(step)
+    assert _git(remote, "log", "--format=%an: %s", "main").splitlines() == [
+        "github-actions[bot]: Update the leaderboard",
+        "A: Start",
+    ]
+    changed = _git(remote, "show", "--format=", "--name-only", "main").splitlines()
+    assert changed == [
+        "README.md",
+        "docs/models/scripted-echo.html",
+        "docs/models/scripted-hash.html",
+        "the board.csv",
+    ]
+    assert "scripted/echo" in _git(remote, "show", "main:README.md")
+
+    assert "The board is as it was." in "".join(shell(step) for step in steps)
+    assert len(_git(remote, "log", "--format=%h", "main").splitlines()) == 2
+
+    # A new model is a new board; meanwhile somebody else has pushed.
+    other = folder / "other"
+    _git(folder, "clone", "--quiet", str(remote), str(other))
+    (other / "note.txt").write_text("x")
+    _git(other, *settings_of_a_person, "add", ".")
+    _git(other, *settings_of_a_person, "commit", "--quiet", "-m", "Note")
+    _git(other, "push", "--quiet")
+    (work / "suite.yaml").write_text(
+        "tasks: [questions.yaml]\nmodels: [scripted/echo, scripted/hash, scripted/constant]\nname: board\n"
+    )
+    _git(work, *settings_of_a_person, "commit", "--quiet", "-am", "One more")
+    for step in steps:
+        shell(step)
+    assert _git(remote, "log", "--format=%s", "main").splitlines()[0] == "Update the leaderboard"
+    assert "Note" in _git(remote, "log", "--format=%s", "main")
+    assert "scripted/constant" in _git(remote, "show", "main:README.md")

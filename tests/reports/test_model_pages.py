@@ -1,0 +1,168 @@
+"""A page for each model: linked both ways, complete, static, and harmless whatever names and texts say."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+
+from evalwright.core.errors import ConfigurationError, Failure
+from evalwright.reports.html import board_html
+from evalwright.reports.model_pages import page_files, write_pages
+from evalwright.runs.board import make_board
+from evalwright.runs.formats.hhem_import import import_hhem
+from evalwright.runs.reader import Run
+from runs.formats.hhem_trees import REFUSAL, Line, Model, text_of
+from support.browser import chromium, open_tab
+from support.hostile import ACTIVE, HOSTILE
+from support.runs import make_run
+
+
+def _summaries(folder: Path) -> list[Run]:
+    (folder / "articles.csv").write_text(
+        "article_id,text,category,text_type\n"
+        + "".join(f"{i},x,{'law' if i % 2 else 'sports'},{'standard_text' if i % 3 else 'intensive_text'}\n" for i in range(1, 61))
+    )  # fmt: skip
+    for name, wrong in (("acme/nova-pro-v1:0", 5), ("acme/small", 15)):
+        lines = [
+            Line(i, REFUSAL if i <= 6 else f"{text_of(i)} <b>bold</b>", i / 1000 if i > 60 - wrong else 0.9)
+            for i in range(1, 61)
+        ]
+        Model(name=name, more={"temperature": 0.5, "max_tokens": 999}).write(folder / "tree", lines)
+    found = import_hhem(folder / "tree", folder / "runs", articles=folder / "articles.csv")
+    return list(found.runs)
+
+
+def test_a_page_tells_all_that_is_recorded(tmp_path: Path) -> None:
+    runs = _summaries(tmp_path)
+    board = make_board(runs)
+    first, second = write_pages(
+        board, runs, tmp_path / "models", title="Board", board_page=tmp_path / "board.html", examples=2
+    )
+    assert (first.name, second.name) == ("acme-nova-pro-v1-0.html", "acme-small.html")
+    html = first.read_text(encoding="utf-8")
+    assert '<a href="../board.html">' in html
+    text = re.sub(r"<[^>]+>", " ", html.replace("<wbr>", ""))
+    for wanted in (
+        "Hallucination rate", "Average summary length", "16.00", "words",  # its numbers
+        "answered", "54", "refused", "10.0%",  # outcomes
+        "summary-faithfulness by category", "law", "sports", "intensive_text",  # slices
+        "temperature", "0.5", "max_tokens", "999", "Summarise: {article}", "HHEM-2.3-API",  # settings
+        "Judged inconsistent with the source", "number 56 of it. &lt;b&gt;bold",  # examples
+    ):  # fmt: skip
+        assert wanted in re.sub(r"\s+", " ", text), wanted
+    assert html.count('<article class="example">') == 2
+    assert "Tokens" in html and "Model fingerprint" in html
+
+
+def test_the_same_runs_give_the_same_pages_and_no_texts_where_none_are_wanted(tmp_path: Path) -> None:
+    runs = _summaries(tmp_path)
+    once = [file.read_bytes() for file in write_pages(make_board(runs), runs, tmp_path / "a", examples=0)]
+    back = runs[::-1]
+    again = [file.read_bytes() for file in write_pages(make_board(back), back, tmp_path / "b", examples=0)]
+    assert once == again
+    assert b"long walk" not in b"".join(once) and b"examples" not in b"".join(once)
+    with pytest.raises(ConfigurationError, match="--examples"):
+        write_pages(make_board(runs), runs, tmp_path / "c", examples=-1)
+
+
+def test_the_board_links_to_the_pages(tmp_path: Path) -> None:
+    runs = _summaries(tmp_path)
+    board = make_board(runs)
+    html = board_html(board, runs, links=["models/a.html", "models/b.html"])
+    assert html.count('<a href="models/a.html">') == 2  # in the table, and in the details
+    assert 'href="#run-1"' not in html
+    assert 'href="#run-1"' in board_html(board, runs)
+
+
+def test_runs_of_one_name_keep_their_own_samples(tmp_path: Path) -> None:
+    runs = [
+        make_run(tmp_path / "x", name="same", model="m", scores=[0.0] * 9, text="of x"),
+        make_run(tmp_path / "y", name="same", model="m", scores=[0.0] * 8 + [1.0], text="of y"),
+    ]
+    board = make_board(runs)
+    for row, file in zip(board.rows, write_pages(board, runs, tmp_path / "pages"), strict=True):
+        other = "of y" if runs[row.place] is runs[0] else "of x"
+        own = "of x" if runs[row.place] is runs[0] else "of y"
+        html = file.read_text(encoding="utf-8")
+        assert own in html and other not in html
+
+
+@pytest.mark.parametrize(
+    "name", ["../../evil", "..\\..\\evil", "/etc/passwd", "C:evil", "..", ".", "a/../../b", "\0"]
+)
+def test_no_page_leaves_its_folder(tmp_path: Path, name: str) -> None:
+    run = make_run(tmp_path / "runs", model=name or "x", name="run", scores=[1.0])
+    (file,) = page_files(make_board([run]), tmp_path / "pages")
+    assert file.resolve().parent == (tmp_path / "pages").resolve()
+    assert re.fullmatch(r"[a-z0-9.-]+\.html", file.name)
+
+
+def _hostile(folder: Path) -> tuple[list[Run], list[Path]]:
+    failure = Failure("<b onclick=x>", "provider", "<script>document.title='hacked'</script>")
+    runs = [
+        make_run(
+            folder / "runs", model=name or "x", label=name, name=f"run-{i}", text=name, failure=failure,
+            scores={name or "x": [1.0, 0.0, None, 0.0]}, domains=[name, "plain"], ids=name.replace("{", "{{").replace("}", "}}") + "-{}",
+        )
+        for i, name in enumerate(HOSTILE)
+    ]  # fmt: skip
+    files = []
+    for run in runs:
+        files += write_pages(make_board([run]), [run], folder / f"pages-{run.id}", title=run.label)
+    return runs, files
+
+
+def test_hostile_names_and_texts_are_text(tmp_path: Path) -> None:
+    _, files = _hostile(tmp_path)
+    for file in files:
+        html = file.read_text(encoding="utf-8")
+        assert not set(html) & set(ACTIVE)
+        assert html.count("<script") == 0 and html.count("<style") == 1 and "<img" not in html
+        assert not re.search(r"<[^>]*\son\w+=", re.sub(r'"[^"]*"', '""', html))
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
+def test_in_a_browser_nothing_loads_and_nothing_acts(tmp_path: Path) -> None:
+    _, files = _hostile(tmp_path)
+    runs = _summaries(tmp_path)
+    board = make_board(runs)
+    board_page = tmp_path / "board.html"
+    own = write_pages(board, runs, tmp_path / "models", title="Board", board_page=board_page)
+    links = [f"models/{file.name}" for file in own]
+    board_page.write_text(board_html(board, runs, links=links), encoding="utf-8")
+
+    async def look() -> None:
+        async with open_tab(tmp_path / "profile") as tab:
+            await tab.open(board_page.as_uri())
+            await tab.evaluate("document.querySelector('#board tbody a').click()")
+            for _ in range(50):
+                if "acme-nova" in await tab.evaluate("location.href"):
+                    break
+                await asyncio.sleep(0.1)
+            await asyncio.sleep(0.3)
+            assert await tab.evaluate("document.querySelector('h1').textContent") == "acme/nova-pro-v1:0"
+            assert await tab.evaluate("document.querySelectorAll('.keys li').length") == 4
+            assert await tab.evaluate("document.querySelector('.back a').href") == board_page.as_uri()
+            for file in files:
+                tab.events.clear()
+                await tab.open(file.as_uri())
+                asked = [p["request"]["url"] for m, p in tab.events if m == "Network.requestWillBeSent"]
+                assert [url for url in asked if not url.startswith("data:")] == [file.as_uri()]
+                assert "hacked" not in await tab.evaluate("document.title.slice(0, 6)")
+                told = {m for m, _ in tab.events} & {
+                    "Runtime.exceptionThrown",
+                    "Log.entryAdded",
+                    "Page.javascriptDialogOpening",
+                }
+                assert not told
+            await tab.send(
+                "Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=True
+            )
+            await tab.open(own[0].as_uri())
+            assert await tab.evaluate("document.documentElement.scrollWidth") <= 360
+
+    asyncio.run(look())

@@ -1,0 +1,130 @@
+"""The picture: the same bytes again, bars and intervals where the numbers are, any name harmless and inside its place."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.reports import plot
+from evalwright.reports.plot_view import PlotRow, PlotView
+from support.command import environment
+from support.hostile import ACTIVE, HOSTILE
+
+pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _view(labels: list[str], values: list[float], *, half: float = 3.0, bounded: bool = True) -> PlotView:
+    rows = tuple(
+        PlotRow(f"{i + 1}", label, value, (value - half, value + half), f"{value:.1f}", "[a, b]", i == 0)
+        for i, (label, value) in enumerate(zip(labels, values, strict=True))
+    )
+    return PlotView("A title", "Rate, % · lower is better", rows, True, bounded, True, ("A note.",))
+
+
+def _pixels(view: PlotView) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    from matplotlib.image import imread
+
+    found = np.asarray(imread(io.BytesIO(plot.draw_plot(view, ".png"))))
+    return (found[..., :3] * 255).round().astype(np.uint8)
+
+
+def _columns(
+    image: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], row: int, colour: str
+) -> tuple[int, int]:
+    """Where a row's bar begins and ends, in pixels, seen above its interval."""
+    y = round((1.2 + plot.ROW * (row + 0.5) - 0.07) * plot.DOTS)
+    wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    places = np.flatnonzero((image[y] == wanted).all(axis=1))
+    return int(places[0]), int(places[-1])
+
+
+def test_bars_are_as_long_as_their_numbers() -> None:
+    image = _pixels(_view(["a", "b", "c"], [10.0, 20.0, 40.0]))
+    starts, ends = zip(
+        *[_columns(image, i, plot.LEADS if i == 0 else plot.OTHERS) for i in range(3)], strict=True
+    )
+    assert max(starts) - min(starts) <= 1
+    lengths = np.subtract(ends, starts)
+    assert lengths[1] == pytest.approx(2 * lengths[0], abs=4) and lengths[2] == pytest.approx(
+        4 * lengths[0], abs=6
+    )
+    assert image[0, 0].tolist() == [255, 255, 255]
+
+
+def test_bars_below_zero_go_to_the_left() -> None:
+    image = _pixels(_view(["a", "b"], [5.0, -5.0], half=1.0, bounded=False))
+    right, left = _columns(image, 0, plot.LEADS), _columns(image, 1, plot.OTHERS)
+    assert right[0] == pytest.approx(left[1], abs=2)
+    assert right[1] - right[0] == pytest.approx(left[1] - left[0], abs=3)
+
+
+@pytest.mark.parametrize("suffix", plot.SUFFIXES)
+def test_the_same_board_gives_the_same_bytes_everywhere(suffix: str, tmp_path: Path) -> None:
+    view = _view(["a", "b"], [10.0, 20.0])
+    own = plot.draw_plot(view, suffix)
+    assert plot.draw_plot(view, suffix) == own
+    (tmp_path / "matplotlibrc").write_text(
+        "font.size: 30\nsvg.fonttype: none\nfigure.facecolor: red\nfont.family: serif\n"
+    )
+    code = (
+        "import sys; from evalwright.reports.plot import draw_plot; from evalwright.reports.plot_view import PlotRow, PlotView\n"
+        f"sys.stdout.buffer.write(draw_plot({view!r}, {suffix!r}))"
+    )
+    settings = environment({"MATPLOTLIBRC": str(tmp_path), "TZ": "Asia/Tokyo"})
+    done = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, check=True)
+    assert done.stdout == own
+
+
+def test_an_svg_names_no_time_and_loads_nothing() -> None:
+    text = plot.draw_plot(_view(["a"], [10.0]), ".svg").decode()
+    assert "dc:date" not in text and "<image" not in text and "<script" not in text and "@import" not in text
+    assert re.findall(r'(?:href|src)="(?!#)', text) == []
+    assert "<text" not in text  # letters are outlines
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "$x^2$", "$\\frac{", "a--b -->", "\\alpha", "नमस्ते", "مرحبا"])
+def test_any_name_is_drawn_and_harmless(name: str) -> None:
+    from evalwright.reports.text import inert
+
+    view = _view([inert(name) or "(no name)", "b"], [10.0, 20.0])
+    data = plot.draw_plot(view, ".svg")
+    root = ElementTree.fromstring(data)
+    assert {each.tag.removeprefix(SVG) for each in root.iter() if each.tag.startswith(SVG)} <= {
+        "svg", "g", "path", "use", "defs", "metadata", "style", "title", "rect", "clipPath",
+    }  # fmt: skip
+    assert not set(data.decode()) & set(ACTIVE)
+
+
+@pytest.mark.parametrize("label", ["x" * 300, "meta/" + "very-long-" * 20 + "end", "short"])
+def test_a_name_stays_in_its_place(label: str) -> None:
+    image = _pixels(_view([label, "b"], [20.0, 50.0]))
+    start, _ = _columns(image, 1, plot.OTHERS)
+    y = slice(round(1.2 * plot.DOTS), round((1.2 + plot.ROW) * plot.DOTS))
+    ink = np.flatnonzero((image[y, : start - 5] < 120).all(axis=2).any(axis=0))
+    assert ink.size and ink[-1] < start - 8 and ink[0] > 30
+    assert start < image.shape[1] * 0.66
+
+
+def test_kinds_of_files() -> None:
+    assert plot.check_plot("a/B.SVG") == ".svg"
+    with pytest.raises(ConfigurationError, match=r"must end with \.svg or \.png"):
+        plot.check_plot("a.pdf")
+
+
+def test_a_missing_library_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra) as error:
+        plot.check_plot("a.svg")
+    assert str(error.value) == (
+        "A plot needs the library 'matplotlib', which is not installed. Install it with: pip install 'evalwright[plot]'"
+    )

@@ -1,0 +1,48 @@
+"""Texts fit their room, and are shown whole where they fit."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalwright.reports.plot_fonts import MISSING, Fonts
+
+FONTS = Fonts()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.text(st.characters(min_codepoint=32, max_codepoint=0x24F), min_size=1, max_size=80), st.floats(0.4, 4)
+)
+def test_a_fitted_text_fits_and_keeps_both_ends(text: str, room: float) -> None:
+    shown = FONTS.fitted(text, 10, room)
+    if shown == text:
+        assert FONTS.width(text, 10) <= room
+        return
+    head, tail = shown.split("…", 1) if text.count("…") == 0 else (shown[:1], "")
+    assert FONTS.width(shown, 10) <= room
+    assert text.startswith(head) and text.endswith(tail)
+
+
+def test_width_is_that_of_the_letters() -> None:
+    assert FONTS.width("", 10) == 0
+    assert FONTS.width("iiii", 10) < FONTS.width("WWWW", 10) < FONTS.width("WWWW", 10, bold=True)
+    assert FONTS.width("abc", 20) == pytest.approx(2 * FONTS.width("abc", 10), rel=0.05)
+    assert FONTS.width("$x$", 10) > FONTS.width("xx", 10)  # a dollar is a letter, not mathematics
+
+
+def test_lines_hold_every_word() -> None:
+    text = "Left out, as they answered less than 95%: " + ", ".join(f"company/model-{i}" for i in range(9))
+    lines = FONTS.wrapped(text, 8, 4)
+    assert len(lines) > 1 and " ".join(lines) == text
+    assert all(FONTS.width(line, 8) <= 4 for line in lines)
+
+
+def test_a_letter_that_no_font_has_is_replaced() -> None:
+    _, shown = FONTS.of("a\U000e0b95b", 10)
+    assert shown == f"a{MISSING}b"
+    assert FONTS.of("Größe/Модель", 10)[1] == "Größe/Модель"

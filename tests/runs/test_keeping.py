@@ -1,0 +1,68 @@
+"""A rerun that brings nothing new is shown as it was first recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evalwright.core.errors import RunError
+from evalwright.runs.keeping import keep_runs, kept_runs
+from support.runs import make_run
+
+
+def test_the_first_record_stays_until_results_differ(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    first = make_run(tmp_path / "1", name="a", scores=[1.0, 0.0], started="2026-01-01T00:00:00+00:00")
+    assert kept_runs([first], kept) == [first]
+    keep_runs([first], kept)
+    again = make_run(
+        tmp_path / "2", name="a", scores=[1.0, 0.0], started="2026-02-02T00:00:00+00:00", cost=0.0
+    )
+    (shown,) = kept_runs([again], kept)
+    assert shown.folder == kept / "a" and shown.data["started"] == first.data["started"]
+    shown.verify()
+    keep_runs([shown], kept)
+    other = make_run(tmp_path / "3", name="a", scores=[1.0, 1.0], started="2026-03-03T00:00:00+00:00")
+    assert kept_runs([other], kept) == [other]
+    keep_runs([other], kept)
+    (shown,) = kept_runs([other], kept)
+    assert shown.data["started"] == other.data["started"]
+    shown.verify()
+    assert [each.name for each in kept.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("part", ["identity", "model", "tasks"])
+def test_every_part_of_the_results_counts(tmp_path: Path, part: str) -> None:
+    kept = tmp_path / "kept"
+    run = make_run(tmp_path / "1", name="a", scores=[1.0, 0.0])
+    keep_runs([run], kept)
+    file = kept / "a" / "run.json"
+    data = json.loads(file.read_text())
+    data[part] = "other" if part == "identity" else {**data[part], "x": 1} if part == "model" else []
+    file.write_text(json.dumps(data))
+    assert kept_runs([run], kept) == [run]
+
+
+def test_a_damaged_record_is_replaced_and_other_runs_stay(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    run = make_run(tmp_path / "1", name="a", scores=[1.0])
+    keep_runs([run, make_run(tmp_path / "1", name="b", scores=[1.0])], kept)
+    (kept / "a" / "run.json").write_text("{")
+    assert kept_runs([run], kept) == [run]
+    keep_runs([run], kept)
+    assert kept_runs([run], kept)[0].folder == kept / "a"
+    assert sorted(each.name for each in kept.iterdir()) == ["a", "b"]
+
+
+def test_what_cannot_be_kept_is_said(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "1", name="a", scores=[1.0])
+    twin = make_run(tmp_path / "2", name="a", scores=[1.0])
+    with pytest.raises(RunError, match="both named 'a'"):
+        kept_runs([run, twin], tmp_path / "kept")
+    with pytest.raises(RunError, match="itself"):
+        kept_runs([run], tmp_path / "1")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be kept"):
+        keep_runs([run], tmp_path / "file")

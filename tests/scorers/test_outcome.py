@@ -1,0 +1,144 @@
+"""Outcome classes: told by the response and its text, in seventeen languages, with the evidence, and in both directions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample
+from evalwright.scorers.outcome import MOST_WORDS, OUTCOMES, outcome, outcome_of, refusal_in, words
+from evalwright.scorers.refusals import LANGUAGES
+from evalwright.strategies.generate import answer_from
+from scorers.refusal_cases import ANSWERED, REFUSED
+
+SAMPLE = Sample("s")
+SUMMARY = "The swing bridge reopened on Tuesday after repairs that cost 3.1 million crowns."
+
+
+def drawn(text: str, finish: str = "stop", reasoning: str = "") -> Answer:
+    """The answer that the strategy makes of a response."""
+    return answer_from("prompt", (Response(text, reasoning=reasoning, finish_reason=finish),))
+
+
+def flat(table: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
+    return [(code, text) for code, texts in table.items() for text in texts]
+
+
+def test_there_are_enough_cases_in_every_language() -> None:
+    assert {language.code for language in LANGUAGES} == REFUSED.keys() == ANSWERED.keys()
+    assert len(flat(REFUSED)) >= 120
+    assert len(flat(ANSWERED)) >= 60
+
+
+@pytest.mark.parametrize(("code", "text"), flat(REFUSED))
+def test_refusals(code: str, text: str) -> None:
+    found = outcome(SAMPLE, drawn(text))
+    assert (found.label, found.value, found.parts) == ("refused", 0.0, {"refused": 1.0}), found.explanation
+    assert f"({code})" in found.explanation
+    assert words(SAMPLE, drawn(text)) is None
+
+
+@pytest.mark.parametrize(("code", "text"), flat(ANSWERED))
+def test_mentions_of_inability_are_answers(code: str, text: str) -> None:
+    found = outcome(SAMPLE, drawn(text))
+    assert (found.label, found.value, found.parts) == ("answered", 1.0, {"answered": 1.0}), found.explanation
+
+
+@pytest.mark.parametrize(("code", "text"), flat(REFUSED))
+def test_a_refusal_that_a_summary_follows_is_an_answer(code: str, text: str) -> None:
+    follows = (
+        "Acme bought Beta for five million dollars in March 2019, and its chief executive resigned in June."
+    )
+    assert outcome_of(drawn(f"{text}\n\n{follows}")).label == "answered"
+
+
+@pytest.mark.parametrize(
+    ("answer", "label", "why"),
+    [
+        (drawn(SUMMARY), "answered", "13 words"),
+        (drawn(""), "empty", "no text (finish reason stop)"),
+        (drawn("  \n "), "empty", "no text"),
+        (Answer(""), "empty", "no text"),
+        (drawn("Five words are too few."), "too short", "5 words"),
+        (drawn("Bridge."), "too short", "1 word"),
+        (drawn("Now there are six words here."), "answered", "6 words"),
+        (drawn(SUMMARY, finish="length"), "truncated", "cut off"),
+        (drawn("<think>First I read it."), "thinking never closed", "no end"),
+        (drawn("<think>First I read it.", finish="length"), "thinking never closed", "no end"),
+        (drawn("", finish="length", reasoning="First I read"), "thinking never closed", "still reasoning"),
+        (drawn("<|channel|>analysis<|message|>I read it"), "thinking never closed", "no end"),
+        (drawn(f"<think>Let me see.</think>{SUMMARY}"), "answered", "13 words"),
+        (drawn(f"Let me see.</think>{SUMMARY}"), "answered", "13 words"),
+        (drawn("<think>I cannot summarize this.</think>" + SUMMARY), "answered", "13 words"),
+        (drawn("<think>Easy.</think>I am unable to summarize this passage."), "refused", "unable"),
+        (drawn("The bridge", finish="content_filter"), "refused", "filter"),
+        (drawn("I cannot summarize this passage", finish="length"), "refused", "cannot"),
+        (drawn("桥梁在周二重新开放，维修费用为三百一十万克朗。"), "answered", "words"),
+        (drawn("桥已开放。"), "too short", "words"),
+    ],
+)  # fmt: skip
+def test_classes(answer: Answer, label: str, why: str) -> None:
+    found = outcome_of(answer)
+    assert found.label == label
+    assert why in found.why
+
+
+def test_words_count_as_the_boards_do() -> None:
+    score = words(SAMPLE, drawn("A well-known bridge -- opened in 1990 -- is shut."))
+    assert score is not None
+    assert score.value == len(
+        ["A", "well-known", "bridge", "--", "opened", "in", "1990", "--", "is", "shut."]
+    )
+
+
+def test_the_prompts_own_sentence_may_be_anything() -> None:
+    own = "Nada que ver aquí, siga usted adelante hoy."
+    assert outcome_of(drawn(own)).label == "answered"
+    assert outcome_of(drawn(f'"{own[:-1].upper()}"'), refusals=[own]).label == "refused"
+    assert outcome_of(drawn(f"{own} {SUMMARY}"), refusals=[own]).label == "answered"
+
+
+def test_least_words_is_an_option() -> None:
+    assert outcome_of(drawn("Four words are here."), least_words=4).label == "answered"
+
+
+@pytest.mark.parametrize("refusals", ["one sentence", [""], [3]])
+def test_options_that_are_none(refusals: object) -> None:
+    with pytest.raises(ConfigurationError, match="'refusals' is a list of sentences"):
+        outcome_of(drawn(SUMMARY), refusals=refusals)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I am unable to summarize this text",
+        "'I am unable to summarize this passage.'",
+        "> I am unable to summarize this passage.",
+        "_I am unable to summarize this passage_",
+        "i am unable to summarise this passage…",
+        "I AM UNABLE TO SUMMARIZE THIS PASSAGE.",
+        "  I am\nunable to summarize this passage.  ",
+    ],
+)
+def test_a_refusal_stays_one_however_it_is_written(text: str) -> None:
+    # The engine of the hallucination leaderboard takes each of these for a summary.
+    assert outcome_of(drawn(text)).label == "refused"
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=400), st.sampled_from(["stop", "length", ""]))
+def test_every_text_has_exactly_one_class(text: str, finish: str) -> None:
+    score = outcome(SAMPLE, drawn(text, finish))
+    assert score.label in OUTCOMES
+    assert score.value == (score.label == "answered")
+    counted = words(SAMPLE, drawn(text, finish))
+    assert (counted is not None) == (score.label == "answered")
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from(SUMMARY.split()), min_size=MOST_WORDS + 1, max_size=300))
+def test_a_long_text_is_no_refusal(found: list[str]) -> None:
+    assert refusal_in(f"I cannot summarize this passage. {' '.join(found)}") == ""

@@ -1,0 +1,189 @@
+"""Tiny judges with random weights: a T5 token classifier in the form of HHEM-2.1-Open, sequence classifiers, a MiniCheck."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from support.tiny_models import CORPUS, _two_sided_tokenizer, make_tokenizer
+
+Encoder = Literal["bert", "roberta", "deberta-v2"]
+
+T5_SIZES: dict[str, Any] = {
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 64,
+    "num_layers": 2,
+    "num_heads": 4,
+    "feed_forward_proj": "gated-gelu",
+    "pad_token_id": 0,
+    "eos_token_id": 1,
+    "decoder_start_token_id": 0,
+}
+
+
+def make_hhem(folder: Path, *, prefix: str = "t5.", drop: str = "", add: str = "") -> tuple[Path, Any]:
+    """A folder like the published one: weights under a prefix, a T5 config as its foundation; and the network itself.
+
+    drop, add: a weight to leave out, or to add, for tests of complaints.
+    """
+    import torch
+    from safetensors.torch import save_file
+    from transformers import T5Config, T5ForTokenClassification
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = _two_sided_tokenizer("t5")
+    sizes = {**T5_SIZES, "vocab_size": len(tokenizer)}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        network = T5ForTokenClassification(T5Config(**sizes, num_labels=2)).eval()
+        _widen(network, 0.4)
+    state = network.state_dict()
+    # As older versions of transformers wrote it: the shared table once, under one of its two names.
+    state.pop("transformer.encoder.embed_tokens.weight")
+    state = {f"{prefix}{name}": tensor.contiguous() for name, tensor in state.items()}
+    if drop:
+        del state[f"{prefix}{drop}"]
+    if add:
+        state[add] = torch.zeros(2)
+    save_file(state, folder / "model.safetensors")
+    foundation = folder.parent / f"{folder.name}-foundation"
+    foundation.mkdir(exist_ok=True)
+    tokenizer.save_pretrained(foundation)
+    (foundation / "config.json").write_text(json.dumps({"model_type": "t5", **sizes}))
+    (folder / "config.json").write_text(
+        json.dumps(
+            {
+                "architectures": ["HHEMv2ForSequenceClassification"],
+                "model_type": "HHEMv2Config",
+                "foundation": str(foundation),
+            }
+        )
+    )
+    return folder, network
+
+
+def make_classifier(
+    folder: Path,
+    kind: Encoder = "bert",
+    *,
+    labels: Sequence[str] = ("entailment", "neutral", "contradiction"),
+    window: int = 64,
+) -> Path:
+    """A sequence classifier of pairs, saved with its tokenizer. window: tokens that it reads at once."""
+    import torch
+    import transformers
+    from transformers import AutoModelForSequenceClassification
+
+    tokenizer = _pair_tokenizer(kind)
+    common: dict[str, Any] = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "pad_token_id": tokenizer.pad_token_id,
+        "id2label": dict(enumerate(labels)),
+        "label2id": {name: place for place, name in enumerate(labels)},
+    }
+    config: Any
+    if kind == "bert":
+        config = transformers.BertConfig(**common, max_position_embeddings=window)
+    elif kind == "roberta":
+        config = transformers.RobertaConfig(
+            **common, type_vocab_size=1, max_position_embeddings=window + tokenizer.pad_token_id + 1
+        )
+    else:
+        config = transformers.DebertaV2Config(
+            **common,
+            type_vocab_size=0,
+            max_position_embeddings=window,
+            relative_attention=True,
+            position_buckets=16,
+            pos_att_type=["p2c", "c2p"],
+            position_biased_input=False,
+        )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        network = AutoModelForSequenceClassification.from_config(config)
+        _widen(network, 0.25)
+    _save(network, tokenizer, folder)
+    return folder
+
+
+def make_decoder_judge(folder: Path) -> Path:
+    """A Llama with a classifier of two unnamed classes and no padding token, as HHEM-2.3 is."""
+    import torch
+    from transformers import LlamaConfig, LlamaForSequenceClassification
+
+    tokenizer = make_tokenizer("llama")
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        bos_token_id=0,
+        eos_token_id=1,
+        num_labels=2,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(6)
+        network = LlamaForSequenceClassification(config)
+        _widen(network, 0.2)
+    _save(network, tokenizer, folder)
+    return folder
+
+
+def _pair_tokenizer(kind: Encoder) -> Any:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    if kind == "roberta":
+        names = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<s>", "sep_token": "</s>"}
+    special = list(names.values())
+    core = Tokenizer(models.BPE(unk_token=names["unk_token"]))
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=special,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    core.train_from_iterator(CORPUS.splitlines(), trainer)
+    start, end = names["cls_token"], names["sep_token"]
+    middle = f"{end}" if kind != "roberta" else f"{end} {end}"
+    second = "1" if kind == "bert" else "0"
+    core.post_processor = processors.TemplateProcessing(
+        single=f"{start} $A {end}",
+        pair=f"{start} $A {middle} $B:{second} {end}:{second}",
+        special_tokens=[(each, core.token_to_id(each)) for each in (start, end)],
+    )
+    inputs = ["input_ids", "attention_mask", *(["token_type_ids"] if kind == "bert" else [])]
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, eos_token=end, bos_token=start, model_input_names=inputs, **names
+    )
+
+
+def _widen(network: Any, spread: float) -> None:
+    import torch
+
+    for parameter in network.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=spread)
+
+
+def _save(network: Any, tokenizer: Any, folder: Path) -> None:
+    import transformers
+
+    shown = transformers.utils.logging.is_progress_bar_enabled()
+    transformers.utils.logging.disable_progress_bar()
+    network.save_pretrained(folder)
+    if shown:
+        transformers.utils.logging.enable_progress_bar()
+    tokenizer.save_pretrained(folder)
