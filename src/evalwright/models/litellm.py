@@ -38,6 +38,7 @@ from evalwright.models.http import Reply, check_url
 from evalwright.models.http_faults import OutOfCredit, PromptFiltered, clean, error_for
 from evalwright.models.http_limits import parse_rate_limits, parse_retry_after
 from evalwright.models.keys import Secret, find_key, is_local, missing_key, remember
+from evalwright.models.prices import price_of
 from evalwright.models.providers.table import find, quirks
 from evalwright.models.wire.format import Settings, sampling, turns
 from evalwright.models.wire.openai_chat import read_chat
@@ -105,6 +106,7 @@ class LiteLLMModel(RemoteModel):
         )
         self.pacing = arguments.pacing(timeout, deadline, max_concurrency, max_attempts)
         self.fingerprint = fingerprint_of(self._identity())
+        self.price = price_of(provider, self.model.partition("/")[2], packaged=self.base_url is None)
 
     def _refuses(self, leave_out: str | None) -> frozenset[str]:
         provider, _, rest = self.model.partition("/")
@@ -140,6 +142,7 @@ class LiteLLMModel(RemoteModel):
         return {
             **super().describe(),
             **self._identity(),
+            **({"price": self.price.as_dict()} if self.price else {}),
             "key": self._key.source if self._key else "found by litellm",
         }
 
@@ -186,7 +189,9 @@ class LiteLLMModel(RemoteModel):
         reply = Reply(made.model_dump(warnings=False), seconds, _limits(hidden.get("headers")))
         found = read_chat(reply, request, self._settings)
         cost = hidden.get("response_cost")
-        return replace(found, cost=float(cost)) if isinstance(cost, int | float) else found
+        if isinstance(cost, int | float):
+            return replace(found, cost=float(cost))
+        return replace(found, cost=self.price.cost(found.usage)) if self.price else found
 
     async def close(self) -> None:
         """Release the library's connections and its worker on this loop."""

@@ -170,7 +170,8 @@ def test_usage_and_stop_strings() -> None:
         reply([message(said("one END two"))], usage=usage), Generate("x", stop=("END",)), PLAIN
     )
     assert (found.text, found.usage, found.model) == ("one ", Usage(30, 20, 12, 16), "m-2026")
-    for odd in (None, [], {}, {"input_tokens": "7", "input_tokens_details": None}):
+    odds: list[Any] = [None, [], {}, {"input_tokens": "7", "input_tokens_details": None}]
+    for odd in odds:
         assert read_response(reply([message(said("a"))], usage=odd), HELLO, PLAIN).usage == Usage()
 
 
