@@ -1,6 +1,6 @@
 """Cohere's chat on loopback, version 2: the documented schema of requests, parts and typed events of replies.
 
-Kinds of answer: "length", "stop", "tool", "empty", "toxic", "error", "timeout", "unmeasured".
+Kinds of answer: "length", "stop", "tool", "empty", "toxic", "error", "timeout", "unmeasured", "error-event".
 """
 
 from __future__ import annotations
@@ -148,6 +148,8 @@ class CohereServer(StrictServer):
                 {"type": "tool-call-start", "index": index, "delta": {"message": {"tool_calls": call}}}
             )
             found.append({"type": "tool-call-end", "index": index})
+        if kind == "error-event":
+            return sse([*found, self.error(500, "It broke.", "", "")])
         end = {"finish_reason": whole["finish_reason"], "usage": whole["usage"]}
         if kind == "error":
             end["error"] = "It broke."

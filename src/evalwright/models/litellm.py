@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from evalwright.core.errors import (
     ConfigurationError,
@@ -57,6 +58,7 @@ _OURS = {
 }
 _REFUSED = ("caching", "drop_params", "fallbacks", "messages", "mock_response", "model", "n", "stream")
 _SECRET = re.compile(r"(API_?KEY|_TOKEN|SECRET|PASSWORD|_KEY)$")
+_MAY_HOLD_SECRETS = re.compile(r"HEADERS$|CREDENTIAL|ACCESS_KEY")
 
 
 class LiteLLMModel(RemoteModel):
@@ -89,7 +91,7 @@ class LiteLLMModel(RemoteModel):
         # A date behind '@' is a part of some providers' names.
         self.model = model if revision is None else f"{model}@{revision}"
         self.name = f"litellm/{self.model}"
-        self.base_url = None if base_url is None else check_url(arguments.text("base_url", base_url) or "")
+        self.base_url = None if base_url is None else _address(arguments.text("base_url", base_url) or "")
         self._key_named = arguments.text("api_key_env", api_key_env)
         self._key: Secret | None = find_key(self._key_named) if self._key_named else None
         self._extra = _checked(arguments.mapping("extra", extra))
@@ -195,7 +197,9 @@ class LiteLLMModel(RemoteModel):
 
     async def close(self) -> None:
         """Release the library's connections and its worker on this loop."""
-        library = _library()
+        library = _Loaded.library
+        if library is None:
+            return
         with suppress(Exception):
             await library.close_litellm_async_clients()
             library.in_memory_llm_clients_cache.flush_cache()
@@ -262,6 +266,13 @@ class LiteLLMModel(RemoteModel):
         )
 
 
+def _address(url: str) -> str:
+    """A usable base URL without a login in it, which litellm would not hide."""
+    if "@" in urlsplit(url).netloc:
+        raise ConfigurationError("The base URL of a litellm model cannot hold a login: use api_key_env.")
+    return check_url(url)
+
+
 def _checked(extra: dict[str, Any]) -> dict[str, Any]:
     """`extra`, if it names nothing that has an argument of our own or that would break the record."""
     for name in extra:
@@ -273,9 +284,9 @@ def _checked(extra: dict[str, Any]) -> dict[str, Any]:
             raise ConfigurationError(
                 f"extra.{name} cannot be given: the answer would not be what the model says once."
             )
-        if _SECRET.search(name.upper()):
+        if _SECRET.search(name.upper()) or _MAY_HOLD_SECRETS.search(name.upper()):
             raise ConfigurationError(
-                f"extra.{name} looks like a key, which would be kept in the record: set it in the environment."
+                f"extra.{name} may hold a key, which would be kept in the record: set it in the environment."
             )
     return extra
 

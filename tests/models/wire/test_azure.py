@@ -122,6 +122,12 @@ def test_the_address_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     assert given.fingerprint != open_model("azure-openai/gpt").fingerprint
 
 
+def test_the_end_of_a_whole_url_is_no_part_of_the_base() -> None:
+    for provider in ("mistral", "groq", "huggingface"):
+        described = open_model(f"{provider}/http://localhost:1/v1/chat/completions#org/m").describe()
+        assert described["base_url"] == "http://localhost:1/v1"
+
+
 def test_other_queries_are_refused() -> None:
     for query in ("key=1", "api-version=1&key=2", "api-version="):
         with pytest.raises(ConfigurationError, match="without '\\?'"):

@@ -158,6 +158,13 @@ def test_through_the_engine(stream: bool, server: CohereServer, tmp_path: Path) 
     assert server.log[0]["body"]["thinking"] == {"type": "enabled", "token_budget": 200}
 
 
+def test_an_error_in_place_of_an_event(server: CohereServer) -> None:
+    server.script = ["error-event"]
+    error = failing(remote(f"cohere/{server.url}#m", stream=True))
+    assert isinstance(error, Overloaded)
+    assert "It broke." in str(error)
+
+
 def test_thinking_off(server: CohereServer) -> None:
     found = ask(remote(f"cohere/{server.url}#command-a-reasoning-08-2025", thinking="off"))
     assert found.reasoning == ""

@@ -220,4 +220,5 @@ WIRE = Wire(
     read=read_chat,
     gather=ChatGatherer,
     stream_payload=_streamed,
+    pasted="/chat/completions",
 )
