@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -145,11 +147,54 @@ def test_importing_it_does_nothing_of_its_own() -> None:
     LiteLLMModel("openai/gpt-4o-mini", base_url="http://localhost:9/v1").check()
     import litellm
 
-    assert os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
     assert os.environ["LITELLM_MODE"] == "PRODUCTION"
     assert litellm.telemetry is False and litellm.drop_params is False and litellm.cache is None
     assert not litellm.callbacks and not litellm.success_callback and not litellm.failure_callback
     assert logging.getLogger("LiteLLM").level == logging.CRITICAL
+
+
+WATCHED = """
+import asyncio, socket, sys
+
+seen = []
+connect, look_up = socket.socket.connect, socket.getaddrinfo
+socket.socket.connect = lambda self, address: (seen.append(address[0]), connect(self, address))[1]
+socket.getaddrinfo = lambda host, *rest, **more: (seen.append(host), look_up(host, *rest, **more))[1]
+
+from evalwright.core.errors import RequestError
+from evalwright.core.requests import Generate
+from evalwright.models.litellm import LiteLLMModel
+
+async def ask(model):
+    try:
+        print((await model.answer(Generate("hello"))).text)
+    except RequestError as error:
+        print(type(error).__name__)
+    finally:
+        await model.close()
+
+for name in ("openai/gpt-4o-mini", "anthropic/claude-3-5-sonnet-20241022"):
+    model = LiteLLMModel(name, base_url=sys.argv[1])
+    model.check()
+    asyncio.run(ask(model))
+print("hosts:", *sorted(set(map(str, seen))))
+"""
+
+
+@needs_litellm
+def test_it_speaks_to_nobody_else(server: OpenAIServer) -> None:
+    folder = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", WATCHED, server.url],
+        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0] == hash_answer("hello")
+    assert lines[-1] == "hosts: 127.0.0.1"
 
 
 @needs_litellm

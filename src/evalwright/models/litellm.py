@@ -5,7 +5,7 @@
     litellm/vertex_ai/gemini-2.5-flash   -M extra.vertex_project=mine     further arguments of its `acompletion`
 
 For providers that have no row of our own (`models/providers`). What the library would do on its own is switched off: retries,
-caching, dropping of parameters, fetching prices, reading `.env` into the environment, telemetry.
+caching, dropping of parameters, fetching tables, reading `.env` into the environment, telemetry.
 """
 
 from __future__ import annotations
@@ -57,6 +57,13 @@ _OURS = {
     "top_p": "top_p",
 }
 _REFUSED = ("caching", "drop_params", "fallbacks", "messages", "mock_response", "model", "n", "stream")
+_FETCHED = (
+    "ANTHROPIC_BETA_HEADERS",
+    "AUTOROUTER_PRESETS",
+    "BLOG_POSTS",
+    "MODEL_COST_MAP",
+    "POLICY_TEMPLATES",
+)
 _SECRET = re.compile(r"(API_?KEY|_TOKEN|SECRET|PASSWORD|_KEY)$")
 _MAY_HOLD_SECRETS = re.compile(r"HEADERS$|CREDENTIAL|ACCESS_KEY")
 
@@ -312,8 +319,9 @@ def _library() -> Any:
     loaded = _Loaded.library
     if loaded is not None:
         return loaded
-    # It would fetch its table of prices from the network, and put a `.env` file into the environment.
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    # It would fetch tables from the network, of prices among others, and put a `.env` file into the environment.
+    for table in _FETCHED:
+        os.environ.setdefault(f"LITELLM_LOCAL_{table}", "True")
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
     try:
         with warnings.catch_warnings():
