@@ -18,6 +18,7 @@ from evalwright.core.errors import (
 )
 from evalwright.models.http_faults import (
     OutOfCredit,
+    PromptFiltered,
     bad_reply,
     clean,
     fault_of,
@@ -70,7 +71,9 @@ def test_statuses(status: int, kind: type[RequestError], retryable: bool) -> Non
         ({"error": "Too long."}, "Too long."),
         ({"message": "Too long."}, "Too long."),
         ({"detail": "Too long."}, "Too long."),
-        ({"detail": [{"loc": ["body"], "msg": "Too long."}]}, '[{"loc": ["body"], "msg": "Too long."}]'),
+        ({"detail": [{"loc": ["body", "x", 0], "msg": "Too long."}]}, "body.x.0: Too long."),
+        ({"message": {"detail": [{"loc": ["a"], "msg": "b"}, {"msg": "c"}]}}, "a: b; c"),
+        ({"detail": [{"words": "Too long."}]}, '[{"words": "Too long."}]'),
         ({"type": "error", "error": {"type": "invalid_request_error", "message": "Too long."}}, "Too long."),
         ({"error": {"code": 400, "message": "Too long.", "status": "INVALID_ARGUMENT"}}, "Too long."),
         ({"object": "error", "message": "Too long.", "code": 400}, "Too long."),
@@ -96,6 +99,24 @@ def test_retry_after_is_carried() -> None:
     assert fault(429, {}, {"Retry-After": "12"}).retry_after == 12
     assert fault(503, {}, {"retry-after-ms": "50"}).retry_after == 0.05
     assert fault(429, {}).retry_after is None
+
+
+def test_a_model_that_is_loading_says_how_long() -> None:
+    loading = {"error": "Model org/m is currently loading", "estimated_time": 20.5}
+    assert fault(503, loading).retry_after == 20.5
+    assert fault(503, loading, {"Retry-After": "3"}).retry_after == 3.0
+    assert fault(500, loading).retry_after is None
+    for odd in (None, "soon", True, float("inf"), float("nan")):
+        assert fault(503, {**loading, "estimated_time": odd}).retry_after is None
+    assert fault(503, {**loading, "estimated_time": -4}).retry_after == 0.0
+
+
+def test_a_filtered_prompt_is_told_apart_from_a_wrong_one() -> None:
+    inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": {}}
+    for error in ({"code": "content_filter"}, {"code": "BadRequest", "innererror": inner}):
+        assert type(fault(400, {"error": {"message": "Blocked.", **error}})) is PromptFiltered
+    assert type(fault(400, {"error": {"code": "invalid", "innererror": "x"}})) is Rejected
+    assert type(fault(500, {"error": {"code": "content_filter"}})) is Overloaded
 
 
 def test_messages_name_what_to_do() -> None:

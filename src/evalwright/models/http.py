@@ -34,6 +34,7 @@ CONNECT_TIMEOUT = 30.0
 LARGEST_REPLY = 64 * 2**20
 """Bytes that a reply may have, after decompression."""
 _SMALLEST_CONNECT_TIMEOUT = 0.001
+_URLS_KEPT = 16  # Jobs are asked after at an address of their own each.
 
 Sign = Callable[[str, str, bytes, Mapping[str, str]], Mapping[str, str]]
 """(method, URL, body, headers) to the headers that are sent."""
@@ -266,7 +267,9 @@ class HttpClient:
 
             # What is percent-encoded in a path is sent as it is: a signature covers it.
             base = str(URL(self.base_url)).rstrip("/")
-            url = self._urls[path] = URL(base + path, encoded=True)
+            url = URL(base + path, encoded=True)
+            if len(self._urls) < _URLS_KEPT:
+                self._urls[path] = url
         return url
 
 

@@ -7,6 +7,7 @@ sampling fields are refused, what the limit is called, fields to add) comes in `
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -14,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from evalwright.core.errors import BadReply, EmptyReply, Rejected
 from evalwright.core.requests import Generate, Message, Prompt
 from evalwright.core.responses import Response, Usage
-from evalwright.models.http_faults import bad_reply
+from evalwright.models.http_faults import PromptFiltered, bad_reply
 
 if TYPE_CHECKING:
     from evalwright.models.http import HttpClient, Reply
 
-TokensField = Literal["max_tokens", "max_completion_tokens"]
+TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens"]
 
 SAMPLING = ("max_tokens", "temperature", "top_p", "stop", "seed")
 """What a model may be told besides the prompt."""
@@ -34,7 +35,8 @@ class Settings:
     where: the host, for messages. refuses: those of `REFUSABLE`; of `SAMPLING` they are not sent unless they are overrides.
     reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into every body, winning over ours.
     stream: take the answer in pieces. key_source: for messages about a refused key. cost_field: where a reply names its cost in
-    US dollars ("usage.cost"), "" where it does not.
+    US dollars ("usage.cost"), "" where it does not. variables: what a row's variables say that its base URL does not use, for
+    paths (an API version).
     """
 
     model: str
@@ -50,6 +52,7 @@ class Settings:
     stream: bool = False
     key_source: str = ""
     cost_field: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 class Gatherer(Protocol):
@@ -81,7 +84,8 @@ class Wire:
     error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed. stream_path and
     stream_payload: where and how a streamed answer is asked for (default: the same path, `"stream": true`). decoding: how
     events stand in the stream. wait: for jobs that are answered later, from the first reply to the last. lacks: those of
-    `SAMPLING` that the format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it.
+    `SAMPLING` that the format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it. pasted: what
+    people copy into a base URL although it is none of it, as a regular expression for the end of its path.
     """
 
     name: str
@@ -96,10 +100,26 @@ class Wire:
     chat: bool = True
     lacks: frozenset[str] = frozenset()
     names_limit: bool = True
+    pasted: str = ""
 
 
 async def ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
-    """Ask once, whole or streamed. Raises Rejected for a prefill that the model does not take."""
+    """Ask once, whole or streamed. A prompt that the provider's filter stops is an answer without text.
+
+    Raises Rejected for a prefill that the model does not take.
+    """
+    started = time.perf_counter()
+    try:
+        return await _ask(wire, client, request, settings)
+    except PromptFiltered as filtered:
+        return Response(
+            finish_reason="content_filter",
+            latency=time.perf_counter() - started,
+            rate_limits=filtered.rate_limits,
+        )
+
+
+async def _ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
     refuse_prefill(request, settings)
     body = wire.payload(request, settings)
     if settings.stream and wire.gather is not None:

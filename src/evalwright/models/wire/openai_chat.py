@@ -221,4 +221,5 @@ WIRE = Wire(
     read=read_chat,
     gather=ChatGatherer,
     stream_payload=_streamed,
+    pasted="/chat/completions",
 )
