@@ -47,7 +47,12 @@ def summary(prompt: str, wrong: float, name: str) -> str:
 
 
 class SummarisingAnthropic(AnthropicServer):
-    """Wrong in 8% of its summaries."""
+    """Wrong in 8% of its summaries. Asks for a shorter wait than the documented example."""
+
+    FAULTS: ClassVar[Mapping[str, Refused]] = {
+        **AnthropicServer.FAULTS,
+        "429": Refused(429, AnthropicServer.FAULTS["429"].body, {"retry-after": "0.2"}),
+    }
 
     def reply(self, asked: Asked, kind: str | None) -> Any:
         made = super().reply(asked, kind)
@@ -59,7 +64,15 @@ class SummarisingAnthropic(AnthropicServer):
 
 
 class SummarisingGemini(GeminiServer):
-    """Wrong in 20% of its summaries."""
+    """Wrong in 20% of its summaries. Asks for a shorter wait than the documented example."""
+
+    FAULTS: ClassVar[Mapping[str, Refused]] = {
+        **GeminiServer.FAULTS,
+        "429": gemini_server.refused(
+            429, "RESOURCE_EXHAUSTED", "Too many requests.",
+            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.2s"},
+        ),
+    }  # fmt: skip
 
     def reply(self, asked: Asked, kind: str | None) -> Any:
         made = super().reply(asked, kind)
