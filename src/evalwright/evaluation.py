@@ -30,7 +30,7 @@ from evalwright.core.errors import (
     ScoringError,
     StoreError,
 )
-from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score
 from evalwright.core.tasks import Scorer, Task
 from evalwright.engine.engine import Engine
 from evalwright.engine.purse import SPENT, Purse
@@ -58,8 +58,8 @@ def evaluate(
     """Evaluate models on tasks: one run per model, written to a folder and returned.
 
     tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
-    settings: the fields of `Configuration`: limit, seed, name, out, roles, format, home, max_resident, replace, until,
-    budget, price, plugins; a role's model may also be a name or a Model object.
+    settings: the fields of `Configuration`: limit, seed, name, out, roles, overrides, format, home, max_resident, replace,
+    until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
 
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
     Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers
@@ -335,7 +335,7 @@ async def score_answer(
 ) -> tuple[dict[str, Score], dict[str, Failure]]:
     """Scores and scorers' own failures, by scorer name. What is not a scorer's matter is raised: the store, a role.
 
-    A scorer that has nothing to say of an answer (None) is in neither.
+    A scorer that has nothing to say of an answer (NoScore) is in neither.
     """
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
@@ -343,7 +343,7 @@ async def score_answer(
         try:
             made = scorer.function(sample, answer, ask) if scorer.asks else scorer.function(sample, answer)
             score = await made if isawaitable(made) else made
-            if score is not None:
+            if not isinstance(score, NoScore):
                 scores[scorer.name] = checked_score(score)
         except RequestFailed as error:
             failures[scorer.name] = error.failure

@@ -261,6 +261,12 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
                     f"The scorer '{scorer.name}' of the task '{task.name}' asks a model in the role '{role}': "
                     f"name it with --role {role}=provider/name."
                 )
+            able = roles[role].abilities if role in roles else model.abilities
+            if scorer.able and not scorer.able & able:
+                raise AbilityError(
+                    f"The scorer '{scorer.name}' asks a model that can do one of {', '.join(sorted(scorer.able))}; "
+                    f"'{roles[role].name if role in roles else model.name}' can do: {', '.join(sorted(able)) or 'nothing'}."
+                )
 
 
 def _order(n: int, seed: int, limit: int | None, as_filed: bool = False) -> array[int]:

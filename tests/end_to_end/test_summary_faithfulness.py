@@ -15,7 +15,7 @@ import pytest
 
 from evalwright import aggregate_run, compare, evaluate, leaderboard, open_model, score_run
 from evalwright.calibrating.panels import judges_agreement
-from evalwright.core.errors import Overloaded, RequestError, TimedOut
+from evalwright.core.errors import Overloaded, RequestError, TimedOut, UsageError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.models.base import Pacing
@@ -299,3 +299,25 @@ def test_experiments_change_what_is_read_and_not_what_is_judged_by(experiment: s
         assert all(whole not in prompt for prompt in seen)
         assert whole in {one.premise for one in judge.asked}
     assert run.n_failed == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"roles": {}}, "asks a model in the role 'judge': name it with --role judge="),
+        ({"roles": {"judge": ScriptedModel("x", name="e", abilities=["embed"])}}, "one of classify, generate; 'e' can do: embed"),
+        ({"overrides": {"scorers.consistency.threshold": 2}}, "'threshold' must be a number from 0 to 1"),
+        ({"overrides": {"scorers.answered.least_wrds": 2}}, "Did you mean 'least_words'"),
+        ({"overrides": {"dataset": "none.jsonl"}}, "none.jsonl"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run_is_said_before_anything_is_asked(settings: dict[str, Any], message: str) -> None:
+    asked = model(ANSWERS, "m")
+    given = {
+        "roles": {"judge": OverlapModel("strict")},
+        "overrides": {"dataset.path": "articles.jsonl"},
+        **settings,
+    }
+    with pytest.raises(UsageError, match=message):
+        evaluate("summary-faithfulness", asked, name="m", **given)
+    assert asked.asked == 0

@@ -44,6 +44,7 @@ def fault(status: int, body: Any = None, headers: dict[str, str] | None = None) 
         (408, TimedOut, True),
         (413, Rejected, False),
         (422, Rejected, False),
+        (424, Overloaded, True),
         (429, RateLimited, True),
         (500, Overloaded, True),
         (501, Rejected, False),
@@ -158,3 +159,40 @@ def test_a_bad_reply_shows_its_beginning() -> None:
 def test_clean_cuts_after_masking() -> None:
     Secret("a-key-at-the-very-edge")
     assert "a-key" not in clean("x" * 70 + " a-key-at-the-very-edge", 80)
+
+
+def google(code: int, *details: Any) -> dict[str, Any]:
+    return {"error": {"code": code, "message": "The words.", "status": "S", "details": list(details)}}
+
+
+def test_googles_details_say_how_long_which_quota_and_whether_the_key_is_bad() -> None:
+    delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}
+    minute = {"violations": [{"quotaId": "GenerateRequestsPerMinutePerProject"}]}
+    day = {"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}
+    assert fault(429, google(429, minute, delay)).retry_after == 34.5
+    assert fault(429, google(429, minute, delay), {"Retry-After": "3"}).retry_after == 3
+    assert fault(429, [google(429, delay)]).retry_after == 34.5
+    assert type(fault(429, google(429, minute))) is RateLimited
+    over = fault(429, google(429, day, delay))
+    assert type(over) is OutOfCredit and not over.retryable and "quota of the day" in str(over)
+    bad = fault(400, google(400, {"reason": "API_KEY_INVALID"}))
+    assert type(bad) is AuthenticationFailed and "$A_KEY" in str(bad)
+    assert type(fault(400, google(400, {"reason": "SOMETHING"}))) is Rejected
+
+
+@pytest.mark.parametrize(
+    "details", ["text", [7], [{"retryDelay": 7}], [{"retryDelay": "soon"}], [{"violations": ["x"]}], {}]
+)
+def test_details_in_other_shapes_are_passed_over(details: Any) -> None:
+    error = fault(429, {"error": {"message": "The words.", "details": details}})
+    assert type(error) is RateLimited and error.retry_after is None
+
+
+def test_credit_that_a_400_says_is_used_up() -> None:
+    words = "Your credit balance is too low to access the Anthropic API."
+    error = fault(400, {"type": "error", "error": {"type": "invalid_request_error", "message": words}})
+    assert type(error) is OutOfCredit and "(400)" in str(error) and words in str(error)
+
+
+def test_amazons_two_ways_to_write_message() -> None:
+    assert server_message({"message": "a"}) == server_message({"Message": "a"}) == "a"

@@ -30,7 +30,7 @@ from evalwright.models.logins import Login, login_of
 from evalwright.models.prices import price_of, warn_if_old
 from evalwright.models.providers.table import TOKENS_FIELDS, Provider, quirks
 from evalwright.models.wire import wire as wire_of
-from evalwright.models.wire.format import Settings, TokensField, ask, merged
+from evalwright.models.wire.format import Settings, TokensField, ask, merged, refuse_prefill
 
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -168,6 +168,7 @@ class ApiModel(RemoteModel):
 
     def body(self, request: Generate) -> dict[str, Any]:
         """What would be sent for a request, for interfaces that take many at once."""
+        refuse_prefill(request, self.settings)
         return self.wire.payload(self._with_defaults(request), self.settings)
 
     def read(self, reply: Reply, request: Generate, *, batched: bool = False) -> Response:
@@ -206,6 +207,10 @@ class ApiModel(RemoteModel):
         return frozenset(("generate", "chat") if self.wire.chat else ("generate",))
 
     def _tokens_field(self, wanted: str) -> TokensField:
+        if wanted != "auto" and not self.wire.names_limit:
+            raise ConfigurationError(
+                f"The limit has one name in the interface of '{self.name}' ({self.wire.name}): leave out max_tokens_field."
+            )
         found = self.provider.tokens_field if wanted == "auto" else wanted
         return cast(TokensField, arguments.one_of("max_tokens_field", found, TOKENS_FIELDS))
 
@@ -227,7 +232,8 @@ class ApiModel(RemoteModel):
             return {**switch, "body": merged(switch.get("body", {}), body)}
         level = ("on" if thinking else "off") if isinstance(thinking, bool) else thinking
         if level not in known:
-            raise UnknownName("level of thinking", str(level), known, f"Known: {', '.join(known)}.")
+            number = ", or a number of tokens" if "budget" in levels else ""
+            raise UnknownName("level of thinking", str(level), known, f"Known: {', '.join(known)}{number}.")
         found: Mapping[str, Any] = levels[level]
         return found
 

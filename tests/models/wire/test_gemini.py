@@ -172,6 +172,7 @@ def test_thoughts_are_a_part_of_the_output() -> None:
     }
     candidate = {**parts({"text": "a"}), "finishReason": "STOP"}
     assert read_gemini(reply(candidate, usageMetadata=usage), HELLO, PLAIN).usage == Usage(34, 21, 9, 20)
+    nothing: Any
     for nothing in (None, {}, [], {"promptTokenCount": None, "thoughtsTokenCount": "7"}):
         assert read_gemini(reply(candidate, usageMetadata=nothing), HELLO, PLAIN).usage == Usage()
 

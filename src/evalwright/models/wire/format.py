@@ -84,8 +84,8 @@ class Wire:
     error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed. stream_path and
     stream_payload: where and how a streamed answer is asked for (default: the same path, `"stream": true`). decoding: how
     events stand in the stream. wait: for jobs that are answered later, from the first reply to the last. lacks: those of
-    `SAMPLING` that the format has no field for. pasted: what people copy into a base URL although it is none of it, as a
-    regular expression for the end of its path.
+    `SAMPLING` that the format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it. pasted: what
+    people copy into a base URL although it is none of it, as a regular expression for the end of its path.
     """
 
     name: str
@@ -99,6 +99,7 @@ class Wire:
     wait: Callable[[HttpClient, Reply, Settings], Awaitable[Reply]] | None = None
     chat: bool = True
     lacks: frozenset[str] = frozenset()
+    names_limit: bool = True
     pasted: str = ""
 
 
@@ -116,11 +117,7 @@ async def ask(wire: Wire, client: HttpClient, request: Generate, settings: Setti
 
 
 async def _ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
-    if "prefill" in settings.refuses and prefilled(request.prompt):
-        raise Rejected(
-            f"'{settings.model}' does not go on from an answer that is begun for it (a prefill), at least not with these "
-            f"arguments: ask with a prompt that ends with the user's turn."
-        )
+    refuse_prefill(request, settings)
     body = wire.payload(request, settings)
     if settings.stream and wire.gather is not None:
         from evalwright.models.http_stream import post_streamed
@@ -183,9 +180,16 @@ def _one_of_two(temperature: float, top_p: float, settings: Settings) -> tuple[f
     )
 
 
-def prefilled(prompt: Prompt) -> bool:
-    """Whether the prompt ends with the beginning of the answer."""
-    return not isinstance(prompt, str) and bool(prompt) and prompt[-1].role == "assistant"
+def refuse_prefill(request: Generate, settings: Settings) -> None:
+    """Raise Rejected where the prompt ends with the beginning of the answer, and the model does not go on from it."""
+    prompt = request.prompt
+    begun = not isinstance(prompt, str) and bool(prompt) and prompt[-1].role == "assistant"
+    if not begun or "prefill" not in settings.refuses:
+        return
+    raise Rejected(
+        f"'{settings.model}' does not go on from an answer that is begun for it (a prefill), at least not with these "
+        f"arguments: ask with a prompt that ends with the user's turn."
+    )
 
 
 def turns(prompt: Prompt) -> tuple[Message, ...]:
@@ -209,6 +213,35 @@ def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
             merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
         )
     return out
+
+
+def with_room_to_think(
+    body: dict[str, Any], limit: tuple[str, ...], budget: tuple[str, ...], settings: Settings, *, above: bool
+) -> dict[str, Any]:
+    """`body` with a limit that leaves the answer its room where the limit counts the tokens of thinking too.
+
+    limit, budget: where in the body they stand. A task's limit is for the answer, so the budget comes on top of it; a limit
+    that the person set is sent as it is. above: the limit must be above the budget. Raises Rejected where it is not.
+    """
+    most, thinking = _at(body, limit), _at(body, budget)
+    if type(most) is not int or type(thinking) is not int or thinking <= 0:
+        return body
+    if settings.max_tokens is None and _at(settings.extra_body, limit) is None:
+        more: Any = most + thinking
+        for step in reversed(limit):
+            more = {step: more}
+        return merged(body, more)
+    if above and most <= thinking:
+        raise Rejected(
+            f"max_tokens ({most}) must be above the budget for thinking ({thinking}), which it includes."
+        )
+    return body
+
+
+def _at(body: Any, place: tuple[str, ...]) -> Any:
+    for step in place:
+        body = body.get(step) if isinstance(body, Mapping) else None
+    return body
 
 
 def finished(
