@@ -169,4 +169,5 @@ WIRE = Wire(
     payload=cohere_payload,
     read=read_cohere,
     gather=CohereGatherer,
+    names_limit=False,
 )

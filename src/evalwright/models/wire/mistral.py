@@ -74,5 +74,6 @@ WIRE = Wire(
     payload=mistral_payload,
     read=read_mistral,
     gather=MistralGatherer,
+    names_limit=False,
     pasted="/chat/completions",
 )

@@ -191,4 +191,5 @@ WIRE = Wire(
     read=read_response,
     gather=ResponsesGatherer,
     lacks=frozenset({"stop", "seed"}),
+    names_limit=False,
 )
