@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -87,6 +89,34 @@ def test_classes(answer: Answer, label: str, why: str) -> None:
     found = outcome_of(answer)
     assert found.label == label
     assert why in found.why
+
+
+RECORDED = Path(__file__).resolve().parents[3] / "shared" / "data" / "hhem" / "v1"
+
+
+@pytest.mark.skipif(
+    not RECORDED.is_dir(), reason="the recorded summaries of the public leaderboard are not here"
+)
+@pytest.mark.parametrize(
+    "model", ["openai/gpt-4.1", "qwen/Qwen3-8B", "google/gemini-1.5-pro", "meta-llama/Llama-3.2-1B-Instruct"]
+)
+def test_recorded_summaries(model: str) -> None:
+    lines = (RECORDED / model / "summaries.jsonl").read_text(encoding="utf-8").splitlines()
+    found = [(text, outcome_of(drawn(text))) for text in (json.loads(line)["summary"] for line in lines)]
+    refused = [text for text, one in found if one.label == "refused"]
+    if not model.startswith("meta-llama"):
+        assert refused == []
+        assert {one.label for _, one in found} <= {"answered", "empty", "too short"}
+        return
+    # The engine counts these as summaries, and its judge scores them.
+    asking = [text for text in refused if text.startswith("There is no passage provided. Please ")]
+    assert len(asking) == 153
+    assert set(refused) - set(asking) <= {
+        text for text in refused if "I cannot provide a concise summary" in text
+    }
+    assert not any(
+        text.startswith("There is no passage provided") for text, one in found if one.label == "answered"
+    )
 
 
 def test_words_count_as_the_boards_do() -> None:

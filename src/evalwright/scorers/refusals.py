@@ -42,7 +42,8 @@ ENGLISH = Language(
         r"(?:i|we) apologi[sz]e,?(?: but)?", r"(?:my )?apologies,?(?: but)?", r"unfortunately,?", r"regrettably,?",
         r"i regret(?: to (?:say|inform you))?(?: that)?,?(?: but)?", r"i'm afraid(?: that)?", r"i am afraid(?: that)?",
         r"as an? (?:ai|artificial|large|language)[^,]{0,60},", r"(?:answer|summary|response|note|output)\s*:", r"no,",
-        r"thank you[^,.]{0,40}[,.]? (?:but|however)?", r"however,", r"based on the (?:provided |given )?\w+,", r"here,",
+        r"thank you[^,.]{0,40}[,.]? (?:but|however)?", r"however,",
+        r"(?:therefore|thus|hence|consequently|as such|as a result|for this reason|in this case|so),", r"based on the (?:provided |given )?\w+,", r"here,",
     ),
     (
         rf"^(?:i|we)(?: am|'m| are|'re|'ll be| will be)(?: \w+)? (?:unable|not able|not allowed|not permitted) to {_DO}",

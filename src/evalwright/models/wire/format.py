@@ -104,7 +104,10 @@ class Wire:
 
 
 async def ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
-    """Ask once, whole or streamed. A prompt that the provider's filter stops is an answer without text."""
+    """Ask once, whole or streamed. A prompt that the provider's filter stops is an answer without text.
+
+    Raises Rejected for a prefill that the model does not take.
+    """
     started = time.perf_counter()
     try:
         return await _ask(wire, client, request, settings)
