@@ -191,6 +191,9 @@ def test_another_judge_is_asked_without_generating() -> None:
     for record in again.samples():
         assert record.answer == old[record.sample.id].answer
         assert record.scores.get("answered") == old[record.sample.id].scores.get("answered")
+    note = "Different models played the role 'judge' (openai/judge, overlap/strict): scores that they gave are not comparable."
+    assert note in leaderboard([run, again]).notes
+    assert note not in leaderboard([run]).notes
     panel = judges_agreement([run, again])
     assert [rater.name for rater in panel.raters] == ["overlap/strict", "openai/judge"]
     assert panel.n == 3
