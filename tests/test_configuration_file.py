@@ -192,6 +192,15 @@ def test_settings_of_tasks_and_their_files_lie_beside_the_suite(tmp_path: Path) 
         "prompt": {"file": str(suite.parent / "prompt.txt")},
         "scorers.consistency.threshold": 0.6,
     }
+    both = configuration_from(
+        str(suite), {"overrides": {"prompt": {"system": "Be brief."}, "version": 2}}
+    ).overrides
+    assert both == {
+        "dataset": {"path": found.overrides["dataset.path"]},
+        "prompt": {"file": str(suite.parent / "prompt.txt"), "system": "Be brief."},
+        "scorers": {"consistency": {"threshold": 0.6}},
+        "version": 2,
+    }
     recorded = tmp_path / "run.json"
     recorded.write_text(json.dumps({"configuration": found.as_dict()}), encoding="utf-8")
     assert read_configuration(recorded).overrides == found.overrides

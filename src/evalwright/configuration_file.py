@@ -21,6 +21,8 @@ from typing import Any
 
 from evalwright.configuration import Configuration, ModelSpec
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.tasks.definitions import merged
+from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
 _WHOLE = {"limit", "seed", "max_resident"}
@@ -56,6 +58,8 @@ def configuration_from(
     Raises ConfigurationError or UnknownName, naming file and line.
     """
     base = read_configuration(Path(file)) if file else Configuration()
+    if base.overrides and "overrides" in flags:
+        flags = {**flags, "overrides": merged(nested(base.overrides), nested(flags["overrides"]))}
     made = replace(base, **flags)
     if model_arguments:
         if not made.models:
