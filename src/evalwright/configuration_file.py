@@ -25,6 +25,8 @@ from typing import Any
 
 from evalwright.configuration import Configuration, ModelSpec
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.tasks.definitions import merged
+from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
 _WHOLE = {"limit", "seed", "max_resident"}
@@ -63,6 +65,8 @@ def configuration_from(
     if suite is not None and not file:
         raise ConfigurationError(f"The suite '{suite}' needs the file that it stands in: add --config FILE.")
     base = read_configuration(Path(file), suite) if file else Configuration()
+    if base.overrides and "overrides" in flags:
+        flags = {**flags, "overrides": merged(nested(base.overrides), nested(flags["overrides"]))}
     made = replace(base, **flags)
     if model_arguments:
         if not made.models:

@@ -49,7 +49,7 @@ def score_run(
     scorers: names, or mappings of name to options; none scores with those that the run recorded. Names of the run's own
     scorers score with these again, with options put over theirs; other scores and the metrics stay. With other scorers, the
     metrics are `accuracy` over the first and `mean` over the others. roles: models that the scorers ask, by role; those that
-    are not given are the run's own, whose answers are in the store.
+    are not given are the run's own, whose answers are in the store, unless these were opened with arguments.
     name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
     runs_folder: where a run given by name lies. dialect: `task_root` and `trust`, where tasks of another framework are scored by
     Python beside their files; what the run trusted counts for nothing here.
@@ -83,12 +83,14 @@ def _specs(old: Run, bound: Bound, given: Mapping[str, ModelSpec]) -> dict[str, 
     recorded = old.data["configuration"].get("roles") or {}
     specs = dict(given)
     for role in sorted(needed - given.keys()):
-        if role not in recorded:
+        spec = recorded.get(role) or {}
+        # A record may come from anywhere: its arguments (an address, a key's variable) must not decide whom we ask.
+        if "model" not in spec or spec.get("arguments"):
+            more = " The run's own was opened with arguments, so name them too, with -R." if spec else ""
             raise ConfigurationError(
-                f"The scorers ask a model in the role '{role}': name it with --role {role}=..."
+                f"The scorers ask a model in the role '{role}': name it with --role {role}=...{more}"
             )
-        spec = recorded[role]
-        specs[role] = ModelSpec(spec["model"], spec.get("arguments", {}), spec.get("label", ""))
+        specs[role] = ModelSpec(spec["model"], label=spec.get("label", ""))
     return specs
 
 
