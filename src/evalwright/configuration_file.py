@@ -127,7 +127,7 @@ class _Reader:
         common = fields.pop("common", {})
         if common:
             fields["models"] = tuple(
-                replace(spec, arguments=_over(common, spec.arguments)) for spec in fields.get("models", ())
+                replace(spec, arguments=merged(common, spec.arguments)) for spec in fields.get("models", ())
             )
         return Configuration(**fields)
 
@@ -153,8 +153,9 @@ class _Reader:
         self._known(own, KEYS, ("suites", suite))
         self.of_suite = dict.fromkeys(own, ("suites", suite))
         shared = {key: value for key, value in self.value.items() if key != "suites"}
-        if isinstance(shared.get("common"), Mapping) and isinstance(own.get("common"), Mapping):
-            own = {**own, "common": _over(shared["common"], own["common"])}
+        for key in ("common", "overrides"):
+            if isinstance(shared.get(key), Mapping) and isinstance(own.get(key), Mapping):
+                own = {**own, key: merged(nested(shared[key]), nested(own[key]))}
         return {**shared, **own}
 
     def _field(self, key: str, value: Any) -> Any:
@@ -252,15 +253,6 @@ class _Reader:
     def _at(self, where: KeyPath) -> str:
         whole = (*self.of_suite.get(where[0], ()), *where) if where else where
         return self.document.at(whole) if self.document else str(self.path)
-
-
-def _over(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` on top of `base`, mappings merged key by key."""
-    out = dict(base)
-    for key, value in over.items():
-        below = out.get(key)
-        out[key] = _over(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return out
 
 
 def _listed(value: Any) -> list[Any]:
