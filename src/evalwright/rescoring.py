@@ -18,7 +18,7 @@ from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
 from evalwright.evaluation import run_blocking, score_answer
 from evalwright.models.base import Model, fingerprint_of
-from evalwright.planning import ModelLike, Objects, slug
+from evalwright.planning import ModelLike, Objects, check_able, slug
 from evalwright.recording import rules_record
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
@@ -67,6 +67,10 @@ def score_run(
     models = {role: objects.open(spec) for role, spec in specs.items()}
     for model in models.values():
         model.check()
+    for rules in bound.values():
+        for scorer in rules.scorers:
+            for role in scorer.roles if scorer.name not in rules.kept else ():
+                check_able(scorer, models[role])
     made: Run = run_blocking(lambda: _score(old, folder, bound, models, specs, home))
     return made
 
