@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -23,6 +24,8 @@ from evalwright.core.errors import ConfigurationError, ConnectionFailed, Rejecte
 from evalwright.core.responses import RateLimits
 from evalwright.models.http_faults import CertificateRefused, bad_reply, clean, fault_of
 from evalwright.models.http_limits import parse_rate_limits
+from evalwright.models.http_reply import NotHttp, Received, TooLarge
+from evalwright.models.http_wire import Broken, ConnectTimedOut, Wire, request_head
 from evalwright.models.keys import is_local, remember
 
 if TYPE_CHECKING:
@@ -74,6 +77,8 @@ class HttpClient:
         self._proxy = proxy_for(base_url)
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
         self._urls: dict[str, Any] = {}
+        self._wires: dict[asyncio.AbstractEventLoop, Wire] = {}
+        self._heads: dict[tuple[str, str], bytes] = {}
 
     async def post(self, path: str, payload: Any, headers: Mapping[str, str] | None = None) -> Reply:
         """POST `payload` as JSON to `base_url + path`. Raises a RequestError for anything but a 2xx with JSON."""
@@ -87,19 +92,25 @@ class HttpClient:
     async def close(self) -> None:
         """Close the connections of this event loop, and forget those of loops that have ended."""
         loop = asyncio.get_running_loop()
-        session = self._sessions.pop(loop, None)
+        session, wire = self._sessions.pop(loop, None), self._wires.pop(loop, None)
         for other in [other for other in self._sessions if other.is_closed()]:
             _forget(self._sessions.pop(other))
+        for other in [other for other in self._wires if other.is_closed()]:
+            self._wires.pop(other).forget()
         if session is not None:
             await session.close()
+        if wire is not None:
+            await wire.close()
 
     async def _ask(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
     ) -> Reply:
-        session = self._session()
         started = time.perf_counter()
         try:
-            async with session.request(
+            if self._is_direct:
+                reply = await self._wire().exchange(self._head(method, path, headers), body, self.timeout)
+                return self._understand(reply, reply.body, time.perf_counter() - started)
+            async with self._session().request(
                 method, self._url(path), data=body, headers=headers, allow_redirects=False, proxy=self._proxy
             ) as response:
                 received = await self._read(response)
@@ -130,7 +141,7 @@ class HttpClient:
             f"{self.where} sent a reply of more than {self._largest_reply} bytes; it was dropped."
         )
 
-    def _understand(self, response: ClientResponse, body: bytes, seconds: float) -> Reply:
+    def _understand(self, response: ClientResponse | Received, body: bytes, seconds: float) -> Reply:
         status = response.status
         limits = parse_rate_limits(response.raw_headers)
         if not 200 <= status < 300:
@@ -138,9 +149,10 @@ class HttpClient:
                 self.where, status, response.headers, body, key_source=self._key_source, rate_limits=limits
             )
         # A reply without a content type is taken at its word: it must still be JSON.
-        kind = response.headers.get("Content-Type")
-        if kind is not None and "json" not in kind.lower():
-            raise bad_reply(self.where, f"JSON (its content type is '{clean(kind, 40)}')", body, status)
+        kind = _content_type(response.raw_headers)
+        if kind is not None and b"json" not in kind.lower():
+            shown = clean(kind.decode("latin-1"), 40)
+            raise bad_reply(self.where, f"JSON (its content type is '{shown}')", body, status)
         try:
             data = json.loads(body.decode("utf-8"))
         except (ValueError, RecursionError):
@@ -148,16 +160,23 @@ class HttpClient:
         return Reply(data, seconds, limits)
 
     def _translate(self, error: Exception) -> RequestError:
-        """The error tree's name for whatever aiohttp or the system raised."""
+        """The error tree's name for whatever the wire, aiohttp or the system raised."""
         import aiohttp
 
+        if isinstance(error, TooLarge):
+            return self._too_large()
+        if isinstance(error, NotHttp):
+            return bad_reply(self.where, "HTTP", "")
+        if isinstance(error, Broken):
+            what = "the answer was whole" if error.began else "any answer came"
+            return ConnectionFailed(f"The connection to {self.where} broke before {what}.")
         if isinstance(error, TimeoutError):
-            if isinstance(error, aiohttp.ConnectionTimeoutError):
+            if isinstance(error, (ConnectTimedOut, aiohttp.ConnectionTimeoutError)):
                 return TimedOut(
                     f"{self.where} did not take the connection within {self._connect_timeout:g} s."
                 )
             return TimedOut(f"{self.where} did not answer within {self.timeout:g} s.")
-        if isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):
+        if isinstance(error, ssl.SSLError | aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):
             return CertificateRefused(
                 f"The certificate of {self.where} cannot be trusted: {clean(str(error), 200)}"
             )
@@ -176,6 +195,33 @@ class HttpClient:
         if isinstance(error, aiohttp.ClientError | OSError):
             return ConnectionFailed(f"No connection to {self.where}: {_reason(error)}.")
         raise error
+
+    @property
+    def _is_direct(self) -> bool:
+        """Whether requests go straight to the host; what needs a proxy, or a login of the URL, goes through aiohttp."""
+        return self._proxy is None and "@" not in self.base_url
+
+    def _wire(self) -> Wire:
+        loop = asyncio.get_running_loop()
+        wire = self._wires.get(loop)
+        if wire is None:
+            wire = self._wires[loop] = Wire(
+                self._url(""),
+                limit=self._max_connections,
+                connect_timeout=self._connect_timeout,
+                largest=self._largest_reply,
+            )
+        return wire
+
+    def _head(self, method: str, path: str, headers: Mapping[str, str] | None) -> bytes:
+        """The request's head. That of a path is written once, unless the request has headers of its own."""
+        ours = headers is None or headers is self._json_headers
+        head = self._heads.get((method, path)) if ours else None
+        if head is None:
+            head = request_head(method, self._url(path), {**self._headers, **(headers or {})})
+            if ours:
+                self._heads[method, path] = head
+        return head
 
     def _session(self) -> ClientSession:
         loop = asyncio.get_running_loop()
@@ -248,6 +294,10 @@ def proxy_for(url: str) -> str | None:
     if password := urlsplit(proxy).password:
         remember(password)
     return proxy
+
+
+def _content_type(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+    return next((value for name, value in headers if name.lower() == b"content-type"), None)
 
 
 def _reason(error: Exception) -> str:

@@ -43,7 +43,9 @@ DEFAULT_KEY = "OPENAI_API_KEY"
 _PATHS = {"chat": "/chat/completions", "completions": "/completions"}
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PROBE_TIMEOUT = 10.0
+_MAX_CONCURRENCY = 512
 _START_CONCURRENCY = 64
+"""Where nobody said how many requests the server takes at once; a number that was given is where it starts."""
 
 Interface = Literal["chat", "completions"]
 
@@ -75,7 +77,7 @@ class OpenAIModel(RemoteModel):
         bos: str = "",
         timeout: float = 300.0,
         deadline: float = 1800.0,
-        max_concurrency: int = 512,
+        max_concurrency: int | None = None,
         max_attempts: int = 10,
         revision: str | None = None,
     ) -> None:
@@ -338,11 +340,12 @@ def _text(argument: str, value: str | None) -> str | None:
     return value
 
 
-def _pacing(timeout: float, deadline: float, max_concurrency: int, max_attempts: int) -> Pacing:
-    most = _whole("max_concurrency", max_concurrency) or 1
+def _pacing(timeout: float, deadline: float, max_concurrency: int | None, max_attempts: int) -> Pacing:
+    given = _whole("max_concurrency", max_concurrency)
+    most = given or _MAX_CONCURRENCY
     return Pacing(
         max_concurrency=most,
-        start_concurrency=min(_START_CONCURRENCY, most),
+        start_concurrency=min(most, _MAX_CONCURRENCY) if given else _START_CONCURRENCY,
         timeout=_number("timeout", timeout, low=0) or 1.0,
         deadline=_number("deadline", deadline, low=0) or 1.0,
         max_attempts=_whole("max_attempts", max_attempts) or 1,
