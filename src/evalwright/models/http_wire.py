@@ -157,7 +157,8 @@ class Connection(asyncio.Protocol):
         """Send a request and wait for the reply."""
         self.usable = False
         self._reader = ReplyReader(self._largest)
-        self._future = future = self._loop.create_future()
+        future: asyncio.Future[Received] = self._loop.create_future()
+        self._future = future
         timer = self._loop.call_later(timeout, self._expire)
         self._transport.write(data)
         try:
