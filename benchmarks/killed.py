@@ -58,7 +58,10 @@ def killed(server: str, folder: Path, options: argparse.Namespace) -> None:
     known: dict[str, int] = {}
     for number in range(options.kills):
         process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(1.0 + seconds / (options.kills + 1) * chance.uniform(0.5, 1.0))
+        before = asked(server, "counts?short")["received"]
+        while asked(server, "counts?short")["received"] == before:
+            time.sleep(0.05)
+        time.sleep(seconds / (options.kills + 1) * chance.uniform(0.5, 1.0))
         assert process.poll() is None, "it ended before it could be killed"
         os.kill(process.pid, signal.SIGKILL)
         process.wait()

@@ -112,20 +112,19 @@ class Server:
         """Forget what was counted."""
         self.received = self.answered = self.refused = self.most_in_flight = 0
         self.first = self.last = 0.0
-        self.begun = self.ended = 0.0
         self.contents: Counter[bytes] = Counter()
         self.completed: Counter[bytes] = Counter()
         if self.limit is not None:
             self.limit = TokenLimit(self.limit.per_minute, self.limit.burst)
 
-    def counts(self) -> dict[str, Any]:
+    def counts(self, books: bool) -> dict[str, Any]:
         """first and last: seconds on this server's clock of the first request and the last answer."""
         found = {
             name: getattr(self, name)
             for name in ("received", "answered", "refused", "most_in_flight", "first", "last")
         }
         found["cpu"] = time.process_time()
-        if self.options.books:
+        if self.options.books and books:
             for name in ("contents", "completed"):
                 found[name] = {body.decode(): times for body, times in getattr(self, name).items()}
         return found
@@ -179,7 +178,8 @@ class Connection(asyncio.Protocol):
         if head.startswith(b"GET"):
             if head.startswith(b"GET /reset"):
                 server.reset()
-            self.transport.write(_reply("200 OK", json.dumps(server.counts()).encode()))
+            counts = server.counts(books=b"?short" not in head.split(b"\r\n", 1)[0])
+            self.transport.write(_reply("200 OK", json.dumps(counts).encode()))
             return
         server.received += 1
         if not server.first:

@@ -12,7 +12,7 @@ import ssl
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from evalwright.models.http_reply import ENCODINGS, NotHttp, Received, ReplyReader, TooLarge
 
@@ -130,13 +130,17 @@ class Wire:
         return bool(self._address) and self._loop.time() - self._found_at < _ADDRESS_SECONDS
 
     async def _open(self, host: str) -> Connection:
+        # Other event loops (uvloop) know nothing of the race between a host's addresses.
+        race = (
+            {"happy_eyeballs_delay": _HAPPY_EYEBALLS} if isinstance(self._loop, asyncio.BaseEventLoop) else {}
+        )
         _, connection = await self._loop.create_connection(
             lambda: Connection(self._loop, self._largest),
             host,
             self._port,
             ssl=self._tls,
             server_hostname=self._host if self._tls is not None else None,
-            happy_eyeballs_delay=_HAPPY_EYEBALLS,
+            **race,
         )
         return connection
 
@@ -175,8 +179,7 @@ class Connection(asyncio.Protocol):
     # -- what asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are of another class
         peer = transport.get_extra_info("peername")
         self.address: str = peer[0] if peer else ""
         self.usable = True
