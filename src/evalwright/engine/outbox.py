@@ -15,11 +15,11 @@ from evalwright.engine.writer import MINE, Batch, Row, Writer
 
 _POLL_SECONDS = 0.1
 
-_GAP_EACH = 0.001
+_GAP_EACH = 0.005
 _LONGEST_GAP = 0.02
 """Seconds between two batches: so many for each wish of the last one, up to the longest.
 
-A lone request waits for a millisecond. Where hundreds a second come, gathering them for a moment makes a tenth of the
+A lone request waits for next to nothing. Where hundreds a second come, gathering them for a moment makes a tenth of the
 transactions, wake-ups and fights for the interpreter's lock; nothing is held up by it, because others are in flight.
 """
 

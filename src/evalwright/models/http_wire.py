@@ -131,7 +131,7 @@ class Wire:
 
     async def _open(self, host: str) -> Connection:
         # Other event loops (uvloop) know nothing of the race between a host's addresses.
-        race = (
+        race: dict[str, Any] = (
             {"happy_eyeballs_delay": _HAPPY_EYEBALLS} if isinstance(self._loop, asyncio.BaseEventLoop) else {}
         )
         _, connection = await self._loop.create_connection(
