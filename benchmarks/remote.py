@@ -50,7 +50,7 @@ TOKENS = ((54_000, 10), (540_000, 10), (5_400, 60))
 """Token limits per minute, and for how many seconds' worth the bucket has room. An answer takes 9."""
 
 MOST = 1024
-"""What evalwright is allowed where it has to find out how many the server takes."""
+"""What evalwright is allowed where it has to find out that the server takes 512, which is its default."""
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,15 @@ def bare(folder: Path, setting: Setting) -> list[str]:
 
 
 def evalwright(folder: Path, setting: Setting) -> list[str]:
-    most = setting.at_once if setting.told else MOST
-    return ours(folder, chat_model(setting.url, most))
+    if setting.told:
+        return ours(folder, chat_model(setting.url, setting.at_once))
+    return ours(folder, chat_model(setting.url, MOST if setting.at_once >= MOST / 2 else None))
 
 
-def chat_model(url: str, most: int) -> list[str]:
-    """The arguments that name the measured server as evalwright's model."""
-    return ["--model", "openai/measured", "-M", f"base_url={url}", "-M", f"max_concurrency={most}"]
+def chat_model(url: str, most: int | None) -> list[str]:
+    """The arguments that name the measured server as evalwright's model. most: requests at once; None leaves it open."""
+    given = [] if most is None else ["-M", f"max_concurrency={most}"]
+    return ["--model", "openai/measured", "-M", f"base_url={url}", *given]
 
 
 def inspect(folder: Path, setting: Setting) -> list[str]:
