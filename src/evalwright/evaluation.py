@@ -32,6 +32,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score
 from evalwright.core.tasks import Scorer, Task
+from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
 from evalwright.engine.purse import SPENT, Purse
 from evalwright.engine.store import Store
@@ -90,7 +91,7 @@ async def evaluate_configuration(
     models = [(plan.spec, plan.model) for plan in plans]
     purse = make_purse(configuration, models, plans[0].roles)
     say = progress.say if progress else None
-    with Store.open(home_folder(configuration.home)) as store:
+    with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
         async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
             return await _run_interruptibly(plans, engine, progress, purse)
 
