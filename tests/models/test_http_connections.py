@@ -176,7 +176,7 @@ def test_a_host_without_an_answer_to_the_first_connection_is_looked_up_again() -
     async def use(url: str) -> Any:
         client = HttpClient(url.replace("127.0.0.1", "localhost"))
         found = [(await client.get("/x")).data]
-        wire = next(iter(client._wires.values()))
+        wire = next(iter(client._pools.values()))
         wire._address = "127.255.255.254"  # as if the host had moved
         for connection, _ in wire._idle:
             connection.abort()

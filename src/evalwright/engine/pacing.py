@@ -100,7 +100,7 @@ class Pacer:
         self._round_trip = _FIRST_ROUND_TRIP
         self._sent = 0
         self._opened_at = 0.0
-        self._heard = False
+        self._heard = not pacing.careful
         self._newest = 0
         self._tokens_each: float | None = None
 
