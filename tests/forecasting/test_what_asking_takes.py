@@ -25,6 +25,7 @@ from evalwright import (
 )
 from evalwright.core.errors import Overloaded, Rejected, UnknownName
 from evalwright.forecasting import Amount, Price, Usage
+from evalwright.forecasting.prompts import MOST_READ
 from evalwright.forecasting.spending import total
 from evalwright.models.demo import demo_model
 from support.command import environment
@@ -97,7 +98,10 @@ def test_tokens_in_are_those_that_the_run_then_counts(name: str) -> None:
     everything = plan(name, "demo/small")
     run = evaluate(name, "demo/small")[0]
     usage = everything.models["demo/small"]
-    assert usage.input_tokens.value == pytest.approx(run.data["usage"]["answers"]["input_tokens"])
+    counted = run.data["usage"]["answers"]["input_tokens"]
+    # Of more samples than are read, the rest is estimated from those.
+    near = 0.01 if task.n_total > MOST_READ else 1e-9
+    assert usage.input_tokens.value == pytest.approx(counted, rel=near)
     assert (usage.input_tokens.low, usage.money.value) == (None, 0.0)
     written = run.data["usage"]["answers"]["output_tokens"]
     assert usage.output_tokens.value is None
