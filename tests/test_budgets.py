@@ -16,8 +16,9 @@ from evalwright.core.errors import ConfigurationError, UnknownName, UsageError
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.engine.purse import SPENT, Limits, Price
+from evalwright.engine.purse import SPENT, Limits
 from evalwright.models.base import Pacing
+from evalwright.models.prices import Price
 from evalwright.runs.stopping import sentences
 from support.command import records
 from test_until import knows, quiz, stopping

@@ -146,3 +146,42 @@ def test_an_error_of_the_record_is_one_error_and_no_group() -> None:
     with pytest.raises(RunError, match="line 7"):
         score_run("first")
     assert not list(Path("runs").glob("*/*.partial"))
+
+
+# -- some of the run's own scorers again --------------------------------------------------------------------------------
+
+
+def test_a_scorer_of_the_run_is_exchanged_and_the_rest_stays() -> None:
+    run = answered()
+    loose = score_run(run, scorers=[{"exact-match": {"ignore_case": False}}], name="own")
+    assert [(one.label, one.kind) for one in loose.task("quiz").metrics] == [
+        (one.label, one.kind) for one in run.task("quiz").metrics
+    ]
+    assert loose.data["tasks"][0]["scorers"][0]["options"] == {"ignore_case": False}
+
+
+def test_scores_of_other_scorers_are_kept_as_they_are_recorded() -> None:
+    calls: list[str] = []
+
+    @scorer("counting-scorer")
+    def counting(sample: Sample, answer: Answer, *, worth: float = 1.0) -> Score:
+        calls.append(sample.id)
+        return Score(worth)
+
+    task = quiz(
+        scorers=["exact-match", "counting-scorer"],
+        metrics=["accuracy", {"name": "c", "use": "mean", "scorer": "counting-scorer"}],
+    )
+    (run,) = evaluate(task, ScriptedModel(lambda request: "number 1", version="1"), name="two")
+    assert len(calls) == 6
+    calls.clear()
+    again = score_run(run, scorers=[{"exact-match": {"ignore_case": True}}], name="kept")
+    assert calls == []
+    assert [list(record["scores"]) for record in records(again.folder)] == [
+        ["exact-match", "counting-scorer"]
+    ] * 6
+    assert again.task("quiz").metrics[1].estimate.value == 1.0
+    changed = score_run(run, scorers=[{"counting-scorer": {"worth": 0.5}}], name="changed")
+    assert len(calls) == 6
+    assert changed.task("quiz").metrics[1].estimate.value == 0.5
+    assert changed.task("quiz").metrics[0].estimate == run.task("quiz").metrics[0].estimate

@@ -62,7 +62,22 @@ def aggregate_run(
     folder = Path(out or old.folder.parent) / slug(name or f"{old.id}.aggregated")
     _check_folder(folder, old)
     parts = {task["name"]: _part(task, metrics, slices, level) for task in old.data["tasks"]}
-    return _write(old, folder, parts, slices)
+    _check_slices(old, slices or ())
+    return _write(old, folder, parts)
+
+
+def _check_slices(old: Run, slices: Sequence[str]) -> None:
+    """Raise UnknownName for a key that no sample has, before anything is written."""
+    missing, seen = set(slices), set[str]()
+    for row in old.rows() if missing else ():
+        seen.update(row.get("metadata", ()))
+        missing -= seen
+        if not missing:
+            return
+    for key in slices:
+        if key in missing:
+            hint = f"The samples have: {', '.join(sorted(seen)) or 'none'}."
+            raise UnknownName("metadata key to slice by", key, seen, hint)
 
 
 def _check_folder(folder: Path, old: Run) -> None:
@@ -85,8 +100,8 @@ def _part(
     dialect = task["definition"].get("dialect")
     if dialect:
         raise ConfigurationError(
-            f"The numbers of the task '{task['name']}' are made by the arithmetic of another framework ({dialect}): score the "
-            f"run again with `evalwright score`, or import it again."
+            f"The numbers of the task '{task['name']}' are made by the arithmetic of another framework ({dialect}): "
+            f"`evalwright score` makes those of its tasks again, and `evalwright import` those of its results."
         )
     scorers = [scorer["name"] for scorer in task["scorers"]]
     specs = metrics or [MetricSpec(**spec) for spec in task["metric_specs"]]
@@ -114,18 +129,12 @@ def _spec(spec: MetricSpec, task: str, scorers: Sequence[str], level: float | No
     return replace(spec, scorer=scorer, options=options)
 
 
-def _write(old: Run, folder: Path, parts: Mapping[str, _Part], slices: Sequence[str] | None) -> Run:
+def _write(old: Run, folder: Path, parts: Mapping[str, _Part]) -> Run:
     began, started = time.monotonic(), datetime.now(UTC)
     with RunWriter(folder) as writer:
-        seen: set[str] = set()
         for position, record in enumerate(old.samples()):
             parts[record.task].tally.add(record)
-            seen.update(record.sample.metadata)
             writer.add(position, record)
-        for key in slices or ():
-            if key not in seen:
-                hint = f"The samples have: {', '.join(sorted(seen)) or 'none'}."
-                raise UnknownName("metadata key to slice by", key, seen, hint)
         stopping = old.data.get("stopping")
         tasks = [with_noted_intervals(_task_record(part), stopping) for part in parts.values()]
         groups = group_records(tasks)

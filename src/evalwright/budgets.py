@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from evalwright.configuration import Configuration, ModelSpec
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.engine.purse import Limits, Price, Purse
-from evalwright.models.base import LocalModel, Model
+from evalwright.engine.purse import Limits, Purse
+from evalwright.models.base import LocalModel, Model, RemoteModel
+from evalwright.models.prices import Price, warn_if_old
 
 _EXAMPLES = "'5 USD', '2M tokens', '1000 requests', or several of them: '5 USD, 2M tokens'"
 _PART = re.compile(
@@ -89,7 +90,7 @@ def parse_prices(texts: Sequence[str]) -> dict[str, Price]:
 def make_purse(
     configuration: Configuration, models: Sequence[tuple[ModelSpec, Model]], roles: Mapping[str, Model]
 ) -> Purse | None:
-    """The budget of an evaluation, None without one.
+    """The budget of an evaluation, None without one. A price given for a model is also what its answers cost in the record.
 
     Raises ConfigurationError where it is in money and a model that costs something has no price, and UnknownName where a
     price names no model.
@@ -101,19 +102,27 @@ def make_purse(
     for name in prices:
         if name and name not in known:
             raise UnknownName("model in a price", name, known, "A price may be for one of the models asked.")
-    if not configuration.budget:
-        return None
-    limits = parse_budget(configuration.budget)
     by_model: dict[int, Price] = {}
     for spec, model in asked:
         others = None if isinstance(model, LocalModel) else prices.get("")
-        own = next((prices[name] for name in _names(spec) if name in prices), others)
+        given = next((prices[name] for name in _names(spec) if name in prices), others)
+        if given is not None and isinstance(model, RemoteModel):
+            model.price = given
+        own = model.price if isinstance(model, RemoteModel) else given
         if own is not None:
+            warn_if_old(own)
             by_model[id(model)] = own
-        elif limits.dollars is not None and not isinstance(model, LocalModel):
+    if not configuration.budget:
+        return None
+    limits = parse_budget(configuration.budget)
+    for spec, model in asked:
+        if id(model) in by_model or (isinstance(model, RemoteModel) and model.names_cost):
+            continue
+        if limits.dollars is not None and not isinstance(model, LocalModel):
             raise ConfigurationError(
                 f"The budget is in dollars, but the price of '{spec.label or spec.model}' is not known. Give it with "
-                f"--price 'IN/OUT', US dollars per million tokens read and written, or limit tokens or requests."
+                f"--price 'IN/OUT', US dollars per million tokens read and written, or in a file of providers (docs/providers.md), "
+                f"or limit tokens or requests."
             )
     return Purse(limits, by_model)
 

@@ -47,6 +47,7 @@ class Configuration:
     until: stopping rules ("accuracy +-0.02", "A beats B"). budget: what may be spent ("5 USD", "2M tokens").
     price: US dollars per million tokens read and written ("0.15/0.60", "openai/gpt-4o-mini=0.15/0.60").
     batch: ask the models under test through their providers' batch interfaces.
+    plugins: TOML files with providers and prices.
     """
 
     tasks: tuple[str, ...] = ()
@@ -66,6 +67,7 @@ class Configuration:
     budget: tuple[str, ...] = ()
     price: tuple[str, ...] = ()
     batch: bool = False
+    plugins: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is left at its default is left out, but for seed and limit."""
@@ -81,7 +83,7 @@ class Configuration:
             out["overrides"] = dict(self.overrides)
         if self.dialect:
             out["dialect"] = dict(self.dialect)
-        for key in ("until", "budget", "price"):
+        for key in ("until", "budget", "price", "plugins"):
             if texts := getattr(self, key):
                 out[key] = list(texts)
         for key in ("name", "out", "format", "max_resident", "batch"):

@@ -11,7 +11,8 @@
     suites:                             # by name, what differs from the above
       test: {limit: 3}
 
-Task files are relative to the suite file. Flags of the command line win over the file.
+Task files and the TOML files of `plugins` (providers and prices) are relative to the suite file. Flags of the command line win
+over the file.
 """
 
 from __future__ import annotations
@@ -24,11 +25,18 @@ from typing import Any
 
 from evalwright.configuration import Configuration, ModelSpec
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.tasks.definitions import merged
+from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
 _WHOLE = {"limit", "seed", "max_resident"}
 _TEXT = {"name", "out", "home", "format"}
-_TEXTS = {"until": "a stopping rule", "budget": "a budget", "price": "a price"}
+_TEXTS = {
+    "until": "a stopping rule",
+    "budget": "a budget",
+    "price": "a price",
+    "plugins": "a TOML file of providers",
+}
 KEYS = (
     "tasks", "models", "common", "roles", *sorted(_WHOLE), *sorted(_TEXT), *_TEXTS, "replace", "batch", "overrides",
     "dialect",
@@ -57,6 +65,8 @@ def configuration_from(
     if suite is not None and not file:
         raise ConfigurationError(f"The suite '{suite}' needs the file that it stands in: add --config FILE.")
     base = read_configuration(Path(file), suite) if file else Configuration()
+    if base.overrides and "overrides" in flags:
+        flags = {**flags, "overrides": merged(nested(base.overrides), nested(flags["overrides"]))}
     made = replace(base, **flags)
     if model_arguments:
         if not made.models:
@@ -117,7 +127,7 @@ class _Reader:
         common = fields.pop("common", {})
         if common:
             fields["models"] = tuple(
-                replace(spec, arguments=_over(common, spec.arguments)) for spec in fields.get("models", ())
+                replace(spec, arguments=merged(common, spec.arguments)) for spec in fields.get("models", ())
             )
         return Configuration(**fields)
 
@@ -143,8 +153,9 @@ class _Reader:
         self._known(own, KEYS, ("suites", suite))
         self.of_suite = dict.fromkeys(own, ("suites", suite))
         shared = {key: value for key, value in self.value.items() if key != "suites"}
-        if isinstance(shared.get("common"), Mapping) and isinstance(own.get("common"), Mapping):
-            own = {**own, "common": _over(shared["common"], own["common"])}
+        for key in ("common", "overrides"):
+            if isinstance(shared.get(key), Mapping) and isinstance(own.get(key), Mapping):
+                own = {**own, key: merged(nested(shared[key]), nested(own[key]))}
         return {**shared, **own}
 
     def _field(self, key: str, value: Any) -> Any:
@@ -167,7 +178,8 @@ class _Reader:
         if key in _TEXTS:
             for i, entry in enumerate(_listed(value)):
                 self._is(entry, str, f"{_TEXTS[key]} in quotes, or a list of them", (key, i))
-            return tuple(_listed(value))
+            texts = _listed(value)
+            return tuple(map(self._plugin, texts) if key == "plugins" else texts)
         if key in ("replace", "batch"):
             self._is(value, bool, "true or false", (key,))
         elif key in _WHOLE and not (key == "limit" and value is None):
@@ -184,7 +196,9 @@ class _Reader:
         self._is(entry, str, "the name or file of a task", where)
         beside = self.path.parent / entry
         # The file may be followed by one of its tasks: "exams.yaml:exams-law".
-        file = beside if beside.is_file() else beside.with_name(beside.name.rpartition(":")[0] or beside.name)
+        file = beside
+        if beside.name and not beside.is_file():
+            file = beside.with_name(beside.name.rpartition(":")[0] or beside.name)
         return str(beside) if self.relative and file.is_file() else str(entry)
 
     def _beside(self, overrides: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -202,6 +216,15 @@ class _Reader:
             else:
                 out[key] = value
         return out
+
+    def _plugin(self, entry: str) -> str:
+        """A file of providers. Python runs only where a person names it, on the command line."""
+        if not entry.endswith(".toml"):
+            raise ConfigurationError(
+                f"{self._at(('plugins',))}: '{entry}' is not a TOML file of providers. Python files are named on the command "
+                f"line, with --plugin, because they run."
+            )
+        return str(self.path.parent / entry) if self.relative else entry
 
     def _model(self, entry: Any, where: KeyPath) -> ModelSpec:
         if isinstance(entry, str):
@@ -230,15 +253,6 @@ class _Reader:
     def _at(self, where: KeyPath) -> str:
         whole = (*self.of_suite.get(where[0], ()), *where) if where else where
         return self.document.at(whole) if self.document else str(self.path)
-
-
-def _over(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` on top of `base`, mappings merged key by key."""
-    out = dict(base)
-    for key, value in over.items():
-        below = out.get(key)
-        out[key] = _over(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return out
 
 
 def _listed(value: Any) -> list[Any]:

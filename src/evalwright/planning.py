@@ -12,9 +12,10 @@ from typing import Any
 
 from evalwright.configuration import Configuration, ModelSpec, home_folder
 from evalwright.core.errors import AbilityError, ConfigurationError, RunError
-from evalwright.core.tasks import Task
+from evalwright.core.tasks import Scorer, Task
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.batch.opening import open_batched
+from evalwright.models.providers import add_file
 from evalwright.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
@@ -96,6 +97,11 @@ class Objects:
             return ModelSpec(model.name)
         return ModelSpec(model)
 
+    def providers(self, configuration: Configuration) -> None:
+        """Take in the providers and prices that the configuration's own files hold. Raises ConfigurationError."""
+        for file in configuration.plugins:
+            add_file(Path(file))
+
     def open(self, spec: ModelSpec, *, batch: bool = False, home: str | None = None) -> Model:
         """The model, through its provider's batches where `batch` or its own argument of that name says so."""
         made = self.models.get(spec.model)
@@ -114,6 +120,7 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
         )
     if configuration.limit is not None and configuration.limit < 1:
         raise ConfigurationError(f"The limit must be at least 1, not {configuration.limit}.")
+    objects.providers(configuration)
     rules = resolve_rules(configuration.until, configuration.models)
     roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
     orders: dict[tuple[str, str], UnitOrder] = {}
@@ -254,6 +261,16 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
                     f"The scorer '{scorer.name}' of the task '{task.name}' asks a model in the role '{role}': "
                     f"name it with --role {role}=provider/name."
                 )
+            check_able(scorer, roles.get(role, model))
+
+
+def check_able(scorer: Scorer, model: Model) -> None:
+    """Raise AbilityError where a model that a scorer asks can do nothing that the scorer could ask of it."""
+    if scorer.able and not scorer.able & model.abilities:
+        raise AbilityError(
+            f"The scorer '{scorer.name}' asks a model that can do one of {', '.join(sorted(scorer.able))}; "
+            f"'{model.name}' can do: {', '.join(sorted(model.abilities)) or 'nothing'}."
+        )
 
 
 def _order(n: int, seed: int, limit: int | None, as_filed: bool = False) -> array[int]:

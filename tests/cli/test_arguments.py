@@ -74,7 +74,7 @@ def test_plugins(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("def f(:\n")
     for name, says in (
         ("nowhere.py", "does not exist"),
-        ("notes.txt", "not a Python file"),
+        ("notes.txt", "neither a Python file nor TOML"),
         ("bad.py", "SyntaxError"),
     ):
         with pytest.raises(ConfigurationError, match=says):

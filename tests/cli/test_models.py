@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from support.typed import typed
 
 
@@ -13,7 +15,27 @@ def test_list() -> None:
     assert done.code == 0
     rows = json.loads(typed("models", "list", "--json").out)
     assert {"demo", "hf", "onnx", "openai", "replay", "scripted"} <= {row["provider"] for row in rows}
-    assert len(done.out.splitlines()) == len(rows)
+    assert all(row["provider"] in done.out for row in rows)
+    every = typed("models", "list", "--all").out.splitlines()
+    groups = {row["group"] for row in rows}
+    assert len(every) == len(rows) + len(groups)
+    assert len(done.out.splitlines()) < 40
+
+
+def test_list_says_whose_key_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-0123456789")
+    monkeypatch.delenv("TOGETHER_API_KEY", raising=False)
+    out = typed("models", "list").out
+    assert "groq/llama-3.3-70b-versatile  Groq, key set, prices known" in out
+    every = typed("models", "list", "--all").out
+    assert "Together AI, set TOGETHER_API_KEY, prices known" in every
+    rows = {row["provider"]: row for row in json.loads(typed("models", "list", "--json").out)}
+    assert (rows["groq"]["key"], rows["together"]["key"], rows["vllm"]["key"]) == (
+        "set",
+        "missing",
+        "none needed",
+    )
+    assert rows["groq"]["docs"].startswith("https://") and "gsk-0123456789" not in out
 
 
 def test_check_costs_nothing() -> None:

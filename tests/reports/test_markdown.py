@@ -92,3 +92,11 @@ def test_what_a_reader_sees_is_the_name(name: str) -> None:
         cell = re.search(r"<td>(.*)</td>", rendered(f"| h |\n| --- |\n| {form} |\n"))
         assert cell is not None
         assert unescape(re.sub("</?code>", "", cell[1])) == name.strip()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_with_a_page_links_there_alone(tmp_path: Path, name: str) -> None:
+    run = make_run(tmp_path, model=name or "x", label=name, name="run", scores=[1.0, 0.0])
+    html = rendered(board_markdown(make_board([run]), ["models/page%20%281%29.html"]))
+    assert re.findall(r"<(?:a|img)\s[^>]*>", html) == ['<a href="models/page%20%281%29.html">']
+    assert html.count("<td") == html.count("<th ") == 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evalwright.reports.page_names import page_names
@@ -24,6 +24,7 @@ def _check(names: list[str]) -> None:
         )
 
 
+@example([("0…0", "")])
 @given(st.lists(st.tuples(st.text(max_size=120), st.text(max_size=20)), max_size=12))
 def test_any_names(pairs: list[tuple[str, str]]) -> None:
     _check(page_names([label for label, _ in pairs], [run for _, run in pairs]))

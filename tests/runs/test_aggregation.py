@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -298,3 +298,53 @@ def test_a_metric_that_cannot_be_computed_says_why_and_loses_nothing() -> None:
     assert accuracy.estimate.value == 1.0
     assert math.isnan(f1.estimate.value)
     assert "scorer 'choice'" in f1.estimate.method
+
+
+# -- a scorer with nothing to say ---------------------------------------------------------------------------------------
+
+
+def nothing_said(index: int, draw: int = 0) -> SampleRecord:
+    """A record of an answer that the scorer has nothing to say of."""
+    return SampleRecord("t", index, draw, Sample(id=f"item {index}"), Answer("I cannot."), {})
+
+
+def test_a_sample_without_a_score_has_failed_only_where_something_failed() -> None:
+    records = [a_record(0, 1.0), nothing_said(1), a_record(2, None), a_record(3, None, scorer_failed=True)]
+    result = tallied(records)
+    (metric,) = result.metrics
+    assert (metric.estimate.n, metric.estimate.n_failed, metric.estimate.value) == (1, 2, 1.0)
+    assert metric.estimate.bounds == pytest.approx((1 / 3, 1.0))
+    assert (result.n_samples, result.n_failed) == (4, 2)
+
+
+def test_nothing_said_in_one_draw_and_a_failure_in_another() -> None:
+    records = [
+        nothing_said(0),
+        a_record(0, None, draw=1),
+        nothing_said(1),
+        a_record(1, 1.0, draw=1),
+        nothing_said(2),
+        nothing_said(2, draw=1),
+        a_record(3, None),
+        a_record(3, 0.0, draw=1),
+    ]
+    result = tallied(records)
+    estimate = result.metrics[0].estimate
+    assert (estimate.n, estimate.n_failed, estimate.value) == (2, 1, 0.5)
+    assert result.n_failed == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(["right", "wrong", "lost", "broken", "silent"]), max_size=12))
+def test_every_sample_is_scored_failed_or_passed_over(kinds: list[str]) -> None:
+    makers: dict[str, Callable[[int], SampleRecord]] = {
+        "right": lambda i: a_record(i, 1.0),
+        "wrong": lambda i: a_record(i, 0.0),
+        "lost": lambda i: a_record(i, None),
+        "broken": lambda i: a_record(i, None, scorer_failed=True),
+        "silent": nothing_said,
+    }
+    result = tallied([makers[kind](place) for place, kind in enumerate(kinds)])
+    estimate = result.metrics[0].estimate
+    assert estimate.n == sum(kind in ("right", "wrong") for kind in kinds)
+    assert estimate.n_failed == result.n_failed == sum(kind in ("lost", "broken") for kind in kinds)

@@ -28,7 +28,8 @@ from evalwright.tasks.loading import load_task
 from support import sandbox
 from support.hub_rows import CASES, Case, Key, Rows
 
-HUB = [entry for entry in TaskIndex().files() if "/factual/" not in entry.path]
+OWN = ("/factual/", "/judge_consistency/", "/summary_faithfulness/")
+HUB = [entry for entry in TaskIndex().files() if not any(folder in entry.path for folder in OWN)]
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, rows: dict[Key, Rows]) -> list[Key]:

@@ -247,7 +247,7 @@ BAD = [
         "task.yaml:4: Unknown scorer 'exact-macth'. Did you mean 'exact-match'?",
     ),
     ("an unknown option", OPEN + "scorers: [{exact-match: {lenient: true}}]\n", "Unknown option of the scorer 'exact-match' 'lenient'."),
-    ("an unknown metric", OPEN + "metrics: [acuracy]\n", "task.yaml:3: Unknown metric 'acuracy'. Did you mean 'accuracy'?"),
+    ("an unknown metric", OPEN + "metrics: [acuracy]\n", "task.yaml:3: Unknown metric 'acuracy'. Did you mean 'accuracy'"),
     ("an unknown metric option", OPEN + "metrics: [{accuracy: {per: x}}]\n", "Unknown option of the metric 'accuracy' 'per'."),
     (
         "a metric over no scorer",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from evalwright.checking.material import Material, answered
 from evalwright.core.errors import ConfigurationError, ScoringError
-from evalwright.core.requests import LogLikelihood, Request
+from evalwright.core.requests import Classify, LogLikelihood, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Scorer, Task
@@ -30,10 +30,12 @@ def saying(text: str) -> Reply:
 
 
 def preferring(choice: int, repeats: int = 1) -> Reply:
-    """The likelihood of one choice is far above all others, also per character, byte or token."""
+    """The likelihood of one choice is far above all others, also per character, byte or token; a judge is certain of it."""
 
     def reply(place: int, request: Request) -> Response:
         text = request.continuation if isinstance(request, LogLikelihood) else ""
+        if isinstance(request, Classify):
+            return Response(values=(float(choice == 0), float(choice == 1)))
         preferred = place // repeats == choice
         value = _LIKELY if preferred else _UNLIKELY * (1 + len(text.encode("utf-8", "surrogatepass")))
         if isinstance(request, LogLikelihood) and request.context == "":

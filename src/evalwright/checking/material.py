@@ -11,7 +11,15 @@ from typing import Any
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import EvalwrightError, TaskError
-from evalwright.core.requests import Generate, LogLikelihood, Message, Prompt, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Classify,
+    Generate,
+    LogLikelihood,
+    Message,
+    Prompt,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Task
@@ -42,11 +50,13 @@ class Material:
 
     @property
     def chooses(self) -> bool:
-        """Whether every sample's options are compared by likelihood."""
+        """Whether every sample's options are compared by likelihood, or by the probabilities of a judge of pairs."""
         return bool(self.samples) and all(
             len(sample.choices) >= 2
-            and len(asked) >= len(sample.choices)
-            and isinstance(asked[0], LogLikelihood)
+            and (
+                isinstance(asked[0], Classify)
+                or (len(asked) >= len(sample.choices) and isinstance(asked[0], LogLikelihood))
+            )
             for sample, asked in zip(self.samples, self.requests, strict=True)
             if asked
         )
@@ -110,7 +120,7 @@ async def _requests(task: Task, sample: Sample) -> list[Request]:
 
     async def ask(role: str, request: Request) -> Response:
         asked.append(request)
-        return Response(text=PLACEHOLDER, log_likelihood=0.0, is_greedy=False)
+        return Response(text=PLACEHOLDER, log_likelihood=0.0, is_greedy=False, values=(0.5, 0.5))
 
     await answered(task, sample, ask)
     return asked
@@ -140,11 +150,13 @@ def prompt_text(prompt: Prompt) -> str:
 
 
 def request_prompt(request: Request) -> Prompt:
-    """What stands before the answer (of a rolling request, the text)."""
+    """What stands before the answer (of a rolling request the text, of a pair the hypothesis)."""
     if isinstance(request, Generate):
         return request.prompt
     if isinstance(request, LogLikelihood):
         return request.context
+    if isinstance(request, Classify):
+        return request.hypothesis
     return request.text if isinstance(request, RollingLogLikelihood) else ""
 
 

@@ -1,4 +1,4 @@
-"""Parsing that several commands share: `key=value` pairs, roles, and plug-in files."""
+"""Parsing that several commands share: `key=value` pairs, roles, and files that add to what there is."""
 
 from __future__ import annotations
 
@@ -69,14 +69,22 @@ def role_specs(roles: Sequence[str], arguments: Sequence[str]) -> dict[str, Mode
 
 
 def load_plugins(files: Sequence[str]) -> None:
-    """Import Python files that the person names; they register models, tasks, scorers and metrics as they load."""
+    """Take in files that the person names.
+
+    Python files register models, tasks, scorers and metrics as they load; TOML files hold providers and prices.
+    """
     for file in files:
         path = Path(file)
         if not path.is_file():
             raise ConfigurationError(f"The plug-in '{file}' does not exist.")
+        if path.suffix == ".toml":
+            from evalwright.models.providers import add_file
+
+            add_file(path)
+            continue
         spec = importlib.util.spec_from_file_location(f"evalwright_plugin_{path.stem}", path)
         if spec is None or spec.loader is None:
-            raise ConfigurationError(f"The plug-in '{file}' is not a Python file.")
+            raise ConfigurationError(f"The plug-in '{file}' is neither a Python file nor TOML.")
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
         try:

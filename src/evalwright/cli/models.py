@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from evalwright.cli.output import print_json
@@ -13,18 +15,95 @@ def models() -> None:
 
 
 @models.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
-def list_(as_json: bool) -> None:
-    """List the providers that a model's name may begin with, and how such a name looks."""
-    from evalwright.models.registry import EXAMPLES, providers
+@click.option("--all", "every", is_flag=True, help="A line for every provider, also where no key is set.")
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with models; a TOML file with providers.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print them all as JSON.")
+def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
+    """List the providers that a model's name may begin with, how such a name looks, and whether a key is set."""
+    from evalwright.cli.arguments import load_plugins
+    from evalwright.models.registry import providers
 
-    rows = [(name, EXAMPLES.get(name, (f"{name}/...", "a plug-in"))) for name in providers()]
+    load_plugins(plugins)
+    rows = [_row(name) for name in providers()]
     if as_json:
-        print_json([{"provider": name, "example": example, "what": what} for name, (example, what) in rows])
+        print_json(rows)
         return
-    width = max(len(example) for _, (example, _) in rows)
-    for _, (example, what) in rows:
-        click.echo(f"{example:<{width}}  {what}")
+    for group in _GROUPS:
+        found = [row for row in rows if row["group"] == group]
+        shown = [row for row in found if every or group != _REMOTE or row["key"] == "set"]
+        if found:
+            click.echo(f"{group}:")
+        width = max((len(row["example"]) for row in shown), default=0)
+        for row in shown:
+            click.echo(f"  {row['example']:<{width}}  {_said(row)}".rstrip())
+        rest = [row["provider"] for row in found if row not in shown]
+        if rest:
+            _show_names("  no key is set for: " if shown else "  ", rest)
+            click.echo("  (--all shows how each is named, and which variable holds its key)")
+
+
+_HERE, _OWN, _LOCAL, _REMOTE = "In this process", "Your own", "Servers on this machine", "Providers"
+_GROUPS = (_HERE, _OWN, _LOCAL, _REMOTE)
+
+
+def _row(name: str) -> dict[str, Any]:
+    """What the list says of a provider. key: "set", "missing" or "none needed"; priced: models with a known price."""
+    from evalwright.models import prices
+    from evalwright.models.providers import find, own
+    from evalwright.models.registry import EXAMPLES
+
+    row = find(name)
+    example, what = EXAMPLES.get(name, (f"{name}/...", "a plug-in"))
+    if row is None:
+        return {"provider": name, "example": example, "what": what, "group": _HERE}
+    local = "://localhost" in row.base_url
+    return {
+        "provider": name,
+        "example": row.example or example,
+        "what": row.title or row.base_url,
+        "group": _OWN if name in own() else _LOCAL if local else _REMOTE,
+        "base_url": row.base_url,
+        "variables": list(row.key),
+        "key": "none needed" if local or not row.key else "set" if _has_key(row.key) else "missing",
+        "priced": prices.count_of(name),
+        "docs": row.docs,
+    }
+
+
+def _has_key(variables: tuple[str, ...]) -> bool:
+    from evalwright.core.errors import ConfigurationError
+    from evalwright.models.keys import find_key
+
+    try:
+        return any(find_key(variable) is not None for variable in variables)
+    except ConfigurationError:
+        return False
+
+
+def _said(row: dict[str, Any]) -> str:
+    parts = [row["what"]]
+    if row.get("key") == "set":
+        parts.append("key set")
+    elif row.get("key") == "missing":
+        parts.append(f"set {row['variables'][0]}")
+    if row.get("priced"):
+        parts.append("prices known")
+    return ", ".join(parts)
+
+
+def _show_names(start: str, names: list[str]) -> None:
+    import textwrap
+
+    for line in textwrap.wrap(
+        ", ".join(names), 100, initial_indent=start, subsequent_indent="  ", break_on_hyphens=False
+    ):
+        click.echo(line)
 
 
 @models.command()
@@ -33,7 +112,13 @@ def list_(as_json: bool) -> None:
     "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the model. Repeatable."
 )
 @click.option("--ask", metavar="TEXT", help="Also ask it TEXT and show the answer (this may cost).")
-@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models.")
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with models; a TOML file with providers.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the description as JSON.")
 def check(
     model: str, arguments: tuple[str, ...], ask: str | None, plugins: tuple[str, ...], as_json: bool
@@ -52,7 +137,13 @@ def check(
         print_json(description)
     else:
         for key, value in description.items():
-            click.echo(f"{key:<14} {', '.join(value) if isinstance(value, list) else value}")
+            click.echo(f"{key:<14} {_shown(value)}".rstrip())
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(part)}" for name, part in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @models.command()

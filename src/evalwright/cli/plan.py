@@ -72,7 +72,11 @@ if TYPE_CHECKING:
     "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
 )
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models, tasks or scorers."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with models, tasks or scorers; a TOML file with providers.",
 )
 @dialect_options
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")

@@ -67,9 +67,9 @@ def _pictures(board: Board, given: Mapping[str, Any]) -> dict[Path, bytes]:
     from evalwright.reports.plot import check_plot, draw_plot
     from evalwright.reports.plot_view import BEST, plot_view
 
-    kinds = [check_plot(file) for file in given["plots"]]
     best = BEST if given["best"] is None else given["best"]
     view = plot_view(board, given["title"], best, given["least_answered"])
+    kinds = [check_plot(file) for file in given["plots"]]
     return {Path(file): draw_plot(view, kind) for file, kind in zip(given["plots"], kinds, strict=True)}
 
 

@@ -65,7 +65,11 @@ from evalwright.cli.output import OVERRIDES_HELP, print_json
 )
 @click.option("--suite", metavar="NAME", help="Which of the suites in the file of --config.")
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models, tasks or scorers."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with models, tasks or scorers; a TOML file with providers.",
 )
 @click.option(
     "--batch",

@@ -17,7 +17,7 @@ from evalwright.cli.output import print_json
     "scorers",
     multiple=True,
     metavar="NAME",
-    help="A scorer in place of the run's own. Repeatable.",
+    help="One of the run's own scorers again, the rest stays; or others in place of them all. Repeatable.",
 )
 @click.option(
     "-S", "options", multiple=True, metavar="NAME.KEY=VALUE", help="An option of a scorer. Repeatable."
@@ -40,7 +40,11 @@ from evalwright.cli.output import print_json
     help="Where judges' answers are stored. Default: $EVALWRIGHT_HOME or .evalwright.",
 )
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with scorers or models."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with scorers or models; a TOML file with providers.",
 )
 @folder_options
 @click.option("--json", "as_json", is_flag=True, help="Print the new record as JSON.")

@@ -122,7 +122,11 @@ def show(
 )
 @click.option("--sample", "sample_id", metavar="ID", help="The sample's id. Default: the first row.")
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks or models."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with tasks or models; a TOML file with providers.",
 )
 @click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
 @dialect_options
@@ -175,7 +179,11 @@ def preview(
     help="Where a run given by name lies. Default: runs.",
 )
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks or models."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="A Python file with tasks or models; a TOML file with providers.",
 )
 @click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
 @dialect_options

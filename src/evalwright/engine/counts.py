@@ -49,7 +49,8 @@ class Counts:
             "failed": self.failed,
             "retries": self.retries,
             "usage": self.usage.as_dict(),
-            "cost": self.cost,
+            # A sum of floats, without the noise of adding them: prices end long before.
+            "cost": None if self.cost is None else round(self.cost, 12),
             "failures": dict(self.failures),
         }
 

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evalwright.core.errors import Failure, RequestFailed
-from evalwright.core.responses import Response
+from evalwright.core.responses import Response, Usage
 from evalwright.models.base import Model
+from evalwright.models.prices import Price
 
 SPENT = "budget spent"
 """The kind of failure of a request that was not sent for want of money. It is nobody's answer and never recorded."""
@@ -37,14 +38,6 @@ class Limits:
     def as_dict(self) -> dict[str, float]:
         """The limits that there are."""
         return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """US dollars per million tokens, read and written."""
-
-    into: float
-    out: float
 
 
 @dataclass(slots=True)
@@ -167,7 +160,7 @@ class Ticket:
         dollars = response.cost
         if dollars is None:
             price = self._purse.prices.get(id(model))
-            dollars = (price.into * into + price.out * out) / 1e6 if price else 0.0
+            dollars = (price.cost(Usage(into, out)) if price else None) or 0.0
         self._add(Amount(tokens=into + out, dollars=dollars))
 
     def close(self) -> None:

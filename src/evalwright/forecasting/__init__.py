@@ -7,7 +7,8 @@ opening     runs, the pilot, models with their tasks        making     all of it
 """
 
 from evalwright.forecasting.making import plan
-from evalwright.forecasting.settings import Price, read_assumptions, read_prices
+from evalwright.forecasting.settings import read_assumptions, read_prices
+from evalwright.models.prices import Price
 from evalwright.runs.forecasts import Amount, DrawsForecast, Forecast, TaskForecast, Usage
 
 __all__ = [

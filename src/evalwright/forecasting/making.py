@@ -29,10 +29,11 @@ from evalwright.forecasting.opening import (
 )
 from evalwright.forecasting.prompts import Prompts, read_prompts
 from evalwright.forecasting.sentences import conclusion
-from evalwright.forecasting.settings import Price, Wanted, check_assumptions
-from evalwright.forecasting.spending import Evidence, add_up, total, usage_of
+from evalwright.forecasting.settings import Wanted, check_assumptions
+from evalwright.forecasting.spending import Evidence, add_up, known_price, total, usage_of
 from evalwright.forecasting.spreads import Spread, spread_of
 from evalwright.metrics.registry import BOUNDED
+from evalwright.models.prices import Price
 from evalwright.planning import ModelLike, Objects, TaskLike
 from evalwright.runs.forecasts import Amount, Forecast, TaskForecast, Usage
 from evalwright.runs.measurements import Measured
@@ -69,7 +70,7 @@ def plan(
     difference, half_width: in the unit of scores (0.02 is 2 points). pilot: ask that many items of each task first, by
     `evaluate`: the answers are in the store, so the run that follows does not pay for them again. runs: stored runs of the
     tasks to go by, two of them for how two models differ. assume: see `settings.ASSUMPTIONS`; wins over what was measured.
-    prices: by model name, "" for all others. settings: as of `evaluate`; models may be left out where `runs` name them.
+    prices: by model name, "" for all others; else those of the table of prices. settings: as of `evaluate`; models may be left out where `runs` name them.
 
     Nothing is asked without a pilot, and no weights are loaded. Raises UsageError.
     """
@@ -231,7 +232,7 @@ def _evidence(
         other.tasks[task.name] if other else None,
         own.pace if own else None,
         own.judges if own else 0.0,
-        prices.get(one.model.name, prices.get("")),
+        prices.get(one.model.name, prices.get("")) or known_price(one.model),
     )
 
 

@@ -118,6 +118,7 @@ def models_asked(configuration: Configuration, objects: Objects) -> list[Asked]:
     """The models under test, each with the tasks as it would get them. Raises UsageError; opens no weights."""
     if not configuration.models:
         raise ConfigurationError("The runs name no model: name one with --model, for example demo/small.")
+    objects.providers(configuration)
     loaded: dict[bool, list[Task]] = {}
     out = []
     for spec in configuration.models:

@@ -100,7 +100,7 @@ async def _requests(task: Task, places: Sequence[int]) -> list[list[Request]]:
 
         async def ask(role: str, request: Request, kept: list[Request] = asked) -> Response:
             kept.append(request)
-            return Response(text=PLACEHOLDER, log_likelihood=0.0, is_greedy=False)
+            return Response(text=PLACEHOLDER, log_likelihood=0.0, is_greedy=False, values=(0.5, 0.5))
 
         try:
             await answered(task, task.samples[place], ask)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.models.prices import Price
 
 ASSUMPTIONS = {
     "accuracy": "the share of right answers, between 0 and 1",
@@ -56,14 +57,6 @@ class Wanted:
                     f"The {name.replace('_', ' ')} is given in the unit of scores, which lie between 0 and 1 on '{task}': "
                     f"2 points are 0.02, and {value:g} cannot be."
                 )
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """US dollars for a million tokens in, and out."""
-
-    input: float
-    output: float
 
 
 def check_assumptions(assumed: Mapping[str, float], wanted: Wanted) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalwright.forecasting.prompts import BYTES_PER_TOKEN, Prompts
-from evalwright.forecasting.settings import Price
 from evalwright.forecasting.spreads import ASSUMED
 from evalwright.models.base import LocalModel, Model, RemoteModel
+from evalwright.models.prices import Price, warn_if_old
 from evalwright.reports import numbers
 from evalwright.runs.forecasts import Amount, Usage
 from evalwright.statistics import mean_interval
@@ -24,7 +24,7 @@ class Evidence:
     """What is known of one model on one task before it is asked.
 
     own: a run of this very model; other: a run of another one, whose answers are of a like length. pace: of the own run.
-    judges: requests to other roles for each of the model's own. price: None where none was given.
+    judges: requests to other roles for each of the model's own. price: None where none is known.
     """
 
     model: Model
@@ -34,6 +34,14 @@ class Evidence:
     pace: Pace | None
     judges: float
     price: Price | None
+
+
+def known_price(model: Model) -> Price | None:
+    """What the table of prices or a person's own file says of a model, None where neither does."""
+    price = model.price if isinstance(model, RemoteModel) else None
+    if price is not None:
+        warn_if_old(price)
+    return price
 
 
 def usage_of(
@@ -144,12 +152,18 @@ def _of_prompts(prompts: Prompts, values: Sequence[float], basis: str, n_all: in
 
 
 def _money(evidence: Evidence, into: Amount, out: Amount, n_all: int, level: float) -> Amount:
-    """US dollars for one answer: by the price given, else as the replies of a run named it."""
+    """US dollars for one answer: by the price given or known, else as the replies of a run named it.
+
+    What a provider takes less for tokens in its cache, or more for long prompts, is not forecast.
+    """
     price, own = evidence.price, evidence.own
     if price is not None:
         parts = [into.times(price.input / 1e6), out.times(price.output / 1e6)]
-        amount = total(parts if price.output else parts[:1])
+        parts.append(Amount(price.request))
+        amount = total(parts if price.output else [parts[0], parts[2]])
         said = f"${price.input:g} in and ${price.output:g} out for a million tokens"
+        if price.as_of:
+            said += f", prices of {price.as_of}"
         return amount.because(said if amount.known else f"{said}; {amount.basis}")
     if isinstance(evidence.model, LocalModel):
         return Amount(0.0, basis="runs on this machine")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
+from evalwright.models.prices import Price
 
 if TYPE_CHECKING:
     from evalwright.models.tokens import Reader
@@ -51,7 +52,8 @@ class Pacing:
 
     max_concurrency: the most requests in flight; start_concurrency: where the adaptive limit begins.
     timeout: for one attempt. deadline: for a request with all its attempts, from its first sending.
-    max_attempts: how often a request is sent at the most.
+    max_attempts: how often a request is sent at the most. careful: send only a few before the first reply has come, because it may
+    tell of small limits.
     """
 
     max_concurrency: int = 512
@@ -59,12 +61,18 @@ class Pacing:
     timeout: float = 300.0
     deadline: float = 1800.0
     max_attempts: int = 10
+    careful: bool = True
 
 
 class RemoteModel(Model):
-    """A model behind a network. One method: `answer`."""
+    """A model behind a network. One method: `answer`.
+
+    price: what its tokens cost, None where that is not known. names_cost: its replies say what they cost.
+    """
 
     pacing: Pacing = Pacing()
+    price: Price | None = None
+    names_cost: bool = False
 
     def listen(self, tell: Callable[[str], None]) -> None:
         """Take the engine's way of telling a person, in a sentence, what happens during a long wait."""

@@ -6,6 +6,7 @@ The server's words are untrusted and may repeat the key: they are masked, stripp
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -20,14 +21,16 @@ from evalwright.core.errors import (
     TimedOut,
 )
 from evalwright.core.responses import RateLimits
-from evalwright.models.http_limits import parse_retry_after
+from evalwright.models.http_limits import parse_reset, parse_retry_after
 from evalwright.models.keys import mask
 
 SHOWN = 80
 """Characters of a broken reply that an error shows."""
 _MESSAGE = 300
 
-_OVERLOADED = frozenset({500, 502, 503, 504, 529})
+_OVERLOADED = frozenset({424, 500, 502, 503, 504, 529})
+"""424 is what Amazon says where the model behind it failed."""
+_FILTERED = frozenset({"content_filter", "ResponsibleAIPolicyViolation"})
 _NO_CREDIT = frozenset(
     {
         "insufficient_quota",
@@ -37,12 +40,23 @@ _NO_CREDIT = frozenset(
         "exceeded_current_quota_error",
     }
 )
+_BAD_KEY = frozenset({"API_KEY_INVALID"})
+"""Google says it in a 400."""
+_PER_DAY = "quota per day"
+_NO_CREDIT_WORDS = "credit balance is too low"
+"""Anthropic says it in a 400."""
 
 
 class OutOfCredit(AuthenticationFailed):
     """402, or a 429 that says that the account has no credit left: waiting does not help."""
 
     kind: ClassVar[str] = "out of credit"
+
+
+class PromptFiltered(Rejected):
+    """The provider's filter stopped the prompt: a 400 that says so, or Cohere's 498. A fact about the model that was asked."""
+
+    kind: ClassVar[str] = "prompt filtered"
 
 
 class CertificateRefused(ConnectionFailed):
@@ -65,10 +79,16 @@ def fault_of(
         data = json.loads(body) if body else None
     except (ValueError, RecursionError):
         data = None
+    if isinstance(data, list) and len(data) == 1:
+        data = data[0]
     words = server_message(data) or body[: 4 * _MESSAGE].decode("utf-8", "replace")
     if 300 <= status < 400:
         words = f"it redirects to {headers.get('location', 'another address')}; give that as the base URL"
     retry_after = parse_retry_after(headers)
+    if retry_after is None and status == 503:
+        retry_after = _loading(data)
+    if retry_after is None:
+        retry_after = _retry_delay(data)
     return error_for(
         where,
         status,
@@ -91,7 +111,8 @@ def error_for(
     rate_limits: RateLimits | None = None,
 ) -> RequestError:
     """The error for a status and the server's words, wherever they stood (some providers put them into a 200)."""
-    kind, opening = _kind_of(status, codes)
+    no_credit = status == 400 and _NO_CREDIT_WORDS in words
+    kind, opening = _kind_of(402 if no_credit else status, codes)
     said = clean(words, _MESSAGE)
     message = f"{where} {opening} ({status})"
     if said:
@@ -106,11 +127,15 @@ def error_for(
 
 
 def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], str]:
+    if status == 498 or (status == 400 and codes & _FILTERED):
+        return PromptFiltered, "stopped the prompt by its content filter"
     if status == 402 or (status in (403, 429) and codes & _NO_CREDIT):
         return OutOfCredit, "says that the account has no credit left"
+    if status == 429 and _PER_DAY in codes:
+        return OutOfCredit, "says that the quota of the day is used up"
     if status == 429:
         return RateLimited, "asks to slow down"
-    if status in (401, 403):
+    if status in (401, 403) or codes & _BAD_KEY:
         return AuthenticationFailed, "does not accept the API key"
     if status == 408:
         return TimedOut, "gave up waiting for the request"
@@ -128,20 +153,67 @@ def server_message(data: Any) -> str:
         return error
     if not isinstance(error, Mapping):
         return ""
-    for name in ("message", "detail", "error", "title"):
+    for name in ("message", "Message", "detail", "error", "title"):
         found = error.get(name)
         if isinstance(found, str) and found:
             return found
         if found:
-            return json.dumps(found, ensure_ascii=False)
+            return _details(found) or json.dumps(found, ensure_ascii=False)
     return ""
+
+
+def _details(found: Any) -> str:
+    """The words of a list of what is wrong with each field, as FastAPI writes it: "body.top_p: too large"."""
+    entries = found.get("detail") if isinstance(found, Mapping) else found
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+        return ""
+    told = [(entry.get("loc"), entry.get("msg")) for entry in entries]
+    return "; ".join(
+        f"{'.'.join(map(str, place))}: {words}" if isinstance(place, list) else str(words)
+        for place, words in told
+        if isinstance(words, str)
+    )
+
+
+def _loading(data: Any) -> float | None:
+    """Seconds that a model still needs to load, where a 503 says so (Hugging Face)."""
+    seconds = data.get("estimated_time") if isinstance(data, Mapping) else None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return None
+    return max(0.0, float(seconds))
 
 
 def _codes(data: Any) -> frozenset[str]:
     error = data.get("error", data) if isinstance(data, Mapping) else None
     if not isinstance(error, Mapping):
         return frozenset()
-    return frozenset(value for name in ("code", "type") if isinstance(value := error.get(name), str))
+    inner = error.get("innererror")
+    levels = (error, inner) if isinstance(inner, Mapping) else (error,)
+    found = {
+        value for level in levels for name in ("code", "type") if isinstance(value := level.get(name), str)
+    }
+    for detail in google_details(error):
+        found.add(str(detail.get("reason", "")))
+        for violation in detail.get("violations") or ():
+            if isinstance(violation, Mapping) and "PerDay" in str(violation.get("quotaId", "")):
+                found.add(_PER_DAY)
+    return frozenset(found)
+
+
+def google_details(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The typed details of an error of Google's interfaces (google.rpc.Status)."""
+    details = error.get("details")
+    return [part for part in details if isinstance(part, Mapping)] if isinstance(details, list) else []
+
+
+def _retry_delay(data: Any) -> float | None:
+    """Seconds to wait that a body of Google's names (google.rpc.RetryInfo, "34.07s"); None without one."""
+    error = data.get("error") if isinstance(data, Mapping) else None
+    for detail in google_details(error) if isinstance(error, Mapping) else ():
+        delay = detail.get("retryDelay")
+        if isinstance(delay, str) and delay.endswith("s"):
+            return parse_reset(delay, 0.0)
+    return None
 
 
 def fault_within(where: str, data: Mapping[str, Any], *, key_source: str = "") -> RequestError | None:

@@ -14,7 +14,7 @@ from evalwright.core.errors import ConnectionFailed
 from evalwright.models.http import HttpClient, Reply
 from evalwright.models.http_faults import bad_reply, clean
 from evalwright.models.http_limits import parse_rate_limits
-from evalwright.models.wire.format import Gatherer
+from evalwright.models.wire.format import Gatherer, OpenEnded
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -34,10 +34,18 @@ async def post_streamed(
         limits = parse_rate_limits(response.raw_headers)
         if "json" in response.headers.get("Content-Type", "").lower() or not 200 <= response.status < 300:
             return await client.whole(response, started)
-        events = _sse(client, response) if decoding == "sse" else _aws(client, response)
-        async for event, data in events:
-            if gatherer.add(event, data):
-                return Reply(gatherer.result(), time.perf_counter() - started, limits)
+        data = await gathered(client, response, gatherer, decoding)
+        return Reply(data, time.perf_counter() - started, limits)
+
+
+async def gathered(client: HttpClient, response: ClientResponse, gatherer: Gatherer, decoding: str) -> Any:
+    """The reply that the stream's events make. Raises ConnectionFailed where it ends too early."""
+    events = _sse(client, response) if decoding == "sse" else _aws(client, response)
+    async for event, data in events:
+        if gatherer.add(event, data):
+            return gatherer.result()
+    if isinstance(gatherer, OpenEnded) and gatherer.ended():
+        return gatherer.result()
     raise ConnectionFailed(f"{client.where} ended its stream before the answer was whole.")
 
 
@@ -85,14 +93,24 @@ def _data(text: str, client: HttpClient) -> Any:
 
 async def _aws(client: HttpClient, response: ClientResponse) -> AsyncIterator[tuple[str, Any]]:
     """(event type, data) of Amazon's event stream, decoded by botocore."""
-    from botocore.eventstream import EventStreamBuffer
+    from botocore.eventstream import EventStreamBuffer, ParserError
 
     buffer, size = EventStreamBuffer(), 0
     async for part in response.content.iter_any():
         size += len(part)
         client.check_size(size)
         buffer.add_data(part)
-        for message in buffer:
+        try:
+            messages = list(buffer)
+        except ParserError as error:
+            raise bad_reply(client.where, f"an event stream ({error})", b"") from None
+        for message in messages:
             headers = message.headers
-            name = headers.get(":event-type") or headers.get(":exception-type") or ""
-            yield str(name), _data(message.payload.decode("utf-8", "replace") or "{}", client)
+            name = (
+                headers.get(":event-type")
+                or headers.get(":exception-type")
+                or headers.get(":error-code")
+                or ""
+            )
+            text = message.payload.decode("utf-8", "replace") or "{}"
+            yield str(name), _data(text, client)

@@ -39,6 +39,7 @@ class OpenAIModel(ApiModel):
     paths: ClassVar[Mapping[str, str]] = {
         "openai-chat": "/chat/completions",
         "openai-completions": "/completions",
+        "openai-responses": "/responses",
     }
 
     def __init__(
@@ -55,7 +56,7 @@ class OpenAIModel(ApiModel):
         top_p: float | None = None,
         seed: int | None = None,
         thinking: str | int | bool | None = None,
-        stream: bool = False,
+        stream: bool | None = None,
         extra_body: Mapping[str, Any] | str | None = None,
         headers: Mapping[str, str] | str | None = None,
         organisation: str | None = None,
@@ -115,9 +116,9 @@ class OpenAIModel(ApiModel):
         if isinstance(request, Generate) or request.ability not in self.abilities or self._lacks_key():
             return await super().answer(request)
         if isinstance(request, LogLikelihood):
-            return await self._log_likelihood(request)
+            return self._priced(await self._log_likelihood(request))
         assert isinstance(request, RollingLogLikelihood)
-        return await rolling(request.text, self._ask_echo, self._context_length, self._bos)
+        return self._priced(await rolling(request.text, self._ask_echo, self._context_length, self._bos))
 
     async def _log_likelihood(self, request: LogLikelihood) -> Response:
         text, boundary = split_pair(request, self.settings)

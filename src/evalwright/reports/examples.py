@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalwright.metrics.registry import BOUNDED
+from evalwright.reports.columns import HALLUCINATION
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
+    from evalwright.runs.results import MetricResult
 
 MOST_OUTCOMES = 20
 """Labels of one scorer; with more they are no classes."""
@@ -48,7 +50,7 @@ def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
     Examples are of bounded metrics alone, and are those with a score under 0.5, the lowest first: by the part `score` where a judge gave
     a number, else in the order of the task.
     """
-    judges = {task.name: task.main.scorer for task in run.tasks if task.main and task.main.kind in BOUNDED}
+    judges = {task.name: task.main for task in run.tasks if task.main and task.main.kind in BOUNDED}
     counts: dict[tuple[str, str], Counter[str]] = {}
     worst: dict[str, list[tuple[float, int, int, dict[str, Any]]]] = {name: [] for name in judges}
     for order, row in enumerate(run.rows()):
@@ -56,7 +58,7 @@ def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
         if row["draw"] == 0:
             _count(row, task, counts)
         if most and task in judges:
-            _keep(row, judges[task], worst[task], most, order)
+            _keep(row, judges[task].scorer, worst[task], most, order)
     outcomes = [
         Outcomes(task, scorer, tuple(sorted(found.items(), key=lambda each: (-each[1], each[0]))))
         for (task, scorer), found in counts.items()
@@ -101,23 +103,24 @@ def _sureness(score: Mapping[str, Any]) -> float:
     return float(found) if found is not None else 0.0
 
 
-def _example(task: str, scorer: str, row: Mapping[str, Any]) -> Example:
-    score = row["scores"][scorer]
+def _example(task: str, metric: MetricResult, row: Mapping[str, Any]) -> Example:
+    score = row["scores"][metric.scorer]
+    asked = "Source" if metric.kind == HALLUCINATION else "Asked"
     return Example(
         task=task,
         id=str(row["id"]),
         label=str(score.get("label", "")),
         score=_sureness(score),
-        texts=tuple((what, _short(text)) for what, text in _texts(row, score) if text.strip()),
+        texts=tuple((what, _short(text.strip())) for what, text in _texts(row, score, asked) if text.strip()),
     )
 
 
-def _texts(row: Mapping[str, Any], score: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _texts(row: Mapping[str, Any], score: Mapping[str, Any], asked: str) -> Iterator[tuple[str, str]]:
     passages: Sequence[Mapping[str, Any]] = row.get("passages", ())
     for passage in passages:
         yield "Source", str(passage.get("text", ""))
     if row["input"] and not any(row["input"] == passage.get("text") for passage in passages):
-        yield "Asked", str(row["input"])
+        yield asked, str(row["input"])
     if row["targets"]:
         yield "Right", ", ".join(map(str, row["targets"][:5]))
     yield "Answered", str(row.get("answer", ""))

@@ -42,4 +42,5 @@ def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
 
 def _plain(label: str) -> str:
     ascii_only = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9.]+", "-", ascii_only.lower()).replace("..", ".").strip(".-")
+    dashed = re.sub(r"[^a-z0-9.]+", "-", ascii_only.lower())
+    return re.sub(r"\.{2,}", ".", dashed).strip(".-")

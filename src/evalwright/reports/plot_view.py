@@ -60,7 +60,7 @@ def plot_view(board: Board, title: str, best: int = BEST, least_answered: float 
     column = score_columns(board)[0]
     labels = board_labels(board)
     scored = [i for i, each in enumerate(column.estimates) if each and not math.isnan(each.value)]
-    rates = {i: 100 * answer_rate(board, board.rows[i]) for i in scored}
+    rates = {i: round(100 * answer_rate(board, board.rows[i]), 9) for i in scored}
     few = [i for i in scored if least_answered is not None and rates[i] < least_answered]
     left = [i for i in scored if i not in few]
     if not left:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.runs.reader import Run, open_run
+from evalwright.runs.writer import RUN_FILE
 
 _WHAT = ("identity", "model", "roles", "tasks", "groups")
 """The parts of a record that say what was asked and found."""
@@ -42,7 +43,7 @@ def keep_runs(runs: Sequence[Run], folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for run in runs:
             if run.folder.resolve().parent != folder.resolve():
-                _copy(run.folder, folder / run.folder.resolve().name)
+                _copy(run, folder / run.folder.resolve().name)
     except (OSError, shutil.Error) as error:
         raise RunError(f"Runs cannot be kept in '{folder}': {error}.") from error
 
@@ -59,12 +60,14 @@ def _results(run: Run) -> tuple[object, ...]:
     return (*(run.data.get(key) for key in _WHAT), run.data["samples"].get("sha256"))
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Copy a folder so that the target is either the old or the new one."""
+def _copy(run: Run, target: Path) -> None:
+    """Copy a run's two files so that the target is either the old or the new one."""
     new, old = (target.with_name(f".{target.name}.{os.getpid()}.{kind}") for kind in ("new", "old"))
     shutil.rmtree(new, ignore_errors=True)
     try:
-        shutil.copytree(source, new)
+        new.mkdir()
+        shutil.copyfile(run.samples_file, new / run.samples_file.name)
+        shutil.copyfile(run.folder / RUN_FILE, new / RUN_FILE)
         if target.exists():
             target.replace(old)
         new.replace(target)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,8 @@ import pytest
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.requests import Classify, Generate
 from evalwright.models.base import LocalModel
-from evalwright.models.consistency.hhem import PUBLISHED
+from evalwright.models.consistency.hhem import PUBLISHED, architecture
+from evalwright.models.hf.source import Source, find_source
 from evalwright.models.registry import open_model
 from support.pairs import PAIRS, failure, supported
 from support.tiny_judges import make_hhem
@@ -98,6 +103,71 @@ def test_weights_that_do_not_belong_are_named(tmp_path: Path, how: dict[str, str
         judge(folder).load()
 
 
+def test_an_earlier_versions_tokenizer_is_left_alone_and_a_t5s_is_used(tmp_path: Path) -> None:
+    folder, network = make_hhem(tmp_path / "judge")
+    wanted = by_hand(network, folder, PAIRS[0])
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "DebertaV2Tokenizer"}')
+    assert supported(judge(folder), PAIRS[:1]) == pytest.approx([wanted], abs=1e-5)
+    before = judge(folder).describe()["tokenizer"]
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(tmp_path / "judge-foundation" / file, folder / file)
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({**settings, "tokenizer_class": "T5TokenizerFast"})
+    )
+    assert judge(folder).describe()["tokenizer"] != before
+    named = judge(folder, tokenizer=str(tmp_path / "judge-foundation"))
+    assert named.describe()["tokenizer"] == before
+    assert supported(named, PAIRS[:1]) == pytest.approx([wanted], abs=1e-5)
+
+
+def test_the_published_architecture_has_the_published_number_of_parameters(tmp_path: Path) -> None:
+    import torch
+    from transformers import T5Config, T5ForTokenClassification
+
+    (tmp_path / "config.json").write_text(
+        '{"model_type": "HHEMv2Config", "foundation": "google/flan-t5-base"}'
+    )
+    described = architecture(find_source(str(tmp_path), None))
+    with torch.device("meta"):
+        network = T5ForTokenClassification(T5Config(**described, num_labels=2))
+    assert sum(parameter.numel() for parameter in network.parameters()) == 109_630_082
+    silent = Source(where="x", revision=None, local=True, identity={}, config={"model_type": "HHEMv2Config"})
+    assert architecture(silent) == described
+
+
+def test_the_hubs_cache_is_enough(tmp_path: Path) -> None:
+    """In a process of its own without a network: the checkpoint and its foundation are two repositories of the cache."""
+    folder, network = make_hhem(tmp_path / "judge")
+    wanted = by_hand(network, folder, PAIRS[0])
+    commits = {"owner/judge": "a" * 40, "owner/foundation": "b" * 40}
+    for name, made in (("owner/judge", folder), ("owner/foundation", tmp_path / "judge-foundation")):
+        repository = tmp_path / "hub" / f"models--{name.replace('/', '--')}"
+        (repository / "refs").mkdir(parents=True)
+        (repository / "refs" / "main").write_text(commits[name])
+        shutil.copytree(made, repository / "snapshots" / commits[name])
+    config = tmp_path / "hub/models--owner--judge/snapshots" / commits["owner/judge"] / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "foundation": "owner/foundation"}))
+    code = (
+        "import json; from evalwright.models.registry import open_model; from support.pairs import PAIRS, supported;"
+        "m = open_model('hhem/owner/judge'); print(json.dumps([supported(m, PAIRS[:1]), m.describe()]))"
+    )
+    environment = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found, said = json.loads(done.stdout)
+    assert found == pytest.approx([wanted], abs=1e-5)
+    assert said["revision"] == commits["owner/judge"]
+    assert said["tokenizer"] == {"repository": "owner/foundation", "revision": commits["owner/foundation"]}
+
+
 def test_a_premise_is_read_whole_unless_chunks_are_asked_for(hhem: tuple[Path, Any]) -> None:
     folder, network = hhem
     parts = ["The river rises in the hills.", "A baker gets up at three.", "Iron melts at 1538 degrees."]
@@ -138,6 +208,26 @@ def test_the_record_pins_prompt_and_tokenizer(hhem: tuple[Path, Any], tmp_path: 
     assert found.fingerprint != judge(hhem[0], chunk=100).fingerprint
     assert found.fingerprint != judge(hhem[0], prompt="hhem").fingerprint
     assert found.fingerprint == judge(hhem[0], batch_size=3).fingerprint
+
+
+def test_a_checkpoint_that_transformers_saved_is_read_too(tmp_path: Path, hhem: tuple[Path, Any]) -> None:
+    made, network = hhem
+    folder = tmp_path / "saved"
+    network.save_pretrained(folder)
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(f"{made}-foundation/{file}", folder / file)
+    wanted = [by_hand(network, made, pair) for pair in PAIRS[:2]]
+    assert supported(judge(folder), PAIRS[:2]) == pytest.approx(wanted, abs=1e-5)
+
+
+def test_weights_in_other_forms_are_not_read(tmp_path: Path) -> None:
+    folder, _ = make_hhem(tmp_path / "old")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(ConfigurationError, match="only form of weights"):
+        judge(folder).check()
+    (folder / "pytorch_model.bin").unlink()
+    with pytest.raises(ConfigurationError, match="holds no weights"):
+        judge(folder).check()
 
 
 def test_what_cannot_be_used_is_said(judges: dict[str, Path], hhem: tuple[Path, Any]) -> None:

@@ -120,9 +120,21 @@ def test_a_long_premise_is_cut_at_sentences_and_the_best_chunk_counts(
     assert "chunk=auto" in failure(judge(folder, chunk="none", **arguments), Classify(premise, hypothesis))
 
 
-def test_what_is_no_classifier_is_said(judges: dict[str, Path]) -> None:
+def test_what_is_no_classifier_is_said(judges: dict[str, Path], hhem: tuple[Path, Any]) -> None:
     with pytest.raises(ConfigurationError, match="not a sequence classifier"):
         judge(judges["t5"])
+    with pytest.raises(ConfigurationError, match="name it hhem"):
+        judge(hhem[0])
+
+
+def test_the_record_says_which_class_is_meant_and_is_no_label_of_the_model(judges: dict[str, Path]) -> None:
+    said = judge(judges["bert"]).describe()
+    assert (said["classes"], said["supported_class"]) == (
+        ["entailment", "neutral", "contradiction"],
+        "entailment",
+    )
+    assert "label" not in said
+    assert judge(judges["bert"]).fingerprint != judge(judges["bert"], label="neutral").fingerprint
 
 
 def test_a_checkpoint_without_its_head_is_refused(judges: dict[str, Path], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -244,3 +245,62 @@ def test_an_error_in_a_200(error: Any, kind: type[Exception]) -> None:
 )
 def test_usage_that_is_not_there(usage: Any) -> None:
     assert read({"content": "a"}, usage=usage).usage == Usage()
+
+
+@pytest.mark.parametrize(
+    ("usage", "wanted"),
+    [
+        # xAI counts reasoning beside the completion, OpenAI as a part of it.
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "total_tokens": 45,
+                "completion_tokens_details": {"reasoning_tokens": 30},
+            },
+            Usage(10, 35, 30),
+        ),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 35,
+                "total_tokens": 45,
+                "completion_tokens_details": {"reasoning_tokens": 30},
+            },
+            Usage(10, 35, 30),
+        ),
+        # DeepSeek's and Moonshot's names for what was in the cache.
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "prompt_cache_hit_tokens": 8,
+                "prompt_cache_miss_tokens": 2,
+            },
+            Usage(10, 5, 0, 8),
+        ),
+        ({"prompt_tokens": 10, "completion_tokens": 5, "cached_tokens": 7}, Usage(10, 5, 0, 7)),
+    ],
+)
+def test_usage_as_others_count_it(usage: Any, wanted: Usage) -> None:
+    assert read({"content": "a"}, usage=usage).usage == wanted
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [
+        ({"cost": 0.00012}, 0.00012),
+        ({"cost": 0}, 0.0),
+        ({"cost": "0.1"}, None),
+        ({"cost": True}, None),
+        ({"cost": -1}, None),
+        ({"cost": float("inf")}, None),
+        ({"cost": {"total_cost": 1}}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_a_cost_that_the_reply_names(usage: Any, cost: float | None) -> None:
+    settings = replace(PLAIN, cost_field="usage.cost")
+    assert read_chat(chat_reply({"content": "a"}, usage=usage), ASKED, settings).cost == cost
+    assert read_chat(chat_reply({"content": "a"}, usage=usage), ASKED, PLAIN).cost is None

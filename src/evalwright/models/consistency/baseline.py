@@ -8,8 +8,6 @@ and a good paraphrase is not. Their numbers say how far words alone go; they are
 
 from __future__ import annotations
 
-from typing import Any
-
 from evalwright.core.errors import UnknownName
 from evalwright.models.base import Model
 from evalwright.models.consistency.lexical.judge import LexicalJudge
@@ -17,8 +15,8 @@ from evalwright.models.consistency.lexical.judge import LexicalJudge
 NAMES = ("lexical",)
 
 
-def baseline_model(name: str, **arguments: Any) -> Model:
+def baseline_model(name: str) -> Model:
     """The baseline of that name. Raises UnknownName."""
     if name not in NAMES:
         raise UnknownName("baseline judge", name, NAMES, f"Known: {', '.join(NAMES)}.")
-    return LexicalJudge(name, **arguments)
+    return LexicalJudge(name)

@@ -18,6 +18,8 @@ from evalwright.models.registry import model
 
 PUBLISHED = "vectara/hallucination_evaluation_model"
 
+DEFAULT_FOUNDATION = "google/flan-t5-base"
+
 FOUNDATIONS: dict[str, dict[str, Any]] = {
     "google/flan-t5-small": {"d_model": 512, "d_ff": 1024, "num_layers": 8, "num_heads": 6},
     "google/flan-t5-base": {"d_model": 768, "d_ff": 2048, "num_layers": 12, "num_heads": 12},
@@ -43,8 +45,8 @@ _SHARED: dict[str, Any] = {
 class HhemModel(LocalJudge):
     """P(supported) by HHEM-2.1-Open, or another checkpoint of its form.
 
-    revision: branch, tag or commit. tokenizer: a folder or repository, where it is neither in the checkpoint's own place nor
-    that of the foundation which its config names. prompt: the input's form, `hhem-t5` by default, or a text with {premise} and
+    revision: branch, tag or commit. tokenizer: a folder or repository, where it is not the foundation's which its config
+    names, or a T5 tokenizer beside the weights. prompt: the input's form, `hhem-t5` by default, or a text with {premise} and
     {hypothesis}. chunk: "auto" and "none" read every premise whole, because T5 knows distances and no positions; a number
     cuts it into chunks of that many tokens, of which the highest counts. max_length: tokens of a pair, where a limit
     is wanted. dtype: "auto" is float32 on a CPU. device, batch_size: as for `hf` models.
@@ -83,9 +85,17 @@ class HhemModel(LocalJudge):
             {
                 "tokenizer": dict(self._tokenizer_source.identity),
                 "prompt": self._prompt,
-                "foundation": self._source.config.get("foundation"),
+                "foundation": foundation_of(self._source),
             },
         )
+
+    def check(self) -> None:
+        """As for other judges; of weights only safetensors are read."""
+        super().check()
+        if self._source.folder and not any(self._source.folder.glob("*.safetensors")):
+            raise ConfigurationError(
+                f"The model folder '{self._source.where}' holds no *.safetensors, the only form of weights that is read."
+            )
 
     def _open(self) -> Network:
         from evalwright.models.consistency.hhem_network import HhemNetwork
@@ -100,10 +110,10 @@ def architecture(source: Source) -> Mapping[str, Any]:
     config = source.config
     if config.get("model_type") == "t5" and "d_model" in config:
         return config
-    foundation = config.get("foundation")
-    if isinstance(foundation, str) and foundation in FOUNDATIONS:
+    foundation = foundation_of(source)
+    if foundation in FOUNDATIONS:
         return {**_SHARED, **FOUNDATIONS[foundation]}
-    if isinstance(foundation, str):
+    if foundation is not None:
         found = find_source(foundation, None)
         if found.config.get("model_type") in ("t5", "mt5"):
             return found.config
@@ -113,14 +123,24 @@ def architecture(source: Source) -> Mapping[str, Any]:
     )
 
 
+def foundation_of(source: Source) -> str | None:
+    """The T5 that the checkpoint was made of, as its config says, or as its kind of config says where it is silent."""
+    named = source.config.get("foundation")
+    if isinstance(named, str) and named:
+        return named
+    return DEFAULT_FOUNDATION if str(source.config.get("model_type")).startswith("HHEMv2") else None
+
+
 def _tokenizer_source(source: Source, given: str | None) -> Source:
     if given is not None:
         where, _, at = str(given).partition("@")
         return find_source(where, at or None, needs="tokenizer_config.json")
-    if source.tokenizer_config:
+    # A repository may still hold the tokenizer of an earlier version, which is no T5's.
+    own = source.tokenizer_config
+    if own and (source.config.get("model_type") == "t5" or "T5" in str(own.get("tokenizer_class"))):
         return source
-    foundation = source.config.get("foundation")
-    if not isinstance(foundation, str):
+    foundation = foundation_of(source)
+    if foundation is None:
         raise ConfigurationError(
             f"'{source.where}' has no tokenizer and does not say whose it uses: name it with -M tokenizer=..."
         )

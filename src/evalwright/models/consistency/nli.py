@@ -73,7 +73,7 @@ class NliModel(LocalJudge):
                 "tokenizer": dict(self._tokenizer_source.identity),
                 "prompt": self._prompt or PAIR,
                 "classes": names,
-                "label": names[self._class],
+                "supported_class": names[self._class],
             },
         )
 
@@ -84,6 +84,10 @@ class NliModel(LocalJudge):
 
 
 def _check_architecture(name: str, architectures: list[str]) -> None:
+    if architectures and architectures[0].startswith("HHEMv2"):
+        raise ConfigurationError(
+            f"'{name}' has the form of HHEM-2.1-Open: name it hhem/... in place of nli/..."
+        )
     if architectures and not any("SequenceClassification" in each for each in architectures):
         raise ConfigurationError(
             f"'{name}' is a {architectures[0]}, not a sequence classifier, so it judges no pairs. Checkpoints in the form of "

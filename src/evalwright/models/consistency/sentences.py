@@ -80,6 +80,8 @@ ABBREVIATIONS = frozenset(
 """English abbreviations, without their full stop, after which a sentence mostly goes on."""
 
 _END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？｡।॥။።؟۔]+[\"'”’»」』）)\]]*|\n+")
+_LOOKED_BACK = 40
+"""Characters before and after a full stop that are read: a text of abbreviations alone must not take quadratic time."""
 _WORD_BEFORE = re.compile(r"([^\W_]+(?:\.[^\W_]+)*)\.$")
 
 
@@ -105,11 +107,11 @@ def _goes_on(text: str, start: int, found: re.Match[str]) -> bool:
     """Whether a full stop belongs to an abbreviation or an initial, and the sentence goes on after it."""
     if len(found.group()) > 1:
         return False
-    before = _WORD_BEFORE.search(text, start, found.start() + 1)
+    before = _WORD_BEFORE.search(text, max(start, found.start() - _LOOKED_BACK), found.start() + 1)
     if before is None:
         return False
     word = before.group(1)
-    rest = text[found.end() :].lstrip(" \t")[:1]
+    rest = text[found.end() : found.end() + _LOOKED_BACK].lstrip(" \t")[:1]
     if word.lower().replace(".", "") in ABBREVIATIONS and not word.isupper():
         # "No. 5" goes on, "he said no." does not.
         return rest.isdigit() if word.lower() in ("no", "nos") else True

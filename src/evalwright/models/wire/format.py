@@ -7,31 +7,36 @@ sampling fields are refused, what the limit is called, fields to add) comes in `
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from evalwright.core.errors import BadReply, EmptyReply
+from evalwright.core.errors import BadReply, EmptyReply, Rejected
 from evalwright.core.requests import Generate, Message, Prompt
 from evalwright.core.responses import Response, Usage
-from evalwright.models.http_faults import bad_reply
+from evalwright.models.http_faults import PromptFiltered, bad_reply
 
 if TYPE_CHECKING:
     from evalwright.models.http import HttpClient, Reply
 
-TokensField = Literal["max_tokens", "max_completion_tokens"]
+TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens"]
 
 SAMPLING = ("max_tokens", "temperature", "top_p", "stop", "seed")
-"""What a model may refuse to be told."""
+"""What a model may be told besides the prompt."""
+REFUSABLE = (*SAMPLING, "prefill", "temperature+top_p")
+"""What a model may refuse: to be told one of `SAMPLING`, an answer that is begun for it, or both of two at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What is the same in every request to one model. An override that is not None wins over the request's value.
 
-    where: the host, for messages. refuses: those of `SAMPLING` that are not sent unless they are overrides.
+    where: the host, for messages. refuses: those of `REFUSABLE`; of `SAMPLING` they are not sent unless they are overrides.
     reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into every body, winning over ours.
-    stream: take the answer in pieces. key_source: for messages about a refused key.
+    stream: take the answer in pieces. key_source: for messages about a refused key. cost_field: where a reply names its cost in
+    US dollars ("usage.cost"), "" where it does not. variables: what a row's variables say that its base URL does not use, for
+    paths (an API version).
     """
 
     model: str
@@ -46,6 +51,8 @@ class Settings:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     stream: bool = False
     key_source: str = ""
+    cost_field: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 class Gatherer(Protocol):
@@ -61,6 +68,14 @@ class Gatherer(Protocol):
         """The reply as it would have come in one piece; only once the answer is whole."""
 
 
+@runtime_checkable
+class OpenEnded(Gatherer, Protocol):
+    """A Gatherer of a format that has no last event: `add` never says True, the stream just ends."""
+
+    def ended(self) -> bool:
+        """Whether the answer is whole now that the stream has ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wire:
     """One wire format.
@@ -68,7 +83,9 @@ class Wire:
     path: where to POST below the base URL. payload: the body. read: the Response; raises BadReply, EmptyReply or the
     error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed. stream_path and
     stream_payload: where and how a streamed answer is asked for (default: the same path, `"stream": true`). decoding: how
-    events stand in the stream. wait: for jobs that are answered later, from the first reply to the last.
+    events stand in the stream. wait: for jobs that are answered later, from the first reply to the last. lacks: those of
+    `SAMPLING` that the format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it. pasted: what
+    people copy into a base URL although it is none of it, as a regular expression for the end of its path.
     """
 
     name: str
@@ -81,10 +98,29 @@ class Wire:
     decoding: Literal["sse", "aws"] = "sse"
     wait: Callable[[HttpClient, Reply, Settings], Awaitable[Reply]] | None = None
     chat: bool = True
+    lacks: frozenset[str] = frozenset()
+    names_limit: bool = True
+    pasted: str = ""
 
 
 async def ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
-    """Ask once, whole or streamed."""
+    """Ask once, whole or streamed. A prompt that the provider's filter stops is an answer without text.
+
+    Raises Rejected for a prefill that the model does not take.
+    """
+    started = time.perf_counter()
+    try:
+        return await _ask(wire, client, request, settings)
+    except PromptFiltered as filtered:
+        return Response(
+            finish_reason="content_filter",
+            latency=time.perf_counter() - started,
+            rate_limits=filtered.rate_limits,
+        )
+
+
+async def _ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
+    refuse_prefill(request, settings)
     body = wire.payload(request, settings)
     if settings.stream and wire.gather is not None:
         from evalwright.models.http_stream import post_streamed
@@ -111,7 +147,10 @@ class Sampling:
 
 
 def sampling(request: Generate, settings: Settings) -> Sampling:
-    """The sampling fields of a request. With a seed, draw n gets seed + n: one seed would draw the same answer each time."""
+    """The sampling fields of a request. With a seed, draw n gets seed + n: one seed would draw the same answer each time.
+
+    Raises Rejected for a temperature and a top_p together where the model takes only one of them and both matter.
+    """
 
     def chosen(name: str, override: Any, asked: Any) -> Any:
         if override is not None:
@@ -119,12 +158,40 @@ def sampling(request: Generate, settings: Settings) -> Sampling:
         return None if name in settings.refuses else asked
 
     seed = chosen("seed", settings.seed, request.seed)
+    temperature = chosen("temperature", settings.temperature, request.temperature)
+    top_p = chosen("top_p", settings.top_p, request.top_p)
+    if "temperature+top_p" in settings.refuses and temperature is not None and top_p is not None:
+        temperature, top_p = _one_of_two(temperature, top_p, settings)
     return Sampling(
         max_tokens=chosen("max_tokens", settings.max_tokens, request.max_tokens),
-        temperature=chosen("temperature", settings.temperature, request.temperature),
-        top_p=chosen("top_p", settings.top_p, request.top_p),
+        temperature=temperature,
+        top_p=top_p,
         stop=() if "stop" in settings.refuses else request.stop,
         seed=None if seed is None else seed + request.draw,
+    )
+
+
+def _one_of_two(temperature: float, top_p: float, settings: Settings) -> tuple[float | None, float | None]:
+    """The one that says the same as both together."""
+    if top_p == 1 or temperature == 0:
+        return temperature, None
+    if temperature == 1:
+        return None, top_p
+    raise Rejected(
+        f"'{settings.model}' takes a temperature or a top_p, not both ({temperature:g} and {top_p:g} were asked for): leave "
+        f"one of them out with -M top_p=1 or -M temperature=1."
+    )
+
+
+def refuse_prefill(request: Generate, settings: Settings) -> None:
+    """Raise Rejected where the prompt ends with the beginning of the answer, and the model does not go on from it."""
+    prompt = request.prompt
+    begun = not isinstance(prompt, str) and bool(prompt) and prompt[-1].role == "assistant"
+    if not begun or "prefill" not in settings.refuses:
+        return
+    raise Rejected(
+        f"'{settings.model}' does not go on from an answer that is begun for it (a prefill), at least not with these "
+        f"arguments: ask with a prompt that ends with the user's turn."
     )
 
 
@@ -149,6 +216,35 @@ def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
             merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
         )
     return out
+
+
+def with_room_to_think(
+    body: dict[str, Any], limit: tuple[str, ...], budget: tuple[str, ...], settings: Settings, *, above: bool
+) -> dict[str, Any]:
+    """`body` with a limit that leaves the answer its room where the limit counts the tokens of thinking too.
+
+    limit, budget: where in the body they stand. A task's limit is for the answer, so the budget comes on top of it; a limit
+    that the person set is sent as it is. above: the limit must be above the budget. Raises Rejected where it is not.
+    """
+    most, thinking = _at(body, limit), _at(body, budget)
+    if type(most) is not int or type(thinking) is not int or thinking <= 0:
+        return body
+    if settings.max_tokens is None and _at(settings.extra_body, limit) is None:
+        more: Any = most + thinking
+        for step in reversed(limit):
+            more = {step: more}
+        return merged(body, more)
+    if above and most <= thinking:
+        raise Rejected(
+            f"max_tokens ({most}) must be above the budget for thinking ({thinking}), which it includes."
+        )
+    return body
+
+
+def _at(body: Any, place: tuple[str, ...]) -> Any:
+    for step in place:
+        body = body.get(step) if isinstance(body, Mapping) else None
+    return body
 
 
 def finished(
@@ -183,6 +279,12 @@ def cut(text: str, stop: tuple[str, ...]) -> str:
     """`text` up to the first stop string, for models whose interface does not take any."""
     ends = [place for place in (text.find(sign) for sign in stop if sign) if place >= 0]
     return text[: min(ends)] if ends else text
+
+
+def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str, str]:
+    """(text, finish reason) after those stop strings that the interface does not take are applied here."""
+    short = cut(text, stop)
+    return (text, finish_reason) if short == text else (short, "stop")
 
 
 def count(value: Any) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from evalwright.core.requests import Generate
@@ -64,7 +66,7 @@ def read_chat(reply: Reply, request: Generate, settings: Settings) -> Response:
     refusal = message.get("refusal")
     if not text and isinstance(refusal, str):
         text = refusal
-    return finished(
+    response = finished(
         text,
         reasoning,
         finish_of(choice),
@@ -75,6 +77,15 @@ def read_chat(reply: Reply, request: Generate, settings: Settings) -> Response:
         model=data.get("model"),
         excused=bool(message.get("tool_calls") or message.get("function_call")),
     )
+    return replace(response, cost=named_cost(data, settings)) if settings.cost_field else response
+
+
+def named_cost(data: Any, settings: Settings) -> float | None:
+    """What the reply says it cost, in US dollars; None where it says nothing."""
+    for step in settings.cost_field.split("."):
+        data = data.get(step) if isinstance(data, Mapping) else None
+    known = isinstance(data, int | float) and not isinstance(data, bool) and 0 <= data < math.inf
+    return float(data) if known else None
 
 
 def finish_of(choice: Mapping[str, Any]) -> str:
@@ -119,14 +130,26 @@ def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
 
 
 def read_usage(usage: Any) -> Usage:
-    """Token counts; what the server does not say is 0."""
+    """Token counts; what the server does not say is 0. Cached tokens also by DeepSeek's name, and by Moonshot's."""
     if not isinstance(usage, Mapping):
         return Usage()
+    read, written = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    reasoning = _detail(usage, "completion_tokens_details", "reasoning_tokens") or count(
+        usage.get("reasoning_tokens")
+    )
+    if reasoning and count(usage.get("total_tokens")) == read + written + reasoning:
+        # xAI counts reasoning beside the completion; it is paid as output all the same.
+        written += reasoning
+    cached = (
+        _detail(usage, "prompt_tokens_details", "cached_tokens")
+        or count(usage.get("prompt_cache_hit_tokens"))
+        or count(usage.get("cached_tokens"))
+    )
     return Usage(
-        input_tokens=count(usage.get("prompt_tokens")),
-        output_tokens=count(usage.get("completion_tokens")),
-        reasoning_tokens=_detail(usage, "completion_tokens_details", "reasoning_tokens"),
-        cached_tokens=_detail(usage, "prompt_tokens_details", "cached_tokens"),
+        input_tokens=read,
+        output_tokens=written,
+        reasoning_tokens=min(reasoning, written),
+        cached_tokens=cached,
     )
 
 
@@ -158,7 +181,8 @@ class ChatGatherer:
             raise fault
         self._head.update((name, data[name]) for name in ("id", "model") if data.get(name))
         self._usage = data.get("usage") or self._usage
-        for choice in data.get("choices") or ():
+        choices = data.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
                 self._take(choice)
         return False
@@ -197,4 +221,5 @@ WIRE = Wire(
     read=read_chat,
     gather=ChatGatherer,
     stream_payload=_streamed,
+    pasted="/chat/completions",
 )

@@ -131,7 +131,16 @@ def _notes(run: Run, task: TaskResult, metric: MetricResult, entry: Entry) -> st
     failed = f", {estimate.n_failed} failed ones left out" if estimate.n_failed else ""
     parts.append(f"{estimate.n} items{failed}")
     parts.append(f"task {task.name} version {task.version}")
-    judge = next((t["definition"].get("judge") for t in run.data["tasks"] if t["name"] == task.name), None)
-    if isinstance(judge, str):
+    judge = _judge(run, task)
+    if judge:
         parts.append(f"judge {judge}")
     return "; ".join([*parts, f"evalwright {__version__}"])
+
+
+def _judge(run: Run, task: TaskResult) -> str:
+    """The model that judged, or what an imported task says of it."""
+    role = run.data.get("roles", {}).get("judge", {})
+    if role.get("name"):
+        return str(role["name"])
+    found = next((t["definition"].get("judge") for t in run.data["tasks"] if t["name"] == task.name), None)
+    return found if isinstance(found, str) else ""

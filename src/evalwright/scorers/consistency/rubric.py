@@ -148,7 +148,7 @@ def _verdict(given: dict[str, Any], count: int) -> Verdict:
     if missing:
         raise BadVerdict(f"the verdict has no '{missing[0]}'")
     grade = given["grade"]
-    if isinstance(grade, bool) or grade not in GRADES:
+    if isinstance(grade, bool) or not isinstance(grade, int | float) or grade not in GRADES:
         raise BadVerdict(f"the grade is {_shown(grade)}, not one of {', '.join(map(str, GRADES))}")
     listed = given["sentences"]
     if not isinstance(listed, list) or len(listed) != count:

@@ -16,7 +16,7 @@ def negation_differs(clause: Clause, premise: Premise) -> float:
     """One of the two denies and the other does not."""
     here = _has(clause.tokens, NEGATORS)
     there = _has(_beside(clause, premise), NEGATORS)
-    return clause.recall if here != there else 0.0
+    return _about(clause) if here != there else 0.0
 
 
 def antonyms(clause: Clause, premise: Premise) -> float:
@@ -29,19 +29,19 @@ def antonyms(clause: Clause, premise: Premise) -> float:
         own = SIDES.get(token.stem)
         if own and token.stem not in stems:
             count += any((number, 1 - side) in sides and (number, side) not in sides for number, side in own)
-    return clause.recall * count
+    return _about(clause) * count
 
 
 def hedges_removed(clause: Clause, premise: Premise) -> float:
     """The premise says "may" or "suspects", and the clause does not."""
     there = _has(_beside(clause, premise), HEDGES)
-    return clause.recall if there and not _has(clause.tokens, HEDGES) else 0.0
+    return _about(clause) if there and not _has(clause.tokens, HEDGES) else 0.0
 
 
 def overstated(clause: Clause, premise: Premise) -> float:
     """The clause says "all", "never", "proved", and the premise's sentence does not."""
     there = {token.lower for token in premise.sentences[clause.best]}
-    return clause.recall * sum(
+    return _about(clause) * sum(
         token.lower in ABSOLUTES and token.lower not in there for token in clause.tokens
     )
 
@@ -63,7 +63,12 @@ def roles_swapped(clause: Clause, premise: Premise) -> float:
         place[before.stem] > place[middle.stem] > place[after.stem]
         for before, middle, after in zip(known, known[1:], known[2:], strict=False)
     )
-    return clause.recall * min(1, swapped)
+    return _about(clause) * min(1, swapped)
+
+
+def _about(clause: Clause) -> float:
+    """0 where the premise's sentence has less than half of the clause's words, 1 where it has all."""
+    return max(0.0, 2 * clause.recall - 1)
 
 
 def _beside(clause: Clause, premise: Premise) -> tuple[Token, ...]:

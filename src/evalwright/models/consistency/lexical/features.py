@@ -15,13 +15,20 @@ from evalwright.models.consistency.lexical.contrasts import (
     overstated,
     roles_swapped,
 )
-from evalwright.models.consistency.lexical.lexicon import CALENDAR, UNITS
+from evalwright.models.consistency.lexical.lexicon import CALENDAR, ORDINALS, ROUNDING, UNITS
 from evalwright.models.consistency.lexical.premise import Premise, ngrams, unit
 from evalwright.models.consistency.lexical.words import Token
 
 _REACH = 4
 """Tokens after a number in which its unit may stand."""
 _LONG_RUN = 6.0
+_BETWEEN = 2
+"""Words of content that may stand between two neighbours of a word that was put in their place."""
+_PARAPHRASED = 0.6
+"""The share of words that a faithful text may put otherwise than its source does; only what is beyond counts against it."""
+_COUNTED_BY_EYE = 4
+_EXACT, _ROUGH = 0.001, 0.05
+"""By how much of itself a number may differ, without and with a word such as "about" before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +74,18 @@ def recall(content: Sequence[Token], premise: Premise, window: Sequence[int] | N
 
 
 def words_missing(sentence: Sentence) -> float:
-    """The weighted share of its words that the premise has nowhere."""
-    return 1 - recall(sentence.content, sentence.premise)
+    """The weighted share of its words that the premise has nowhere, from the share on that a paraphrase may lack."""
+    return _beyond(1 - recall(sentence.content, sentence.premise), _PARAPHRASED)
 
 
 def words_scattered(sentence: Sentence) -> float:
-    """The weighted share of its words that the best window does not have."""
-    return 1 - recall(sentence.content, sentence.premise, sentence.best)
+    """The weighted share of its words that the best window does not have, from the same share on."""
+    return _beyond(1 - recall(sentence.content, sentence.premise, sentence.best), _PARAPHRASED)
 
 
 def clause_missing(sentence: Sentence) -> float:
     """The same of its worst clause, each against its own best window."""
-    return max((1 - clause.recall for clause in sentence.clauses), default=0.0)
+    return max((_beyond(1 - clause.recall, _PARAPHRASED) for clause in sentence.clauses), default=0.0)
 
 
 def run_missing(sentence: Sentence) -> float:
@@ -102,20 +109,52 @@ def pairs_missing(sentence: Sentence) -> float:
     return apart / seen if seen else 0.0
 
 
+def words_substituted(sentence: Sentence) -> float:
+    """Words between two neighbours that one sentence of the premise has with something else between them."""
+    content, premise = sentence.content, sentence.premise
+    found = 0
+    for before, token, after in zip(content, content[1:], content[2:], strict=False):
+        both = premise.where(before).keys() & premise.where(after).keys()
+        found += any(
+            premise.has_between(number, before, after, _BETWEEN)
+            for number in both - premise.where(token).keys()
+        )
+    return _several(found)
+
+
+def words_apart(sentence: Sentence) -> float:
+    """Clauses whose words that one sentence of the premise alone has come from sentences far from each other."""
+    apart = 0
+    for clause in sentence.clauses:
+        alone = [
+            place
+            for token in clause.tokens
+            if token.content and (place := sentence.premise.only(token)) is not None
+        ]
+        apart += bool(alone) and max(alone) - min(alone) > 1
+    return _several(apart)
+
+
 def letters_differ(sentence: Sentence) -> float:
-    """1 less the cosine of hashed character n-grams with the nearest window."""
+    """1 less the cosine of hashed character n-grams with the nearest window, from the same share on."""
     vector = unit(ngrams(sentence.text))
-    return float(1 - (sentence.premise.vectors() @ vector).max(initial=0.0))
+    return _beyond(float(1 - (sentence.premise.vectors() @ vector).max(initial=0.0)), _PARAPHRASED)
 
 
 def numbers_missing(sentence: Sentence) -> float:
-    """Numbers, months and weekdays that the premise does not have."""
-    lacking = sum(
-        token.value is not None and not sentence.premise.has_value(token.value) for token in sentence.tokens
-    )
-    lacking += sum(
-        token.lower in CALENDAR and not sentence.premise.has(token.stem) for token in sentence.tokens
-    )
+    """Numbers, months and weekdays that the premise neither has nor gives as the sum or difference of two of its own.
+
+    Fractions, multiples, ordinals and the smallest counts are left out: writers make them of what they read.
+    """
+    premise, lacking = sentence.premise, 0
+    for place, token in enumerate(sentence.tokens):
+        if token.value is not None and (token.text[0].isdigit() or token.value >= _COUNTED_BY_EYE):
+            rounded = {each.lower for each in sentence.tokens[max(0, place - 2) : place]} & ROUNDING
+            lacking += token.lower not in ORDINALS and not premise.gives(
+                token.value, _ROUGH if rounded else _EXACT
+            )
+        else:
+            lacking += token.lower in CALENDAR and not premise.has(token.stem)
     return _several(lacking)
 
 
@@ -155,7 +194,9 @@ def names_apart(sentence: Sentence) -> float:
     """Clauses whose names and numbers come from sentences of the premise that are far from each other."""
     apart = 0
     for clause in sentence.clauses:
-        anchors = [token for token in clause.tokens if token.name or token.value is not None]
+        anchors = [
+            token for token in clause.tokens if sentence.premise.names(token) or token.value is not None
+        ]
         places = [found for token in anchors if (found := sentence.premise.where(token))]
         apart += any(
             not any(abs(a - b) <= 1 for a in one for b in other)
@@ -178,6 +219,8 @@ FEATURES: dict[str, Callable[[Sentence], float]] = {
     "clause missing": clause_missing,
     "run missing": run_missing,
     "pairs missing": pairs_missing,
+    "words substituted": words_substituted,
+    "words apart": words_apart,
     "letters differ": letters_differ,
     "numbers missing": numbers_missing,
     "numbers moved": numbers_moved,
@@ -192,6 +235,11 @@ FEATURES: dict[str, Callable[[Sentence], float]] = {
     "roles swapped": _over_clauses(roles_swapped),
 }
 """By name; the weights carry the same names."""
+
+
+def _beyond(share: float, free: float) -> float:
+    """What of a share lies beyond the part that is free, from 0 to 1."""
+    return max(0.0, share - free) / (1 - free)
 
 
 def _several(count: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 VERSION = 1
 """Goes up when a feature or a word list changes what it says of any text; part of the fingerprint, as the weights are."""
 
-_KEPT = 64
+_KEPT = 16
 """Premises that are kept ready: many summaries are of one article."""
 
 
@@ -116,9 +117,9 @@ def feature_rows(premise: str, hypothesis: str) -> list[list[float]]:
     from evalwright.models.consistency.lexical.words import tokens_of
     from evalwright.models.consistency.sentences import sentences
 
-    ready = _ready(premise)
+    ready = _ready(unicodedata.normalize("NFKC", premise))
     out: list[list[float]] = []
-    for text in sentences(hypothesis):
+    for text in sentences(unicodedata.normalize("NFKC", hypothesis)):
         tokens = tokens_of(text)
         if any(token.content for token in tokens):
             sentence = read_sentence(text, tokens, ready)

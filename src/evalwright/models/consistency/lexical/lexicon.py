@@ -40,6 +40,9 @@ ABSOLUTES = _set(
     unique best worst cure cures cured eliminate eliminates eliminated confirmed establish established shown both each"""
 )
 
+ROUNDING = _set("about around almost approximately close nearly over roughly some under than")
+"""Words before a number that is not meant exactly."""
+
 CAUSAL = _set(
     """because since due owing cause causes caused causing therefore thus hence so consequently result results resulted led
     leads leading thanks reason reasons why blame blamed attributed owed prompted triggered after"""
@@ -48,8 +51,6 @@ CAUSAL = _set(
 CLAUSE_BREAKS = _set(
     "and but while whereas because although though since which who whose when where if so unless after before"
 )
-
-PASSIVE = _set("by")
 
 ANTONYMS: tuple[tuple[str, str], ...] = (
     ("more higher greater larger bigger above exceed over increase rise grow gain up climb double outnumber better improve",

@@ -19,7 +19,14 @@ from evalwright.models.consistency.lexical.lexicon import (
     UNITS,
 )
 
-_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[%$€£°]|[^\w\s]")
+_MARKS = (
+    r"\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0903\u093a-\u094f"
+    r"\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09d7\u0a01-\u0a03\u0a3c-\u0a51\u0a81-\u0a83\u0abc-\u0acd\u0b01-\u0b03"
+    r"\u0b3c-\u0b57\u0b82\u0bbe-\u0bd7\u0c00-\u0c04\u0c3e-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03\u0d3b-\u0d57"
+)
+"""Vowel signs and accents that belong to the letter before them, which Python does not count among a word's characters."""
+_LETTERS = rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*"
+_TOKEN = re.compile(rf"\d+(?:[.,:]\d+)*|{_LETTERS}(?:['’]{_LETTERS})*|[%$€£°]|[^\w\s]")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 """Thai, Lao, Burmese, Khmer, Japanese and Chinese: scripts written without spaces between words."""
 
@@ -114,8 +121,8 @@ def _with_numbers(tokens: list[Token]) -> list[Token]:
         elif word in MULTIPLES or word in ORDINALS or word in FRACTIONS:
             value = {**ORDINALS, **FRACTIONS, **MULTIPLES}[word]
             out.append(Token(token.text, word, token.stem, True, value=value))
-        elif word == "one" and before is not None and before.value is not None and before.value % 10 == 0:
-            out.append(_joined(out, token, 1.0))
+        elif word == "one" and (joined := _joined(out, token, 1.0)).lower != "one":
+            out.append(joined)
         else:
             out.append(token)
     return out

@@ -1,0 +1,63 @@
+"""The task judge-consistency: its pairs, its halves, and that it can be asked and checked like any other."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from evalwright.checking.examining import check_constants, check_task
+from evalwright.models.consistency.lexical.halves import is_fitted_on
+from evalwright.tasks.loading import load_task
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = ROOT / "src/evalwright/tasks/library"
+PAIRS = [
+    json.loads(line) for line in (LIBRARY / "judge_consistency/pairs.jsonl").read_text("utf-8").splitlines()
+]
+
+
+def test_half_of_the_summaries_hold_and_every_other_has_a_named_error() -> None:
+    assert len(PAIRS) >= 400
+    assert Counter(row["label"] for row in PAIRS) == {
+        "supported": len(PAIRS) // 2,
+        "unsupported": len(PAIRS) // 2,
+    }
+    assert all((row["label"] == "unsupported") == bool(row["error"]) for row in PAIRS)
+    assert all(row["article"] and row["summary"] for row in PAIRS)
+
+
+def test_an_article_is_one_cluster_in_one_half() -> None:
+    task = load_task("judge-consistency")
+    assert task.strategy.needs == {"classify"}
+    halves: dict[str, set[str]] = {}
+    for sample, row in zip(task.samples, PAIRS, strict=True):
+        assert sample.cluster == row["article_id"]
+        assert sample.passages[0].text == row["article"]
+        assert sample.choices == ("unsupported", "supported")
+        assert sample.target == row["label"]
+        halves.setdefault(sample.cluster, set()).add(sample.metadata["half"])
+    for article, found in halves.items():
+        assert found == {"fitted" if is_fitted_on(article) else "held out"}
+    assert min(Counter(next(iter(found)) for found in halves.values()).values()) > 40
+
+
+def test_the_task_passes_its_own_checks() -> None:
+    task = load_task("judge-consistency")
+    assert [finding.text for finding in (*check_task(task), *check_constants([task])) if not finding.ok] == []
+
+
+def test_the_pairs_are_what_their_script_makes_of_the_sources(tmp_path: Path) -> None:
+    if not (LIBRARY / "summary_faithfulness/labelled.jsonl").is_file():
+        pytest.skip("this tree has no summary_faithfulness, of which the pairs are made")
+    code = (
+        "import runpy, sys, json; from pathlib import Path;"
+        "module = runpy.run_path('scripts/join_judge_consistency.py');"
+        "print(json.dumps(module['joined'](module['SOURCE'])))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == PAIRS
