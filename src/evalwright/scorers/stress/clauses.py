@@ -16,6 +16,7 @@ _HAN, _THAI = re.compile("[\u3400-\u9fff\uf900-\ufaff]+"), re.compile("[\u0e00-\
 _WORD = re.compile(r"[^\W_][\w\u0b80-\u0bff'’]*(?:[.,](?=\d)\d+)*")
 _PREFIX = ((re.compile("[\uac00-\ud7a3]"), 2), (re.compile("[\u0b80-\u0bff]"), 4))
 _LATIN_PREFIX = 5
+_DIGITS = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,12 @@ def _pieces(sentence: str, languages: Sequence[Compiled]) -> list[tuple[str, boo
     low = low if len(low) == len(sentence) else sentence.lower()
     cuts = {found.end(): False for found in _SPLIT.finditer(sentence)}
     for language in languages:
-        cuts |= {found.start(): True for found in language.contrast.finditer(low)}
+        kept = [found.span() for found in language.harmless.finditer(low)]  # "no one but Louis"
+        cuts |= {
+            place: True
+            for place in (found.start() for found in language.contrast.finditer(low))
+            if not any(start < place < end for start, end in kept)
+        }
         cuts |= {found.end(): True for found in language.ending.finditer(low)}
     places = [0, *sorted(place for place in cuts if 0 < place < len(sentence)), len(sentence)]
     return [
@@ -92,8 +98,8 @@ def stems(text: str, common: frozenset[str]) -> frozenset[str]:
 
 def stem(word: str) -> str:
     """The beginning of a word that its forms share."""
-    if word[:1].isdigit():
-        return word.replace(",", "")
+    if (number := _DIGITS.match(word)) is not None:
+        return number.group().replace(",", "")
     for script, size in _PREFIX:
         if script.match(word):
             return word[:size]
@@ -103,3 +109,11 @@ def stem(word: str) -> str:
 def common_words(languages: Sequence[Compiled]) -> frozenset[str]:
     """The words that name nothing, of all these languages."""
     return frozenset().union(*(language.common for language in languages))
+
+
+def without_next_word(text: str, place: int) -> str:
+    """What follows a place, less the end of the word that stands there, in scripts with spaces."""
+    rest = text[place:]
+    if not rest or rest[0].isspace() or _HAN.match(rest) or _THAI.match(rest):
+        return rest
+    return rest.partition(" ")[2]

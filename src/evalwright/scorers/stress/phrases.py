@@ -7,6 +7,7 @@ match anywhere in it; in scripts with spaces, at the beginnings of words.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
@@ -72,7 +73,9 @@ class Compiled:
 
 
 def _any(patterns: tuple[str, ...], edge: str) -> re.Pattern[str]:
-    return re.compile(f"{edge}(?:{'|'.join(patterns)})" if patterns else r"(?!)")
+    # Answers are read in this form too; it spells the Thai vowel am with two signs.
+    whole = unicodedata.normalize("NFKC", "|".join(patterns))
+    return re.compile(f"{edge}(?:{whole})" if patterns else r"(?!)")
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from evalwright.scorers.abstention import abstains
 from evalwright.scorers.outcome import refusal_in
-from evalwright.scorers.stress.clauses import Clause, clauses_of, common_words, lowered, stems
+from evalwright.scorers.stress.clauses import Clause, clauses_of, common_words, lowered, stems, without_next_word
 from evalwright.scorers.stress.phrases import Compiled, languages_of, scripts_of
 from evalwright.scorers.stress.specifics import Aliases, Reader, Specific, aliases
 from evalwright.scorers.text.normalise import plain
@@ -153,6 +153,10 @@ class _Reading:
     def _any(self, name: str, low: str) -> bool:
         return any(getattr(language, name).search(low) for language in self.languages)
 
+    def names(self, low: str) -> bool:
+        """Whether a clause has a frame in which things are named."""
+        return self._any("naming", low) or self._any("named", low)
+
     def _refusal(self, clause: Clause) -> str:
         low = clause.low
         if self.refusal and low.startswith(self.refusal):
@@ -205,7 +209,7 @@ class _Reading:
             match = language.negating.search(text)
             if match is None:
                 continue
-            rest = f"{text[: match.start()]} {_after_word(text, match.end())}"
+            rest = f"{text[: match.start()]} {without_next_word(text, match.end())}"
             about = stems(rest, self.common)
             if about & self.about or not about:
                 return match.group().strip()
@@ -223,12 +227,6 @@ class _Reading:
         if specific is None or (not specific.listed and self._any("speaking", rest)):
             return []
         return [Event("names", specific.text, part, specific, doubted=True)]
-
-
-def _after_word(text: str, place: int) -> str:
-    """The text behind a place, from the next word on."""
-    rest = text[place:]
-    return rest[len(rest) - len(rest.lstrip()) :] if rest[:1].isspace() else rest.partition(" ")[2]
 
 
 def _decide(events: Sequence[Event], found: Sequence[Clause], reading: _Reading) -> Ruling:
@@ -297,7 +295,8 @@ def _goes_on(event: Event, earlier: Sequence[Event], reading: _Reading) -> bool:
         return specific.listed or event.doubted or specific.number == reading.counts or reading.reader.bare(clause)
     if all(one.what != "denies" and one.what != "corrects" for one in earlier):
         return reading.reader.bare(clause) or (clause.turns and specific.number == reading.counts)
-    return clause.turns and specific.number == reading.counts and bool(stems(clause.text, reading.common) & reading.about)  # fmt: skip
+    about = stems(clause.text, reading.common) & reading.about or reading.names(clause.low)
+    return clause.turns and specific.number == reading.counts and bool(about)
 
 
 def _both(one: Event, other: Event) -> str:

@@ -14,11 +14,12 @@ from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.wordlists import word_set
 
 _QUOTED = re.compile(r"\"([^\"]{2,120})\"|《([^》]{1,60})》")
-_NUMBER = re.compile(r"(?<![\w.])\d[\d.,:/]*")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9.,])\d[\d.,:/]*")
 _LETTERS = re.compile(r"[^\W\d_]")
 _UNCASED = re.compile("[\u0b80-\u0bff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 BARE = "nothing but the answer"
 _INNER = word_set("of the de da di von van bin al du la le")
+_SPACELESS = re.compile("[\u0e00-\u0e7f\u3400-\u9fff]")
 _ARTICLE = re.compile(r"^(?:the|an?|ang|si|sebuah|seorang|ông|bà)\s+", re.IGNORECASE)
 
 
@@ -69,7 +70,7 @@ def _bounded(low: str) -> str:
     if low[-1].isdigit():
         after = r"(?!\d|[.,:]\d)"
     if low[0].isdigit():
-        before = r"(?<![\d.,])(?<![^\W_])"
+        before = r"(?<![A-Za-z\d.,])"
     return before + re.escape(low).replace(r"\ ", r"\s+") + after
 
 
@@ -87,7 +88,9 @@ class Reader:
         self.languages, self.common, self.fabrications = languages, common, fabrications
         self.question = stems(plain(question), common)
         self.known = self.question.union(*(stems(plain(text), common) for text in allowed))
-        self.digits = {word.replace(",", "") for word in words_of(plain(question)) if word[:1].isdigit()}
+        self.digits = {
+            found.group().rstrip(".,:/").replace(",", "") for found in _NUMBER.finditer(plain(question))
+        }
 
     def find(self, clause: Clause) -> Specific | None:
         """The first specific that a clause gives and does not deny."""
@@ -110,7 +113,8 @@ class Reader:
         for language in self.languages:
             if uncased == (language.code in ("ko", "zh", "th", "ta")) and language.verbal.search(clause.low):
                 return False
-        return True
+        spaceless = bool(_SPACELESS.search(clause.text))
+        return not (spaceless and stems(clause.text, self.common) & self.question)
 
     def _denied(self, low: str, place: int) -> bool:
         before = low[: max(place, 0)]
