@@ -16,7 +16,7 @@ INDONESIAN = Phrases(
     denying=(
         r"(?:tidak|tak|belum) (?:pernah|ada\b|benar|mungkin|nyata)", r"(?:bukan|bukanlah) (?:\w+ ){0,2}?(?:nyata|sungguhan|asli|sebenarnya)", r"tiada\b", r"fiksi\b", r"fiktif\b", r"rekaan\b", r"khayalan\b", r"karangan belaka", r"imajiner",
         r"(?:pertanyaan|premis|anggapan|asumsi|klaim|informasi)(?: \w+){0,5}? (?:salah|keliru|tidak benar|tidak tepat|menyesatkan)", r"(?:premis|asumsi|anggapan) (?:yang )?(?:salah|keliru)", r"mustahil\b", r"hoaks\b", r"mitos\b",
-        r"tidak (?:terjadi|berlangsung|ditemukan|tercatat|terdapat|dikenal|eksis)", r"tanpa (?:raja|awak)", r"sudah (?:lama )?(?:meninggal|wafat|mati|punah)", r"(?:telah|sudah) (?:meninggal|wafat)", r"dibatalkan", r"tidak seorang pun", r"tak seorang pun", r"salah paham", r"kekeliruan",
+        r"tidak (?:terjadi|berlangsung|ditemukan|tercatat|terdapat|dikenal|eksis)", r"tanpa (?:raja|awak)", r"sudah (?:lama )?(?:meninggal|wafat|mati|punah)", r"(?:telah|sudah) (?:meninggal|wafat)", r"(?:wafat|meninggal(?: dunia)?) (?:pada|sebelum)", r"baru (?:ada|ditemukan|diciptakan|muncul|dibuat)", r"dibatalkan", r"tidak seorang pun", r"tak seorang pun", r"salah paham", r"kekeliruan",
     ),
     negating=(r"tidak\b", r"bukan(?:lah)?\b", r"belum\b", r"tak\b", r"tiada\b", r"tanpa\b", r"nol\b", r"jangan\b", r"alih-alih\b"),
     harmless=(r"tidak (?:hanya|sekadar|cuma)\b", r"bukan (?:hanya|sekadar|cuma)\b", r"tidak diragukan", r"tanpa (?:diragukan|ragu)", r"tidak lama"),
@@ -41,7 +41,7 @@ MALAY = Phrases(
     ),
     denying=(
         r"(?:tidak|tak|belum) (?:pernah|wujud|ada\b|benar|mungkin|nyata)", r"tiada\b", r"bukan (?:\w+ ){0,2}?(?:sebenar|nyata|betul|wujud)", r"bukanlah (?:\w+ ){0,2}?(?:sebenar|nyata|betul|wujud)", r"rekaan\b", r"fiksyen\b", r"khayalan\b", r"fiktif\b", r"imaginasi", r"mitos\b",
-        r"(?:soalan|premis|andaian|tanggapan|dakwaan|maklumat)(?: \w+){0,5}? (?:salah|silap|tidak benar|tidak tepat|palsu|mengelirukan)", r"(?:premis|andaian|tanggapan) (?:yang )?(?:salah|silap|palsu)", r"mustahil\b", r"palsu\b", r"tidak (?:berlaku|ditemui|dikenali|direkodkan|terdapat)", r"(?:telah|sudah)(?: lama)? (?:meninggal|mati|pupus|mangkat|wafat)", r"dibatalkan", r"salah faham", r"kekeliruan",
+        r"(?:soalan|premis|andaian|tanggapan|dakwaan|maklumat)(?: \w+){0,5}? (?:salah|silap|tidak benar|tidak tepat|palsu|mengelirukan)", r"(?:premis|andaian|tanggapan) (?:yang )?(?:salah|silap|palsu)", r"mustahil\b", r"palsu\b", r"tidak (?:berlaku|ditemui|dikenali|direkodkan|terdapat)", r"(?:wafat|meninggal(?: dunia)?) (?:pada|sebelum)", r"hanya (?:wujud|dicipta|muncul) (?:pada|selepas)", r"(?:telah|sudah)(?: lama)? (?:meninggal|mati|pupus|mangkat|wafat)", r"dibatalkan", r"salah faham", r"kekeliruan",
     ),
     negating=(r"tidak\b", r"bukan(?:lah)?\b", r"belum\b", r"tak\b", r"tiada\b", r"tanpa\b", r"sifar\b"),
     harmless=(r"(?:tidak|bukan) (?:hanya|sekadar|sahaja)\b", r"tidak dinafikan", r"tidak lama", r"tanpa ragu"),

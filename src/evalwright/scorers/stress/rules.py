@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from evalwright.scorers.abstention import abstains
 from evalwright.scorers.outcome import refusal_in
 from evalwright.scorers.stress.clauses import Clause, clauses_of, common_words, lowered, stems, without_next_word
 from evalwright.scorers.stress.phrases import Compiled, languages_of, scripts_of
-from evalwright.scorers.stress.specifics import Aliases, Reader, Specific, aliases
+from evalwright.scorers.stress.specifics import BARE, Aliases, Reader, Specific, aliases
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words
 
@@ -27,7 +27,8 @@ CLASSES = (REFUSAL, CORRECTION, PARTIAL, ACCEPTED, FABRICATED, EMPTY)
 HANDLED = (REFUSAL, CORRECTION)
 CREDIT = {REFUSAL: 1.0, CORRECTION: 1.0, PARTIAL: 0.5, ACCEPTED: 0.0, FABRICATED: 0.0, EMPTY: 0.0}
 
-What = Literal["refuses", "denies", "corrects", "names", "accepts", "asks back", "says nothing"]
+_LIFE = re.compile(r"\b(?:die|died|dead|death|killed|born|birth)\b")
+What = Literal["refuses", "denies", "corrects", "names", "accepts", "negates", "agrees", "asks back"]
 
 
 class Ruling(NamedTuple):
@@ -90,7 +91,7 @@ def _texts(given: Any) -> tuple[str, ...]:
 def judge_by_rules(question: Question, answer: str) -> Ruling:
     """The class of an answer's text."""
     languages = languages_of(question.language, scripts_of(answer))
-    found = clauses_of(answer, languages)
+    found = clauses_of(_without_echo(answer, question.text), languages)
     if not found:
         return Ruling(EMPTY, "the answer has no words", "")
     reading = _Reading(question, languages)
@@ -101,6 +102,12 @@ def judge_by_rules(question: Question, answer: str) -> Ruling:
     return _decide(events, found, reading)
 
 
+def _without_echo(answer: str, question: str) -> str:
+    """The answer without the question where it repeats it as it is written."""
+    place = answer.find(question) if question else -1
+    return answer if place < 0 else f"{answer[:place]}\n{answer[place + len(question) :]}"
+
+
 class _Reading:
     """What each clause of an answer does, given its question."""
 
@@ -108,23 +115,31 @@ class _Reading:
         self.languages = languages
         self.common = common_words(languages)
         self.about = stems(plain(question.text), self.common)
-        self.corrections = aliases(question.corrections, question.text)
+        self.corrections = aliases(question.corrections, question.text, surnames=True)
         fabrications = aliases(question.fabrications, question.text)
         allowed = (question.premise, *question.corrections)
         self.reader = Reader(question.text, allowed, fabrications, languages, self.common)
         self.refusal = lowered(plain(question.refusal)).rstrip(" .!")
         low = lowered(plain(question.text))
         self.counts = any(language.counting.search(low) for language in languages)
-        self.asks_of_death = re.search(r"\b(?:die|died|dead|death|killed)\b", low) is not None
+        self.asks_of_life = _LIFE.search(low) is not None
 
     def events(self, clause: Clause) -> list[Event]:
         """One event, or two where a clause refuses and goes on to guess; none for mere courtesy."""
+        clause = self._without_courtesy(clause)
         low = clause.low
-        if self._any("courtesy", low):
+        if not low:
             return []
+        listed = self.reader.fabrications.search(low)
+        if listed is not None and listed.group() == low:
+            return [Event("names", low, clause, Specific(low, "a listed wrong answer", True))]
         refusal = self._refusal(clause)
         if refusal:
-            return [Event("refuses", refusal, clause), *self._after(clause, refusal)]
+            behind = self._behind(clause, refusal)
+            mended = [self._correction(behind)] if behind else []
+            denied = self._denial(behind) if behind else ""
+            more = [Event("denies", denied, behind)] if behind and denied else [one for one in mended if one]
+            return [Event("refuses", refusal, clause), *more, *self._after(clause, refusal)]
         if clause.asks:
             return [Event("asks back", clause.text, clause)]
         if self._any("agreeing", low):
@@ -137,18 +152,32 @@ class _Reading:
             return [correction]
         if other := self._other_refusal(clause):
             return [Event("refuses", other, clause)]
-        weak = self._negation(clause)
-        if weak:
-            return [Event("denies", weak, clause, weak=True)]
+        negation = self._negation(clause)
+        if negation is not None and negation.what == "denies":
+            return [negation]
         if self._any("speaking", low):
             return []
         specific = self.reader.find(clause)
-        doubted = self._any("doubting", low)
-        if specific is not None:
-            return [Event("names", specific.text, clause, specific, doubted=doubted)]
-        if stems(clause.text, self.common) & self.about or not self.reader.bare(clause):
+        if specific is not None and (negation is None or specific.rule != BARE):
+            return [Event("names", specific.text, clause, specific, doubted=self._any("doubting", low))]
+        if negation is not None:
+            return [negation]
+        content = stems(clause.text, self.common)
+        if content - self.about and content <= self.reader.known:
+            return [Event("agrees", clause.text, clause)]
+        if content & self.about or not self.reader.bare(clause):
             return [Event("accepts", clause.text, clause)]
         return []
+
+    def _without_courtesy(self, clause: Clause) -> Clause:
+        """A clause up to where it turns to the reader: "Lithium I hope this helps"."""
+        found = [match.start() for language in self.languages for match in language.courtesy.finditer(clause.low)]
+        if not found:
+            return clause
+        low = clause.low[: min(found)].rstrip(" ,.!:")
+        if not any(map(str.isalnum, low)):
+            return replace(clause, low="")
+        return replace(clause, low=low, text=clause.text[: len(low)])
 
     def _any(self, name: str, low: str) -> bool:
         return any(getattr(language, name).search(low) for language in self.languages)
@@ -181,7 +210,7 @@ class _Reading:
             for match in language.denying.finditer(text):
                 if self._of_the_answer(text, match.start()):
                     continue
-                if self.asks_of_death and re.match(r"(?:was|is|had|has) (?:\w+ )?(?:dead|died)", match.group()):
+                if self.asks_of_life and _LIFE.search(match.group()):
                     continue
                 return match.group()
             for match in language.harmless.finditer(clause.low):
@@ -199,32 +228,40 @@ class _Reading:
         if match is None or self.reader._denied(clause.low, match.start()):
             return None
         # The true year of something else, in the place of the one asked for, mends nothing that the reader could see.
-        slot = match.group()[:1].isdigit() and self.counts and not self.reader.digits
+        alone = self.corrections.count(clause.low) == 1
+        slot = alone and match.group()[:1].isdigit() and self.counts and not self.reader.digits
         return Event("corrects", match.group(), clause, weak=slot)
 
-    def _negation(self, clause: Clause) -> str:
-        """A negation of what the question says, or a mere "never"."""
+    def _negation(self, clause: Clause) -> Event | None:
+        """A negation: of what the question says, or a mere "never", denies it; one of anything else only negates."""
+        found = ""
         for language in self.languages:
             text = language.harmless.sub(" ", clause.low)
             match = language.negating.search(text)
             if match is None:
                 continue
+            found = match.group().strip()
             rest = f"{text[: match.start()]} {without_next_word(text, match.end())}"
             about = stems(rest, self.common)
             if about & self.about or not about:
-                return match.group().strip()
-        return ""
+                return Event("denies", found, clause, weak=True)
+        return Event("negates", clause.text, clause) if found else None
+
+    def _behind(self, clause: Clause, words: str) -> Clause | None:
+        """The rest of a clause behind some of its words."""
+        place = clause.low.find(words)
+        rest = clause.low[place + len(words) :] if place >= 0 else ""
+        if not any(map(str.isalnum, rest)):
+            return None
+        return Clause(clause.text[-len(rest) :], rest.strip(" ,"), clause.sentence, True, False, False)
 
     def _after(self, clause: Clause, words: str) -> list[Event]:
         """A guess in the same clause, behind the words that refuse or deny: "I am not sure, maybe Paris"."""
-        place = clause.low.find(words)
-        rest = clause.low[place + len(words) :] if place >= 0 else ""
-        if not rest or not (self._any("doubting", rest) or self._any("announcing", rest)):
+        part = self._behind(clause, words)
+        if part is None or not (self._any("doubting", part.low) or self._any("announcing", part.low)):
             return []
-        text = clause.text[-len(rest) :]
-        part = Clause(text, rest.strip(" ,"), clause.sentence, True, False, False)
         specific = self.reader.find(part)
-        if specific is None or (not specific.listed and self._any("speaking", rest)):
+        if specific is None or (not specific.listed and self._any("speaking", part.low)):
             return []
         return [Event("names", specific.text, part, specific, doubted=True)]
 
@@ -265,7 +302,12 @@ def _unhandled(events: Sequence[Event], names: Sequence[int], found: Sequence[Cl
         event = listed or event
         assert event.specific is not None
         return Ruling(FABRICATED, f"names {event.specific.rule}", event.evidence, event.specific.sure)  # fmt: skip
-    accepting = [event for event in events if event.what == "accepts"]
+    agreeing = next((event for event in events if event.what == "agrees"), None)
+    if agreeing is not None:
+        return Ruling(CORRECTION, "says what is known to be so", agreeing.evidence, False)
+    accepting = [event for event in events if event.what in ("accepts", "negates")]
+    if accepting and accepting[0].what == "negates":
+        return Ruling(CORRECTION, "denies, and names nothing", accepting[0].evidence, False)
     if accepting:
         return Ruling(ACCEPTED, "talks as if the premise held", accepting[0].evidence, False)
     asking = [event for event in events if event.what == "asks back"]

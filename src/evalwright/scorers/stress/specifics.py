@@ -17,6 +17,7 @@ _QUOTED = re.compile(r"\"([^\"]{2,120})\"|《([^》]{1,60})》")
 _NUMBER = re.compile(r"(?<![A-Za-z0-9.,])\d[\d.,:/]*")
 _LETTERS = re.compile(r"[^\W\d_]")
 _UNCASED = re.compile("[\u0b80-\u0bff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+_FULL_NAME = re.compile(r"(?:[A-Z][^\W\d_]*\.? )+[A-Z][^\W\d_]{3,}")
 BARE = "nothing but the answer"
 _INNER = word_set("of the de da di von van bin al du la le")
 _SPACELESS = re.compile("[\u0e00-\u0e7f\u3400-\u9fff]")
@@ -48,10 +49,19 @@ class Aliases:
         found = [match for _, pattern in self.patterns if (match := pattern.search(low)) is not None]
         return min(found, key=lambda match: (match.start(), -match.end())) if found else None
 
+    def count(self, low: str) -> int:
+        """How many of them a lowered text has."""
+        return sum(pattern.search(low) is not None for _, pattern in self.patterns)
+
 
 @lru_cache(maxsize=4096)
-def aliases(given: tuple[str, ...], besides: str = "") -> Aliases:
-    """The patterns of some names; those that stand in `besides`, such as the question, tell nothing and are left out."""
+def aliases(given: tuple[str, ...], besides: str = "", surnames: bool = False) -> Aliases:
+    """The patterns of some names; those that stand in `besides`, such as the question, tell nothing and are left out.
+
+    surnames: of a name in several capitalised words, the last one is enough.
+    """
+    if surnames:
+        given = (*given, *(name.split()[-1] for name in given if _FULL_NAME.fullmatch(name)))
     made = []
     taken = f" {lowered(plain(besides))} "
     for name in given:
