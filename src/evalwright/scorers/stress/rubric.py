@@ -82,7 +82,7 @@ def read_opinion(text: str, question: str, premise: str, answer: str) -> Opinion
         if name not in given:
             raise BadVerdict(f"the verdict has no '{name}'")
     label = given["class"]
-    if label not in MEANINGS:
+    if not isinstance(label, str) or label not in MEANINGS:
         raise BadVerdict(f"the class is {_shown(label)}, not one of {', '.join(MEANINGS)}")
     quote = given["quote"]
     if not isinstance(quote, str):

@@ -170,14 +170,14 @@ class _Reading:
         return []
 
     def _without_courtesy(self, clause: Clause) -> Clause:
-        """A clause up to where it turns to the reader: "Lithium I hope this helps"."""
-        found = [match.start() for language in self.languages for match in language.courtesy.finditer(clause.low)]
-        if not found:
-            return clause
-        low = clause.low[: min(found)].rstrip(" ,.!:")
-        if not any(map(str.isalnum, low)):
-            return replace(clause, low="")
-        return replace(clause, low=low, text=clause.text[: len(low)])
+        """Nothing of a clause of mere courtesy; an English one up to its courtesy: "Lithium I hope this helps"."""
+        for language in self.languages:
+            if (match := language.courtesy.search(clause.low)) is None:
+                continue
+            low = clause.low[: match.start()].rstrip(" ,.!:") if language.code == "en" else ""
+            kept = any(map(str.isalnum, low))
+            clause = replace(clause, low=low if kept else "", text=clause.text[: len(low)])
+        return clause
 
     def _any(self, name: str, low: str) -> bool:
         return any(getattr(language, name).search(low) for language in self.languages)
@@ -286,7 +286,8 @@ def _decide(events: Sequence[Event], found: Sequence[Clause], reading: _Reading)
     weak = [events[place] for place in handled if events[place].weak]
     denying = [event for event in weak if event.what == "denies"]
     if denying:
-        return Ruling(CORRECTION, "denies what the question says", denying[0].evidence, bool(refusing))
+        sure = all(event.what in ("refuses", "denies", "corrects") for event in events)
+        return Ruling(CORRECTION, "denies what the question says", denying[0].evidence, sure)
     if refusing:
         return Ruling(REFUSAL, "gives no answer", refusing[0].evidence)
     return Ruling(PARTIAL, "gives the true value without a word about the premise", weak[0].evidence, False)

@@ -129,13 +129,13 @@ def _told(ruling: Ruling) -> str:
 
 def _span(evidence: str, text: str) -> tuple[int, int]:
     """Where the first words of the evidence stand in the answer as written, (-1, -1) where markup or spelling hides them."""
-    words = evidence.split("' … '")[0]
-    flat = text.replace("’", "'")
-    for hay in (flat.casefold(), flat.casefold().replace("'", "")):
-        place = hay.find(words.casefold()) if words else -1
-        if place >= 0 and len(hay) == len(text):
-            return place, place + len(words)
-    return -1, -1
+    words = evidence.split("' … '")[0].casefold().replace("'", "")
+    places = [place for place, char in enumerate(text) if char not in "'’"]
+    flat = "".join(text[place] for place in places).casefold()
+    found = flat.find(words) if words else -1
+    if found < 0 or len(flat) != len(places):
+        return -1, -1
+    return places[found], places[found + len(words) - 1] + 1
 
 
 def _short(text: str) -> str:
