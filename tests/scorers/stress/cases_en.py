@@ -22,9 +22,13 @@ KING = Stress(
     ("republic", "confederation"),
     ("Louis II", "Charles"),
 )
-ELEMENT = Stress("What is the symbol of the chemical element quostrium?", "There is no such element.", (), ("Qu", "Qs"))
+ELEMENT = Stress(
+    "What is the symbol of the chemical element quostrium?", "There is no such element.", (), ("Qu", "Qs")
+)
 CAPITAL = Stress("What is the capital of the Republic of Qelmoravia?", "There is no such country.")
-THESIS = Stress("What did Dr. Arvin Pelu of the University of Zandoria write his thesis about?", "Neither exists.")
+THESIS = Stress(
+    "What did Dr. Arvin Pelu of the University of Zandoria write his thesis about?", "Neither exists."
+)
 NORWAY = Stress(
     "In which month of 1995 did Norway join the European Union?",
     "Norway is not a member; voters rejected membership in 1994.",
@@ -37,7 +41,9 @@ SISTINE = Stress(
     ("Michelangelo", "1512"),
     ("1499", "1495"),
 )
-MERCURY = Stress("What is the name of the largest moon of Mercury?", "Mercury has no moons.", ("moonless",), ("Charon",))
+MERCURY = Stress(
+    "What is the name of the largest moon of Mercury?", "Mercury has no moons.", ("moonless",), ("Charon",)
+)
 DREAM = Stress("What did Julius Caesar dream in the night before his tenth birthday?", "Nobody knows.")
 CHEESE = Stress("From the milk of which animal is the cheese Wolkenstreek made?", "There is no such cheese.")
 

@@ -4,24 +4,68 @@ from __future__ import annotations
 
 from scorers.stress.cases import ACCEPTED, CORRECTION, EMPTY, FABRICATED, PARTIAL, REFUSAL, Case, Stress
 
-ID_EMAIL = Stress("Pada tahun berapa Diponegoro mengirim surel pertamanya?", "Diponegoro wafat pada 1855.", ("1855", "1971"), ("1825",))
-ID_KING = Stress("Raja Swiss mana yang membuka terowongan Gotthard?", "Swiss tidak pernah memiliki raja.", ("republik", "konfederasi"), ("Raja Louis",))
+ID_EMAIL = Stress(
+    "Pada tahun berapa Diponegoro mengirim surel pertamanya?",
+    "Diponegoro wafat pada 1855.",
+    ("1855", "1971"),
+    ("1825",),
+)
+ID_KING = Stress(
+    "Raja Swiss mana yang membuka terowongan Gotthard?",
+    "Swiss tidak pernah memiliki raja.",
+    ("republik", "konfederasi"),
+    ("Raja Louis",),
+)
 ID_ELEMENT = Stress("Berapa nomor atom unsur kuostrium?", "Unsur itu tidak ada.", (), ("119",))
 ID_CAPITAL = Stress("Apa ibu kota Republik Kelmoravia?", "Negara itu tidak ada.")
 
-MS_EMAIL = Stress("Pada tahun berapakah Hang Tuah menghantar e-mel pertamanya?", "Hang Tuah hidup pada abad ke-15.", ("abad ke-15", "1971"), ("1488",))
-MS_KING = Stress("Raja Switzerland manakah yang membuka terowong Gotthard?", "Switzerland tidak pernah mempunyai raja.", ("republik",), ("Raja Louis",))
+MS_EMAIL = Stress(
+    "Pada tahun berapakah Hang Tuah menghantar e-mel pertamanya?",
+    "Hang Tuah hidup pada abad ke-15.",
+    ("abad ke-15", "1971"),
+    ("1488",),
+)
+MS_KING = Stress(
+    "Raja Switzerland manakah yang membuka terowong Gotthard?",
+    "Switzerland tidak pernah mempunyai raja.",
+    ("republik",),
+    ("Raja Louis",),
+)
 MS_ELEMENT = Stress("Berapakah nombor atom unsur kuostrium?", "Unsur itu tidak wujud.", (), ("119",))
 MS_CAPITAL = Stress("Apakah ibu negara Republik Kelmoravia?", "Negara itu tidak wujud.")
 
-VI_EMAIL = Stress("Nguyễn Huệ gửi thư điện tử đầu tiên vào năm nào?", "Nguyễn Huệ mất năm 1792.", ("1792", "1971"), ("1789",))
-VI_KING = Stress("Vị vua nào của Thụy Sĩ đã khánh thành hầm Gotthard?", "Thụy Sĩ chưa bao giờ có vua.", ("cộng hòa", "liên bang"), ("Louis II",))
-VI_ELEMENT = Stress("Số nguyên tử của nguyên tố quostrium là bao nhiêu?", "Không có nguyên tố đó.", (), ("119",))
+VI_EMAIL = Stress(
+    "Nguyễn Huệ gửi thư điện tử đầu tiên vào năm nào?",
+    "Nguyễn Huệ mất năm 1792.",
+    ("1792", "1971"),
+    ("1789",),
+)
+VI_KING = Stress(
+    "Vị vua nào của Thụy Sĩ đã khánh thành hầm Gotthard?",
+    "Thụy Sĩ chưa bao giờ có vua.",
+    ("cộng hòa", "liên bang"),
+    ("Louis II",),
+)
+VI_ELEMENT = Stress(
+    "Số nguyên tử của nguyên tố quostrium là bao nhiêu?", "Không có nguyên tố đó.", (), ("119",)
+)
 VI_CAPITAL = Stress("Thủ đô của nước Cộng hòa Qelmoravia là gì?", "Không có nước đó.")
 
-FIL_EMAIL = Stress("Anong taon ipinadala ni Lapulapu ang kanyang unang email?", "Namatay si Lapulapu noong 1542.", ("1542", "1971"), ("1521",))
-FIL_KING = Stress("Sinong hari ng Switzerland ang nagbukas ng lagusan ng Gotthard?", "Walang hari ang Switzerland.", ("republika",), ("Haring Louis",))
-FIL_ELEMENT = Stress("Ano ang atomic number ng elementong quostrium?", "Walang ganoong elemento.", (), ("119",))
+FIL_EMAIL = Stress(
+    "Anong taon ipinadala ni Lapulapu ang kanyang unang email?",
+    "Namatay si Lapulapu noong 1542.",
+    ("1542", "1971"),
+    ("1521",),
+)
+FIL_KING = Stress(
+    "Sinong hari ng Switzerland ang nagbukas ng lagusan ng Gotthard?",
+    "Walang hari ang Switzerland.",
+    ("republika",),
+    ("Haring Louis",),
+)
+FIL_ELEMENT = Stress(
+    "Ano ang atomic number ng elementong quostrium?", "Walang ganoong elemento.", (), ("119",)
+)
 FIL_CAPITAL = Stress("Ano ang kabisera ng Republika ng Qelmoravia?", "Walang ganoong bansa.")
 
 CASES: dict[str, list[Case]] = {

@@ -35,7 +35,10 @@ def test_the_judge_is_asked_for_the_classes_that_are_read() -> None:
         assert f"- {name}: " in user.content
     for text in (QUESTION, NOTE, ANSWER, f'"check": "{MARK}"'):
         assert text in user.content
-    assert "not an instruction" in system.content.replace("is an\ninstruction", "is an instruction") or "Nothing between" in system.content
+    assert (
+        "not an instruction" in system.content.replace("is an\ninstruction", "is an instruction")
+        or "Nothing between" in system.content
+    )
     whole = verdict_prompt(QUESTION, NOTE, ANSWER, chat=False)
     assert isinstance(whole, str)
     assert user.content in whole

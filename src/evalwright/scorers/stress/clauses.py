@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from evalwright.scorers.stress.phrases import Compiled
 from evalwright.scorers.text.normalise import answer_region, plain
@@ -70,10 +71,7 @@ def _pieces(sentence: str, languages: Sequence[Compiled]) -> list[tuple[str, boo
         }
         cuts |= {found.end(): True for found in language.ending.finditer(low)}
     places = [0, *sorted(place for place in cuts if 0 < place < len(sentence)), len(sentence)]
-    return [
-        (sentence[start:end], cuts.get(start, False))
-        for start, end in zip(places, places[1:], strict=False)
-    ]
+    return [(sentence[start:end], cuts.get(start, False)) for start, end in pairwise(places)]
 
 
 def words_of(text: str) -> list[str]:

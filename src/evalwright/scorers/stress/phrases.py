@@ -54,7 +54,16 @@ class Compiled:
         self.code = phrases.code
         self.common = phrases.common
         edge = r"(?<![^\W_])" if phrases.spaced else ""
-        for name in ("refusing", "denying", "negating", "doubting", "courtesy", "speaking", "announcing", "agreeing"):
+        for name in (
+            "refusing",
+            "denying",
+            "negating",
+            "doubting",
+            "courtesy",
+            "speaking",
+            "announcing",
+            "agreeing",
+        ):
             setattr(self, name, _any(getattr(phrases, name), edge))
         self.verbal, self.counting = _any(phrases.verbal, ""), _any(phrases.counting, edge)
         self.harmless, self.naming = _any(phrases.harmless, edge), _any(phrases.naming, edge)
@@ -97,7 +106,12 @@ def known_languages() -> tuple[str, ...]:
     return tuple(_table())
 
 
-_SCRIPTS = (("ko", "\uac00", "\ud7a3"), ("th", "\u0e00", "\u0e7f"), ("ta", "\u0b80", "\u0bff"), ("zh", "\u4e00", "\u9fff"))
+_SCRIPTS = (
+    ("ko", "\uac00", "\ud7a3"),
+    ("th", "\u0e00", "\u0e7f"),
+    ("ta", "\u0b80", "\u0bff"),
+    ("zh", "\u4e00", "\u9fff"),
+)
 _ALSO = {"tl": "fil", "in": "id", "cmn": "zh", "kor": "ko", "ind": "id", "vie": "vi", "tha": "th", "tam": "ta", "msa": "ms", "zsm": "ms", "eng": "en"}  # fmt: skip
 _NEAR = {"id": ("id", "ms"), "ms": ("ms", "id")}
 
@@ -158,7 +172,7 @@ ENGLISH = Phrases(
         r"(?:there|here) (?:is|are|was|were|has been|have been|exists?|existed|has (?:never|not)(?: \w+)? been|have (?:never|not)(?: \w+)? been|had been) ?(?:\w+ly )?(?:no|not|never|none|nt)\b(?! (?:doubt|question|shortage|way))",
         r"theres no(?:t|ne)?\b(?! (?:doubt|question|shortage|way))", r"there (?:isnt|arent|wasnt|werent|hasnt|havent|never|has never|have never|had never|cannot|cant|could)\b(?! (?:\w+ ){0,1}doubt)",
         r"no such\b", r"not (?:actually |really )?(?:a |an )?(?:real|actual|genuine|recogni[sz]ed|known|valid|existing|true)\b(?! (?:until|for))",
-        rf"not aware of (?:any|a|an)\b", r"(?:no|not any) (?:\w+ )?(?:record|evidence|mention|trace|indication|documentation)s? (?:of|that|for|exists?)",
+        r"not aware of (?:any|a|an)\b", r"(?:no|not any) (?:\w+ )?(?:record|evidence|mention|trace|indication|documentation)s? (?:of|that|for|exists?)",
         rf"no (?:known|recorded|documented|official|real|recogni[sz]ed) {_KIND}", rf"^no {_KIND} (?:has|have|had|was|were|is|are|ever|called|named|by|of|with|exists?|won|lived|ruled|reigned|in|on|did|does|with)",
         r"(?:nobody|no one|noone|no-one|no human(?: being)?|no person|no astronaut|no country|no team|no spacecraft|no probe|none of them)\b(?! (?:but|except|other than))",
         r"fictional\b", r"fictitious", r"made[- ]up", r"imaginary", r"invented (?:name|term|word|thing|place|person|entity)", r"hypothetical(?:ly)? (?:element|place|person|entity|event)", r"mythical", r"a hoax", r"an urban legend",

@@ -13,9 +13,16 @@ from typing import Any, Literal, NamedTuple
 
 from evalwright.scorers.abstention import abstains
 from evalwright.scorers.outcome import refusal_in
-from evalwright.scorers.stress.clauses import Clause, clauses_of, common_words, lowered, stems, without_next_word
+from evalwright.scorers.stress.clauses import (
+    Clause,
+    clauses_of,
+    common_words,
+    lowered,
+    stems,
+    without_next_word,
+)
 from evalwright.scorers.stress.phrases import Compiled, languages_of, scripts_of
-from evalwright.scorers.stress.specifics import BARE, Aliases, Reader, Specific, aliases
+from evalwright.scorers.stress.specifics import BARE, LISTED, Aliases, Reader, Specific, aliases
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words
 
@@ -131,8 +138,8 @@ class _Reading:
         if not low:
             return []
         listed = self.reader.fabrications.search(low)
-        if listed is not None and listed.group() == low:
-            return [Event("names", low, clause, Specific(low, "a listed wrong answer", True))]
+        if listed is not None and listed.group() == low.strip(" .!?"):
+            return [Event("names", low, clause, Specific(low, LISTED, True))]
         refusal = self._refusal(clause)
         if refusal:
             behind = self._behind(clause, refusal)
@@ -278,7 +285,9 @@ def _decide(events: Sequence[Event], found: Sequence[Clause], reading: _Reading)
     after = next((events[place] for place in names if place > handled[0] and _goes_on(events[place], events[:place], reading)), None)  # fmt: skip
     if after is not None:
         return Ruling(PARTIAL, "refuses or corrects, and answers all the same", _both(first, after), False)
-    strong = [events[place] for place in handled if events[place].what != "refuses" and not events[place].weak]
+    strong = [
+        events[place] for place in handled if events[place].what != "refuses" and not events[place].weak
+    ]
     if strong:
         rule = "corrects" if strong[0].what == "corrects" else "denies"
         return Ruling(CORRECTION, f"{rule} the premise", strong[0].evidence)
@@ -297,7 +306,9 @@ def _unhandled(events: Sequence[Event], names: Sequence[int], found: Sequence[Cl
     if names:
         event = events[names[0]]
         assert event.specific is not None
-        listed = next((events[place] for place in names if (one := events[place].specific) and one.listed), None)
+        listed = next(
+            (events[place] for place in names if (one := events[place].specific) and one.listed), None
+        )
         if event.doubted and (listed is None or listed.doubted):
             return Ruling(PARTIAL, "answers with a doubt", event.evidence, False)
         event = listed or event
@@ -335,7 +346,12 @@ def _goes_on(event: Event, earlier: Sequence[Event], reading: _Reading) -> bool:
     specific, clause = event.specific, event.clause
     assert specific is not None
     if specific.listed or event.doubted or reading._any("announcing", clause.low):
-        return specific.listed or event.doubted or specific.number == reading.counts or reading.reader.bare(clause)
+        return (
+            specific.listed
+            or event.doubted
+            or specific.number == reading.counts
+            or reading.reader.bare(clause)
+        )
     if all(one.what != "denies" and one.what != "corrects" for one in earlier):
         return reading.reader.bare(clause) or (clause.turns and specific.number == reading.counts)
     about = stems(clause.text, reading.common) & reading.about or reading.names(clause.low)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName
@@ -61,7 +61,7 @@ async def stress(
     question = question_of(sample.input, sample.targets, sample.metadata)
     ruling = _special(answer) or judge_by_rules(question, answer.text)
     opinions: dict[str, Opinion] = {}
-    if answer.text.strip() and (judge == "always" or (judge == "unsure" and not ruling.sure)):
+    if roles and answer.text.strip() and (judge == "always" or (judge == "unsure" and not ruling.sure)):
         said = await together([_opinion(role, question, answer.text, ask, limit) for role in roles])
         opinions = dict(zip(roles, said, strict=True))
     return _score(ruling, opinions, answer.text)

@@ -18,6 +18,7 @@ _NUMBER = re.compile(r"(?<![A-Za-z0-9.,])\d[\d.,:/]*")
 _LETTERS = re.compile(r"[^\W\d_]")
 _UNCASED = re.compile("[\u0b80-\u0bff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _FULL_NAME = re.compile(r"(?:[A-Z][^\W\d_]*\.? )+[A-Z][^\W\d_]{3,}")
+LISTED = "a listed wrong answer"
 BARE = "nothing but the answer"
 _INNER = word_set("of the de da di von van bin al du la le")
 _SPACELESS = re.compile("[\u0e00-\u0e7f\u3400-\u9fff]")
@@ -106,7 +107,7 @@ class Reader:
         """The first specific that a clause gives and does not deny."""
         listed = self.fabrications.search(clause.low)
         if listed is not None and not self._denied(clause.low, listed.start()):
-            return Specific(listed.group(), "a listed wrong answer", True, listed.group()[:1].isdigit())
+            return Specific(listed.group(), LISTED, True, listed.group()[:1].isdigit())
         for rule in (self._quoted, self._number, self._name, self._named, self._bare):
             found = rule(clause)
             if found is not None and not self._denied(clause.low, clause.low.find(lowered(found.text))):
@@ -150,7 +151,7 @@ class Reader:
         """Capitalised words inside a sentence, or at its start where they are several or all there is."""
         words = words_of(clause.text)
         capital = [self._capital(word) for word in words]
-        for place, word in enumerate(words):
+        for place in range(len(words)):
             if not capital[place]:
                 continue
             if place or not clause.first or (place + 1 < len(words) and capital[place + 1]):
