@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.scorers.stress.rules import CLASSES, HANDLED
+from evalwright.metrics.perplexities import nothing_scored
+from evalwright.scorers.stress.rules import CLASSES, FABRICATED, HANDLED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +27,7 @@ def handled(column: Column, *, level: float = 0.95) -> Estimate:
     return _share(column, HANDLED, level)
 
 
-def stress_share(column: Column, *, outcome: str, level: float = 0.95) -> Estimate:
+def stress_share(column: Column, *, outcome: str = FABRICATED, level: float = 0.95) -> Estimate:
     """The share of answers of one class of `stress`. Raises UnknownName for a class that there is not."""
     if outcome not in CLASSES:
         raise UnknownName("class of stress answers", outcome, CLASSES, f"Known: {', '.join(CLASSES)}.")
@@ -53,6 +54,8 @@ def rater_agreement(
 
     if coefficient not in COEFFICIENTS:
         raise UnknownName("coefficient", coefficient, COEFFICIENTS, f"Known: {', '.join(COEFFICIENTS)}.")
+    if not len(column.values):
+        return nothing_scored(column, level)
     a, b = _classes(column, first), _classes(column, second)
     both = ~(np.isnan(a) | np.isnan(b))
     if not both.any():

@@ -28,9 +28,9 @@ def test_a_verdict_is_read() -> None:
 
 def test_the_judge_is_asked_for_the_classes_that_are_read() -> None:
     assert tuple(MEANINGS) == CLASSES
-    system, user = verdict_prompt(QUESTION, NOTE, ANSWER)
-    assert not isinstance(system, str)
-    assert not isinstance(user, str)
+    prompt = verdict_prompt(QUESTION, NOTE, ANSWER)
+    assert not isinstance(prompt, str)
+    system, user = prompt
     for name in CLASSES:
         assert f"- {name}: " in user.content
     for text in (QUESTION, NOTE, ANSWER, f'"check": "{MARK}"'):
