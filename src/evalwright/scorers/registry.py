@@ -68,18 +68,31 @@ def scorer(name: str) -> Callable[[Function], Function]:
     return register
 
 
+def without_roles(alone: Callable[..., Score]) -> Callable[[Function], Function]:
+    """Give an asking scorer a plain function, with the same options, that scores where it has no roles to ask."""
+
+    def attach(function: Function) -> Function:
+        vars(function)["without_roles"] = alone
+        return function
+
+    return attach
+
+
 def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None = None) -> Scorer:
     """The scorer `kind` with its options set; `name` is its column in the record (default: its kind)."""
     given = dict(options or {})
     registry.check_options(kind, given)
     function = registry.get(kind)
+    roles = _roles(registry.options(kind), given)
+    if not roles:
+        function = getattr(function, "without_roles", function)
     return Scorer(
         name=name or kind,
         kind=kind,
         options=given,
         function=partial(function, **given) if given else function,
         asks=inspect.iscoroutinefunction(function),
-        roles=_roles(registry.options(kind), given),
+        roles=roles,
     )
 
 

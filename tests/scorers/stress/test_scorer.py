@@ -17,8 +17,9 @@ from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.runs.reader import Run
+from evalwright.scorers.registry import bind
 from evalwright.scorers.stress.rules import CLASSES, CREDIT, HANDLED
-from evalwright.scorers.stress.scorer import stress
+from evalwright.scorers.stress.scorer import by_rules
 from evalwright.tasks.decorator import task_from_definition
 from support.openai_server import serving
 
@@ -37,20 +38,14 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
 
 
-async def nobody(role: str, request: Any) -> Response:
-    raise AssertionError("without judges nobody is asked")
-
-
 def drive(text: str, response: Response | None = None) -> Score:
-    """The score by rules alone; the coroutine never waits."""
+    """The score by rules alone, which asks nobody."""
     sample = Sample("s", QUESTION, ("No answer",), metadata={"fabrications": ["Louis II"]})
-    answer = Answer(text, responses=(response,) if response else ())
-    try:
-        stress(sample, answer, nobody).send(None)
-    except StopIteration as end:
-        found: Score = end.value
-        return found
-    raise AssertionError("the scorer waited")
+    bound = bind("stress")
+    assert not bound.asks
+    found = bound.function(sample, Answer(text, responses=(response,) if response else ()))
+    assert isinstance(found, Score)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -206,6 +201,5 @@ def test_never_asks_nobody() -> None:
 )
 def test_options_that_are_none_are_said(options: dict[str, Any], words: str) -> None:
     with pytest.raises((ConfigurationError, EvalwrightError)) as caught:
-        coroutine = stress(Sample("s", QUESTION), Answer(NEVER), nobody, **options)
-        coroutine.send(None)
+        by_rules(Sample("s", QUESTION), Answer(NEVER), **options)
     assert words in str(caught.value)

@@ -16,6 +16,7 @@ from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.consistency.judges import together, whole_number
+from evalwright.scorers.registry import without_roles
 from evalwright.scorers.stress.rubric import Opinion, read_opinion, verdict_prompt
 from evalwright.scorers.stress.rules import (
     CLASSES,
@@ -35,6 +36,20 @@ RULES = "rules"
 """The name of the rules among the raters."""
 
 
+def by_rules(
+    sample: Sample,
+    answer: Answer,
+    *,
+    judges: Sequence[str] = (),
+    judge: Literal["unsure", "always", "never"] = "unsure",
+    max_tokens: int = 2048,
+) -> Score:
+    """The score by rules alone, where no judges are named; the options are those of `stress`."""
+    _checked(judges, judge, max_tokens)
+    return _score(_ruling(sample, answer)[1], {}, answer.text)
+
+
+@without_roles(by_rules)
 async def stress(
     sample: Sample,
     answer: Answer,
@@ -54,20 +69,25 @@ async def stress(
     Parts: the class, 1; "handled", "unsure"; "NAME class", the number of the class in `CLASSES` by "rules" and each judge.
     Raises RequestFailed where a judge failed or its verdict cannot be read.
     """
-    roles = _roles(judges)
-    if judge not in WHEN:
-        raise UnknownName("value of the option 'judge'", str(judge), WHEN, f"Known: {', '.join(WHEN)}.")
-    limit = whole_number(max_tokens, "max_tokens", 1)
-    question = question_of(sample.input, sample.targets, sample.metadata)
-    ruling = _special(answer) or judge_by_rules(question, answer.text)
+    roles = _checked(judges, judge, max_tokens)
+    question, ruling = _ruling(sample, answer)
     opinions: dict[str, Opinion] = {}
     if roles and answer.text.strip() and (judge == "always" or (judge == "unsure" and not ruling.sure)):
-        said = await together([_opinion(role, question, answer.text, ask, limit) for role in roles])
+        said = await together([_opinion(role, question, answer.text, ask, max_tokens) for role in roles])
         opinions = dict(zip(roles, said, strict=True))
     return _score(ruling, opinions, answer.text)
 
 
-def _roles(judges: Sequence[str]) -> tuple[str, ...]:
+def _ruling(sample: Sample, answer: Answer) -> tuple[Question, Ruling]:
+    question = question_of(sample.input, sample.targets, sample.metadata)
+    return question, _special(answer) or judge_by_rules(question, answer.text)
+
+
+def _checked(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[str, ...]:
+    """The roles to ask. Raises ConfigurationError and UnknownName for options that are none."""
+    if judge not in WHEN:
+        raise UnknownName("value of the option 'judge'", str(judge), WHEN, f"Known: {', '.join(WHEN)}.")
+    whole_number(max_tokens, "max_tokens", 1)
     several = [judges] if isinstance(judges, str) else judges
     if not isinstance(several, list | tuple) or not all(isinstance(one, str) and one for one in several):
         raise ConfigurationError("The option 'judges' is a list of roles, such as [judge].")
