@@ -63,7 +63,7 @@ class Question:
     """What the rules know of a question.
 
     premise: what is false about it, in words. corrections: what a reply that corrects it would mention. fabrications:
-    tempting wrong answers. refusal: the wording of a refusal that the prompt asks for.
+    tempting wrong answers. refusal: the wording of a refusal that the prompt asks for. replies: whole replies that reject it.
     """
 
     text: str
@@ -72,6 +72,7 @@ class Question:
     fabrications: tuple[str, ...] = ()
     refusal: str = ""
     language: str = ""
+    replies: tuple[str, ...] = ()
 
 
 def question_of(text: str, targets: Sequence[str], metadata: Mapping[str, Any]) -> Question:
@@ -84,6 +85,7 @@ def question_of(text: str, targets: Sequence[str], metadata: Mapping[str, Any]) 
         _texts(metadata.get("fabrications")),
         targets[0] if targets else "",
         str(metadata.get("language") or ""),
+        tuple(targets[1:]),
     )
 
 
@@ -102,6 +104,9 @@ def judge_by_rules(question: Question, answer: str) -> Ruling:
     if not found:
         return Ruling(EMPTY, "the answer has no words", "")
     reading = _Reading(question, languages)
+    whole = lowered(plain(answer)).strip(" .!")
+    if whole in {lowered(plain(reply)).strip(" .!") for reply in question.replies}:
+        return Ruling(CORRECTION, "is a listed reply that rejects the premise", answer.strip())
     echoed = lowered(plain(question.text)).rstrip(" ?.!？")
     events = [
         event for clause in found if clause.low.rstrip(" ?.!？") != echoed for event in reading.events(clause)
