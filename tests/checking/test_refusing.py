@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalwright.checking.ignorance import check_ignorance
-from evalwright.checking.material import Material, gather
+from evalwright.checking.material import Material, material_of
 from evalwright.tasks.decorator import task_from_definition
 
 
@@ -20,11 +20,11 @@ def material(scorer: str, target: str) -> Material:
         "scorers": [scorer],
         "metrics": ["accuracy"],
     }
-    return gather(task_from_definition(definition))
+    return material_of(task_from_definition(definition))
 
 
 def told(*materials: Material) -> list[str]:
-    return [f"{finding.level}: {finding.text}" for finding in check_ignorance(materials)]
+    return [f"{finding.verdict}: {finding.text}" for finding in check_ignorance(materials)]
 
 
 def test_declining_is_no_fault_where_it_is_right() -> None:
