@@ -163,7 +163,7 @@ ENGLISH = Phrases(
         r"(?:not|never) (?:yet |currently )?(?:been )?(?:known|knowable|recorded|documented|predictable)\b",
         r"(?:nobody|no one|noone|no-one|none of us|no human)(?: \w+)? (?:knows|can know|could know|can say|can tell|can predict|has ever (?:counted|recorded|measured)|recorded|counted|wrote)",
         r"(?:there is|theres) no way (?:to|of|for)", r"(?:it is|its) (?:not possible|impossible) to (?:know|say|tell|determine|answer|predict|count|verify|be certain)",
-        r"not enough information", r"insufficient (?:information|data)", r"(?:unable|not able) to (?:\w+ ){0,2}?(?:find|answer|verify|confirm|provide|determine|identify|locate|give)",
+        r"(?:^|it is |its |that is |thats )not (?:\w+ )?(?:in|part of) the (?:passages?|texts?|context|documents?|sources?)\b", r"not enough information", r"insufficient (?:information|data)", r"(?:unable|not able) to (?:\w+ ){0,2}?(?:find|answer|verify|confirm|provide|determine|identify|locate|give)",
         r"could you (?:please )?(?:clarify|provide more|give me more|tell me more)", r"(?:please|can you) (?:clarify|provide more)",
     ),
     denying=(
