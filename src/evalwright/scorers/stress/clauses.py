@@ -13,6 +13,8 @@ from evalwright.scorers.text.normalise import answer_region, plain
 from evalwright.scorers.text.sentences import sentences
 
 _SPLIT = re.compile(r";\s|\s[–—-]\s|—|[；，](?=\S)|:\s(?=[\"'A-Z\d])|,\s(?=(?:and|so) )")
+ASIDE = re.compile(r", (?:which|who|whose|where|an? \w+ (?:that|which|who))\b[^,;.]*")
+"""A relative clause or the like: what it denies is not what the sentence denies."""
 _HAN, _THAI = re.compile("[\u3400-\u9fff\uf900-\ufaff]+"), re.compile("[\u0e00-\u0e7f]+")
 _WORD = re.compile(r"[^\W_][\w\u0b80-\u0bff'’]*(?:[.,](?=\d)\d+)*")
 _PREFIX = ((re.compile("[\uac00-\ud7a3]"), 2), (re.compile("[\u0b80-\u0bff]"), 4))
@@ -70,6 +72,11 @@ def _pieces(sentence: str, languages: Sequence[Compiled]) -> list[tuple[str, boo
             if not any(start < place < end for start, end in kept)
         }
         cuts |= {found.end(): True for found in language.ending.finditer(low)}
+    if (opening := min((place for place, turns in cuts.items() if turns), default=-1)) >= 0:
+        # "Although there was no post, he sent it": what follows the comma turns.
+        comma = sentence.find(", ", opening)
+        if comma >= 0 and not any(map(str.isalnum, sentence[:opening])):
+            cuts.setdefault(comma + 1, True)
     places = [0, *sorted(place for place in cuts if 0 < place < len(sentence)), len(sentence)]
     return [(sentence[start:end], cuts.get(start, False)) for start, end in pairwise(places)]
 

@@ -185,7 +185,7 @@ ENGLISH = Phrases(
     ),
     negating=(rf"{_NOT}\b", r"neither\b", r"nor\b", r"none\b", r"nothing\b", r"no\b(?! (?:doubt|question|later|more|wonder|longer than|less|fewer|matter|idea))", r"without\b(?! (?:doubt|question))", r"lacks?\b", r"nowhere\b", r"zero\b", r"(?:rather than|instead of)\b", r"\w+less\b(?<!regardless)(?<!nonetheless)(?<!nevertheless)(?<!unless)(?<!less)"),
     harmless=(
-        r"not (?:only|just|merely|simply|surprisingly|long|far|least|to mention)\b", r"(?:no|without) (?:a )?(?:doubt|question)", r"never mind", r"dont worry", r"(?:nobody|no one|none|nothing) (?:but|except|other than)\b", r"not yet\b(?= \w+ as)",
+        r"not (?:only|just|merely|simply|surprisingly|long|far|least|to mention)\b", r"(?:no|without) (?:a )?(?:doubt|question)", r"not without\b", r"never mind", r"dont worry", r"(?:nobody|no one|none|nothing) (?:but|except|other than)\b", r"not yet\b(?= \w+ as)",
         r"(?:wasnt|was not|didnt|did not|not)(?: \w+){0,6}? until\b",
     ),
     contrast=(r"but\b", r"however\b", r"although\b", r"though\b", r"nevertheless\b", r"nonetheless\b", r"yet\b(?=,)", r"still,", r"that said\b", r"even so\b", r"anyway\b", r"despite\b", r"actually,"),

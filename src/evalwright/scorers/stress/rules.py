@@ -248,7 +248,7 @@ class _Reading:
         """A negation: of what the question says, or a mere "never", denies it; one of anything else only negates."""
         found = ""
         for language in self.languages:
-            text = language.harmless.sub(" ", clause.low)
+            text = language.harmless.sub(" ", ASIDE.sub(" ", clause.low))
             match = language.negating.search(text)
             if match is None:
                 continue
@@ -350,6 +350,8 @@ def _goes_on(event: Event, earlier: Sequence[Event], reading: _Reading) -> bool:
     """Whether a name behind a refusal or denial is an answer all the same, not an explanation."""
     specific, clause = event.specific, event.clause
     assert specific is not None
+    if specific.listed and not clause.turns and reading.reader.of_others(clause):
+        return False
     if specific.listed or event.doubted or reading._any("announcing", clause.low):
         return (
             specific.listed

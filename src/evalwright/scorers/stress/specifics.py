@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from evalwright.scorers.stress.clauses import Clause, lowered, stem, stems, words_of
+from evalwright.scorers.stress.clauses import ASIDE, Clause, lowered, stem, stems, words_of
 from evalwright.scorers.stress.phrases import Compiled
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.wordlists import word_set
@@ -118,6 +118,13 @@ class Reader:
         """Whether a text has content that neither the question nor what is true of it has."""
         return bool(stems(text, self.common) - self.known)
 
+    def of_others(self, clause: Clause) -> bool:
+        """Whether a clause speaks of somebody else before it comes to a listed wrong answer: "Sweden joined in January"."""
+        name, listed = self._name(clause), self.fabrications.search(clause.low)
+        if name is None or listed is None or self.fabrications.search(lowered(name.text)) is not None:
+            return False
+        return clause.low.find(lowered(name.text)) < listed.start()
+
     def bare(self, clause: Clause) -> bool:
         """Whether a clause is a mere phrase, without a predicate."""
         uncased = bool(_UNCASED.search(clause.text))
@@ -128,7 +135,7 @@ class Reader:
         return not (spaceless and stems(clause.text, self.common) & self.question)
 
     def _denied(self, low: str, place: int) -> bool:
-        before = low[: max(place, 0)]
+        before = ASIDE.sub(" ", low[: max(place, 0)])
         for language in self.languages:
             before = language.harmless.sub(" ", before)
         return any(language.negating.search(before) for language in self.languages)
@@ -152,7 +159,7 @@ class Reader:
         words = words_of(clause.text)
         capital = [self._capital(word) for word in words]
         for place in range(len(words)):
-            if not capital[place]:
+            if not capital[place] or (words[place] == "May" and not place):
                 continue
             if place or not clause.first or (place + 1 < len(words) and capital[place + 1]):
                 end = place + 1
@@ -164,7 +171,11 @@ class Reader:
 
     def _capital(self, word: str) -> bool:
         low = word.casefold().replace("'s", "").replace("'", "")
-        if not word[:1].isupper() or low in self.common or (len(word) == 1 and not word.isdigit()):
+        if (
+            not word[:1].isupper()
+            or (low in self.common and word != "May")
+            or (len(word) == 1 and not word.isdigit())
+        ):
             return False
         return stem(low) not in self.known
 
