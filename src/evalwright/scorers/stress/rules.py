@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 from evalwright.scorers.abstention import abstains
 from evalwright.scorers.outcome import refusal_in
 from evalwright.scorers.stress.clauses import (
+    ASIDE,
     Clause,
     clauses_of,
     common_words,
