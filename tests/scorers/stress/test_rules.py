@@ -12,11 +12,14 @@ from evalwright.scorers.stress.phrases import known_languages
 from evalwright.scorers.stress.rules import CLASSES, HANDLED
 from scorers.stress.cases import CORRECTION, EMPTY, FABRICATED, PARTIAL, REFUSAL, Case, Stress, ruling
 from scorers.stress.cases_chat import CASES as CHAT
+from scorers.stress.cases_chat_others import CASES as CHAT_OTHERS
 from scorers.stress.cases_en import CASES as ENGLISH
 from scorers.stress.cases_latin import CASES as LATIN
 from scorers.stress.cases_others import CASES as OTHERS
 
 BY_LANGUAGE: dict[str, list[Case]] = {"en": [*ENGLISH, *CHAT], **LATIN, **OTHERS}
+for _language, _cases in CHAT_OTHERS.items():
+    BY_LANGUAGE[_language] = [*BY_LANGUAGE[_language], *_cases]
 ALL = [(language, *case) for language, cases in BY_LANGUAGE.items() for case in cases]
 
 COURTESIES = {

@@ -98,7 +98,7 @@ FILIPINO = Phrases(
     announcing=(r"ang (?:aking )?sagot (?:ko )?ay\b", r"sagot:", r"(?:ito|siya|iyon) ay (?:si|ang)\b", r"hula ko"),
     agreeing=(r"^(?:oo|opo|tama|tama po)\W*$",),
     verbal=(r"\b(?:ay|ang|ng|nang|mga|may|mayroon|naging|nasa|noong|ni|kay|nina)\b", r"\b(?:nag|mag|um|na|ipin|pin|in)[a-z]{4,}\b"),
-    naming=(r"ay (?:si |sina |ang )?(?!isang|isa|hindi|wala|may|nasa|noong|napaka|mga|na\w)", r"(?:si|ni|kay|sina|nina)\b", r"tinatawag na\b", r"pinangalanang\b", r"pinamagatang\b", r"gawa sa\b", r"mula sa\b"),
+    naming=(r"(?<!siya )(?<!sila )ay (?:si |sina |ang )?(?!isang|isa|hindi|wala|may|nasa|noong|napaka|mga|na\w)", r"(?:si|ni|kay|sina|nina)\b", r"tinatawag na\b", r"pinangalanang\b", r"pinamagatang\b", r"gawa sa\b", r"mula sa\b"),
     counting=(r"anong (?:taon|petsa|araw|buwan)", r"kailan\b", r"ilan(?:g)?\b", r"gaano\b", r"magkano\b", r"taon\b"),
     common=word_set("ang ng nang mga sa na ay si ni kay sina nina at o kung para may mayroon ito iyon siya sila ako kami tayo ikaw kayo niya nila ko mo namin natin noong taon araw buwan kabisera bansa lungsod pangalan hari reyna una unang isa isang din rin napaka pagkatapos bago nang dahil kaya ayon sagot tanong mga siyentipiko bago bagong pagitan kasama lahat tungkol bilang lamang po"),
 )  # fmt: skip

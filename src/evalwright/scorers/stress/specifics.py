@@ -21,6 +21,8 @@ _FULL_NAME = re.compile(r"(?:[A-Z][^\W\d_]*\.? )+[A-Z][^\W\d_]{3,}")
 LISTED = "a listed wrong answer"
 BARE = "nothing but the answer"
 _INNER = word_set("of the de da di von van bin al du la le")
+_RESTATED = 3
+"""So many words of the question are a restatement of it."""
 _SPACELESS = re.compile("[\u0e00-\u0e7f\u3400-\u9fff]")
 _ARTICLE = re.compile(r"^(?:the|an?|ang|si|sebuah|seorang|ông|bà)\s+", re.IGNORECASE)
 
@@ -131,8 +133,8 @@ class Reader:
         for language in self.languages:
             if uncased == (language.code in ("ko", "zh", "th", "ta")) and language.verbal.search(clause.low):
                 return False
-        spaceless = bool(_SPACELESS.search(clause.text))
-        return not (spaceless and stems(clause.text, self.common) & self.question)
+        shared = len(stems(clause.text, self.common) & self.question)
+        return shared < (1 if _SPACELESS.search(clause.text) else _RESTATED)
 
     def _denied(self, low: str, place: int) -> bool:
         before = ASIDE.sub(" ", low[: max(place, 0)])
