@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         RollingLogLikelihood,
     )
     from evalwright.core.responses import Response, Usage
-    from evalwright.core.samples import Answer, Passage, Sample, SampleRecord, Score
+    from evalwright.core.samples import Answer, NoScore, Passage, Sample, SampleRecord, Score
     from evalwright.core.tasks import Task
     from evalwright.evaluation import evaluate
     from evalwright.forecasting import plan
@@ -54,6 +54,7 @@ _HOME = {
     "LocalModel": "models.base",
     "LogLikelihood": "core.requests",
     "Message": "core.requests",
+    "NoScore": "core.samples",
     "Model": "models.base",
     "ModelSpec": "configuration",
     "Pacing": "models.base",
@@ -101,6 +102,7 @@ __all__ = [
     "Message",
     "Model",
     "ModelSpec",
+    "NoScore",
     "Pacing",
     "Passage",
     "RemoteModel",

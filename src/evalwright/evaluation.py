@@ -30,8 +30,9 @@ from evalwright.core.errors import (
     ScoringError,
     StoreError,
 )
-from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score
 from evalwright.core.tasks import Scorer, Task
+from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
 from evalwright.engine.purse import SPENT, Purse
 from evalwright.engine.store import Store
@@ -58,8 +59,8 @@ def evaluate(
     """Evaluate models on tasks: one run per model, written to a folder and returned.
 
     tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
-    settings: the fields of `Configuration`: limit, seed, name, out, roles, format, home, max_resident, replace, until,
-    budget, price, plugins; a role's model may also be a name or a Model object.
+    settings: the fields of `Configuration`: limit, seed, name, out, roles, overrides, format, home, max_resident, replace,
+    until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
 
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
     Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers
@@ -90,7 +91,7 @@ async def evaluate_configuration(
     models = [(plan.spec, plan.model) for plan in plans]
     purse = make_purse(configuration, models, plans[0].roles)
     say = progress.say if progress else None
-    with Store.open(home_folder(configuration.home)) as store:
+    with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
         async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
             return await _run_interruptibly(plans, engine, progress, purse)
 
@@ -335,7 +336,7 @@ async def score_answer(
 ) -> tuple[dict[str, Score], dict[str, Failure]]:
     """Scores and scorers' own failures, by scorer name. What is not a scorer's matter is raised: the store, a role.
 
-    A scorer that has nothing to say of an answer (None) is in neither.
+    A scorer that has nothing to say of an answer (NoScore) is in neither.
     """
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
@@ -343,7 +344,7 @@ async def score_answer(
         try:
             made = scorer.function(sample, answer, ask) if scorer.asks else scorer.function(sample, answer)
             score = await made if isawaitable(made) else made
-            if score is not None:
+            if not isinstance(score, NoScore):
                 scores[scorer.name] = checked_score(score)
         except RequestFailed as error:
             failures[scorer.name] = error.failure

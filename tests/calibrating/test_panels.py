@@ -14,7 +14,7 @@ from evalwright import ScriptedModel, evaluate, score_run
 from evalwright.calibrating.panels import judges_agreement
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Classify
-from evalwright.reports.agreement_page import agreement_blocks, agreement_markdown
+from evalwright.reports.agreement_page import agreement_blocks, agreement_markdown, notes
 from evalwright.reports.layout import lay_out
 from evalwright.runs.reader import Run
 from evalwright.statistics import cohen_kappa, gwet_ac1, raw_agreement
@@ -143,6 +143,27 @@ def test_a_judge_that_failed_has_no_verdict() -> None:
     broken = score_run(run, roles={"a": OverlapModel("broken")}, name="broken")
     with pytest.raises(ConfigurationError, match="No answer has the verdicts of two judges"):
         judges_agreement([run, broken])
+
+
+def test_a_judge_that_passes_everything_is_said() -> None:
+    run = run_of({"a": judge([0.9] * N, "m/a"), "b": judge(B, "m/b")})
+    (note, *_) = notes(judges_agreement([run]))
+    assert note.startswith("m/a passes all of these answers, so Cohen's kappa with it is 0")
+    assert (
+        len(
+            notes(
+                judges_agreement(
+                    [
+                        run_of(
+                            {"a": judge(A, "m/a"), "b": judge(B, "m/b")},
+                            answers="Six other words are in here.",
+                        )
+                    ]
+                )
+            )
+        )
+        == 1
+    )
 
 
 def test_what_cannot_be_done_is_said() -> None:

@@ -43,7 +43,7 @@ def test_the_answer_rate_counts_failed_requests_as_no_answer_and_bounds_them() -
     assert (found.low, found.high) == pytest.approx(wilson(3, 8))
     assert found.bounds == pytest.approx((3 / 8, 7 / 8))
     assert (found.n, found.n_failed) == (4, 4)
-    assert "of all 8 asked, the 4 that failed are not counted as an answer" in found.method
+    assert "of all 8 asked; the 4 that failed count as 0" in found.method
     # What is lost never makes a model look better.
     assert found.value < answer_rate(Column(column.values, {})).value
 

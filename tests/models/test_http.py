@@ -6,7 +6,7 @@ import asyncio
 import gc
 import gzip
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -382,3 +382,48 @@ def test_urls_that_cannot_be_used(url: str) -> None:
 
 def test_urls_lose_their_last_slash() -> None:
     assert check_url("http://host/v1/") == "http://host/v1"
+
+
+def test_what_is_percent_encoded_in_a_path_is_sent_as_it_is() -> None:
+    seen: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        seen.append(request.raw_path)
+        return web.json_response({})
+
+    async def use(url: str) -> None:
+        client = HttpClient(f"{url}/bäse/a%2Fb/")
+        for path in ("/model/a%3A1%2Fb/converse", "/models/x:stream?alt=sse"):
+            await client.post(path, {})
+        await client.close()
+
+    asyncio.run(with_server(handler, use))
+    base = "/b%C3%A4se/a%2Fb"
+    assert seen == [f"{base}/model/a%3A1%2Fb/converse", f"{base}/models/x:stream?alt=sse"]
+
+
+def test_a_login_is_made_ready_before_each_request_and_signs_what_is_sent() -> None:
+    order: list[Any] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        order.append((request.headers["X-Signed"], await request.text()))
+        return web.json_response({})
+
+    async def ready() -> None:
+        order.append("ready")
+
+    def sign(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
+        order.append((method, url.rpartition("/")[2], body, headers["Content-Type"]))
+        return {**headers, "X-Signed": "yes"}
+
+    ask(handler, sign=sign, ready=ready)
+    sent = '{"a":1}'
+    assert order == ["ready", ("POST", "x", sent.encode(), "application/json"), ("yes", sent)]
+
+
+def test_a_login_that_fails_is_the_requests_failure() -> None:
+    async def ready() -> None:
+        raise ConnectionFailed("No token.")
+
+    with pytest.raises(ConnectionFailed, match="No token"):
+        ask(answering("{}"), ready=ready)

@@ -18,6 +18,7 @@ from evalwright.core.errors import (
 )
 from evalwright.models.http_faults import (
     OutOfCredit,
+    PromptFiltered,
     bad_reply,
     clean,
     fault_of,
@@ -43,6 +44,7 @@ def fault(status: int, body: Any = None, headers: dict[str, str] | None = None) 
         (408, TimedOut, True),
         (413, Rejected, False),
         (422, Rejected, False),
+        (424, Overloaded, True),
         (429, RateLimited, True),
         (500, Overloaded, True),
         (501, Rejected, False),
@@ -69,7 +71,9 @@ def test_statuses(status: int, kind: type[RequestError], retryable: bool) -> Non
         ({"error": "Too long."}, "Too long."),
         ({"message": "Too long."}, "Too long."),
         ({"detail": "Too long."}, "Too long."),
-        ({"detail": [{"loc": ["body"], "msg": "Too long."}]}, '[{"loc": ["body"], "msg": "Too long."}]'),
+        ({"detail": [{"loc": ["body", "x", 0], "msg": "Too long."}]}, "body.x.0: Too long."),
+        ({"message": {"detail": [{"loc": ["a"], "msg": "b"}, {"msg": "c"}]}}, "a: b; c"),
+        ({"detail": [{"words": "Too long."}]}, '[{"words": "Too long."}]'),
         ({"type": "error", "error": {"type": "invalid_request_error", "message": "Too long."}}, "Too long."),
         ({"error": {"code": 400, "message": "Too long.", "status": "INVALID_ARGUMENT"}}, "Too long."),
         ({"object": "error", "message": "Too long.", "code": 400}, "Too long."),
@@ -95,6 +99,24 @@ def test_retry_after_is_carried() -> None:
     assert fault(429, {}, {"Retry-After": "12"}).retry_after == 12
     assert fault(503, {}, {"retry-after-ms": "50"}).retry_after == 0.05
     assert fault(429, {}).retry_after is None
+
+
+def test_a_model_that_is_loading_says_how_long() -> None:
+    loading = {"error": "Model org/m is currently loading", "estimated_time": 20.5}
+    assert fault(503, loading).retry_after == 20.5
+    assert fault(503, loading, {"Retry-After": "3"}).retry_after == 3.0
+    assert fault(500, loading).retry_after is None
+    for odd in (None, "soon", True, float("inf"), float("nan")):
+        assert fault(503, {**loading, "estimated_time": odd}).retry_after is None
+    assert fault(503, {**loading, "estimated_time": -4}).retry_after == 0.0
+
+
+def test_a_filtered_prompt_is_told_apart_from_a_wrong_one() -> None:
+    inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": {}}
+    for error in ({"code": "content_filter"}, {"code": "BadRequest", "innererror": inner}):
+        assert type(fault(400, {"error": {"message": "Blocked.", **error}})) is PromptFiltered
+    assert type(fault(400, {"error": {"code": "invalid", "innererror": "x"}})) is Rejected
+    assert type(fault(500, {"error": {"code": "content_filter"}})) is Overloaded
 
 
 def test_messages_name_what_to_do() -> None:
@@ -137,3 +159,40 @@ def test_a_bad_reply_shows_its_beginning() -> None:
 def test_clean_cuts_after_masking() -> None:
     Secret("a-key-at-the-very-edge")
     assert "a-key" not in clean("x" * 70 + " a-key-at-the-very-edge", 80)
+
+
+def google(code: int, *details: Any) -> dict[str, Any]:
+    return {"error": {"code": code, "message": "The words.", "status": "S", "details": list(details)}}
+
+
+def test_googles_details_say_how_long_which_quota_and_whether_the_key_is_bad() -> None:
+    delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}
+    minute = {"violations": [{"quotaId": "GenerateRequestsPerMinutePerProject"}]}
+    day = {"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}
+    assert fault(429, google(429, minute, delay)).retry_after == 34.5
+    assert fault(429, google(429, minute, delay), {"Retry-After": "3"}).retry_after == 3
+    assert fault(429, [google(429, delay)]).retry_after == 34.5
+    assert type(fault(429, google(429, minute))) is RateLimited
+    over = fault(429, google(429, day, delay))
+    assert type(over) is OutOfCredit and not over.retryable and "quota of the day" in str(over)
+    bad = fault(400, google(400, {"reason": "API_KEY_INVALID"}))
+    assert type(bad) is AuthenticationFailed and "$A_KEY" in str(bad)
+    assert type(fault(400, google(400, {"reason": "SOMETHING"}))) is Rejected
+
+
+@pytest.mark.parametrize(
+    "details", ["text", [7], [{"retryDelay": 7}], [{"retryDelay": "soon"}], [{"violations": ["x"]}], {}]
+)
+def test_details_in_other_shapes_are_passed_over(details: Any) -> None:
+    error = fault(429, {"error": {"message": "The words.", "details": details}})
+    assert type(error) is RateLimited and error.retry_after is None
+
+
+def test_credit_that_a_400_says_is_used_up() -> None:
+    words = "Your credit balance is too low to access the Anthropic API."
+    error = fault(400, {"type": "error", "error": {"type": "invalid_request_error", "message": words}})
+    assert type(error) is OutOfCredit and "(400)" in str(error) and words in str(error)
+
+
+def test_amazons_two_ways_to_write_message() -> None:
+    assert server_message({"message": "a"}) == server_message({"Message": "a"}) == "a"

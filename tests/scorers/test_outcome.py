@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import time
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample
+from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.scorers.outcome import MOST_WORDS, OUTCOMES, outcome, outcome_of, refusal_in, words
 from evalwright.scorers.refusals import LANGUAGES
+from evalwright.scorers.registry import bind
 from evalwright.strategies.generate import answer_from
 from scorers.refusal_cases import ANSWERED, REFUSED
 
@@ -38,7 +43,7 @@ def test_refusals(code: str, text: str) -> None:
     found = outcome(SAMPLE, drawn(text))
     assert (found.label, found.value, found.parts) == ("refused", 0.0, {"refused": 1.0}), found.explanation
     assert f"({code})" in found.explanation
-    assert words(SAMPLE, drawn(text)) is None
+    assert words(SAMPLE, drawn(text)) == NoScore("refused")
 
 
 @pytest.mark.parametrize(("code", "text"), flat(ANSWERED))
@@ -86,9 +91,37 @@ def test_classes(answer: Answer, label: str, why: str) -> None:
     assert why in found.why
 
 
+RECORDED = Path(__file__).resolve().parents[3] / "shared" / "data" / "hhem" / "v1"
+
+
+@pytest.mark.skipif(
+    not RECORDED.is_dir(), reason="the recorded summaries of the public leaderboard are not here"
+)
+@pytest.mark.parametrize(
+    "model", ["openai/gpt-4.1", "qwen/Qwen3-8B", "google/gemini-1.5-pro", "meta-llama/Llama-3.2-1B-Instruct"]
+)
+def test_recorded_summaries(model: str) -> None:
+    lines = (RECORDED / model / "summaries.jsonl").read_text(encoding="utf-8").splitlines()
+    found = [(text, outcome_of(drawn(text))) for text in (json.loads(line)["summary"] for line in lines)]
+    refused = [text for text, one in found if one.label == "refused"]
+    if not model.startswith("meta-llama"):
+        assert refused == []
+        assert {one.label for _, one in found} <= {"answered", "empty", "too short"}
+        return
+    # The engine counts these as summaries, and its judge scores them.
+    asking = [text for text in refused if text.startswith("There is no passage provided. Please ")]
+    assert len(asking) == 153
+    assert set(refused) - set(asking) <= {
+        text for text in refused if "I cannot provide a concise summary" in text
+    }
+    assert not any(
+        text.startswith("There is no passage provided") for text, one in found if one.label == "answered"
+    )
+
+
 def test_words_count_as_the_boards_do() -> None:
     score = words(SAMPLE, drawn("A well-known bridge -- opened in 1990 -- is shut."))
-    assert score is not None
+    assert isinstance(score, Score)
     assert score.value == len(
         ["A", "well-known", "bridge", "--", "opened", "in", "1990", "--", "is", "shut."]
     )
@@ -108,7 +141,9 @@ def test_least_words_is_an_option() -> None:
 @pytest.mark.parametrize("refusals", ["one sentence", [""], [3]])
 def test_options_that_are_none(refusals: object) -> None:
     with pytest.raises(ConfigurationError, match="'refusals' is a list of sentences"):
-        outcome_of(drawn(SUMMARY), refusals=refusals)  # type: ignore[arg-type]
+        bind("outcome", {"refusals": refusals})
+    with pytest.raises(ConfigurationError, match="'least_words' must be a whole number"):
+        bind("words", {"least_words": 0})
 
 
 @pytest.mark.parametrize(
@@ -135,7 +170,17 @@ def test_every_text_has_exactly_one_class(text: str, finish: str) -> None:
     assert score.label in OUTCOMES
     assert score.value == (score.label == "answered")
     counted = words(SAMPLE, drawn(text, finish))
-    assert (counted is not None) == (score.label == "answered")
+    assert isinstance(counted, Score) == (score.label == "answered")
+
+
+@pytest.mark.parametrize("code", [language.code for language in LANGUAGES])
+def test_hostile_repetition_takes_no_time(code: str) -> None:
+    words = [word for text in REFUSED[code] for word in text.split()]
+    began = time.monotonic()
+    for start in range(0, len(words), 4):
+        refusal_in((" ".join(words[start : start + 4]) + " ") * 29)
+        refusal_in("".join(words[start : start + 4]) * 100)
+    assert time.monotonic() - began < 60
 
 
 @settings(max_examples=50, deadline=None)

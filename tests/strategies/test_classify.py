@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import evalwright
+from evalwright.checking.material import preview
 from evalwright.core.asking import Ask
 from evalwright.core.errors import DatasetError, RequestFailed, ScoringError, TaskError
 from evalwright.core.requests import Classify, Request
@@ -112,6 +113,11 @@ def test_a_task_file_measures_a_judge(tmp_path: Any, monkeypatch: pytest.MonkeyP
 def test_rows_that_are_no_pairs_are_refused(changed: dict[str, Any], said: str) -> None:
     with pytest.raises(DatasetError, match=said):
         task_from_definition(definition(**changed))
+
+
+def test_a_preview_shows_the_pair() -> None:
+    (request,) = preview(task_from_definition(definition()), 1)
+    assert request == Classify("The house is red. The roof is of slate.", "The zebra is red.")
 
 
 @pytest.mark.parametrize(

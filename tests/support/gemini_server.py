@@ -129,6 +129,10 @@ def check_body(body: Any, model: str) -> None:
     wrong = first_wrong(SCHEMA, body)
     if wrong is not None:
         raise bad_argument(f"Invalid JSON payload received. Invalid value at '{wrong[0]}': {wrong[1]}")
+    if body["contents"][-1].get("role") == "model" and re.match(
+        r"gemini-(3\.5-flash-lite|3\.[6-9]|flash)", model
+    ):
+        raise bad_argument("Requests ending with a model turn are not supported.")
     thinking = body.get("generationConfig", {}).get("thinkingConfig")
     if thinking is None:
         return

@@ -139,7 +139,7 @@ async def misbehave(
     if kind == "redirect":
         return web.Response(status=307, headers={"Location": "http://example.invalid/v1"})
     assert kind == "empty", kind
-    return web.json_response(_emptied(good))
+    return web.json_response(emptied(good))
 
 
 def _retry_headers(kind: str, seconds: float) -> dict[str, str]:
@@ -173,7 +173,8 @@ async def _cut(request: web.Request, text: str) -> web.StreamResponse:
     return response
 
 
-def _emptied(good: Mapping[str, Any]) -> dict[str, Any]:
+def emptied(good: Mapping[str, Any]) -> dict[str, Any]:
+    """The reply without its content."""
     body: dict[str, Any] = json.loads(json.dumps(good))
     choice = body["choices"][0]
     choice["finish_reason"] = "stop"

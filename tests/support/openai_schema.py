@@ -101,6 +101,12 @@ def _is_text_parts(content: Any) -> bool:
     )
 
 
+def _stream_options(value: Any) -> str | None:
+    if not isinstance(value, dict) or set(value) - {"include_usage", "include_obfuscation"}:
+        return "expected an object of include_usage and include_obfuscation"
+    return None if all(isinstance(flag, bool) for flag in value.values()) else "expected booleans"
+
+
 _SHARED: dict[str, Check] = {
     "model": _is(str),
     "max_tokens": _nullable(_integer(0)),
@@ -109,7 +115,8 @@ _SHARED: dict[str, Check] = {
     "n": _nullable(_integer(1, 1)),
     "stop": _stop,
     "seed": _nullable(_integer(-(2**63))),
-    "stream": _nullable(lambda value: None if value is False else "this server does not stream"),
+    "stream": _nullable(_is(bool)),
+    "stream_options": _nullable(_stream_options),
     "presence_penalty": _nullable(_number(-2, 2)),
     "frequency_penalty": _nullable(_number(-2, 2)),
     "logit_bias": _nullable(_is(dict)),
@@ -165,4 +172,8 @@ def validate(interface: str, body: Any, extra: frozenset[str] = frozenset()) -> 
             raise InvalidRequest(f"Invalid value for '{name}': {wrong}.", name, "invalid_value")
     if "max_tokens" in body and "max_completion_tokens" in body:
         raise InvalidRequest("Set either max_tokens or max_completion_tokens, not both.", "max_tokens")
+    if body.get("stream_options") is not None and not body.get("stream"):
+        raise InvalidRequest(
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options"
+        )
     return body

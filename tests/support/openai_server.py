@@ -31,6 +31,7 @@ from typing import Any
 
 from aiohttp import web
 
+from support import openai_stream
 from support.openai_answers import Answers, FunctionAnswers, Sampling, TransformersAnswers, hash_answer
 from support.openai_faults import KINDS, Faults, misbehave, rules
 from support.openai_limits import Limits
@@ -172,13 +173,20 @@ class OpenAIServer:
         if kind != "hang" and self.latency:
             await asyncio.sleep(self._seconds(content, before))
         good = await self._good(interface, body)
+        headers = {**self.limits.headers(), **self.headers}
+        streamed = body.get("stream") is True
         if kind is not None:
             entry["outcome"] = kind
+            if streamed and kind in openai_stream.KINDS:
+                return await openai_stream.stream(request, good, body, headers, kind)
             fault: web.StreamResponse = await misbehave(kind, request, good, self.faults)
             return fault
-        response = web.json_response(good, headers={**self.limits.headers(), **self.headers})
-        await response.prepare(request)
-        await response.write_eof()
+        if streamed:
+            response = await openai_stream.stream(request, good, body, headers, None)
+        else:
+            response = web.json_response(good, headers=headers)
+            await response.prepare(request)
+            await response.write_eof()
         entry["outcome"] = "200"
         self.completed[content] += 1
         return response

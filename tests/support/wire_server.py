@@ -157,10 +157,10 @@ class WireServer(ABC):
         self.asked.append(asked)
         self.check(asked)
         kind = self.plan(asked.body, before) if self.plan else None
-        if kind in self.FAULTS:
+        if kind is not None and kind in self.FAULTS:
             raise self.FAULTS[kind]
         good = self.reply(asked, None if kind in TRANSPORT or kind in STREAM else kind)
-        if kind in TRANSPORT:
+        if kind is not None and kind in TRANSPORT:
             return await self._break(request, kind, json.dumps(good))
         if self.streams(asked):
             return await self._stream(request, self.frames(good, asked), kind)

@@ -83,66 +83,18 @@ def shingles(text: str, size: int) -> set[tuple[str, ...]]:
 
 # Numbers, as digits and as words. "one" and "first" are left out: they are pronouns and adverbs too often.
 
-UNITS = {
-    word: number
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ]
-    )
-}
-TENS = {
-    word: 10 * number
-    for number, word in enumerate(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2
-    )
-}
-ORDINALS = {
-    word: number
-    for number, word in enumerate(
-        [
-            "second",
-            "third",
-            "fourth",
-            "fifth",
-            "sixth",
-            "seventh",
-            "eighth",
-            "ninth",
-            "tenth",
-            "eleventh",
-            "twelfth",
-            "thirteenth",
-            "fourteenth",
-            "fifteenth",
-            "sixteenth",
-            "seventeenth",
-            "eighteenth",
-            "nineteenth",
-            "twentieth",
-        ],
-        2,
-    )
-}
+TO_NINETEEN = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+)
+TO_NINETY = "twenty thirty forty fifty sixty seventy eighty ninety"
+TO_TWENTIETH = (
+    "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+    "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+)
+UNITS = {word: number for number, word in enumerate(TO_NINETEEN.split())}
+TENS = {word: 10 * number for number, word in enumerate(TO_NINETY.split(), 2)}
+ORDINALS = {word: number for number, word in enumerate(TO_TWENTIETH.split(), 2)}
 OTHERS = {
     **{f"{word}s": number for word, number in ORDINALS.items() if number > 2},
     **dict.fromkeys(["half", "halved", "halves"], 0.5),

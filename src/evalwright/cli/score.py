@@ -17,7 +17,7 @@ from evalwright.cli.output import print_json
     "scorers",
     multiple=True,
     metavar="NAME",
-    help="A scorer in place of the run's own. Repeatable.",
+    help="One of the run's own scorers again, the rest stays; or others in place of them all. Repeatable.",
 )
 @click.option(
     "-S", "options", multiple=True, metavar="NAME.KEY=VALUE", help="An option of a scorer. Repeatable."

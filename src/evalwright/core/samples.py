@@ -97,6 +97,16 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class NoScore:
+    """In place of a Score: the scorer has nothing to say of this answer (a refusal has no faithfulness). No failure.
+
+    The sample is then neither in the number of a metric over these scores nor among those that failed.
+    """
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SampleRecord:
     """One line of `samples.jsonl`: a sample and draw, its answer, and its scores by scorer name.
 

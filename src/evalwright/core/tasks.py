@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from evalwright.core.asking import Ask
 from evalwright.core.requests import Ability
-from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.samples import Answer, NoScore, Sample, Score
 
 
 class SampleSource(Protocol):
@@ -39,17 +39,19 @@ class Strategy(Protocol):
 class Scorer:
     """A scoring function with its options bound.
 
-    function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is true; None in place of a
-    score says that the scorer has nothing to say of this answer (a refusal has no faithfulness), which is no failure.
-    name: the column of the record; kind: the registered name. roles: other models that it asks.
+    function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is true; or a
+    NoScore, where the scorer has nothing to say of this answer.
+    name: the column of the record; kind: the registered name. roles: other models that it asks. able: of these, each must be
+    able to do one, where it says so.
     """
 
     name: str
     kind: str
     options: Mapping[str, Any]
-    function: Callable[..., Score | Awaitable[Score | None] | None]
+    function: Callable[..., Score | NoScore | Awaitable[Score | NoScore]]
     asks: bool = False
     roles: tuple[str, ...] = ()
+    able: frozenset[Ability] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,5 +67,5 @@ def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Esti
     if not failed:
         return found
     most = min(1.0, found.value + failed / len(everything))
-    method = f"{found.method}; of all {len(everything):,} asked, the {failed:,} that failed are not counted as an answer"
+    method = f"{found.method}; of all {len(everything):,} asked; the {failed:,} that failed count as 0"
     return replace(found, n=len(values), n_failed=failed, bounds=(found.value, most), method=method)

@@ -28,12 +28,13 @@ from evalwright.models.http import HttpClient, Reply, Sign, check_url
 from evalwright.models.keys import Secret, find_key, is_local, missing_key, remember
 from evalwright.models.logins import Login, login_of
 from evalwright.models.prices import price_of, warn_if_old
-from evalwright.models.providers.table import Provider, quirks
+from evalwright.models.providers.table import TOKENS_FIELDS, Provider, quirks
 from evalwright.models.wire import wire as wire_of
-from evalwright.models.wire.format import Settings, TokensField, ask, merged
+from evalwright.models.wire.format import Settings, TokensField, ask, merged, refuse_prefill
 
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_API_VERSION = re.compile(r"api-version=([\w.-]+)")
 
 
 class ApiModel(RemoteModel):
@@ -88,11 +89,7 @@ class ApiModel(RemoteModel):
         self._credentials = self._find_login()
         self._headers = arguments.headers("headers", headers)
         self._thinking = self._switch(thinking)
-        for given, value in (("temperature", temperature), ("top_p", top_p), ("seed", seed)):
-            if value is not None and given in self.wire.lacks:
-                raise ConfigurationError(
-                    f"'{self.name}' cannot be told a {given}: its interface ({self.wire.name}) has none. Leave it out."
-                )
+        self._refuse_what_the_wire_lacks(stream, temperature=temperature, top_p=top_p, seed=seed)
         self.settings = Settings(
             model=self.model,
             where=urlsplit(self.base_url).netloc,
@@ -110,10 +107,12 @@ class ApiModel(RemoteModel):
             stream=self._streams(arguments.flag("stream", stream)),
             key_source=self._key_source(),
             cost_field=self.provider.cost_field,
+            variables=self._path_variables(),
         )
         self.names_cost = bool(self.provider.cost_field)
-        most = self.provider.max_concurrency if max_concurrency is None else max_concurrency
-        self.pacing = arguments.pacing(timeout, deadline, most, max_attempts)
+        self.pacing = arguments.pacing(
+            timeout, deadline, max_concurrency, max_attempts, most=self.provider.max_concurrency
+        )
         self.abilities = self._abilities()
         self.fingerprint = fingerprint_of(self._identity())
         # A price of the package's table is that of the provider's own address; a person's own holds wherever they ask.
@@ -170,6 +169,7 @@ class ApiModel(RemoteModel):
 
     def body(self, request: Generate) -> dict[str, Any]:
         """What would be sent for a request, for interfaces that take many at once."""
+        refuse_prefill(request, self.settings)
         return self.wire.payload(self._with_defaults(request), self.settings)
 
     def read(self, reply: Reply, request: Generate, *, batched: bool = False) -> Response:
@@ -208,13 +208,16 @@ class ApiModel(RemoteModel):
         return frozenset(("generate", "chat") if self.wire.chat else ("generate",))
 
     def _tokens_field(self, wanted: str) -> TokensField:
+        if wanted != "auto" and not self.wire.names_limit:
+            raise ConfigurationError(
+                f"The limit has one name in the interface of '{self.name}' ({self.wire.name}): leave out max_tokens_field."
+            )
         found = self.provider.tokens_field if wanted == "auto" else wanted
-        known = ("max_tokens", "max_completion_tokens")
-        return cast(TokensField, arguments.one_of("max_tokens_field", found, known))
+        return cast(TokensField, arguments.one_of("max_tokens_field", found, TOKENS_FIELDS))
 
     def _switch(self, thinking: str | int | bool | None) -> Mapping[str, Any]:
         """What the row says of a level of thinking: `body` to merge, `refuses` to leave out."""
-        levels = self.provider.thinking
+        levels = _levels(self.provider.thinking, self.wire.name)
         if thinking is None:
             return {}
         known = [name for name in levels if name != "budget"]
@@ -225,20 +228,29 @@ class ApiModel(RemoteModel):
         if isinstance(thinking, int) and not isinstance(thinking, bool):
             if "budget" not in levels:
                 raise UnknownName("level of thinking", str(thinking), known, f"Known: {', '.join(known)}.")
-            body: Any = thinking
-            for step in reversed(str(levels["budget"]).split(".")):
-                body = {step: body}
+            body = _nested(str(levels["budget"]), thinking)
             switch = levels.get("on", {})
             return {**switch, "body": merged(switch.get("body", {}), body)}
         level = ("on" if thinking else "off") if isinstance(thinking, bool) else thinking
         if level not in known:
-            raise UnknownName("level of thinking", str(level), known, f"Known: {', '.join(known)}.")
+            number = ", or a number of tokens" if "budget" in levels else ""
+            raise UnknownName("level of thinking", str(level), known, f"Known: {', '.join(known)}{number}.")
         found: Mapping[str, Any] = levels[level]
         return found
 
     def _streams(self, wanted: bool | None) -> bool:
         """Whether answers are taken in pieces: as the person says, else as the model needs it."""
         return bool(self._thinking.get("stream", self.provider.stream)) if wanted is None else wanted
+
+    def _refuse_what_the_wire_lacks(self, stream: bool | None, **given: float | None) -> None:
+        """Raise ConfigurationError for an argument that this wire format has no way to say."""
+        if stream and self.wire.gather is None:
+            raise ConfigurationError(f"'{self.name}' cannot stream its answers: leave out stream.")
+        for name, value in given.items():
+            if value is not None and name in self.wire.lacks:
+                raise ConfigurationError(
+                    f"'{self.name}' cannot be told a {name}: its interface ({self.wire.name}) has none. Leave it out."
+                )
 
     def _identity(self) -> dict[str, Any]:
         """Everything that can change an answer, for the fingerprint and the record."""
@@ -253,6 +265,7 @@ class ApiModel(RemoteModel):
             "defaults": dict(self.provider.defaults) or None,
             "refuses": sorted(settings.refuses) or None,
             "least_temperature": self.provider.least_temperature,
+            "variables": dict(settings.variables) or None,
             **self._more_identity(),
         }
         return {
@@ -347,7 +360,10 @@ class ApiModel(RemoteModel):
             user, _, password = parts.netloc.rpartition("@")[0].partition(":")
             remember(unquote(password))
             login = Secret(f"{unquote(user)}:{unquote(password)}", "the base URL")
-        if parts.query or parts.fragment:
+        version = _API_VERSION.fullmatch(parts.query)
+        if version and "api_version" in provider.variables:
+            self._variables.setdefault("api_version", version[1])
+        elif parts.query or parts.fragment:
             raise ConfigurationError(
                 f"base_url must end with its path, without '?' or '#': {parts.hostname}."
             )
@@ -356,8 +372,18 @@ class ApiModel(RemoteModel):
             if path.endswith(ending):
                 path, shape = path.removesuffix(ending), name
                 break
+        for format_ in map(wire_of, provider.wires):
+            path = re.sub(f"{format_.pasted}$", "", path) if format_.pasted else path
         clean = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2].lower(), path, "", ""))
         return clean, model, login, shape
+
+    def _path_variables(self) -> Mapping[str, str]:
+        """The row's variables that are given and no part of its base URL: a path may hold them."""
+        names = set(self.provider.variables) - set(_PLACEHOLDER.findall(self.provider.base_url))
+        found = {
+            name: self._variables.get(name) or os.environ.get(self.provider.variables[name]) for name in names
+        }
+        return {name: str(value) for name, value in sorted(found.items()) if value}
 
     def _default_url(self, provider: Provider) -> str:
         """The row's base URL with its variables filled in."""
@@ -390,6 +416,28 @@ def _is_at(provider: Provider, url: str) -> bool:
     """Whether a URL leads to the provider's own host; what variables fill in may be anything."""
     parts = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
     return re.fullmatch(".+".join(map(re.escape, parts)), urlsplit(url).hostname or "") is not None
+
+
+def _levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:
+    """A row's levels of thinking for one wire format: each word of `efforts` becomes a level, put where `effort` says.
+
+    `effort` is one place in the body, or a table of places by wire format. With an effort "none" there is also "off".
+    """
+    levels = {name: level for name, level in thinking.items() if name not in ("effort", "efforts")}
+    place = thinking.get("effort", "")
+    place = place.get(wire, "") if isinstance(place, Mapping) else place
+    for word in thinking.get("efforts", ()) if place else ():
+        levels.setdefault(word, {"body": _nested(place, word)})
+    if "none" in levels:
+        levels.setdefault("off", levels["none"])
+    return levels
+
+
+def _nested(place: str, value: Any) -> Any:
+    """`value` at a dotted place: {"a": {"b": value}} for "a.b"."""
+    for step in reversed(place.split(".")):
+        value = {step: value}
+    return value
 
 
 def _basic(login: Secret) -> str:

@@ -6,6 +6,7 @@ The server's words are untrusted and may repeat the key: they are masked, stripp
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -29,6 +30,7 @@ _MESSAGE = 300
 
 _OVERLOADED = frozenset({424, 500, 502, 503, 504, 529})
 """424 is what Amazon says where the model behind it failed."""
+_FILTERED = frozenset({"content_filter", "ResponsibleAIPolicyViolation"})
 _NO_CREDIT = frozenset(
     {
         "insufficient_quota",
@@ -49,6 +51,12 @@ class OutOfCredit(AuthenticationFailed):
     """402, or a 429 that says that the account has no credit left: waiting does not help."""
 
     kind: ClassVar[str] = "out of credit"
+
+
+class PromptFiltered(Rejected):
+    """The provider's filter stopped the prompt: a 400 that says so, or Cohere's 498. A fact about the model that was asked."""
+
+    kind: ClassVar[str] = "prompt filtered"
 
 
 class CertificateRefused(ConnectionFailed):
@@ -77,6 +85,8 @@ def fault_of(
     if 300 <= status < 400:
         words = f"it redirects to {headers.get('location', 'another address')}; give that as the base URL"
     retry_after = parse_retry_after(headers)
+    if retry_after is None and status == 503:
+        retry_after = _loading(data)
     if retry_after is None:
         retry_after = _retry_delay(data)
     return error_for(
@@ -117,6 +127,8 @@ def error_for(
 
 
 def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], str]:
+    if status == 498 or (status == 400 and codes & _FILTERED):
+        return PromptFiltered, "stopped the prompt by its content filter"
     if status == 402 or (status in (403, 429) and codes & _NO_CREDIT):
         return OutOfCredit, "says that the account has no credit left"
     if status == 429 and _PER_DAY in codes:
@@ -146,15 +158,40 @@ def server_message(data: Any) -> str:
         if isinstance(found, str) and found:
             return found
         if found:
-            return json.dumps(found, ensure_ascii=False)
+            return _details(found) or json.dumps(found, ensure_ascii=False)
     return ""
+
+
+def _details(found: Any) -> str:
+    """The words of a list of what is wrong with each field, as FastAPI writes it: "body.top_p: too large"."""
+    entries = found.get("detail") if isinstance(found, Mapping) else found
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+        return ""
+    told = [(entry.get("loc"), entry.get("msg")) for entry in entries]
+    return "; ".join(
+        f"{'.'.join(map(str, place))}: {words}" if isinstance(place, list) else str(words)
+        for place, words in told
+        if isinstance(words, str)
+    )
+
+
+def _loading(data: Any) -> float | None:
+    """Seconds that a model still needs to load, where a 503 says so (Hugging Face)."""
+    seconds = data.get("estimated_time") if isinstance(data, Mapping) else None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return None
+    return max(0.0, float(seconds))
 
 
 def _codes(data: Any) -> frozenset[str]:
     error = data.get("error", data) if isinstance(data, Mapping) else None
     if not isinstance(error, Mapping):
         return frozenset()
-    found = {value for name in ("code", "type") if isinstance(value := error.get(name), str)}
+    inner = error.get("innererror")
+    levels = (error, inner) if isinstance(inner, Mapping) else (error,)
+    found = {
+        value for level in levels for name in ("code", "type") if isinstance(value := level.get(name), str)
+    }
     for detail in google_details(error):
         found.add(str(detail.get("reason", "")))
         for violation in detail.get("violations") or ():

@@ -39,6 +39,7 @@ class OpenAIModel(ApiModel):
     paths: ClassVar[Mapping[str, str]] = {
         "openai-chat": "/chat/completions",
         "openai-completions": "/completions",
+        "openai-responses": "/responses",
     }
 
     def __init__(

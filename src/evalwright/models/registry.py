@@ -23,6 +23,7 @@ BUILT_IN: dict[str, str] = {
     "demo": "evalwright.models.demo:demo_model",
     "hf": "evalwright.models.hf.model:TransformersModel",
     "hhem": "evalwright.models.consistency.hhem:HhemModel",
+    "litellm": "evalwright.models.litellm:LiteLLMModel",
     "lm": "evalwright.models.lm_adapter:lm_model",
     "lm_eval": "evalwright.models.lm_adapter:lm_eval_model",
     "minicheck": "evalwright.models.consistency.minicheck:MiniCheckModel",
@@ -41,6 +42,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "hhem": (
         "hhem/vectara/hallucination_evaluation_model",
         "a judge of consistency: HHEM-2.1-Open (pip install 'evalwright[hf]')",
+    ),
+    "litellm": (
+        "litellm/openai/gpt-4o-mini",
+        "any model that the library litellm can ask (pip install 'evalwright[litellm]')",
     ),
     "lm": ("lm/my-model", "a class of lm-evaluation-harness's model interface, from --plugin my_model.py"),
     "lm_eval": ("lm_eval/dummy", "a model of the installed package lm_eval, with its arguments as -M"),

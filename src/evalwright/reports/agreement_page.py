@@ -55,6 +55,13 @@ def notes(found: PanelAgreement) -> list[str]:
             f"All {len(found.raters)} together: same verdict {_points(found.raw)}, Gwet's AC1 {_plain(found.ac1)}, "
             f"n = {numbers.count(found.n)}."
         )
+    for one in found.raters:
+        if one.share.value in (0.0, 1.0):
+            verdict = "passes all" if one.share.value else "passes none"
+            out.append(
+                f"{inert(one.name)} {verdict} of these answers, so Cohen's kappa with it is 0 whatever the other judge says, "
+                f"and its interval means nothing; Gwet's AC1 is the one to read."
+            )
     if found.n_left_out:
         out.append(f"{numbers.counted(found.n_left_out, 'answer')} without two verdicts left out.")
     if found.n_other:

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.scorers.refusals import LANGUAGES, Language
+from evalwright.scorers.registry import checked
 from evalwright.scorers.text.sentences import sentences, word_count
 
 ANSWERED, REFUSED, SHORT, TRUNCATED = "answered", "refused", "too short", "truncated"
@@ -31,7 +32,7 @@ OUTCOMES = (ANSWERED, REFUSED, SHORT, TRUNCATED, EMPTY, UNCLOSED)
 LEAST_WORDS = 6
 """A text of fewer words is no summary."""
 
-MOST_WORDS = 120
+MOST_WORDS, MOST_CHARACTERS = 120, 4000
 """A longer text is no refusal, however it begins."""
 
 _COURTESY = 12
@@ -45,6 +46,20 @@ class Outcome(NamedTuple):
     why: str
 
 
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError where `least_words` or `refusals` is not what it must be."""
+    least, refusals = options["least_words"], options["refusals"]
+    if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+        raise ConfigurationError(
+            f"The option 'least_words' must be a whole number of at least 1, not {least!r}."
+        )
+    if not isinstance(refusals, list | tuple) or not all(
+        isinstance(one, str) and one.strip() for one in refusals
+    ):
+        raise ConfigurationError("The option 'refusals' is a list of sentences.")
+
+
+@checked(check_options)
 def outcome(
     sample: Sample, answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequence[str] = ()
 ) -> Score:
@@ -57,19 +72,19 @@ def outcome(
     return Score(float(found.label == ANSWERED), found.label, found.why, {found.label: 1.0})
 
 
+@checked(check_options)
 def words(
     sample: Sample, answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequence[str] = ()
-) -> Score | None:
+) -> Score | NoScore:
     """How many words the answer has; nothing for what is no answer. The options are those of `outcome`."""
-    if outcome_of(answer, least_words=least_words, refusals=refusals).label != ANSWERED:
-        return None
+    found = outcome_of(answer, least_words=least_words, refusals=refusals)
+    if found.label != ANSWERED:
+        return NoScore(found.label)
     return Score(float(word_count(answer.text)))
 
 
 def outcome_of(answer: Answer, *, least_words: int = LEAST_WORDS, refusals: Sequence[str] = ()) -> Outcome:
-    """The class of an answer. Raises ConfigurationError for options that are none."""
-    if isinstance(refusals, str) or not all(isinstance(one, str) and one.strip() for one in refusals):
-        raise ConfigurationError("The option 'refusals' is a list of sentences.")
+    """The class of an answer. The options are those of the scorer `outcome`, checked by `check_options`."""
     last = answer.responses[-1] if answer.responses else None
     finish = last.finish_reason if last is not None else ""
     text = answer.text.strip()
@@ -101,11 +116,17 @@ def _count(n: int) -> str:
 
 def refusal_in(text: str, own: Sequence[str] = ()) -> str:
     """The words by which a text refuses and the language they are in, "" where it is no refusal. own: further sentences."""
+    return _refusal_in(text, tuple(own))
+
+
+@lru_cache(maxsize=512)
+def _refusal_in(text: str, own: tuple[str, ...]) -> str:
+    """As `refusal_in`. Several scorers ask about one answer, one right after another."""
     whole = _plain(text)
     for sentence in own:
         if whole == _plain(sentence):
             return f"the sentence '{sentence.strip()}'"
-    if word_count(text) > MOST_WORDS:
+    if len(text) > MOST_CHARACTERS or word_count(text) > MOST_WORDS:
         return ""
     found, content = "", 0
     speaking: set[str] = set()
@@ -133,6 +154,9 @@ def _plain(text: str) -> str:
     # The Turkish capital İ becomes i with a dot of its own.
     return folded.replace("i̇", "i").strip(" .!?…。！？।؟\"'“”«»„-–—:>")
 
+
+_OTHER_SCRIPTS = frozenset(("ru", "zh", "ja", "ko", "ar", "hi", "th"))
+"""Languages whose phrases all have letters beyond ASCII."""
 
 _MARKS = {ord(mark): None for mark in '*_#"“”„«»「」『』'}
 
@@ -185,7 +209,10 @@ def _compile(language: Language) -> _Compiled:
 
 def _refusing(sentence: str) -> tuple[str, str]:
     """The code of the language in which a sentence refuses ("" for none), and what stands after a "but" in it."""
+    ascii_only = sentence.isascii()
     for language in _compiled():
+        if ascii_only and language.code in _OTHER_SCRIPTS:
+            continue
         stripped = _without_openers(sentence, language)
         if language.refusing.search(stripped):
             return language.code, ""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.registry import Registry, positional_count
-from evalwright.core.samples import Score
+from evalwright.core.requests import Ability
+from evalwright.core.samples import NoScore, Score
 from evalwright.core.tasks import Scorer
 
-ScorerFunction = Callable[..., Score | Awaitable[Score | None] | None]
+ScorerFunction = Callable[..., Score | NoScore | Awaitable[Score | NoScore]]
 Function = TypeVar("Function", bound=ScorerFunction)
 
 
@@ -57,7 +58,7 @@ def scorer(name: str) -> Callable[[Function], Function]:
 
     The function is `def f(sample, answer, *, option=default) -> Score`, or, to ask a model,
     `async def f(sample, answer, ask, *, option=default) -> Score`. Its keyword-only parameters are its options in task
-    files. None in place of a Score says that the scorer has nothing to say of this answer. Raises ConfigurationError where
+    files. A NoScore says that the scorer has nothing to say of this answer. Raises ConfigurationError where
     the form does not fit. A parameter named `role` names the model it asks, one named `judges` a list of them.
     """
 
@@ -78,12 +79,31 @@ def without_roles(alone: Callable[..., Score]) -> Callable[[Function], Function]
     return attach
 
 
+def checked(
+    check: Callable[[Mapping[str, Any]], None], *, able: Sequence[Ability] = ()
+) -> Callable[[Function], Function]:
+    """Have a scorer's options checked when it is bound, before anything is asked.
+
+    check: is given all options, defaults among them, and raises UsageError. able: what the models that the scorer asks must
+    be able to do, one of these.
+    """
+
+    def mark(function: Function) -> Function:
+        vars(function).update(check_options=check, able=frozenset(able))
+        return function
+
+    return mark
+
+
 def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None = None) -> Scorer:
     """The scorer `kind` with its options set; `name` is its column in the record (default: its kind)."""
     given = dict(options or {})
     registry.check_options(kind, given)
     function = registry.get(kind)
-    roles = _roles(registry.options(kind), given)
+    known = registry.options(kind)
+    if (check := getattr(function, "check_options", None)) is not None:
+        check({name: given.get(name, parameter.default) for name, parameter in known.items()})
+    roles, able = _roles(known, given), getattr(function, "able", frozenset())
     if not roles:
         function = getattr(function, "without_roles", function)
     return Scorer(
@@ -93,6 +113,7 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
         function=partial(function, **given) if given else function,
         asks=inspect.iscoroutinefunction(function),
         roles=roles,
+        able=able,
     )
 
 

@@ -193,9 +193,6 @@ def _passages(value: Any) -> tuple[Passage, ...]:
             out.append(Passage(_text(identity, "a passage's id"), item["text"]))
         else:
             raise RowError(f"passage {number} is neither text nor a mapping with `text`")
-    empty = next((number for number, passage in enumerate(out, 1) if not passage.text.strip()), 0)
-    if empty:
-        raise RowError(f"passage {empty} is empty")
     if len({passage.id for passage in out}) < len(out):
         raise RowError("two passages have the same id")
     return tuple(out)

@@ -13,10 +13,19 @@ from typing import Any
 from evalwright.scorers.text.sentences import sentences
 from evalwright.tasks.orders import shuffled
 from evalwright.tasks.templates import TemplateError
+from evalwright.tasks.yaml_files import kind_of
 
 _WORD = re.compile(r"\S+")
 _CORE = re.compile(r"[^\W_](?:\S*[^\W_])?")
 """A word without the marks around it."""
+
+
+def required(text: Any) -> str:
+    """The text as it is. Raises TemplateError where there is none: a missing column, a null, nothing but white space."""
+    if isinstance(text, str) and text.strip():
+        return text
+    str(text)  # what is not there says so by itself
+    raise TemplateError("the text is empty" if isinstance(text, str) else f"it is {kind_of(text)}, not text")
 
 
 def first_part(text: Any, share: Any) -> str:
@@ -67,7 +76,7 @@ def masked_words(text: Any, share: Any, key: Any, mask: Any = "[MASK]") -> str:
 
 FILTERS: Mapping[str, Callable[..., str]] = {
     function.__name__: function
-    for function in (first_part, last_part, masked_words, shuffled_sentences, without_sentences)
+    for function in (first_part, last_part, masked_words, required, shuffled_sentences, without_sentences)
 }
 """By the name that templates use."""
 

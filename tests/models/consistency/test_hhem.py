@@ -210,6 +210,26 @@ def test_the_record_pins_prompt_and_tokenizer(hhem: tuple[Path, Any], tmp_path: 
     assert found.fingerprint == judge(hhem[0], batch_size=3).fingerprint
 
 
+def test_a_checkpoint_that_transformers_saved_is_read_too(tmp_path: Path, hhem: tuple[Path, Any]) -> None:
+    made, network = hhem
+    folder = tmp_path / "saved"
+    network.save_pretrained(folder)
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(f"{made}-foundation/{file}", folder / file)
+    wanted = [by_hand(network, made, pair) for pair in PAIRS[:2]]
+    assert supported(judge(folder), PAIRS[:2]) == pytest.approx(wanted, abs=1e-5)
+
+
+def test_weights_in_other_forms_are_not_read(tmp_path: Path) -> None:
+    folder, _ = make_hhem(tmp_path / "old")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(ConfigurationError, match="only form of weights"):
+        judge(folder).check()
+    (folder / "pytorch_model.bin").unlink()
+    with pytest.raises(ConfigurationError, match="holds no weights"):
+        judge(folder).check()
+
+
 def test_what_cannot_be_used_is_said(judges: dict[str, Path], hhem: tuple[Path, Any]) -> None:
     with pytest.raises(ConfigurationError, match="Other judges are nli"):
         judge(judges["bert"])

@@ -79,7 +79,8 @@ def test_the_packaged_rows_are_whole(name: str) -> None:
     assert local or row.key or row.auth in ("aws", "google")
     for variable in variables(row):
         assert re.fullmatch(r"[A-Z][A-Z0-9_]+", variable), variable
-    assert set(re.findall(r"\{(\w+)\}", row.base_url)) <= set(row.variables)
+    found = {"host"} if row.auth == "google" else set()
+    assert set(re.findall(r"\{(\w+)\}", row.base_url)) <= set(row.variables) | found
     for rule in row.models:
         for example in rule.examples:
             assert re.fullmatch(rule.match, example, re.IGNORECASE), f"{rule.match} does not fit {example}"
@@ -237,3 +238,70 @@ def test_faults_of_a_file_are_told(text: str, error: type[Exception], words: str
     with pytest.raises(error, match=words) as raised:
         read_table(path)
     assert "mine.toml" in str(raised.value)
+
+
+def test_rules_of_another_row(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        "[a]\nbase_url = 'https://a.example'\n[[a.models]]\nmatch = 'm.*'\nrefuses = ['stop']\n"
+        "[b]\nbase_url = 'https://b.example'\nrules_of = ['a']\n[[b.models]]\nmatch = 'mm'\nrefuses = ['seed']\n"
+    )
+    row = read_table(path)["b"]
+    assert [quirks(row, name).refuses for name in ("m1", "mm", "x")] == [("stop",), ("seed",), ()]
+    path.write_text(
+        "[b]\nbase_url = 'https://b.example'\nrules_of = ['openia']\n[openai]\nbase_url = 'https://h'"
+    )
+    with pytest.raises(UnknownName, match="Did you mean 'openai'"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("model", "refuses", "levels"),
+    [
+        ("claude-3-haiku-20240307", set(), set()),
+        ("claude-3-5-sonnet-20241022", set(), set()),
+        ("claude-3-7-sonnet-20250219", set(), {"on", "off", "budget"}),
+        ("claude-sonnet-4-20250514", set(), {"on", "off", "budget"}),
+        ("claude-opus-4-0", set(), {"on", "off", "budget"}),
+        ("claude-opus-4-1-20250805", {"temperature+top_p"}, {"on", "off", "budget"}),
+        ("claude-opus-4-5-20251101", {"temperature+top_p"}, {"on", "off", "budget"}),
+        (
+            "claude-sonnet-4-6",
+            {"temperature+top_p", "prefill"},
+            {"on", "off", "low", "medium", "high", "max"},
+        ),
+        (
+            "claude-opus-4-7",
+            {"temperature", "top_p", "prefill"},
+            {"on", "off", "low", "medium", "high", "xhigh", "max"},
+        ),
+        (
+            "claude-opus-5",
+            {"temperature", "top_p", "prefill"},
+            {"on", "off", "low", "medium", "high", "xhigh", "max"},
+        ),
+        (
+            "claude-sonnet-5-5",
+            {"temperature", "top_p", "prefill"},
+            {"on", "low", "medium", "high", "xhigh", "max"},
+        ),
+        (
+            "claude-opus-5-5",
+            {"temperature", "top_p", "prefill"},
+            {"on", "low", "medium", "high", "xhigh", "max"},
+        ),
+        (
+            "claude-mythos-preview",
+            {"temperature", "top_p", "prefill"},
+            {"on", "low", "medium", "high", "xhigh", "max"},
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("provider", "form"), [("anthropic", "{}"), ("vertex", "{}"), ("bedrock", "us.anthropic.{}-v1:0")]
+)
+def test_the_families_of_claude(
+    provider: str, form: str, model: str, refuses: set[str], levels: set[str]
+) -> None:
+    found = quirks(ROWS[provider], form.format(model))
+    assert (set(found.refuses), set(found.thinking)) == (refuses, levels)

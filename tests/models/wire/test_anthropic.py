@@ -184,6 +184,7 @@ def test_cached_input_is_a_part_of_the_input() -> None:
         "output_tokens_details": {"thinking_tokens": 9},
     }
     assert read_message(reply([text("a")], usage=usage), HELLO, PLAIN).usage == Usage(2125, 15, 9, 2000)
+    nothing: Any
     for nothing in (
         None,
         {},
@@ -294,6 +295,8 @@ def test_a_prefill_is_refused_unasked_where_the_model_takes_none(server: Anthrop
     asked = len(server.asked)
     error = failing(opened(name_at(server, model)), Generate(PREFILLED))
     assert type(error) is Rejected and "prefill" in str(error)
+    with pytest.raises(Rejected, match="prefill"):
+        opened(name_at(server, model)).body(Generate(PREFILLED))
     error = failing(opened(name_at(server), thinking="on"), Generate(PREFILLED))
     assert type(error) is Rejected and "prefill" in str(error)
     assert len(server.asked) == asked
@@ -303,6 +306,7 @@ def test_a_prefill_is_refused_unasked_where_the_model_takes_none(server: Anthrop
     ("model", "arguments", "words"),
     [
         ("claude-sonnet-4-5", {"seed": 1}, "cannot be told a seed"),
+        ("claude-sonnet-4-5", {"max_tokens_field": "max_completion_tokens"}, "leave out max_tokens_field"),
         ("claude-opus-5-5", {"thinking": "off"}, "level of thinking"),
         ("claude-opus-4-7", {"thinking": 2048}, "level of thinking"),
         ("claude-3-5-haiku-latest", {"thinking": "on"}, "No thinking switch"),
@@ -328,7 +332,7 @@ FAULTS: list[tuple[str, type[RequestError], str]] = [
     ("529", Overloaded, "Overloaded"),
     ("error-in-200", Overloaded, "Overloaded"),
     ("empty", EmptyReply, "without content"),
-    ("reset", ConnectionFailed, "No connection"),
+    ("reset", ConnectionFailed, "No connection|broke"),
     ("cut", ConnectionFailed, "broke"),
     ("truncated", BadReply, "whole and valid JSON"),
     ("invalid-json", BadReply, "whole and valid JSON"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from evalwright.core.errors import (
     ConfigurationError,
     ConnectionFailed,
     EmptyReply,
+    MissingExtra,
     Overloaded,
     RateLimited,
     Rejected,
@@ -330,6 +332,20 @@ def test_missing_credentials_are_said_before_anything_is_asked(
         opened(name_at(server), seed=1)
 
 
+def test_a_missing_library_is_named(server: BedrockServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    signed = opened(f"bedrock/{CLAUDE}")
+    local = opened(name_at(server))
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", BEARER)
+    streamed, whole = opened(f"bedrock/{CLAUDE}", stream=True), opened(name_at(server))
+    monkeypatch.setitem(sys.modules, "botocore", None)
+    for model in (signed, streamed):
+        with pytest.raises(MissingExtra, match=r"evalwright\[bedrock\]"):
+            model.check()
+    error = failing(local)
+    assert type(error) is AuthenticationFailed and "evalwright[bedrock]" in str(error)
+    assert ask(whole).text == "You said: hello ✓"
+
+
 FAULTS: list[tuple[str, type[RequestError], str]] = [
     ("400", Rejected, "8192"),
     ("403", AuthenticationFailed, "don't have access"),
@@ -344,7 +360,7 @@ FAULTS: list[tuple[str, type[RequestError], str]] = [
     ("503", Overloaded, "unable to process"),
     ("empty", EmptyReply, "without content"),
     ("malformed", EmptyReply, "malformed_model_output"),
-    ("reset", ConnectionFailed, "No connection"),
+    ("reset", ConnectionFailed, "No connection|broke"),
     ("cut", ConnectionFailed, "broke"),
     ("truncated", BadReply, "whole and valid JSON"),
     ("content-type", BadReply, "text/html"),
@@ -400,8 +416,9 @@ def test_secrets_are_shown_nowhere(server: BedrockServer) -> None:
 
 
 @pytest.mark.parametrize("kind", [None, "thinking", "guardrail", "max-tokens", "cached"])
-def test_botocore_reads_the_servers_replies(kind: str | None) -> None:
-    asked = {"modelId": CLAUDE, "messages": [{"role": "user", "content": [{"text": "hé"}]}]}
+@pytest.mark.parametrize("model", [CLAUDE, PROFILE])
+def test_botocore_reads_the_servers_replies(kind: str | None, model: str) -> None:
+    asked = {"modelId": model, "messages": [{"role": "user", "content": [{"text": "hé"}]}]}
     with running(BedrockServer(plan=lambda body, before: kind)) as server:
         client = Session().create_client(
             "bedrock-runtime",
@@ -412,6 +429,8 @@ def test_botocore_reads_the_servers_replies(kind: str | None) -> None:
         whole = client.converse(**asked)
         events = list(client.converse_stream(**asked)["stream"])
         client.close()
+        paths = [path_of(replace(PLAIN, model=model), method) for method in ("converse", "converse-stream")]
+        assert [request.path for request in server.asked] == paths
     deltas = [event["contentBlockDelta"]["delta"] for event in events if "contentBlockDelta" in event]
     text = "".join(block.get("text", "") for block in whole["output"]["message"]["content"])
     assert "".join(delta.get("text", "") for delta in deltas) == text != ""

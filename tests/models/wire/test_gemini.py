@@ -172,6 +172,7 @@ def test_thoughts_are_a_part_of_the_output() -> None:
     }
     candidate = {**parts({"text": "a"}), "finishReason": "STOP"}
     assert read_gemini(reply(candidate, usageMetadata=usage), HELLO, PLAIN).usage == Usage(34, 21, 9, 20)
+    nothing: Any
     for nothing in (None, {}, [], {"promptTokenCount": None, "thoughtsTokenCount": "7"}):
         assert read_gemini(reply(candidate, usageMetadata=nothing), HELLO, PLAIN).usage == Usage()
 
@@ -252,6 +253,28 @@ def test_every_family_gets_what_it_takes(server: GeminiServer, model: str, think
 
 
 @pytest.mark.parametrize(
+    "model", ["gemini-3.6-flash", "gemini-3.5-flash-lite", "gemini-3.8-flash", "gemini-flash-latest"]
+)
+def test_newer_models_take_no_sampling_and_no_prefill(server: GeminiServer, model: str) -> None:
+    request = Generate(TALK, max_tokens=100, temperature=0.0, top_p=0.9, seed=3)
+    assert ask(opened(name_at(server, model), thinking="minimal"), request).reasoning
+    assert set(server.asked[-1].body["generationConfig"]) == {"maxOutputTokens", "seed", "thinkingConfig"}
+    asked = len(server.asked)
+    error = failing(opened(name_at(server, model)), Generate(PREFILLED))
+    assert type(error) is Rejected and "prefill" in str(error) and len(server.asked) == asked
+
+
+@pytest.mark.parametrize(
+    "model", ["gemini-2.5-flash", "gemini-3-pro-preview", "gemini-3.1-flash-lite", "gemini-3.5-flash"]
+)
+def test_older_models_take_both(server: GeminiServer, model: str) -> None:
+    assert (
+        ask(opened(name_at(server, model)), Generate(PREFILLED, temperature=0.5)).text == "You said: Yes, ✓"
+    )
+    assert server.asked[-1].body["generationConfig"]["temperature"] == 0.5
+
+
+@pytest.mark.parametrize(
     ("model", "thinking"),
     [
         ("gemini-2.5-pro", "off"),
@@ -284,7 +307,7 @@ FAULTS: list[tuple[str, type[RequestError], str]] = [
     ("empty", EmptyReply, "without content"),
     ("other", EmptyReply, "OTHER"),
     ("no-candidates", EmptyReply, "no candidate"),
-    ("reset", ConnectionFailed, "No connection"),
+    ("reset", ConnectionFailed, "No connection|broke"),
     ("cut", ConnectionFailed, "broke"),
     ("truncated", BadReply, "whole and valid JSON"),
     ("invalid-json", BadReply, "whole and valid JSON"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from evalwright.core.errors import (
     ConfigurationError,
     ConnectionFailed,
     EmptyReply,
+    MissingExtra,
     Overloaded,
     RateLimited,
     Rejected,
@@ -254,6 +256,16 @@ def test_missing_credentials_are_said_before_anything_is_asked(
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "broken.json"))
     with pytest.raises(ConfigurationError, match=r"broken\.json"):
         opened(f"vertex/{GEMINI}").check()
+
+
+def test_a_missing_library_is_named(server: VertexServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ask(opened(name_at(server))).text == "You said: hello ✓"
+    monkeypatch.delenv("VERTEX_ACCESS_TOKEN")
+    monkeypatch.setitem(sys.modules, "google.auth", None)
+    with pytest.raises(MissingExtra, match=r"evalwright\[vertex\]"):
+        opened(f"vertex/{GEMINI}").check()
+    error = failing(opened(name_at(server)))
+    assert type(error) is AuthenticationFailed and "evalwright[vertex]" in str(error)
 
 
 def test_credentials_do_not_travel_unencrypted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from evalwright import ScriptedModel
 from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName, UsageError
 from evalwright.core.requests import Classify
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Passage, Sample, Score
+from evalwright.core.samples import Answer, NoScore, Passage, Sample, Score
 from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
 from evalwright.models.base import Model
@@ -30,10 +30,10 @@ BAD = "Pilots praised a shiny aeroplane yesterday. The repair cost 3.1 million c
 SAMPLE = Sample("s", passages=(Passage("1", ARTICLE),))
 
 
-def scored(answer: str, models: dict[str, Model], sample: Sample = SAMPLE, **options: Any) -> Score | None:
+def scored(answer: str, models: dict[str, Model], sample: Sample = SAMPLE, **options: Any) -> Score | NoScore:
     """The score by real models behind a real engine and store."""
 
-    async def run() -> Score | None:
+    async def run() -> Score | NoScore:
         with Store.open(_home()) as store:
             async with Engine(store) as engine:
                 return await consistency(sample, Answer(answer), engine.door(models), **options)
@@ -43,7 +43,7 @@ def scored(answer: str, models: dict[str, Model], sample: Sample = SAMPLE, **opt
 
 def certain(answer: str, models: dict[str, Model], sample: Sample = SAMPLE, **options: Any) -> Score:
     found = scored(answer, models, sample, **options)
-    assert found is not None
+    assert isinstance(found, Score)
     return found
 
 
@@ -87,7 +87,7 @@ def test_the_threshold_itself_is_consistent(p: float, value: float) -> None:
 def test_what_is_no_answer_is_not_judged() -> None:
     judge = OverlapModel("strict")
     for text in ("I cannot summarize this passage.", "Too short.", "", "  "):
-        assert scored(text, {"judge": judge}) is None
+        assert isinstance(scored(text, {"judge": judge}), NoScore)
     assert judge.asked == []
     assert certain("Too short.", {"judge": judge}, only_answered=False).value == 0.0
 
@@ -187,12 +187,16 @@ def test_who_can_neither_classify_nor_write_is_told() -> None:
         ({"source": "passage"}, UnknownName, "Did you mean 'passages'"),
         ({"chunk_words": -1}, ConfigurationError, "'chunk_words' must be a whole number"),
         ({"overlap": 1.5}, ConfigurationError, "'overlap' must be a whole number"),
+        ({"sentences": "yes"}, ConfigurationError, "'sentences' must be true or false"),
+        ({"least_words": 0}, ConfigurationError, "'least_words' must be a whole number"),
+        ({"refusals": "No."}, ConfigurationError, "'refusals' is a list of sentences"),
         ({"max_tokens": 0}, ConfigurationError, "'max_tokens' must be a whole number"),
     ],
 )
 def test_options_that_are_none(options: dict[str, Any], error: type[UsageError], message: str) -> None:
+    # They are checked when the task is loaded, before a summary is paid for.
     with pytest.raises(error, match=message):
-        scored(GOOD, {"judge": OverlapModel("strict"), "a": OverlapModel("strict")}, **options)
+        bind("consistency", options)
 
 
 def test_the_registry_knows_whom_it_asks() -> None:

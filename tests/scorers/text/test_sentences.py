@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,6 +42,17 @@ def test_ends(text: str, wanted: list[str]) -> None:
 def test_nothing_is_lost(text: str) -> None:
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())
     assert all(part == part.strip() and part for part in sentences(text))
+
+
+@pytest.mark.parametrize(
+    "piece", [".", "a", "Mr. ", "。", "\n", ". ", '."', "J. ", "1. ", "\n1. ", "….", "?!"]
+)
+def test_hostile_repetition_takes_no_time(piece: str) -> None:
+    text = piece * 100_000
+    began = time.monotonic()
+    sentences(text)
+    word_count(text)
+    assert time.monotonic() - began < 30, "this grows with the square of the length"
 
 
 @settings(max_examples=100, deadline=None)

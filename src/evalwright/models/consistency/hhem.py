@@ -89,6 +89,14 @@ class HhemModel(LocalJudge):
             },
         )
 
+    def check(self) -> None:
+        """As for other judges; of weights only safetensors are read."""
+        super().check()
+        if self._source.folder and not any(self._source.folder.glob("*.safetensors")):
+            raise ConfigurationError(
+                f"The model folder '{self._source.where}' holds no *.safetensors, the only form of weights that is read."
+            )
+
     def _open(self) -> Network:
         from evalwright.models.consistency.hhem_network import HhemNetwork
 

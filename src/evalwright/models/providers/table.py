@@ -28,7 +28,7 @@ VARIABLE = "EVALWRIGHT_PROVIDERS"
 """Names files of a person's own providers, with the system's separator of paths between them."""
 AUTHS = ("bearer", "aws", "google", "none")
 """How a key is sent; besides these `header:NAME` and `query:NAME`. aws and google take a key as a bearer, else log in."""
-TOKENS_FIELDS = ("max_tokens", "max_completion_tokens")
+TOKENS_FIELDS = ("max_tokens", "max_completion_tokens", "max_new_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,8 @@ class Provider:
     ("accounts/fireworks/models/{model}"). any_server: the name also stands for other servers, so the rules hold only at its
     own address. defaults: max_tokens, temperature, top_p where neither the task nor the person says otherwise. thinking: by level,
     what is added to a body (`body`), what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
-    place of a number of tokens. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
+    place of a number of tokens; `efforts` are words that are levels, `effort` is their place in the body, or a table of places by
+    wire format. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
     instead of a lower one that a task asks for. cost_field: where a reply names its cost in US dollars ("usage.cost").
     docs: where its interface is described.
     """
@@ -301,6 +302,9 @@ def _check_levels(levels: Mapping[str, Any], at: str) -> None:
     """Levels of thinking: tables of `body`, `refuses` and `stream`; `budget` is a place such as "thinking.budget_tokens"."""
     known = ("body", "refuses", "stream")
     for level, switch in levels.items():
+        if level in ("effort", "efforts"):
+            _check_efforts(level, switch, at)
+            continue
         if level == "budget":
             _is(isinstance(switch, str), "thinking.budget", "text, the place of a number", at)
             continue
@@ -315,6 +319,24 @@ def _check_levels(levels: Mapping[str, Any], at: str) -> None:
         for name in switch.get("refuses", ()):
             if name not in _KNOWN["refuses"]:
                 raise UnknownName(f"thinking.{level}.refuses", str(name), _KNOWN["refuses"], f"({at})")
+
+
+def _check_efforts(key: str, value: Any, at: str) -> None:
+    """`effort` is a place such as "reasoning.effort", or one by wire format; `efforts` are the words that stand there."""
+    if key == "efforts":
+        words = isinstance(value, list) and all(isinstance(word, str) for word in value)
+        _is(words, "thinking.efforts", "a list of texts", at)
+        return
+    places = value if isinstance(value, Mapping) else {"": value}
+    for wire, place in places.items():
+        if wire and wire not in FORMATS:
+            raise UnknownName("wire format", wire, FORMATS, f"({at}, thinking.effort)")
+        _is(
+            isinstance(place, str),
+            "thinking.effort",
+            "text, the place of a word, or a table by wire format",
+            at,
+        )
 
 
 def _is(true: bool, key: str, words: str, at: str) -> None:

@@ -9,10 +9,17 @@ from evalwright.models.wire.format import Wire
 
 FORMATS = {
     "anthropic": "anthropic",
+    "azure-inference": "azure_inference",
+    "azure-openai": "azure_openai",
     "bedrock": "bedrock",
+    "cohere": "cohere",
     "gemini": "gemini",
+    "huggingface": "huggingface",
+    "mistral": "mistral",
     "openai-chat": "openai_chat",
     "openai-completions": "openai_completions",
+    "openai-responses": "openai_responses",
+    "replicate": "replicate",
     "vertex": "vertex",
     "vertex-anthropic": "vertex_anthropic",
 }

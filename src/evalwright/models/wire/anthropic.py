@@ -20,6 +20,7 @@ from evalwright.models.wire.format import (
     not_documented,
     sampling,
     system_and_turns,
+    with_room_to_think,
 )
 
 MAX_TOKENS = 8192
@@ -27,6 +28,7 @@ MAX_TOKENS = 8192
 
 LACKS = frozenset({"seed"})
 
+_LIMIT, _BUDGET = ("max_tokens",), ("thinking", "budget_tokens")
 _FINISH = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -34,7 +36,7 @@ _FINISH = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-_STATUS = {
+STATUS = {
     "invalid_request_error": 400,
     "authentication_error": 401,
     "billing_error": 402,
@@ -46,6 +48,7 @@ _STATUS = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
+"""HTTP statuses of the documented types of errors, for those that come without one."""
 
 
 def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
@@ -66,25 +69,7 @@ def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     body = {name: value for name, value in body.items() if value is not None}
     if settings.extra_body:
         body = merged(body, settings.extra_body)
-    return _with_room_to_think(body, settings)
-
-
-def _with_room_to_think(body: dict[str, Any], settings: Settings) -> dict[str, Any]:
-    """The limit counts the tokens of thinking too: a task's limit is for the answer, so the budget comes on top of it.
-
-    Raises Rejected where a limit that the person set leaves no room for an answer.
-    """
-    thinking = body.get("thinking")
-    budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
-    if not isinstance(budget, int):
-        return body
-    if settings.max_tokens is None and "max_tokens" not in settings.extra_body:
-        body["max_tokens"] += budget
-    elif body["max_tokens"] <= budget:
-        raise Rejected(
-            f"max_tokens ({body['max_tokens']}) must be above the budget for thinking ({budget}), which it includes."
-        )
-    return body
+    return with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
 
 
 def read_message(reply: Reply, request: Generate, settings: Settings) -> Response:
@@ -147,7 +132,7 @@ def _fault(data: Mapping[str, Any], settings: Settings) -> RequestError | None:
     if not error:
         return None
     kind = error.get("type") if isinstance(error, Mapping) else None
-    status = _STATUS.get(kind, 500) if isinstance(kind, str) else 500
+    status = STATUS.get(kind, 500) if isinstance(kind, str) else 500
     return error_for(settings.where, status, server_message(data), key_source=settings.key_source)
 
 
@@ -237,4 +222,5 @@ WIRE = Wire(
     read=read_message,
     gather=MessageGatherer,
     lacks=LACKS,
+    names_limit=False,
 )

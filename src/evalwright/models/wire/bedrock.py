@@ -21,10 +21,15 @@ from evalwright.models.wire.format import (
     not_documented,
     sampling,
     system_and_turns,
+    with_room_to_think,
 )
 
 LACKS = frozenset({"seed"})
 
+_LIMIT, _BUDGET = (
+    ("inferenceConfig", "maxTokens"),
+    ("additionalModelRequestFields", "thinking", "budget_tokens"),
+)
 _FINISH = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -71,7 +76,7 @@ def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         body["system"] = [{"text": system}]
     if settings.extra_body:
         body = merged(body, settings.extra_body)
-    return _with_room_to_think(body, settings)
+    return with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
 
 
 def _alternating(talk: tuple[Message, ...]) -> list[dict[str, Any]]:
@@ -83,15 +88,6 @@ def _alternating(talk: tuple[Message, ...]) -> list[dict[str, Any]]:
         else:
             messages.append({"role": turn.role, "content": [block]})
     return messages
-
-
-def _with_room_to_think(body: dict[str, Any], settings: Settings) -> dict[str, Any]:
-    """Anthropic's models count thinking in the limit: a task's limit is for the answer, so the budget comes on top of it."""
-    thinking = body.get("additionalModelRequestFields", {}).get("thinking", {})
-    budget, config = thinking.get("budget_tokens"), body["inferenceConfig"]
-    if isinstance(budget, int) and settings.max_tokens is None and "maxTokens" in config:
-        config["maxTokens"] += budget
-    return body
 
 
 def read_converse(reply: Reply, request: Generate, settings: Settings) -> Response:
@@ -153,8 +149,10 @@ class ConverseGatherer:
             raise self._fault(event, data)
         if event == "contentBlockDelta":
             self._delta(data)
-        elif event == "contentBlockStart" and "toolUse" in (data.get("start") or {}):
-            self._block(data)["toolUse"] = []
+        elif event == "contentBlockStart":
+            start = data.get("start")
+            if isinstance(start, Mapping) and "toolUse" in start:
+                self._block(data)["toolUse"] = []
         elif event == "messageStop":
             self._stop = data.get("stopReason")
         elif event == "metadata":
@@ -213,4 +211,5 @@ WIRE = Wire(
     stream_payload=lambda body: body,
     decoding="aws",
     lacks=LACKS,
+    names_limit=False,
 )

@@ -7,6 +7,7 @@ sampling fields are refused, what the limit is called, fields to add) comes in `
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -14,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from evalwright.core.errors import BadReply, EmptyReply, Rejected
 from evalwright.core.requests import Generate, Message, Prompt
 from evalwright.core.responses import Response, Usage
-from evalwright.models.http_faults import bad_reply
+from evalwright.models.http_faults import PromptFiltered, bad_reply
 
 if TYPE_CHECKING:
     from evalwright.models.http import HttpClient, Reply
 
-TokensField = Literal["max_tokens", "max_completion_tokens"]
+TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens"]
 
 SAMPLING = ("max_tokens", "temperature", "top_p", "stop", "seed")
 """What a model may be told besides the prompt."""
@@ -34,7 +35,8 @@ class Settings:
     where: the host, for messages. refuses: those of `REFUSABLE`; of `SAMPLING` they are not sent unless they are overrides.
     reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into every body, winning over ours.
     stream: take the answer in pieces. key_source: for messages about a refused key. cost_field: where a reply names its cost in
-    US dollars ("usage.cost"), "" where it does not.
+    US dollars ("usage.cost"), "" where it does not. variables: what a row's variables say that its base URL does not use, for
+    paths (an API version).
     """
 
     model: str
@@ -50,6 +52,7 @@ class Settings:
     stream: bool = False
     key_source: str = ""
     cost_field: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 class Gatherer(Protocol):
@@ -81,7 +84,8 @@ class Wire:
     error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed. stream_path and
     stream_payload: where and how a streamed answer is asked for (default: the same path, `"stream": true`). decoding: how
     events stand in the stream. wait: for jobs that are answered later, from the first reply to the last. lacks: those of
-    `SAMPLING` that the format has no field for.
+    `SAMPLING` that the format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it. pasted: what
+    people copy into a base URL although it is none of it, as a regular expression for the end of its path.
     """
 
     name: str
@@ -95,15 +99,28 @@ class Wire:
     wait: Callable[[HttpClient, Reply, Settings], Awaitable[Reply]] | None = None
     chat: bool = True
     lacks: frozenset[str] = frozenset()
+    names_limit: bool = True
+    pasted: str = ""
 
 
 async def ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
-    """Ask once, whole or streamed. Raises Rejected for a prefill that the model does not take."""
-    if "prefill" in settings.refuses and prefilled(request.prompt):
-        raise Rejected(
-            f"'{settings.model}' does not go on from an answer that is begun for it (a prefill), at least not with these "
-            f"arguments: ask with a prompt that ends with the user's turn."
+    """Ask once, whole or streamed. A prompt that the provider's filter stops is an answer without text.
+
+    Raises Rejected for a prefill that the model does not take.
+    """
+    started = time.perf_counter()
+    try:
+        return await _ask(wire, client, request, settings)
+    except PromptFiltered as filtered:
+        return Response(
+            finish_reason="content_filter",
+            latency=time.perf_counter() - started,
+            rate_limits=filtered.rate_limits,
         )
+
+
+async def _ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
+    refuse_prefill(request, settings)
     body = wire.payload(request, settings)
     if settings.stream and wire.gather is not None:
         from evalwright.models.http_stream import post_streamed
@@ -166,9 +183,16 @@ def _one_of_two(temperature: float, top_p: float, settings: Settings) -> tuple[f
     )
 
 
-def prefilled(prompt: Prompt) -> bool:
-    """Whether the prompt ends with the beginning of the answer."""
-    return not isinstance(prompt, str) and bool(prompt) and prompt[-1].role == "assistant"
+def refuse_prefill(request: Generate, settings: Settings) -> None:
+    """Raise Rejected where the prompt ends with the beginning of the answer, and the model does not go on from it."""
+    prompt = request.prompt
+    begun = not isinstance(prompt, str) and bool(prompt) and prompt[-1].role == "assistant"
+    if not begun or "prefill" not in settings.refuses:
+        return
+    raise Rejected(
+        f"'{settings.model}' does not go on from an answer that is begun for it (a prefill), at least not with these "
+        f"arguments: ask with a prompt that ends with the user's turn."
+    )
 
 
 def turns(prompt: Prompt) -> tuple[Message, ...]:
@@ -192,6 +216,35 @@ def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
             merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
         )
     return out
+
+
+def with_room_to_think(
+    body: dict[str, Any], limit: tuple[str, ...], budget: tuple[str, ...], settings: Settings, *, above: bool
+) -> dict[str, Any]:
+    """`body` with a limit that leaves the answer its room where the limit counts the tokens of thinking too.
+
+    limit, budget: where in the body they stand. A task's limit is for the answer, so the budget comes on top of it; a limit
+    that the person set is sent as it is. above: the limit must be above the budget. Raises Rejected where it is not.
+    """
+    most, thinking = _at(body, limit), _at(body, budget)
+    if type(most) is not int or type(thinking) is not int or thinking <= 0:
+        return body
+    if settings.max_tokens is None and _at(settings.extra_body, limit) is None:
+        more: Any = most + thinking
+        for step in reversed(limit):
+            more = {step: more}
+        return merged(body, more)
+    if above and most <= thinking:
+        raise Rejected(
+            f"max_tokens ({most}) must be above the budget for thinking ({thinking}), which it includes."
+        )
+    return body
+
+
+def _at(body: Any, place: tuple[str, ...]) -> Any:
+    for step in place:
+        body = body.get(step) if isinstance(body, Mapping) else None
+    return body
 
 
 def finished(

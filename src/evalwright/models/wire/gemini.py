@@ -21,11 +21,16 @@ from evalwright.models.wire.format import (
     not_documented,
     sampling,
     system_and_turns,
+    with_room_to_think,
 )
 
 MOST_STOPS = 5
 """Stop strings that the interface takes; the others are applied here."""
 
+_LIMIT, _BUDGET = (
+    ("generationConfig", "maxOutputTokens"),
+    ("generationConfig", "thinkingConfig", "thinkingBudget"),
+)
 _FINISH = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
@@ -66,16 +71,7 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         body["systemInstruction"] = {"parts": [{"text": system}]}
     if settings.extra_body:
         body = merged(body, settings.extra_body)
-    return _with_room_to_think(body, settings)
-
-
-def _with_room_to_think(body: dict[str, Any], settings: Settings) -> dict[str, Any]:
-    """The limit counts thoughts too: a task's limit is for the answer, so a budget for thinking comes on top of it."""
-    config = body["generationConfig"]
-    budget = config.get("thinkingConfig", {}).get("thinkingBudget")
-    if isinstance(budget, int) and budget > 0 and settings.max_tokens is None and "maxOutputTokens" in config:
-        config["maxOutputTokens"] += budget
-    return body
+    return with_room_to_think(body, _LIMIT, _BUDGET, settings, above=False)
 
 
 def read_gemini(reply: Reply, request: Generate, settings: Settings) -> Response:
@@ -194,4 +190,5 @@ WIRE = Wire(
     gather=GeminiGatherer,
     stream_path=lambda settings: path_of(settings, "streamGenerateContent") + "?alt=sse",
     stream_payload=lambda body: body,
+    names_limit=False,
 )

@@ -181,7 +181,8 @@ class ChatGatherer:
             raise fault
         self._head.update((name, data[name]) for name in ("id", "model") if data.get(name))
         self._usage = data.get("usage") or self._usage
-        for choice in data.get("choices") or ():
+        choices = data.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
                 self._take(choice)
         return False
@@ -220,4 +221,5 @@ WIRE = Wire(
     read=read_chat,
     gather=ChatGatherer,
     stream_payload=_streamed,
+    pasted="/chat/completions",
 )

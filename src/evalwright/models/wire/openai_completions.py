@@ -77,7 +77,8 @@ class CompletionGatherer:
             raise fault
         self._head.update((name, data[name]) for name in ("id", "model") if data.get(name))
         self._usage = data.get("usage") or self._usage
-        for choice in data.get("choices") or ():
+        choices = data.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
                 self._text.append(str(choice.get("text") or ""))
                 self._finish = choice.get("finish_reason") or self._finish

@@ -7,12 +7,13 @@ that their agreement can be measured afterwards, and another judge can be asked 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
-from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.samples import Answer, NoScore, Sample, Score
+from evalwright.scorers import outcome
 from evalwright.scorers.consistency.judges import (
     Judge,
     Opinion,
@@ -24,14 +25,39 @@ from evalwright.scorers.consistency.judges import (
     whole_number,
 )
 from evalwright.scorers.outcome import ANSWERED, LEAST_WORDS, outcome_of
+from evalwright.scorers.registry import checked
 from evalwright.scorers.text.sentences import sentences as sentences_of
 
 THRESHOLD = 0.5
 CONSISTENT, INCONSISTENT = "consistent", "inconsistent"
-COMBINATIONS = ("mean", "all", "any", "majority")
+_CHOICES = {
+    "combine": ("mean", "all", "any", "majority"),
+    "hypothesis": ("whole", "sentences"),
+    "source": ("passages", "input"),
+}
 _SHOWN = 160
 
 
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raise UsageError where an option of the scorer is not what it must be."""
+    read_judges(options["judges"], whole_number(options["chunk_words"], "chunk_words"))
+    whole_number(options["overlap"], "overlap")
+    whole_number(options["max_tokens"], "max_tokens", 1)
+    threshold = options["threshold"]
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+        raise ConfigurationError(f"The option 'threshold' must be a number from 0 to 1, not {threshold!r}.")
+    for name, known in _CHOICES.items():
+        if options[name] not in known:
+            raise UnknownName(
+                f"value of the option '{name}'", str(options[name]), known, f"Known: {', '.join(known)}."
+            )
+    for name in ("sentences", "only_answered"):
+        if not isinstance(options[name], bool):
+            raise ConfigurationError(f"The option '{name}' must be true or false, not {options[name]!r}.")
+    outcome.check_options(options)
+
+
+@checked(check_options, able=("classify", "generate"))
 async def consistency(
     sample: Sample,
     answer: Answer,
@@ -49,7 +75,7 @@ async def consistency(
     least_words: int = LEAST_WORDS,
     refusals: Sequence[str] = (),
     max_tokens: int = 4096,
-) -> Score | None:
+) -> Score | NoScore:
     """1 where the answer is consistent with its source (probability at least `threshold`), else 0.
 
     judges: roles, or mappings with role, ask (classify, verdict; by default what the model can do) and chunk_words.
@@ -61,37 +87,16 @@ async def consistency(
     Parts: "score", the mean probability; one per role where there are several; "lowest", of the least supported sentence.
     Raises RequestFailed where a judge failed or its verdict cannot be read, ScoringError without a source.
     """
-    asked = read_judges(judges, whole_number(chunk_words, "chunk_words"))
-    _check(threshold, combine, hypothesis, source)
-    if only_answered and outcome_of(answer, least_words=least_words, refusals=refusals).label != ANSWERED:
-        return None
+    asked = read_judges(judges, chunk_words)
+    label = outcome_of(answer, least_words=least_words, refusals=refusals).label
     text = answer.text.strip()
-    if not text:
-        return None
+    if not text or (only_answered and label != ANSWERED):
+        return NoScore(label)
     premise = _premise(sample, source)
-    how = Reading(
-        hypothesis == "sentences",
-        sentences,
-        whole_number(overlap, "overlap"),
-        whole_number(max_tokens, "max_tokens", 1),
-    )
+    how = Reading(hypothesis == "sentences", sentences, overlap, max_tokens)
     parts = sentences_of(text) or [text]
     found = await together([opinion(judge, premise, parts, text, ask, how) for judge in asked])
     return _score(found, asked, threshold, combine)
-
-
-def _check(threshold: float, combine: str, hypothesis: str, source: str) -> None:
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-        raise ConfigurationError(f"The option 'threshold' must be a number from 0 to 1, not {threshold!r}.")
-    for name, value, known in (
-        ("combine", combine, COMBINATIONS),
-        ("hypothesis", hypothesis, ("whole", "sentences")),
-        ("source", source, ("passages", "input")),
-    ):
-        if value not in known:
-            raise UnknownName(
-                f"value of the option '{name}'", str(value), known, f"Known: {', '.join(known)}."
-            )
 
 
 def _premise(sample: Sample, source: str) -> str:

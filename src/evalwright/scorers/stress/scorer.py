@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName
@@ -16,7 +16,7 @@ from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.consistency.judges import together, whole_number
-from evalwright.scorers.registry import without_roles
+from evalwright.scorers.registry import checked, without_roles
 from evalwright.scorers.stress.rubric import Opinion, read_opinion, verdict_prompt
 from evalwright.scorers.stress.rules import (
     CLASSES,
@@ -49,6 +49,11 @@ def by_rules(
     return _score(_ruling(sample, answer)[1], {}, answer.text)
 
 
+def _check_options(options: Mapping[str, Any]) -> None:
+    _checked(**options)
+
+
+@checked(_check_options, able=("generate",))
 @without_roles(by_rules)
 async def stress(
     sample: Sample,

@@ -13,17 +13,21 @@ from collections.abc import Iterator
 from evalwright.scorers.text.wordlists import word_set
 
 _CLOSING = "\"'”’»)\\]】」』"
+# Possessive, and only from where a run of marks begins: a text of nothing but full stops must not take for ever.
 _END = re.compile(
-    rf"[。！？｡]+[{_CLOSING}]*\s*|[।॥۔؟။។።։]+[{_CLOSING}]*(?:\s+|$)|[.!?…]+[{_CLOSING}]*(?=\s)\s+"
+    rf"(?<![。！？｡])[。！？｡]++[{_CLOSING}]*+\s*+"
+    rf"|(?<![।॥۔؟።។։])[।॥۔؟።។։]++[{_CLOSING}]*+(?:\s++|$)"
+    rf"|(?<![.!?…])[.!?…]++[{_CLOSING}]*+\s++"
 )
 _BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•–—]\s|#{1,6}\s|\(?\d{1,3}[.)]\s))")
-_LAST_WORD = re.compile(r"[^\s(\[\"'“‘«]+$")
 _ABBREVIATIONS = word_set(
     "mr mrs ms dr prof st sr jr rev gen col lt sgt capt gov sen rep hon pres vs cf fig figs eq sec ch vol vols nos nr pp "
     "inc ltd co corp llc bros dept est approx ca al eds jan feb apr jun jul aug sep sept oct nov dec bzw usw z.b d.h u.a vgl "
     "abb hr bd tel ggf evtl inkl e.g i.e a.m p.m u.s u.k u.n e.u d.c ph.d mme mlle sra srta dña ud uds pág núm avv sig sigg "
     "dott ing bijv dhr mevr т.е т.д г ул им"
 )
+_LOOK_BACK = 80
+"""Characters before a mark that are looked at."""
 _DAY = re.compile(r"\d{1,2}")
 _MONTH = re.compile(
     r"(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|desember|marts|marraskuu)",
@@ -89,9 +93,8 @@ def _goes_on(block: str, start: int, match: re.Match[str]) -> bool:
         return True
     if mark[0] != "." or mark.startswith(".."):
         return False
-    before = block[start : match.start()]
-    found = _LAST_WORD.search(before)
-    word = found.group() if found else ""
+    before = block[max(start, match.start() - _LOOK_BACK) : match.start()]
+    word = before[-1:].strip() and before.rsplit(maxsplit=1)[-1].lstrip("([\"'“‘«")
     if not word:
         return False
     if _MARK.fullmatch(block[start : match.end()]):

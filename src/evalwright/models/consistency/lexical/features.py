@@ -114,8 +114,11 @@ def words_substituted(sentence: Sentence) -> float:
     content, premise = sentence.content, sentence.premise
     found = 0
     for before, token, after in zip(content, content[1:], content[2:], strict=False):
-        around = premise.where(before).keys() & premise.where(after).keys() - premise.where(token).keys()
-        found += any(premise.has_between(number, before, after, _BETWEEN) for number in around)
+        both = premise.where(before).keys() & premise.where(after).keys()
+        found += any(
+            premise.has_between(number, before, after, _BETWEEN)
+            for number in both - premise.where(token).keys()
+        )
     return _several(found)
 
 

@@ -52,8 +52,6 @@ CLAUSE_BREAKS = _set(
     "and but while whereas because although though since which who whose when where if so unless after before"
 )
 
-PASSIVE = _set("by")
-
 ANTONYMS: tuple[tuple[str, str], ...] = (
     ("more higher greater larger bigger above exceed over increase rise grow gain up climb double outnumber better improve",
      "less lower fewer smaller below under decrease fall drop decline shrink lose down reduce halve worse worsen"),

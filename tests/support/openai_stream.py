@@ -1,0 +1,95 @@
+"""A reply as OpenAI streams it: chunks of a few characters, the finish reason, the usage where it was asked for, `[DONE]`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from support.openai_faults import emptied
+from support.openai_schema import error_body
+
+KINDS = ("cut", "truncated", "invalid-json", "missing-field", "empty", "error-in-200")
+"""The faults that a stream has in its own way."""
+_CHARACTERS = 7
+
+
+def events(reply: Mapping[str, Any], body: Mapping[str, Any]) -> list[bytes]:
+    """The reply as server-sent events, for this request."""
+    return [
+        f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode() for chunk in chunks(reply, body)
+    ] + [b"data: [DONE]\n\n"]
+
+
+def chunks(reply: Mapping[str, Any], body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The chunks of a chat completion or a completion."""
+    wants_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+    head = {name: reply[name] for name in ("id", "created", "model")}
+    head["object"] = "chat.completion.chunk" if reply["object"] == "chat.completion" else "text_completion"
+    choice = reply["choices"][0]
+    made = _chat(choice) if "message" in choice else _text(choice)
+    found = [{**head, "choices": [{"index": 0, "logprobs": None, **part}]} for part in made]
+    if wants_usage:
+        found = [{**chunk, "usage": None} for chunk in found]
+        found.append({**head, "choices": [], "usage": reply["usage"]})
+    return found
+
+
+def _chat(choice: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    message = choice["message"]
+    yield {"delta": {"role": "assistant", "content": "", "refusal": None}, "finish_reason": None}
+    for name, value in message.items():
+        if name != "role" and isinstance(value, str):
+            for piece in _pieces(value):
+                yield {"delta": {name: piece}, "finish_reason": None}
+    yield {"delta": {}, "finish_reason": choice["finish_reason"]}
+
+
+def _text(choice: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for piece in _pieces(choice["text"]):
+        yield {"text": piece, "finish_reason": None}
+    yield {"text": "", "finish_reason": choice["finish_reason"]}
+
+
+def _pieces(text: str) -> Iterator[str]:
+    yield from (text[at : at + _CHARACTERS] for at in range(0, len(text), _CHARACTERS))
+
+
+async def stream(
+    request: web.Request,
+    good: Mapping[str, Any],
+    body: Mapping[str, Any],
+    headers: Mapping[str, str],
+    kind: str | None,
+) -> web.StreamResponse:
+    """Answer `request` with a stream. kind: the fault that it has, of `KINDS`."""
+    found = events(emptied(good) if kind == "empty" else good, body)
+    if kind in ("cut", "truncated"):
+        found = found[: len(found) // 2]
+    elif kind == "invalid-json":
+        found[1] = found[1].replace(b"}\n", b"\n", 1)
+    elif kind == "missing-field":
+        found = [b'data: {"id": "x"}\n\n', b"data: [DONE]\n\n"]
+    elif kind == "error-in-200":
+        error = error_body("Upstream overloaded.", "upstream", code="busy")
+        found = [*found[:2], f"data: {json.dumps(error)}\n\n".encode()]
+    return await _send(request, found, headers, whole=kind != "cut")
+
+
+async def _send(
+    request: web.Request, parts: Sequence[bytes], headers: Mapping[str, str], *, whole: bool
+) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8", **headers})
+    await response.prepare(request)
+    for part in parts:
+        await response.write(part)
+        await asyncio.sleep(0)
+    if whole:
+        await response.write_eof()
+    else:
+        assert request.transport is not None
+        request.transport.close()
+    return response
