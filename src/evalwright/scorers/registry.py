@@ -103,7 +103,8 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
     known = registry.options(kind)
     if (check := getattr(function, "check_options", None)) is not None:
         check({name: given.get(name, parameter.default) for name, parameter in known.items()})
-    roles, able = _roles(known, given), getattr(function, "able", frozenset())
+    roles = _roles(known, given)
+    able: frozenset[Ability] = getattr(function, "able", frozenset())
     if not roles:
         function = getattr(function, "without_roles", function)
     return Scorer(
