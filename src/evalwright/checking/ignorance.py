@@ -34,6 +34,9 @@ ONE_LABEL = 0.9
 LEAST_SAMPLES = 10
 """Fewer say nothing of where right options stand."""
 
+REFUSING = frozenset({"stress"})
+"""Scorers to which declining is right: what it is worth is judged on the tasks that are asked together with theirs."""
+
 _CHECK = "answers that ignore the question"
 _FEW_LABELS = 5
 """Free answers are labels where each stands for so many samples on average."""
@@ -178,11 +181,17 @@ def _texts(asked: Sequence[Asked]) -> Iterator[Finding]:
             yield skipped(_CHECK, "one sample alone says nothing of answers that ignore the question")
         return
     yield _judged_text("empty answers", asked, lambda sample: "")
-    yield _judged_text("'I don't know'", asked, lambda sample: "I don't know.")
+    answerable = [one for one in asked if one.scorer.kind not in REFUSING]
+    if answerable:
+        yield _judged_text("'I don't know'", answerable, lambda sample: "I don't know.")
     yield _judged_text("the question itself", asked, lambda sample: sample.input)
-    free = [one for one in asked if not all(sample.choices for sample in one.samples)]
+    if len(answerable) < len(asked):
+        n = sum(len(one.samples) for one in asked if one.scorer.kind in REFUSING)
+        text = f"declining is right on {counted(n, 'sample')}: ask them together with questions that have answers"
+        yield note(_CHECK, text)
+    free = [one for one in answerable if not all(sample.choices for sample in one.samples)]
     for text in dict.fromkeys(text for one in free if (text := _commonest(one))):
-        yield _constant(text, asked)
+        yield _constant(text, answerable)
 
 
 def _commonest(one: Asked) -> str:

@@ -38,8 +38,10 @@ BOUNDED = frozenset(
         "balanced-accuracy",
         "exact-match",
         "hallucination-rate",
+        "handled",
         "macro-f1",
         "outcome-share",
+        "stress-share",
     }
 )
 """Metrics between 0 and 1, shown in points of 100, which may be averaged over tasks."""
@@ -87,9 +89,12 @@ registry: Registry[MetricFunction] = Registry(
         "byte-perplexity": "evalwright.metrics.perplexities:byte_perplexity",
         "exact-match": "evalwright.metrics.means:exact_match",
         "hallucination-rate": "evalwright.metrics.rates:hallucination_rate",
+        "handled": "evalwright.metrics.stress:handled",
         "macro-f1": "evalwright.metrics.labels:macro_f1",
         "mean": "evalwright.metrics.means:mean",
         "outcome-share": "evalwright.metrics.rates:outcome_share",
+        "rater-agreement": "evalwright.metrics.stress:rater_agreement",
+        "stress-share": "evalwright.metrics.stress:stress_share",
         "token-perplexity": "evalwright.metrics.perplexities:token_perplexity",
         "word-perplexity": "evalwright.metrics.perplexities:word_perplexity",
     },

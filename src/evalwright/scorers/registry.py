@@ -44,6 +44,7 @@ registry: Registry[ScorerFunction] = Registry(
         "outcome": "evalwright.scorers.outcome:outcome",
         "perplexity": "evalwright.scorers.likelihood:perplexity",
         "short-answer": "evalwright.scorers.short_answer:short_answer",
+        "stress": "evalwright.scorers.stress.scorer:stress",
         "token-f1": "evalwright.scorers.token_f1:token_f1",
         "unit-tests": "evalwright.scorers.code.unit_tests:unit_tests",
         "words": "evalwright.scorers.outcome:words",
@@ -66,6 +67,16 @@ def scorer(name: str) -> Callable[[Function], Function]:
         return function
 
     return register
+
+
+def without_roles(alone: Callable[..., Score]) -> Callable[[Function], Function]:
+    """Give an asking scorer a plain function, with the same options, that scores where it has no roles to ask."""
+
+    def attach(function: Function) -> Function:
+        vars(function)["without_roles"] = alone
+        return function
+
+    return attach
 
 
 def checked(
@@ -92,14 +103,18 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
     known = registry.options(kind)
     if (check := getattr(function, "check_options", None)) is not None:
         check({name: given.get(name, parameter.default) for name, parameter in known.items()})
+    roles = _roles(known, given)
+    able: frozenset[Ability] = getattr(function, "able", frozenset())
+    if not roles:
+        function = getattr(function, "without_roles", function)
     return Scorer(
         name=name or kind,
         kind=kind,
         options=given,
         function=partial(function, **given) if given else function,
         asks=inspect.iscoroutinefunction(function),
-        roles=_roles(known, given),
-        able=getattr(function, "able", frozenset()),
+        roles=roles,
+        able=able,
     )
 
 

@@ -13,7 +13,8 @@ from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, U
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Classify, Generate
 from evalwright.scorers.consistency.chunks import chunks
-from evalwright.scorers.consistency.rubric import BadVerdict, Verdict, question, read_verdict
+from evalwright.scorers.consistency.rubric import Verdict, question, read_verdict
+from evalwright.scorers.written_verdicts import BadVerdict
 
 Way = Literal["auto", "classify", "verdict"]
 WAYS: tuple[Way, ...] = ("auto", "classify", "verdict")

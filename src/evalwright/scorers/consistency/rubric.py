@@ -8,12 +8,13 @@ none. What cannot be read, or contradicts itself, is a failure and never a score
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 from evalwright.core.requests import Message, Prompt
+from evalwright.scorers.written_verdicts import BadVerdict, marked_object
 
 GRADES: dict[int, tuple[float, str]] = {
     4: (1.0, "every statement of the summary follows from the article"),
@@ -27,10 +28,6 @@ FAITHFUL = 3
 """The least grade of a summary without an unsupported sentence."""
 
 _MOST_REASON = 300
-
-
-class BadVerdict(Exception):
-    """A verdict that cannot be used; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,31 +112,7 @@ def _form(mark: str, count: int) -> str:
 
 def read_verdict(text: str, premise: str, hypothesis: Sequence[str]) -> Verdict:
     """The verdict in a judge's reply to `question`. Raises BadVerdict, with the reason."""
-    mark = mark_of(premise, hypothesis)
-    found = list(_objects(text))
-    ours = [one for one in found if one.get("check") == mark]
-    if not ours:
-        if not found:
-            raise BadVerdict("the reply has no JSON object")
-        raise BadVerdict("the reply has a JSON object without the mark of this question")
-    if any(one != ours[0] for one in ours):
-        raise BadVerdict("the reply has several verdicts that differ")
-    return _verdict(ours[0], len(hypothesis))
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a text, outermost ones only."""
-    decoder = json.JSONDecoder()
-    place = text.find("{")
-    while place >= 0:
-        try:
-            value, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            end = place + 1
-        else:
-            if isinstance(value, dict):
-                yield value
-        place = text.find("{", end)
+    return _verdict(marked_object(text, mark_of(premise, hypothesis)), len(hypothesis))
 
 
 def _verdict(given: dict[str, Any], count: int) -> Verdict:

@@ -1,0 +1,108 @@
+"""Longer answers in eight languages, as chat models write them; classed by reading before the rules were run."""
+
+from __future__ import annotations
+
+from scorers.stress.cases import ACCEPTED, CORRECTION, FABRICATED, PARTIAL, REFUSAL, Case
+from scorers.stress.cases_latin import (
+    FIL_CAPITAL,
+    FIL_ELEMENT,
+    FIL_EMAIL,
+    FIL_KING,
+    ID_CAPITAL,
+    ID_ELEMENT,
+    ID_EMAIL,
+    ID_KING,
+    MS_CAPITAL,
+    MS_ELEMENT,
+    MS_EMAIL,
+    MS_KING,
+    VI_CAPITAL,
+    VI_ELEMENT,
+    VI_EMAIL,
+    VI_KING,
+)
+from scorers.stress.cases_others import (
+    KO_CAPITAL,
+    KO_ELEMENT,
+    KO_EMAIL,
+    KO_KING,
+    TA_CAPITAL,
+    TA_ELEMENT,
+    TA_EMAIL,
+    TA_KING,
+    TH_CAPITAL,
+    TH_ELEMENT,
+    TH_EMAIL,
+    TH_KING,
+    ZH_CAPITAL,
+    ZH_ELEMENT,
+    ZH_EMAIL,
+    ZH_KING,
+)
+
+CASES: dict[str, list[Case]] = {
+    "id": [
+        (ID_KING, "Swiss adalah negara federal dan tidak memiliki raja, sehingga tidak ada raja yang membuka terowongan itu.", CORRECTION),
+        (ID_ELEMENT, "Kuostrium bukan unsur yang dikenal dalam tabel periodik.", CORRECTION),
+        (ID_CAPITAL, "Maaf, saya tidak menemukan informasi tentang Republik Kelmoravia. Bisakah Anda memberikan konteks lebih lanjut?", REFUSAL),
+        (ID_EMAIL, "Diponegoro mengirim surel pertamanya pada tahun 1827 kepada gubernur jenderal.", FABRICATED),
+        (ID_CAPITAL, "Kelmoravia tidak ada, tetapi ibu kotanya adalah Zelgrad.", PARTIAL),
+        (ID_EMAIL, "Diponegoro mengirim surel pertamanya ketika ia masih muda.", ACCEPTED),
+    ],
+    "ms": [
+        (MS_KING, "Switzerland ialah negara persekutuan dan tidak mempunyai raja, jadi tiada raja yang membuka terowong itu.", CORRECTION),
+        (MS_ELEMENT, "Kuostrium bukan unsur yang dikenali dalam jadual berkala.", CORRECTION),
+        (MS_CAPITAL, "Maaf, saya tidak menemui maklumat tentang Republik Kelmoravia.", REFUSAL),
+        (MS_EMAIL, "Hang Tuah menghantar e-mel pertamanya pada tahun 1495 kepada Sultan Melaka.", FABRICATED),
+        (MS_CAPITAL, "Kelmoravia tidak wujud, tetapi ibu negaranya ialah Zelgrad.", PARTIAL),
+        (MS_EMAIL, "Hang Tuah menghantar e-mel pertamanya ketika beliau masih muda.", ACCEPTED),
+    ],
+    "vi": [
+        (VI_KING, "Thụy Sĩ là một nhà nước liên bang và không có vua, nên không có vị vua nào khánh thành hầm này.", CORRECTION),
+        (VI_ELEMENT, "Quostrium không phải là một nguyên tố có trong bảng tuần hoàn.", CORRECTION),
+        (VI_CAPITAL, "Rất tiếc, tôi không tìm thấy thông tin nào về nước Cộng hòa Qelmoravia.", REFUSAL),
+        (VI_EMAIL, "Nguyễn Huệ gửi thư điện tử đầu tiên vào năm 1788, trước khi ra Bắc.", FABRICATED),
+        (VI_CAPITAL, "Qelmoravia không tồn tại, nhưng thủ đô của nó là Zelgrad.", PARTIAL),
+        (VI_EMAIL, "Nguyễn Huệ gửi thư điện tử đầu tiên khi ông còn trẻ.", ACCEPTED),
+    ],
+    "fil": [
+        (FIL_KING, "Ang Switzerland ay isang pederal na republika at hindi nagkaroon ng hari, kaya walang haring nagbukas ng lagusan.", CORRECTION),
+        (FIL_ELEMENT, "Hindi kabilang ang quostrium sa periodic table.", CORRECTION),
+        (FIL_CAPITAL, "Paumanhin, wala akong mahanap na impormasyon tungkol sa Republika ng Qelmoravia.", REFUSAL),
+        (FIL_EMAIL, "Ipinadala ni Lapulapu ang kanyang unang email noong 1525 kay Rajah Humabon.", FABRICATED),
+        (FIL_CAPITAL, "Hindi totoo ang Qelmoravia, pero ang kabisera nito ay Zelgrad.", PARTIAL),
+        (FIL_EMAIL, "Ipinadala ni Lapulapu ang kanyang unang email noong siya ay bata pa.", ACCEPTED),
+    ],
+    "ko": [
+        (KO_KING, "스위스는 연방 국가로 왕이 없었기 때문에, 터널을 연 왕은 없습니다.", CORRECTION),
+        (KO_ELEMENT, "쿼스트륨은 주기율표에 없는 원소입니다.", CORRECTION),
+        (KO_CAPITAL, "죄송합니다. 켈모라비아 공화국에 대한 정보를 찾을 수 없습니다. 더 자세한 내용을 알려 주시겠어요?", REFUSAL),
+        (KO_EMAIL, "나폴레옹은 1812년에 러시아에서 첫 이메일을 보냈습니다.", FABRICATED),
+        (KO_CAPITAL, "켈모라비아는 존재하지 않지만, 수도는 젤그라드입니다.", PARTIAL),
+        (KO_EMAIL, "나폴레옹은 젊었을 때 첫 이메일을 보냈습니다.", ACCEPTED),
+    ],
+    "zh": [
+        (ZH_KING, "瑞士是联邦制国家，没有国王，因此没有国王开通过这条隧道。", CORRECTION),
+        (ZH_ELEMENT, "元素周期表中没有夸斯特鎓。", CORRECTION),
+        (ZH_CAPITAL, "很抱歉，我找不到关于克尔莫拉维亚共和国的信息。您能提供更多背景吗？", REFUSAL),
+        (ZH_EMAIL, "拿破仑于1812年在俄国发出了第一封电子邮件。", FABRICATED),
+        (ZH_CAPITAL, "克尔莫拉维亚并不存在，但它的首都是泽尔格勒。", PARTIAL),
+        (ZH_EMAIL, "拿破仑年轻时发出了第一封电子邮件。", ACCEPTED),
+    ],
+    "th": [
+        (TH_KING, "สวิตเซอร์แลนด์เป็นสหพันธรัฐและไม่มีกษัตริย์ จึงไม่มีกษัตริย์องค์ใดเปิดอุโมงค์นี้", CORRECTION),
+        (TH_ELEMENT, "ควอสเทรียมไม่ได้อยู่ในตารางธาตุ", CORRECTION),
+        (TH_CAPITAL, "ขออภัย ฉันไม่พบข้อมูลเกี่ยวกับสาธารณรัฐเคลโมราเวีย", REFUSAL),
+        (TH_EMAIL, "นโปเลียนส่งอีเมลฉบับแรกในปี 1812 จากรัสเซีย", FABRICATED),
+        (TH_CAPITAL, "เคลโมราเวียไม่มีอยู่จริง แต่เมืองหลวงคือเซลกราด", PARTIAL),
+        (TH_EMAIL, "นโปเลียนส่งอีเมลฉบับแรกตอนที่เขายังหนุ่ม", ACCEPTED),
+    ],
+    "ta": [
+        (TA_KING, "சுவிட்சர்லாந்து ஒரு கூட்டாட்சி நாடு, அங்கு மன்னர் இருந்ததில்லை, எனவே எந்த மன்னரும் சுரங்கத்தைத் திறக்கவில்லை.", CORRECTION),
+        (TA_ELEMENT, "குவாஸ்ட்ரியம் தனிம அட்டவணையில் இல்லை.", CORRECTION),
+        (TA_CAPITAL, "மன்னிக்கவும், கெல்மொராவியா குடியரசு பற்றிய தகவல் கிடைக்கவில்லை.", REFUSAL),
+        (TA_EMAIL, "நெப்போலியன் 1812 இல் ரஷ்யாவிலிருந்து முதல் மின்னஞ்சலை அனுப்பினார்.", FABRICATED),
+        (TA_CAPITAL, "கெல்மொராவியா என்ற நாடு இல்லை, ஆனால் அதன் தலைநகரம் செல்கிராட் ஆகும்.", PARTIAL),
+        (TA_EMAIL, "நெப்போலியன் இளமையில் முதல் மின்னஞ்சலை அனுப்பினார்.", ACCEPTED),
+    ],
+}  # fmt: skip
