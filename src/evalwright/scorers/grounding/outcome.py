@@ -8,7 +8,7 @@ gives a number or a name that no passage has, has given an answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -48,7 +48,7 @@ def grounded_answer(sample: Sample, answer: Answer) -> Score:
     """1 for a right answer and for a right abstention, else 0; citations are not asked for. The label is the class.
 
     For answers from passages and from memory alike, so that both can be compared on the same questions. Reads the targets as
-    `short-answer` does, and `metadata["answerable"]` (true where it is missing). Part: the class's name, 1.
+    `short-answer` does, and `metadata["answerable"]`. Part: the class's name, 1.
     """
     ids = tuple(passage.id for passage in sample.passages)
     found = given(sample, answer, claims_of(answer.text, ids)[0])
@@ -64,21 +64,21 @@ def given(sample: Sample, answer: Answer, claims: Sequence[Claim]) -> Given:
     declined = declines(bare.text)
     judged = short_answer(sample, bare) if sample.targets else None
     right = judged is not None and judged.label == "correct"
-    if is_answerable(sample.metadata):
+    if is_answerable(sample):
         if right and judged is not None:
             return Given(ANSWERED_RIGHT, judged.explanation)
         if declined:
-            return Given(ABSTAINED_WRONGLY, f"gives no answer ({declined}), and the passages do")
+            return Given(ABSTAINED_WRONGLY, f"gives no answer ({declined}), and there is one")
         if state.label == REFUSED:
             return Given(INELIGIBLE, f"refuses: {state.why}")
         return Given(ANSWERED_WRONG, judged.explanation if judged is not None else "there is no target")
     if not declined and (not right or guesses(bare.text)):
         if state.label == REFUSED:
             return Given(INELIGIBLE, f"refuses: {state.why}")
-        return Given(ANSWERED_WRONG, "gives an answer, and the passages do not")
+        return Given(ANSWERED_WRONG, "gives an answer, and there is none")
     if beside := _answer_beside(sample, claims):
         return Given(ANSWERED_WRONG, f"says that there is no answer and gives one: {beside}")
-    return Given(ABSTAINED_RIGHTLY, f"says that the passages do not answer: {declined or 'in the expected words'}")
+    return Given(ABSTAINED_RIGHTLY, f"says that there is no answer: {declined or 'in the expected words'}")
 
 
 def stripped(sample: Sample, answer: Answer) -> Answer:
@@ -87,9 +87,11 @@ def stripped(sample: Sample, answer: Answer) -> Answer:
     return replace(answer, text=text)
 
 
-def is_answerable(metadata: Mapping[str, object]) -> bool:
-    """Whether the passages answer the question; they do where the sample does not say."""
-    value = metadata.get("answerable")
+def is_answerable(sample: Sample) -> bool:
+    """Whether the passages answer the question; where the sample does not say, its target tells: "Not in the passages"."""
+    value = sample.metadata.get("answerable")
+    if value is None:
+        return not (sample.targets and declines(sample.target))
     return not (value is False or str(value).lower() == "false")
 
 

@@ -124,7 +124,7 @@ def rule_fault(case: Case, check: Check) -> str:
     known = case.everything | set(ids) if by_gold else set(ids)
     if not by_gold and case.label == ANSWERED_WRONG and need.claim.words <= PHRASE and _judges_phrases(case):
         return (
-            "this is not what they answer" if is_answerable(case.sample.metadata) else "they do not answer the question"
+            "this is not what they answer" if is_answerable(case.sample) else "they do not answer the question"
         )
     # The answer's own steps may stand in passages that other claims cite.
     held = [case.sources[name] for name in case.sources if name in known]
@@ -241,7 +241,7 @@ def _by_gold(case: Case, need: Need) -> bool:
 
 
 def _judges_phrases(case: Case) -> bool:
-    return bool(case.sample.targets) or not is_answerable(case.sample.metadata)
+    return bool(case.sample.targets) or not is_answerable(case.sample)
 
 
 def _gold_apart(case: Case) -> str:
@@ -256,7 +256,7 @@ def _gold_apart(case: Case) -> str:
 
 def _gold(sample: Sample) -> frozenset[str]:
     found = sample.metadata.get("citations")
-    if not found or not is_answerable(sample.metadata):
+    if not found or not is_answerable(sample):
         return frozenset()
     if isinstance(found, str):
         found = [part.strip() for part in found.split(",") if part.strip()]
