@@ -20,12 +20,13 @@ from evalwright.scorers.text.wordlists import word_set
 _BASE, _MOST = 0xE000, 6000
 """While sentences are cut, a citation is one character of the private use area."""
 _PRIVATE = re.compile("[\ue000-\uf8ff]")
+_SPACES = re.compile(r"[^\S\n]+")
 _MARKS = "[\ue000-\uf8ff]"
 _AFTER_END = re.compile(rf"([.!?。！？…]+[\"'”’»)]*)([ \t]?)({_MARKS}(?:[ \t,;]?{_MARKS})*)(?=\s|$)")
 _LABELLED = re.compile(rf"[ \t]*(?:[-*•–]|\d{{1,3}}[.)])?[ \t]*{_MARKS}")
 _GROUP = re.compile(rf"{_MARKS}(?:\s?[,;]?\s?(?:and )?{_MARKS})*")
 _SOURCES = re.compile(
-    r"[\s*#_]*(?:sources?|references?|citations?|cited|passages?|quellen?|fuentes?|fontes?|fonti|出典|来源|資料)[\s*_]*[:：]?[\s*_]*",
+    r"\s?[*#_]{0,4}\s?(?:sources?|references?|citations?|cited|passages?|quellen?|fuentes?|fontes?|fonti|出典|来源|資料)[*_]{0,4}\s?[:：]?[*_]{0,4}\s?",
     re.IGNORECASE,
 )
 _LEADS = word_set(
@@ -52,15 +53,16 @@ class Claim:
 
 def claims_of(text: str, passages: Sequence[str] = ()) -> tuple[list[Claim], tuple[str, ...]]:
     """The claims of a reply, and the ids cited that belong to no claim at all (a reply of citations only)."""
-    region = _PRIVATE.sub(" ", answer_region(text, paragraphs=True))
+    region = _SPACES.sub(" ", _PRIVATE.sub(" ", answer_region(text, paragraphs=True)))
     marked, cited = _with_marks(region, passages)
     claims: list[Claim] = []
     loose: list[str] = []
     for line in marked.splitlines():
         if not _LABELLED.match(line):
             line = _AFTER_END.sub(r"\3\1", line)
-        rest = _SOURCES.sub("", _GROUP.sub("", line), count=1)
-        if _GROUP.search(line) and not any(map(str.isalnum, rest)) and (claims or _SOURCES.match(line)):
+        listed = _SOURCES.match(line)
+        rest = _GROUP.sub("", line[listed.end() :] if listed else line)
+        if _GROUP.search(line) and not any(map(str.isalnum, rest)) and (claims or listed):
             loose += _ids(line, cited)
             continue
         for sentence in sentences(line):
