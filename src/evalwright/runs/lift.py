@@ -77,8 +77,7 @@ def passages_lift(
     scorer: the column that both have. by: the metadata key whose values are shown apart. Questions are paired by id, and those on
     the same passages are one cluster. Raises RunError where a task or its scores are missing, or no question is shared.
     """
-    for task in (open_book, closed_book):
-        _check(run, task, scorer, (open_book, closed_book))
+    _check(run, (open_book, closed_book), scorer)
     found = item_scores(run, {open_book: scorer, closed_book: scorer}, [by])
     keys, (with_passages, without), clusters = paired_scores(found[open_book], found[closed_book])
     if not len(keys):
@@ -115,17 +114,19 @@ def _groups(scores: ItemScores, keys: NDArray[np.int64], by: str) -> list[tuple[
     return [(name, chosen) for name, chosen in groups if chosen.any()]
 
 
-def _check(run: Run, task: str, scorer: str, both: tuple[str, str]) -> None:
+def _check(run: Run, tasks: tuple[str, str], scorer: str) -> None:
     records = {record["name"]: record for record in run.data["tasks"]}
-    if task not in records:
-        there = ", ".join(sorted(records)) or "none"
-        raise RunError(
-            f"The run '{run.id}' has no task '{task}'; it has: {there}. Both are needed in one run: "
-            f"`evalwright run {' '.join(both)} --model ...`."
-        )
-    columns = [one["name"] for one in records[task]["scorers"]]
-    if scorer not in columns:
-        raise RunError(
-            f"On '{task}' the run '{run.id}' has no scores by '{scorer}', but by {', '.join(columns)}. Name another with --scorer, or "
-            f"score it again with `evalwright score`."
-        )
+    for task in tasks:
+        if task not in records:
+            there = ", ".join(sorted(records)) or "none"
+            raise RunError(
+                f"The run '{run.id}' has no task '{task}'; it has: {there}. Both are needed in one run: "
+                f"`evalwright run {' '.join(tasks)} --model ...`."
+            )
+    for task in tasks:
+        columns = [one["name"] for one in records[task]["scorers"]]
+        if scorer not in columns:
+            raise RunError(
+                f"On '{task}' the run '{run.id}' has no scores by '{scorer}', but by {', '.join(columns)}. Name another with "
+                f"--scorer, or score it again with `evalwright score`."
+            )
