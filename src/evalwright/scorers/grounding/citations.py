@@ -71,6 +71,8 @@ class Known:
         out: list[str] = []
         for part in _SEPARATOR.split(group):
             name = part.strip().strip("\"'")
+            if not name:
+                continue
             if (found := self.one(name)) is not None:
                 out.append(found)
             elif (span := _RANGE.fullmatch(_PREFIX.sub("", name))) is not None:
@@ -95,8 +97,8 @@ class Known:
         if (found := self._folded.get(bare.casefold())) is not None:
             return found
         if bare.isdecimal() and len(bare) <= 3:
-            return self._by_number.get(bare.lstrip("0") or "0", bare)
-        return name if _LETTERED.fullmatch(name) else None
+            return self._by_number.get(bare.lstrip("0") or "0", name if _LETTERED.fullmatch(name) else bare)
+        return None
 
 
 def find_citations(text: str, passages: Sequence[str] = ()) -> list[Citation]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from functools import lru_cache
 
 from evalwright.scorers.dates import Date, find_dates
@@ -48,12 +49,15 @@ class Source:
         self.folded = fold(self.words.joined)
         self.tokens = frozenset(self.folded.split())
         self.stems = frozenset(token[:_STEM] for token in self.tokens if len(token) >= _STEM)
+        self.dates = tuple(reading for date in find_dates(self.words) for reading in date.readings)
+        # "6 May 1960" holds the year 1960 and no number 6.
+        days = [(date.start, date.end) for date in find_dates(self.words, years=False)]
+        years = {Decimal(date.year) for date in self.dates if date.year}
         self.numbers = tuple(
             TargetNumber(value, number.unit)
-            for number in find_numbers(self.words, language)
+            for number in find_numbers(self.words, language, days)
             for value in number.values
-        )
-        self.dates = tuple(reading for date in find_dates(self.words) for reading in date.readings)
+        ) + tuple(TargetNumber(year, None) for year in years)
         self.clocks = frozenset(minutes for _, _, minutes in _clocks(self.words.text))
 
     def has_number(self, number: Number) -> bool:
@@ -145,9 +149,8 @@ def _number_fault(text: Words, known: Sequence[Source], language: str) -> str:
         if not any(map(str.isdigit, written)) and (number.ordinal or abs(number.value) <= 1):
             continue  # "one of them", "the first"
         if not any(one.has_number(number) for one in known):
-            if any(start <= number.start < end for start, end in skip) or _tokens_known(text, number.start, number.end, known):
-                continue
-            return f"the number '{written}' is not there"
+            if not _is_code(text, number, known):
+                return f"the number '{written}' is not there"
     # What has digits and is no number: codes, versions.
     taken = [*skip, *((number.start, max(number.end, number.unit_end)) for number in numbers)]
     for token, (start, end) in zip(text.tokens, text.spans, strict=True):
@@ -155,6 +158,13 @@ def _number_fault(text: Words, known: Sequence[Source], language: str) -> str:
             if not any(fold(token) in one.tokens for one in known):
                 return f"'{text.text[start:end]}' is not there"
     return ""
+
+
+def _is_code(text: Words, number: Number, known: Sequence[Source]) -> bool:
+    """Whether the number stands there as a part of a code, after the same word: "LB-27", "Card 118"."""
+    at = next((i for i, (start, end) in enumerate(text.spans) if start <= number.start < end), 0)
+    run = f" {fold(' '.join(text.tokens[max(0, at - 1) : at + 1]))} "
+    return at > 0 and any(run in one.folded for one in known)
 
 
 def _tokens_known(text: Words, start: int, end: int, known: Sequence[Source]) -> bool:
