@@ -25,7 +25,9 @@ ROW = re.compile(r"^\| (?P<model>[^|]+) \| (?P<cells>[^\n]+) \|$", re.MULTILINE)
 def table(heading: str) -> dict[str, list[str]]:
     """The rows of the card's table under a heading, by model."""
     section = CARD.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    found = {one["model"]: [cell.strip() for cell in one["cells"].split("|")] for one in ROW.finditer(section)}
+    found = {
+        one["model"]: [cell.strip() for cell in one["cells"].split("|")] for one in ROW.finditer(section)
+    }
     found.pop("model")
     return found
 

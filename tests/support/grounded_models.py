@@ -60,7 +60,10 @@ HABITS: dict[str, Habit] = {
     "cites nothing": _on_answerable(lambda row, prompt: str(row["answers"][0])),
     "cites what is not there": _on_answerable(lambda row, prompt: f"{row['answers'][0]} [9]"),
     "quotes wrong": _on_answerable(
-        lambda row, prompt: f'{row["answers"][0]}, for "the heron came by boat in autumn"' + perfect(row, prompt).removeprefix(row["answers"][0])
+        lambda row, prompt: (
+            f'{row["answers"][0]}, for "the heron came by boat in autumn"'
+            + perfect(row, prompt).removeprefix(row["answers"][0])
+        )
     ),
     "wrong answers, cited": _on_answerable(
         lambda row, prompt: "Zebulon Quark" + perfect(row, prompt).removeprefix(row["answers"][0])

@@ -17,13 +17,19 @@ from evalwright.cli.output import print_json
     "--without", "closed_book", default="factual-grounded-closed-book", metavar="TASK", show_default=True,
     help="The task with the same questions and no passages.",
 )  # fmt: skip
-@click.option("--scorer", default="answer", show_default=True, metavar="NAME", help="Scores that both tasks have.")
-@click.option("--by", default="answerable", show_default=True, metavar="KEY", help="A metadata key to show apart.")
+@click.option(
+    "--scorer", default="answer", show_default=True, metavar="NAME", help="Scores that both tasks have."
+)
+@click.option(
+    "--by", default="answerable", show_default=True, metavar="KEY", help="A metadata key to show apart."
+)
 @click.option(
     "--level", type=click.FloatRange(0.5, 1.0, max_open=True), default=0.95, show_default=True, metavar="L",
     help="Of the intervals.",
 )  # fmt: skip
-@click.option("--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs.")
+@click.option(
+    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 def lift(
     run: str,
@@ -39,7 +45,9 @@ def lift(
     from evalwright.api import open_run
     from evalwright.runs.lift import passages_lift
 
-    found = passages_lift(open_run(run, runs_folder), open_book, closed_book, scorer=scorer, by=by, level=level)
+    found = passages_lift(
+        open_run(run, runs_folder), open_book, closed_book, scorer=scorer, by=by, level=level
+    )
     if as_json:
         print_json(found.as_dict())
         return
@@ -50,6 +58,8 @@ def lift(
         pair = part.comparison
         shown = difference(pair.difference, pair.low, pair.high, bounded=True)
         means = f"with {100 * pair.mean_a:.1f}, without {100 * pair.mean_b:.1f}"
-        click.echo(f"  {part.questions}: {means}, difference {shown}, {pair.test}: {pair.p_value:.2g}, n = {pair.n:,}")
+        click.echo(
+            f"  {part.questions}: {means}, difference {shown}, {pair.test}: {pair.p_value:.2g}, n = {pair.n:,}"
+        )
     for part in found.parts:
         click.echo(f"{part.questions.capitalize()}: {part.sentence}")

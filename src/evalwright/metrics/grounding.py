@@ -28,7 +28,9 @@ def citation_precision(column: Column, *, level: float = 0.95, seed: int = 0) ->
     if not len(column.values):
         return nothing_scored(column, level)
     right, total = _parts(column, "supporting", "cited")
-    return pooled_share(right, total, clusters=column.clusters, n_failed=column.n_failed, level=level, seed=seed)
+    return pooled_share(
+        right, total, clusters=column.clusters, n_failed=column.n_failed, level=level, seed=seed
+    )
 
 
 def citation_recall(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
@@ -38,7 +40,9 @@ def citation_recall(column: Column, *, level: float = 0.95, seed: int = 0) -> Es
     if not len(column.values):
         return nothing_scored(column, level)
     right, total = _parts(column, "supported", "claims")
-    return pooled_share(right, total, clusters=column.clusters, n_failed=column.n_failed, level=level, seed=seed)
+    return pooled_share(
+        right, total, clusters=column.clusters, n_failed=column.n_failed, level=level, seed=seed
+    )
 
 
 def citation_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
@@ -67,7 +71,10 @@ def answer_class_share(column: Column, *, outcome: str, level: float = 0.95) -> 
     found = parts.get(outcome)
     values = np.zeros_like(scores) if found is None else np.nan_to_num(found)
     estimate = mean_interval(
-        np.where(np.isnan(scores), np.nan, values), clusters=column.clusters, n_failed=column.n_failed, level=level
+        np.where(np.isnan(scores), np.nan, values),
+        clusters=column.clusters,
+        n_failed=column.n_failed,
+        level=level,
     )
     return replace(estimate, method=f"{estimate.method}; class '{outcome}'")
 

@@ -57,7 +57,8 @@ class Lift:
             "closed_book": self.closed_book,
             "scorer": self.scorer,
             "parts": [
-                {"questions": part.questions, "sentence": part.sentence, **part.comparison.as_dict()} for part in self.parts
+                {"questions": part.questions, "sentence": part.sentence, **part.comparison.as_dict()}
+                for part in self.parts
             ],
             "conclusion": self.conclusion,
         }
@@ -81,11 +82,21 @@ def passages_lift(
     found = item_scores(run, {open_book: scorer, closed_book: scorer}, [by])
     keys, (with_passages, without), clusters = paired_scores(found[open_book], found[closed_book])
     if not len(keys):
-        raise RunError(f"The tasks '{open_book}' and '{closed_book}' of the run '{run.id}' share no question, so nothing can be paired.")
+        raise RunError(
+            f"The tasks '{open_book}' and '{closed_book}' of the run '{run.id}' share no question, so nothing can be paired."
+        )
     parts = [_part("all", with_passages, without, clusters, level)]
     for name, chosen in _groups(found[open_book], keys, by):
         some = None if clusters is None else clusters[chosen]
-        parts.append(_part(_SHOWN.get(name, f"{by}: {name}") if by == SLICE else f"{by}: {name}", with_passages[chosen], without[chosen], some, level))
+        parts.append(
+            _part(
+                _SHOWN.get(name, f"{by}: {name}") if by == SLICE else f"{by}: {name}",
+                with_passages[chosen],
+                without[chosen],
+                some,
+                level,
+            )
+        )
     return Lift(run.id, open_book, closed_book, scorer, tuple(parts))
 
 

@@ -7,6 +7,7 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.grounding.citations import cited_ids
 from evalwright.scorers.text.normalise import answer_region
 
+
 def citation(sample: Sample, answer: Answer) -> Score:
     """F1 of the cited passage ids against `metadata["citations"]`; parts "precision" and "recall".
 

@@ -81,7 +81,9 @@ def _counts(columns: tuple[npt.ArrayLike, ...], names: tuple[str, ...]) -> F64:
     arrays = [np.asarray(column, dtype=np.float64) for column in columns]
     for array, name in zip(arrays, names, strict=True):
         if array.ndim != 1 or array.shape != arrays[0].shape:
-            raise ValueError(f"{' and '.join(names)} must be arrays of one length, but {name} has {array.shape}")
+            raise ValueError(
+                f"{' and '.join(names)} must be arrays of one length, but {name} has {array.shape}"
+            )
         if not np.isfinite(array).all() or (array < 0).any():
             raise ValueError(f"{name} must hold finite counts that are not negative")
     for part, whole in zip(range(0, len(arrays), 2), range(1, len(arrays), 2), strict=True):
@@ -106,22 +108,41 @@ def _pooled(
     codes, n_clusters = cluster_codes(ids)
     totals = parts
     if codes is not None and n_clusters is not None:
-        totals = np.stack([np.bincount(codes, weights=column, minlength=n_clusters) for column in parts.T], axis=1)
+        totals = np.stack(
+            [np.bincount(codes, weights=column, minlength=n_clusters) for column in parts.T], axis=1
+        )
     unit = "items" if codes is None else "clusters"
     sums = parts.sum(axis=0)
     # Units that hold nothing at all carry no information about a share.
     holding = totals[totals[:, 1::2].any(axis=1)]
     if not len(holding):
         return Estimate(
-            math.nan, math.nan, math.nan, level, len(parts), n_failed, n_clusters, None, "no number: there is nothing to share"
+            math.nan,
+            math.nan,
+            math.nan,
+            level,
+            len(parts),
+            n_failed,
+            n_clusters,
+            None,
+            "no number: there is nothing to share",
         )
     value = float(statistic(sums))
-    low, high, error, method = _interval(holding, value, statistic, level, draws, seed, unit, float(sums[1::2].max()))
+    low, high, error, method = _interval(
+        holding, value, statistic, level, draws, seed, unit, float(sums[1::2].max())
+    )
     return Estimate(value, low, high, level, len(parts), n_failed, n_clusters, error, method)
 
 
 def _interval(
-    totals: F64, value: float, statistic: Statistic, level: float, draws: int, seed: int, unit: str, most: float
+    totals: F64,
+    value: float,
+    statistic: Statistic,
+    level: float,
+    draws: int,
+    seed: int,
+    unit: str,
+    most: float,
 ) -> tuple[float, float, float | None, str]:
     """(low, high, standard error or None, method). totals: of the units that hold anything."""
     size = len(totals)

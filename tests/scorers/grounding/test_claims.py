@@ -24,7 +24,10 @@ IDS = ("1", "2", "3")
             "It opened in 1987 [1] and it closes at noon.",
             [("It opened in 1987", "1"), ("and it closes at noon.", "")],
         ),
-        ("It opened in 1987. [1] It closes at noon. [2]", [("It opened in 1987", "1"), ("It closes at noon", "2")]),
+        (
+            "It opened in 1987. [1] It closes at noon. [2]",
+            [("It opened in 1987", "1"), ("It closes at noon", "2")],
+        ),
         ("[1] It opened in 1987. [2] It closes.", [("It opened in 1987.", "1"), ("It closes.", "2")]),
         ("- [1] It opened in 1987.\n- [2] It closes.", [("It opened in 1987.", "1"), ("It closes.", "2")]),
         ("According to [1], it opened.", [("it opened.", "1")]),
@@ -32,7 +35,10 @@ IDS = ("1", "2", "3")
         ("It opened.\n\nSources: [1], [3]", [("It opened.", "1 3")]),
         ("It opened [2].\n\nSources: [1]", [("It opened", "2")]),
         ("It opened.\n[1] [2]", [("It opened.", "1 2")]),
-        ("Dr. J. R. Marsh came at 5:30 p.m. on 6 May [1].", [("Dr. J. R. Marsh came at 5:30 p.m. on 6 May", "1")]),
+        (
+            "Dr. J. R. Marsh came at 5:30 p.m. on 6 May [1].",
+            [("Dr. J. R. Marsh came at 5:30 p.m. on 6 May", "1")],
+        ),
         ("Es gab z. B. 63 Uhren [1]. Mehr nicht [2].", [("Es gab z. B. 63 Uhren", "1"), ("Mehr nicht", "2")]),
         ("有63座钟[3]。中午关门[1]。", [("有63座钟", "3"), ("中午关门", "1")]),
         ("It weighs 2.4 kg [1][2].", [("It weighs 2.4 kg", "1 2")]),
@@ -42,9 +48,9 @@ IDS = ("1", "2", "3")
 )
 def test_claims(text: str, claims: list[tuple[str, str]]) -> None:
     found, loose = claims_of(text, IDS)
-    assert [(claim.text.strip(". ") if claim.cited else claim.text, " ".join(claim.cited)) for claim in found] == [
-        (said.strip(". ") if cited else said, cited) for said, cited in claims
-    ]
+    assert [
+        (claim.text.strip(". ") if claim.cited else claim.text, " ".join(claim.cited)) for claim in found
+    ] == [(said.strip(". ") if cited else said, cited) for said, cited in claims]
     assert not loose
 
 

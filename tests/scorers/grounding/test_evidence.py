@@ -109,7 +109,7 @@ def test_other_scripts() -> None:
         ("the museum's clocks aren't the town's", []),
         ("'Quarry Dances' at Lamb's Acre", ["Quarry Dances"]),
         ("He said: “It's late.”", ["It's late."]),
-        ("an open \"quote", []),
+        ('an open "quote', []),
     ],
 )
 def test_quotes(text: str, found: list[str]) -> None:

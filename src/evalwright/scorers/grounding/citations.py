@@ -21,9 +21,7 @@ _SUPERSCRIPT = re.compile(
     r"|<sup>\s?\[?(\d{1,3}(?:\s?,\s?\d{1,3}){0,9})\]?\s?</sup>"
 )
 _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻˒، ", "0123456789,,,,")
-_KINDS = (
-    "passages?|sources?|quellen?|fuentes?|pasajes?|fontes?|fonti|passagg[io]|passagens?|trechos?|abschnitte?s?|absatz|absätze"
-)
+_KINDS = "passages?|sources?|quellen?|fuentes?|pasajes?|fontes?|fonti|passagg[io]|passagens?|trechos?|abschnitte?s?|absatz|absätze"
 _LOOSE_KINDS = "documents?|docs?|texts?|excerpts?|dokumente?|textes?|extraits?|documentos?|ref(?:erence)?s?"
 _HAN_KINDS = "段落|文章|資料|资料|来源|來源|出典|지문|문단"
 _PREFIX = re.compile(
@@ -117,7 +115,11 @@ def find_citations(text: str, passages: Sequence[str] = ()) -> list[Citation]:
         if ids := known.read(raw.translate(_DIGITS)):
             found.append(Citation(ids, match.start(), match.end()))
     for match in known.mention.finditer(text):
-        ids = tuple(known.one(name) or name for name in re.findall(r"[^\s,&]+", match.group("ids")) if _is_id(name, known))
+        ids = tuple(
+            known.one(name) or name
+            for name in re.findall(r"[^\s,&]+", match.group("ids"))
+            if _is_id(name, known)
+        )
         if ids:
             found.append(Citation(tuple(dict.fromkeys(ids)), match.start(), match.end(), in_words=True))
     kept: list[Citation] = []

@@ -76,7 +76,11 @@ def claims_of(text: str, passages: Sequence[str] = ()) -> tuple[list[Claim], tup
 def is_courtesy(claim: Claim) -> bool:
     """Whether it claims nothing: a greeting, an announcement, a question."""
     text = claim.text.strip()
-    return bool(_COURTESY.match(text)) or text.endswith(("?", "？")) or (text.endswith((":", "：")) and not _digits(text))
+    return (
+        bool(_COURTESY.match(text))
+        or text.endswith(("?", "？"))
+        or (text.endswith((":", "：")) and not _digits(text))
+    )
 
 
 def _with_marks(region: str, passages: Sequence[str]) -> tuple[str, list[tuple[str, ...]]]:

@@ -23,7 +23,9 @@ from evalwright.scorers.text.wordlists import word_set
 LEAST_SHARE = 0.5
 """Of a claim's own words (not the question's), so many must stand in the passages."""
 
-_QUOTE_SIGNS = dict.fromkeys(map(ord, "“”„‟«»″＂❝❞「」『』〝〞"), '"') | dict.fromkeys(map(ord, "‘’‚‛ʼ＇"), "'")
+_QUOTE_SIGNS = dict.fromkeys(map(ord, "“”„‟«»″＂❝❞「」『』〝〞"), '"') | dict.fromkeys(
+    map(ord, "‘’‚‛ʼ＇"), "'"
+)
 _QUOTES = re.compile(r"\"([^\"\n]{2,800})\"|(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w)){3,400})'(?!\w)")
 _ELLIPSIS = re.compile(r"\.\s?\.\s?\.|…|\[[^\]\n]{0,60}\]")
 _CLOCK = re.compile(
@@ -121,7 +123,11 @@ def fault(
 def quotes(claim: str) -> list[str]:
     """The stretches of a claim in quotation marks."""
     text = claim.translate(_QUOTE_SIGNS)
-    return [found for match in _QUOTES.finditer(text) if (found := (match.group(1) or match.group(2) or "").strip())]
+    return [
+        found
+        for match in _QUOTES.finditer(text)
+        if (found := (match.group(1) or match.group(2) or "").strip())
+    ]
 
 
 def _quote_fault(claim: str, passages: Sequence[Source], question: Source) -> str | None:
@@ -140,7 +146,9 @@ def _number_fault(text: Words, known: Sequence[Source], language: str) -> str:
             return f"the time '{text.text[start:end].strip()}' is not there"
     dates = find_dates(text, years=False)
     for date in dates:
-        if not any(one.has_date(date.readings) for one in known) and not _tokens_known(text, date.start, date.end, known):
+        if not any(one.has_date(date.readings) for one in known) and not _tokens_known(
+            text, date.start, date.end, known
+        ):
             return f"the date '{text.text[date.start : date.end]}' is not there"
     skip = [(start, end) for start, end, _ in clocks] + [(date.start, date.end) for date in dates]
     numbers = find_numbers(text, language, skip)
@@ -178,7 +186,12 @@ def _name_fault(text: Words, known: Sequence[Source], language: str) -> str:
     for place, (word, token) in enumerate(zip(text.cased, text.tokens, strict=True)):
         if not word[:1].isupper() or len(token) < 2 or token in _COMMON or any(map(str.isdigit, token)):
             continue
-        if place == 0 and len(text.tokens) > 1 and not text.cased[1][:1].isupper() and len(text.tokens) > _STEM:
+        if (
+            place == 0
+            and len(text.tokens) > 1
+            and not text.cased[1][:1].isupper()
+            and len(text.tokens) > _STEM
+        ):
             continue  # the capital of a sentence
         if not any(one.has_word(fold(token)) for one in known):
             return f"the name '{word}' is not there"

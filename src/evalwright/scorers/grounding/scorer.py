@@ -70,16 +70,16 @@ async def grounding_judged(
     asked = read_judges(judges, chunk_words)
     faults = {check: rule_fault(case, check) for check in checks(case)}
     open_checks = [check for check, found in faults.items() if not found]
-    probabilities = await together([_probability(case, check, asked, ask, max_tokens) for check in open_checks])
+    probabilities = await together(
+        [_probability(case, check, asked, ask, max_tokens) for check in open_checks]
+    )
     for check, probability in zip(open_checks, probabilities, strict=True):
         if probability < threshold:
             faults[check] = f"it does not follow (judged {probability:.2f})"
     return conclude(case, faults)
 
 
-async def _probability(
-    case: Case, check: Check, judges: Sequence[Judge], ask: Ask, max_tokens: int
-) -> float:
+async def _probability(case: Case, check: Check, judges: Sequence[Judge], ask: Ask, max_tokens: int) -> float:
     """The mean probability that the passages of a check support its claim."""
     text, claim = premise(case, check), hypothesis(case, check[0])
     how = Reading(by_sentence=False, reasons=False, overlap=1, max_tokens=max_tokens)

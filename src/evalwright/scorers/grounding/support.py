@@ -124,7 +124,9 @@ def rule_fault(case: Case, check: Check) -> str:
     known = case.everything | set(ids) if by_gold else set(ids)
     if not by_gold and case.label == ANSWERED_WRONG and need.claim.words <= PHRASE and _judges_phrases(case):
         return (
-            "this is not what they answer" if is_answerable(case.sample) else "they do not answer the question"
+            "this is not what they answer"
+            if is_answerable(case.sample)
+            else "they do not answer the question"
         )
     # The answer's own steps may stand in passages that other claims cite.
     held = [case.sources[name] for name in case.sources if name in known]
