@@ -12,7 +12,7 @@ from evalwright.cli.lift import lift
 from evalwright.core.errors import RunError
 from support.runs import make_run
 
-SCORES = {"open": [1, 1, 1, 0, 1, 1], "closed": [0, 0, 1, 0, 0, None]}
+SCORES: dict[str, list[float | None]] = {"open": [1, 1, 1, 0, 1, 1], "closed": [0, 0, 1, 0, 0, None]}
 ARGUMENTS = ["--with", "open", "--without", "closed", "--scorer", "score", "--by", "domain"]
 
 

@@ -173,10 +173,10 @@ def test_a_model_that_knows_the_answers_gains_nothing() -> None:
 
 def test_without_its_twin_a_run_has_nothing_to_compare(tmp_path: Path) -> None:
     run = make_run(tmp_path, scores={"factual-grounded": [1, 0]})
-    with pytest.raises(RunError, match="no task 'factual-grounded-closed-book'.*evalwright run"):
+    with pytest.raises(RunError, match=r"no task 'factual-grounded-closed-book'.*evalwright run"):
         passages_lift(run)
     both = make_run(tmp_path, scores={"a": [1, 0], "b": [1, 1]}, name="both")
-    with pytest.raises(RunError, match="no scores by 'answer'.*--scorer"):
+    with pytest.raises(RunError, match=r"no scores by 'answer'.*--scorer"):
         passages_lift(both, "a", "b")
     assert passages_lift(both, "a", "b", scorer="score").parts[0].comparison.difference == -0.5
 

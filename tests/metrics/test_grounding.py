@@ -44,7 +44,7 @@ def test_of_several_draws_the_mean_share_of_an_item_counts() -> None:
 def test_what_cannot_be_computed_says_why() -> None:
     with pytest.raises(UnknownName, match="unsupported"):
         compute("answer-class-share", COLUMN, {"outcome": "unsuported"})
-    with pytest.raises(ConfigurationError, match="'supporting'.*'grounding'"):
+    with pytest.raises(ConfigurationError, match=r"'supporting'.*'grounding'"):
         compute("citation-precision", Column(np.array([1.0]), {}))
     assert math.isnan(compute("citation-f1", Column(np.zeros(0), {})).value)
 

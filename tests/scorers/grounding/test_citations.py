@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,5 +94,5 @@ def test_an_answer_without_its_citations(text: str, bare: str) -> None:
 def test_places_are_in_order_and_apart(text: str) -> None:
     found = find_citations(text, NUMBERS)
     assert all(0 <= one.start < one.end <= len(text) and one.ids for one in found)
-    assert all(a.end <= b.start for a, b in zip(found, found[1:], strict=False))
+    assert all(a.end <= b.start for a, b in pairwise(found))
     without_citations(text, NUMBERS)

@@ -215,7 +215,7 @@ class Judge:
 
 
 def judged(reply: str, judge: Judge, **options: Any) -> Score:
-    return asyncio.run(grounding_judged(sample(), Answer(reply), judge, **options))  # type: ignore[arg-type]
+    return asyncio.run(grounding_judged(sample(), Answer(reply), judge, **options))
 
 
 def test_a_judge_sees_the_cited_passages_and_the_question_of_a_phrase() -> None:

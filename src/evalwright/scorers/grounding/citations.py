@@ -107,9 +107,11 @@ def find_citations(text: str, passages: Sequence[str] = ()) -> list[Citation]:
         for match in _BRACKETS.finditer(text)
         if (ids := known.read(match.group(1)))
     ]
-    for match in _PARENTHESES.finditer(text):
-        if ids := _in_parentheses(text, match, known):
-            found.append(Citation(ids, match.start(), match.end()))
+    found += [
+        Citation(ids, match.start(), match.end())
+        for match in _PARENTHESES.finditer(text)
+        if (ids := _in_parentheses(text, match, known))
+    ]
     for match in _SUPERSCRIPT.finditer(text):
         raw = match.group(1) or match.group(2) or match.group(3)
         if ids := known.read(raw.translate(_DIGITS)):

@@ -84,7 +84,9 @@ def is_courtesy(claim: Claim) -> bool:
 
 
 def _with_marks(region: str, passages: Sequence[str]) -> tuple[str, list[tuple[str, ...]]]:
-    out, position, cited = [], 0, []
+    out: list[str] = []
+    cited: list[tuple[str, ...]] = []
+    position = 0
     for citation in find_citations(region, passages)[:_MOST]:
         start, end = extended(region, citation)
         out.append(region[position : max(position, start)])

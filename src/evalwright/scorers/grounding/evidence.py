@@ -156,15 +156,15 @@ def _number_fault(text: Words, known: Sequence[Source], language: str) -> str:
         written = text.text[number.start : number.end]
         if not any(map(str.isdigit, written)) and (number.ordinal or abs(number.value) <= 1):
             continue  # "one of them", "the first"
-        if not any(one.has_number(number) for one in known):
-            if not _is_code(text, number, known):
-                return f"the number '{written}' is not there"
+        if not any(one.has_number(number) for one in known) and not _is_code(text, number, known):
+            return f"the number '{written}' is not there"
     # What has digits and is no number: codes, versions.
     taken = [*skip, *((number.start, max(number.end, number.unit_end)) for number in numbers)]
     for token, (start, end) in zip(text.tokens, text.spans, strict=True):
-        if any(map(str.isdigit, token)) and not any(a < end and start < b for a, b in taken):
-            if not any(fold(token) in one.tokens for one in known):
-                return f"'{text.text[start:end]}' is not there"
+        if not any(map(str.isdigit, token)) or any(a < end and start < b for a, b in taken):
+            continue
+        if not any(fold(token) in one.tokens for one in known):
+            return f"'{text.text[start:end]}' is not there"
     return ""
 
 
