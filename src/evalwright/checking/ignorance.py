@@ -178,7 +178,7 @@ def _texts(asked: Sequence[Asked]) -> Iterator[Finding]:
             yield skipped(_CHECK, "one sample alone says nothing of answers that ignore the question")
         return
     yield _judged_text("empty answers", asked, lambda sample: "")
-    yield _judged_text("'I don't know'", asked, lambda sample: "I don't know.")
+    yield _judged_text("'I don't know'", asked, lambda sample: "I don't know.", _chance_of_abstaining)
     yield _judged_text("the question itself", asked, lambda sample: sample.input)
     free = [one for one in asked if not all(sample.choices for sample in one.samples)]
     for text in dict.fromkeys(text for one in free if (text := _commonest(one))):
@@ -190,10 +190,20 @@ def _commonest(one: Asked) -> str:
     return counts.most_common(1)[0][0] if counts else ""
 
 
-def _judged_text(name: str, asked: Sequence[Asked], text: Callable[[Sample], str]) -> Finding:
+def _chance_of_abstaining(sample: Sample) -> float:
+    """Where a sample says that it cannot be answered, whoever abstains is right."""
+    return 1.0 if sample.metadata.get("answerable") is False else chance_of(sample)
+
+
+def _judged_text(
+    name: str,
+    asked: Sequence[Asked],
+    text: Callable[[Sample], str],
+    chance: Callable[[Sample], float] = chance_of,
+) -> Finding:
     """An answer that was not taken from the gold answers has to stay within chance."""
     values, samples = _said(asked, text)
-    got = outcome(values, samples, [chance_of(sample) for sample in samples])
+    got = outcome(values, samples, [chance(sample) for sample in samples])
     if got.above:
         return fault(_CHECK, f"{name}: {got}", _right(values, samples))
     if _generous(got):
