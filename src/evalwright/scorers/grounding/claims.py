@@ -34,8 +34,24 @@ _LEADS = word_set(
     "the a an of laut nach und et y selon según e o"
 )
 _COURTESY = re.compile(
-    r"\s*(?:sure|certainly|of course|great question|hello|hi|thank you|thanks|you're welcome|i hope (?:this|that) helps"
-    r"|let me know if|here(?: is|'s) (?:the|your|my) (?:answer|response)|based on the (?:passages?|sources?)(?: provided| above| given)?)\b[^.!?\n]{0,60}[.!:,]?\s*$",
+    r"\s*(?:(?:sure|certainly|of course|great question|hello|hi|thank you|thanks|you're welcome)(?: thing| there)?"
+    r"|(?:let me|i'll|i will|i need to|i have|i've|i) (?:check|checked|see|look|looked|think|read|find|search|searched)(?: \w+){0,6}"
+    r"|(?:i )?hope (?:this|that|it) helps|(?:the )?(?:other|remaining) (?:passages?|sources?)[^.!?\n\d]{0,60}|let me know if[^.!?\n]{0,60}|feel free to[^.!?\n]{0,60}"
+    r"|here(?: is|'s) (?:the|your|my) (?:answer|response)|based on the (?:passages?|sources?)(?: provided| above| given)?)\s*[.!:,]?\s*",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"[-–•*]\s{1,4}")
+_LABEL = re.compile(
+    r"[*_#\s]{0,6}(?:(?:final |short )?answer|explanation|reason(?:ing)?|evidence|quote|support|justification|note|details?|summary"
+    r"|antwort|begründung|respuesta|explicación|réponse|explication)[*_\s]{0,4}[:：][*_\s]{0,4}",
+    re.IGNORECASE,
+)
+_POINTING = _LEADS | word_set(
+    "this that it is was can be found find i stated mentioned said given written answer information comes taken here told tells"
+)
+"""A sentence of these words alone says only where something stands: "This is stated in passage 2"."""
+_ASIDE = re.compile(
+    rf"\(\s?(?:sources?|see|quellen?|fuentes?|fontes?|cf\.?)?\s?[:：]?\s?({_MARKS}(?:[ ,;]{{0,2}}{_MARKS})*)\s?\)",
     re.IGNORECASE,
 )
 _FEWEST = 4
@@ -57,7 +73,7 @@ def claims_of(text: str, passages: Sequence[str] = ()) -> tuple[list[Claim], tup
     marked, cited = _with_marks(region, passages)
     claims: list[Claim] = []
     loose: list[str] = []
-    for line in marked.splitlines():
+    for line in _ASIDE.sub(r"\1", marked).splitlines():
         if not _LABELLED.match(line):
             line = _AFTER_END.sub(r"\3\1", line)
         listed = _SOURCES.match(line)
@@ -77,7 +93,7 @@ def is_courtesy(claim: Claim) -> bool:
     """Whether it claims nothing: a greeting, an announcement, a question."""
     text = claim.text.strip()
     return (
-        bool(_COURTESY.match(text))
+        _COURTESY.fullmatch(text) is not None
         or text.endswith(("?", "？"))
         or (text.endswith((":", "：")) and not _digits(text))
     )
@@ -105,7 +121,14 @@ def _ids(text: str, cited: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _cut(sentence: str, cited: Sequence[tuple[str, ...]], claims: list[Claim], loose: list[str]) -> None:
-    """Add the claims of one sentence."""
+    """Add the claims of one sentence; what only points belongs to the claim before it, or to what follows."""
+    if not _says_something(_GROUP.sub(" ", sentence), _POINTING):
+        ids = _ids(sentence, cited)
+        if claims:
+            claims[-1].cited = tuple(dict.fromkeys((*claims[-1].cited, *ids)))
+        else:
+            loose += ids
+        return
     pending: list[str] = []
     own = len(claims)
     position = 0
@@ -127,20 +150,18 @@ def _cut(sentence: str, cited: Sequence[tuple[str, ...]], claims: list[Claim], l
             claims[-1].words += tail.words
         else:
             claims.append(tail)
-    elif pending:
-        if claims:
-            claims[-1].cited = tuple(dict.fromkeys((*claims[-1].cited, *pending)))
-        else:
-            loose += pending
 
 
 def _claim(text: str, ids: Sequence[str]) -> Claim:
     text = text.strip(" \t,;")
+    for opening in (_BULLET, _LABEL):
+        if (found := opening.match(text)) is not None:
+            text = text[found.end() :]
     return Claim(text, tuple(dict.fromkeys(ids)), len(Words(plain(text)).tokens))
 
 
-def _says_something(text: str) -> bool:
-    return any(token not in _LEADS for token in Words(plain(text)).tokens)
+def _says_something(text: str, nothing: frozenset[str] = _LEADS) -> bool:
+    return any(token not in nothing for token in Words(plain(text)).tokens)
 
 
 def _digits(text: str) -> bool:

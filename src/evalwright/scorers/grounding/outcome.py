@@ -34,6 +34,7 @@ OUTCOMES = (
 """Every class. "ineligible": empty, still reasoning, or a refusal to deal with the question; "unsupported": right, and not shown to be."""
 RIGHT = (ANSWERED_RIGHT, ABSTAINED_RIGHTLY)
 
+_BULLET = re.compile(r"\s{0,8}[-–•*]\s{1,4}")
 _OF_ITSELF = re.compile(r"(?:i|i'm|my|we|as an?)\b", re.IGNORECASE)
 
 
@@ -62,7 +63,7 @@ def given(sample: Sample, answer: Answer, claims: Sequence[Claim]) -> Given:
         return Given(INELIGIBLE, state.why if state.label in (EMPTY, UNCLOSED) else "no words")
     bare = stripped(sample, answer)
     declined = declines(bare.text)
-    judged = short_answer(sample, bare) if sample.targets else None
+    judged = _judged(sample, bare) if sample.targets else None
     right = judged is not None and judged.label == "correct"
     if is_answerable(sample):
         if right and judged is not None:
@@ -79,6 +80,20 @@ def given(sample: Sample, answer: Answer, claims: Sequence[Claim]) -> Given:
     if beside := _answer_beside(sample, claims):
         return Given(ANSWERED_WRONG, f"says that there is no answer and gives one: {beside}")
     return Given(ABSTAINED_RIGHTLY, f"says that there is no answer: {declined or 'in the expected words'}")
+
+
+def is_right(sample: Sample, text: str) -> bool:
+    """Whether a text, taken alone, gives a target."""
+    return _judged(sample, stripped(sample, Answer(text))).label == "correct"
+
+
+def _judged(sample: Sample, bare: Answer) -> Score:
+    """The short-answer score; the mark of a list before an answer may be one, or a minus."""
+    found = short_answer(sample, bare)
+    bullet = _BULLET.match(bare.text)
+    if found.label == "correct" or bullet is None:
+        return found
+    return short_answer(sample, replace(bare, text=bare.text[bullet.end() :]))
 
 
 def stripped(sample: Sample, answer: Answer) -> Answer:

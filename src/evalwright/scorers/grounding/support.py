@@ -26,10 +26,9 @@ from evalwright.scorers.grounding.outcome import (
     UNSUPPORTED,
     given,
     is_answerable,
+    is_right,
     language_of,
-    stripped,
 )
-from evalwright.scorers.short_answer import short_answer
 
 PHRASE = 6
 """A claim of so many words or fewer is a phrase that means something only as an answer to the question."""
@@ -79,11 +78,13 @@ def read_case(sample: Sample, answer: Answer) -> Case:
     needs = [
         Need(claim, tuple(i for i in claim.cited if i in ids), tuple(i for i in claim.cited if i not in ids))
         for claim in claims
-        if claim.words and not is_courtesy(claim) and not declines(claim.text)
+        if claim.words
+        and not declines(claim.text)
+        and (not is_courtesy(claim) or _answers(sample, found.label, claim))
     ]
     if found.label == ABSTAINED_RIGHTLY:
         # Words that the sample itself expects of an abstention claim nothing.
-        needs = [need for need in needs if not _is_right(sample, need.claim.text)]
+        needs = [need for need in needs if not is_right(sample, need.claim.text)]
     case = Case(
         sample,
         found.label,
@@ -136,6 +137,7 @@ def rule_fault(case: Case, check: Check) -> str:
         case.question,
         case.targets if by_gold else (),
         language=case.language,
+        words=not by_gold,  # "it can be concluded that the total comes to 63"
     )
     if found or not by_gold:
         return found
@@ -225,7 +227,7 @@ def _note(need: Need, found: str) -> str:
 def _mark_bearing(case: Case, answer: Answer) -> None:
     """Find the claims that give the answer; one without a citation of its own repeats what another one cites."""
     for need in case.needs:
-        need.bearing = _is_right(case.sample, need.claim.text)
+        need.bearing = is_right(case.sample, need.claim.text)
     if len(case.needs) == 1:
         case.needs[0].bearing = True
     cited = tuple(dict.fromkeys(name for need in case.needs if need.bearing for name in need.cited))
@@ -234,8 +236,9 @@ def _mark_bearing(case: Case, answer: Answer) -> None:
             need.cited = cited
 
 
-def _is_right(sample: Sample, text: str) -> bool:
-    return short_answer(sample, stripped(sample, Answer(text))).label == "correct"
+def _answers(sample: Sample, label: str, claim: Claim) -> bool:
+    """Whether what looks like a courtesy gives the right answer."""
+    return label == ANSWERED_RIGHT and is_right(sample, claim.text)
 
 
 def _by_gold(case: Case, need: Need) -> bool:
