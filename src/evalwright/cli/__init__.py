@@ -26,6 +26,7 @@ COMMANDS = {
         "Make a run's numbers again from its recorded scores; nobody is asked.",
     ),
     "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
+    "lift": ("lift:lift", "Say what passages add: answers with them against answers without."),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "batches": ("batches:batches", "List the batches that lie with providers; forget one."),
