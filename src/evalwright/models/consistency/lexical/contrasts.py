@@ -1,91 +1,196 @@
-"""Where a clause says the contrary of, or more than, the sentence of the premise beside it. Each is weighted by how much of the
-clause that sentence has: what is not about the same thing cannot contradict it."""
+"""Evidence from where a clause says the contrary of, or more than, the sentence of the premise beside it.
+
+Each is weighted by how much of the clause that sentence has: what is not about the same thing cannot contradict it.
+"""
 
 from __future__ import annotations
 
-from evalwright.models.consistency.lexical.clauses import Clause
-from evalwright.models.consistency.lexical.lexicon import ABSOLUTES, CAUSAL, HEDGES, NEGATORS
+from collections.abc import Iterator
+
+from evalwright.models.consistency.lexical.clauses import Clause, Reading
+from evalwright.models.consistency.lexical.evidence import Evidence, about, beside, words
+from evalwright.models.consistency.lexical.lexicon import (
+    ABSOLUTES,
+    COMPARATIVES,
+    HEDGES,
+    NEGATORS,
+    SINGLE_CAUSES,
+)
 from evalwright.models.consistency.lexical.premise import Premise
 from evalwright.models.consistency.lexical.words import SIDES, Token
 
-_REACH = 12
+_REACH = 8
 """Tokens around the matched ones in which a negation or a hedge of the premise is looked for."""
+_CAUSE_LENGTH = 10
+_BE = frozenset(["was", "were", "been", "be", "is", "are", "being"])
 
 
-def negation_differs(clause: Clause, premise: Premise) -> float:
-    """One of the two denies and the other does not."""
-    here = _has(clause.tokens, NEGATORS)
-    there = _has(_beside(clause, premise), NEGATORS)
-    return _about(clause) if here != there else 0.0
+def negations(reading: Reading) -> Iterator[Evidence]:
+    """One of the two denies and the other does not, and no opposite word makes up for it."""
+    for clause in reading.clauses:
+        here = _count(clause.tokens, NEGATORS) % 2
+        there = _count(_around(clause, reading.premise), NEGATORS) % 2
+        if here != there and not _opposites(clause, reading.premise):
+            yield Evidence("negation differs", about(clause), words(clause), beside(reading, clause))
 
 
-def antonyms(clause: Clause, premise: Premise) -> float:
-    """Words whose opposite, and not they themselves, stands in the premise's sentence."""
-    there = premise.sentences[clause.best]
-    stems = {token.stem for token in there}
-    sides = {side for stem in stems for side in SIDES.get(stem, ())}
-    count = 0
-    for token in clause.tokens:
-        own = SIDES.get(token.stem)
-        if own and token.stem not in stems:
-            count += any((number, 1 - side) in sides and (number, side) not in sides for number, side in own)
-    return _about(clause) * count
+def antonyms(reading: Reading) -> Iterator[Evidence]:
+    """Words whose opposite, and not they themselves, stands in the premise's sentence, with as many negations in both."""
+    for clause in reading.clauses:
+        here = _count(clause.tokens, NEGATORS) % 2
+        there = _count(_around(clause, reading.premise), NEGATORS) % 2
+        if here == there and (found := _opposites(clause, reading.premise)):
+            yield Evidence("opposite", about(clause), ", ".join(found), beside(reading, clause))
 
 
-def hedges_removed(clause: Clause, premise: Premise) -> float:
-    """The premise says "may" or "suspects", and the clause does not."""
-    there = _has(_beside(clause, premise), HEDGES)
-    return _about(clause) if there and not _has(clause.tokens, HEDGES) else 0.0
+def hedges(reading: Reading) -> Iterator[Evidence]:
+    """The premise says "may", "suspects" or "on condition", and the whole sentence does not."""
+    if _count(reading.tokens, HEDGES):
+        return
+    for clause in reading.clauses:
+        around = _around(clause, reading.premise)
+        if _count(around, HEDGES):
+            said = next(token.text for token in around if token.lower in HEDGES)
+            yield Evidence("hedge dropped", about(clause), f"{words(clause)} (without {said!r})", beside(reading, clause))
 
 
-def overstated(clause: Clause, premise: Premise) -> float:
-    """The clause says "all", "never", "proved", and the premise's sentence does not."""
-    there = {token.lower for token in premise.sentences[clause.best]}
-    return _about(clause) * sum(
-        token.lower in ABSOLUTES and token.lower not in there for token in clause.tokens
-    )
+def absolutes(reading: Reading) -> Iterator[Evidence]:
+    """The clause says "all", "never", "proved", and the premise's sentences do not."""
+    for clause in reading.clauses:
+        there = {token.lower for number in clause.aligned for token in reading.premise.sentences[number]}
+        for token in clause.tokens:
+            if token.lower in ABSOLUTES and token.lower not in there:
+                yield Evidence("overstated", about(clause), token.text, beside(reading, clause))
 
 
-def causes_added(clause: Clause, premise: Premise) -> float:
-    """The clause gives a cause, and the premise's sentence gives none."""
-    there = _has(premise.sentences[clause.best], CAUSAL)
-    return 1.0 if _has(clause.tokens, CAUSAL) and not there else 0.0
+def comparisons(reading: Reading) -> Iterator[Evidence]:
+    """The clause compares, and the premise's sentences compare nothing."""
+    for clause in reading.clauses:
+        said = [token.text for token in clause.tokens if token.lower in COMPARATIVES]
+        near = reading.premise.around(clause.aligned[:1])
+        if said and not any(_count(reading.premise.sentences[number], COMPARATIVES) for number in near):
+            yield Evidence("comparison added", about(clause), " ".join(said), beside(reading, clause))
 
 
-def roles_swapped(clause: Clause, premise: Premise) -> float:
-    """Words that stand before and after a third one here, and after and before it there, without a change of voice."""
-    there = premise.sentences[clause.best]
-    place = {token.stem: number for number, token in reversed(list(enumerate(there))) if token.content}
-    known = [token for token in clause.tokens if token.content and token.stem in place]
-    if _passive(clause.tokens) != _passive(there):
-        return 0.0
-    swapped = sum(
-        place[before.stem] > place[middle.stem] > place[after.stem]
-        for before, middle, after in zip(known, known[1:], known[2:], strict=False)
-    )
-    return _about(clause) * min(1, swapped)
+def causes(reading: Reading) -> Iterator[Evidence]:
+    """A cause that the premise has far from what it is said to have caused, or does not have as a cause."""
+    premise = reading.premise
+    for place, token in enumerate(reading.tokens):
+        if token.lower not in SINGLE_CAUSES:
+            continue
+        after = reading.tokens[place + 1 : place + 1 + _CAUSE_LENGTH]
+        before = reading.tokens[max(0, place - _CAUSE_LENGTH) : place]
+        cause, effect = _place(after, premise), _place(before, premise)
+        if cause is None:
+            continue
+        near = premise.around([cause[0]])
+        said = any(_count(premise.sentences[number], SINGLE_CAUSES) for number in near)
+        apart = effect is not None and abs(cause[0] - effect[0]) > 1
+        strength = 0.4 * (not said) + 0.3 * apart + 0.3 * (1 - cause[1])
+        text = " ".join(each.text for each in (token, *after))
+        yield Evidence("cause added", strength, text, premise.texts[cause[0]])
 
 
-def _about(clause: Clause) -> float:
-    """0 where the premise's sentence has less than half of the clause's words, 1 where it has all."""
-    return max(0.0, 2 * clause.recall - 1)
+def roles(reading: Reading) -> Iterator[Evidence]:
+    """Words before and after a third one here, and after and before it there, without a change of voice; or an opposite
+    (men, women) beside another's words."""
+    for clause in reading.clauses:
+        for number in clause.aligned[:2]:
+            there = reading.premise.sentences[number]
+            found = _swapped(clause.tokens, there) or _sides_swapped(clause.tokens, there)
+            if found:
+                yield Evidence("roles swapped", max(0.5, about(clause)), found, reading.premise.texts[number])
+                break
 
 
-def _beside(clause: Clause, premise: Premise) -> tuple[Token, ...]:
+def _swapped(here: tuple[Token, ...], there: tuple[Token, ...]) -> str:
+    place = _places(there)
+    known = [token for token in here if token.content and token.stem in place]
+    if _passive(here) != _passive(there):
+        return ""
+    for before, middle, after in zip(known, known[1:], known[2:], strict=False):
+        if place[before.stem] > place[middle.stem] > place[after.stem] and len(place) > 3:
+            return f"{before.text} {middle.text} {after.text}"
+    return ""
+
+
+def _sides_swapped(here: tuple[Token, ...], there: tuple[Token, ...]) -> str:
+    place = _places(there)
+    content = [token for token in here if token.content]
+    for number, token in enumerate(content):
+        opposite = _opposite_of(token, place)
+        if opposite is None or token.stem not in place:
+            continue
+        for other in content[number + 1 : number + 3]:
+            at = place.get(other.stem)
+            if at is None or other.stem in (token.stem, opposite):
+                continue
+            if abs(at - place[opposite]) < abs(at - place[token.stem]):
+                return f"{token.text} {other.text}"
+    return ""
+
+
+def _opposite_of(token: Token, place: dict[str, int]) -> str | None:
+    own = SIDES.get(token.stem, frozenset())
+    wanted = {(number, 1 - side) for number, side in own}
+    return next((stem for stem in place if wanted & SIDES.get(stem, frozenset())), None) if wanted else None
+
+
+def _places(tokens: tuple[Token, ...]) -> dict[str, int]:
+    return {token.stem: number for number, token in reversed(list(enumerate(tokens))) if token.content}
+
+
+def _opposites(clause: Clause, premise: Premise) -> list[str]:
+    there = _around(clause, premise)
+    stems = {token.stem for number in clause.aligned for token in premise.sentences[number]}
+    sides = {side for token in there for side in SIDES.get(token.stem, ())}
+    return [
+        token.text
+        for token in clause.tokens
+        if token.stem not in stems
+        and any((number, 1 - side) in sides and (number, side) not in sides for number, side in SIDES.get(token.stem, ()))
+    ]
+
+
+def _around(clause: Clause, premise: Premise) -> tuple[Token, ...]:
     """The tokens of the premise's sentence around those that the clause has too."""
-    there = premise.sentences[clause.best]
+    number = clause.aligned[0]
+    there = premise.sentences[number]
     stems = {token.stem for token in clause.tokens if token.content}
-    places = [number for number, token in enumerate(there) if token.content and token.stem in stems]
+    places = [place for place, token in enumerate(there) if token.content and token.stem in stems]
     if not places:
         return there
     return there[max(0, places[0] - _REACH) : places[-1] + _REACH]
 
 
-def _has(tokens: tuple[Token, ...], words: frozenset[str]) -> bool:
-    return any(
-        token.lower in words or (token.lower.endswith("n't") and words is NEGATORS) for token in tokens
+def _place(tokens: tuple[Token, ...], premise: Premise) -> tuple[int, float] | None:
+    """The sentence of the premise that has most of some words, and the share it has."""
+    scores: dict[int, float] = {}
+    total = 0.0
+    for token in tokens:
+        if token.content:
+            weight = premise.weight(token)
+            total += weight
+            for number, how in premise.where(token).items():
+                scores[number] = scores.get(number, 0.0) + weight * how
+    if not total:
+        return None
+    best = max(scores, key=lambda number: (scores[number], -number), default=0)
+    return best, scores.get(best, 0.0) / total
+
+
+def _count(tokens: tuple[Token, ...], table: frozenset[str]) -> int:
+    return sum(
+        token.lower in table or (token.lower.endswith("n't") and table is NEGATORS) for token in tokens
     )
 
 
 def _passive(tokens: tuple[Token, ...]) -> bool:
-    return any(token.lower == "by" for token in tokens)
+    return any(
+        token.lower == "by" or (token.lower in _BE and _participle(tokens[place + 1 : place + 3]))
+        for place, token in enumerate(tokens)
+    )
+
+
+def _participle(tokens: tuple[Token, ...]) -> bool:
+    return any(token.lower.endswith(("ed", "en")) for token in tokens)

@@ -1,0 +1,157 @@
+"""Evidence from what the premise lacks or has elsewhere: words, numbers, units, dates, names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evalwright.models.consistency.lexical.clauses import Clause, Reading
+from evalwright.models.consistency.lexical.evidence import Evidence, beside, words
+from evalwright.models.consistency.lexical.lexicon import CALENDAR, DAYTIMES
+from evalwright.models.consistency.lexical.numbers import Quantity, close, follows
+from evalwright.models.consistency.lexical.words import Token
+
+_PARAPHRASED = 0.4
+"""The share of words that a faithful text may put otherwise than its source does; only what is beyond counts against it."""
+_LONG_RUN = 5.0
+_COUNTED_BY_EYE = 3
+_ELSEWHERE, _FAR = 0.5, 0.4
+_SIDE = 2
+"""Words of content on each side of a name or number by which its place in the premise is known."""
+
+
+def unlike(reading: Reading) -> Iterator[Evidence]:
+    """A sentence most of whose words its clauses' places in the premise do not have."""
+    weights = total = 0.0
+    for clause in reading.clauses:
+        size = sum(token.content for token in clause.tokens)
+        weights += size * clause.recall
+        total += size
+    if total:
+        lacking = _beyond(1 - weights / total)
+        if lacking:
+            yield Evidence("other words", lacking, reading.text, "")
+
+
+def invented(reading: Reading) -> Iterator[Evidence]:
+    """The longest run of words, one after another, that the premise has nowhere: an invented detail is in one piece."""
+    best: list[Token] = []
+    run: list[Token] = []
+    for token in reading.tokens:
+        if not token.content:
+            continue
+        run = [] if reading.premise.where(token) else [*run, token]
+        if len(run) > len(best):
+            best = run
+    if len(best) > 1:
+        said = " ".join(token.text for token in best)
+        yield Evidence("invented detail", min(1.0, (len(best) - 1) / _LONG_RUN), said, "")
+
+
+def strange_clauses(reading: Reading) -> Iterator[Evidence]:
+    """Clauses of which the premise has little, in a sentence of which it has more."""
+    for clause in reading.clauses:
+        lacking = _beyond(1 - clause.recall)
+        if lacking:
+            yield Evidence("clause without source", lacking, words(clause), "")
+
+
+def numbers(reading: Reading) -> Iterator[Evidence]:
+    """Numbers and units that the aligned sentences have otherwise, and that follow from none of their numbers."""
+    from evalwright.models.consistency.lexical.numbers import quantities_of
+
+    for quantity in quantities_of(reading.tokens):
+        clause = _clause_at(reading, quantity.place)
+        if clause is not None:
+            yield from _judge(quantity, clause, reading)
+
+
+def _judge(quantity: Quantity, clause: Clause, reading: Reading) -> Iterator[Evidence]:
+    premise = reading.premise
+    near = [each for number in premise.around(clause.aligned) for each in premise.quantities(number)]
+    own = [each for number in clause.aligned for each in premise.quantities(number)]
+    same = [each for each in near if close(quantity, each.value) or quantity.value == each.value]
+    said = f"{quantity.text} {quantity.unit}".strip()
+    kind = "date differs" if quantity.kind == "year" else "number differs"
+    there = beside(reading, clause)
+    if same:
+        if quantity.unit and not any(each.unit in ("", quantity.unit) for each in same):
+            yield Evidence("unit differs", 1.0, said, there)
+        elif quantity.rate and not any(each.rate in ("", quantity.rate) for each in same):
+            yield Evidence("unit differs", 1.0, f"{said} a {quantity.rate}", there)
+        elif quantity.unit and not any(each.unit == quantity.unit for each in same):
+            yield Evidence("unit differs", 0.3, said, there)
+        return
+    if follows(quantity, own) or follows(quantity, near):
+        return
+    small = quantity.value <= _COUNTED_BY_EYE and not quantity.text[0].isdigit()
+    if small and quantity.kind == "number" and not quantity.unit:
+        return
+    elsewhere = bool(premise.having(quantity.value))
+    yield Evidence(kind, _ELSEWHERE if elsewhere else 1.0, said, there)
+
+
+def dates(reading: Reading) -> Iterator[Evidence]:
+    """Months, weekdays, seasons and times of day that the premise does not have, or not near."""
+    premise = reading.premise
+    for clause in reading.clauses:
+        near = premise.around(clause.aligned)
+        for token in clause.tokens:
+            if token.lower not in CALENDAR and token.lower not in DAYTIMES:
+                continue
+            where = premise.where(token)
+            if not any(where.get(number) == 1.0 for number in near):
+                strength = _ELSEWHERE if premise.has(token.stem) else 1.0
+                yield Evidence("date differs", strength, token.text, beside(reading, clause))
+
+
+def names_missing(reading: Reading) -> Iterator[Evidence]:
+    """Names that the premise does not have."""
+    for token in reading.tokens:
+        if token.name and not reading.premise.has(token.stem) and not reading.premise.where(token):
+            yield Evidence("unknown name", 1.0, token.text, "")
+
+
+def bound_elsewhere(reading: Reading) -> Iterator[Evidence]:
+    """Names and numbers whose neighbours stand, in the premise, beside other names and numbers."""
+    content = [token for token in reading.tokens if token.content]
+    for place, token in enumerate(content):
+        name = reading.premise.names(token)
+        if not (name or token.value is not None) or not reading.premise.where(token):
+            continue
+        others = [
+            other
+            for other in (*content[max(0, place - _SIDE) : place], *content[place + 1 : place + 1 + _SIDE])
+            if other.value is None and not reading.premise.names(other) and reading.premise.where(other)
+        ]
+        if others:
+            apart = _apart(token, others, reading)
+            if apart:
+                kind = "name of another" if name else "number of another"
+                said = " ".join((token.text, *(other.text for other in others)))
+                yield Evidence(kind, apart, said, "")
+
+
+def _apart(token: Token, others: list[Token], reading: Reading) -> float:
+    """The weighted share of a word's neighbours that no sentence has together with it, or next to one with it."""
+    premise = reading.premise
+    here = premise.where(token)
+    total = far = 0.0
+    for other in others:
+        weight = premise.weight(other)
+        there = premise.where(other)
+        total += weight
+        if not here.keys() & there.keys():
+            near = any(number + step in there for number in here for step in (-1, 1))
+            far += weight * (_FAR if near else 1.0)
+    return far / total
+
+
+def _clause_at(reading: Reading, place: int) -> Clause | None:
+    for clause in reading.clauses:
+        if clause.start <= place < clause.start + len(clause.tokens):
+            return clause
+    return None
+
+
+def _beyond(share: float) -> float:
+    return max(0.0, share - _PARAPHRASED) / (1 - _PARAPHRASED)
