@@ -11,9 +11,10 @@ from evalwright.models.consistency.lexical.clauses import Clause, Reading
 from evalwright.models.consistency.lexical.evidence import Evidence, about, beside, words
 from evalwright.models.consistency.lexical.lexicon import (
     ABSOLUTES,
-    COMPARATIVES,
+    CONTRASTED,
     HEDGES,
-    NEGATORS,
+    NEGATIVES,
+    ROLE_PREPOSITIONS,
     SINGLE_CAUSES,
 )
 from evalwright.models.consistency.lexical.premise import Premise
@@ -21,37 +22,67 @@ from evalwright.models.consistency.lexical.words import SIDES, Token
 
 _REACH = 8
 """Tokens around the matched ones in which a negation or a hedge of the premise is looked for."""
+_SCOPE, _DENIED = 6, 2
+"""Tokens, and words of content among them, that a negation is about."""
 _CAUSE_LENGTH = 10
 _BE = frozenset(["was", "were", "been", "be", "is", "are", "being"])
 
 
 def negations(reading: Reading) -> Iterator[Evidence]:
-    """One of the two denies and the other does not, and no opposite word makes up for it."""
+    """A word of both that is denied in one of them only, while no opposite word makes up for it."""
     for clause in reading.clauses:
-        here = _count(clause.tokens, NEGATORS) % 2
-        there = _count(_around(clause, reading.premise), NEGATORS) % 2
-        if here != there and not _opposites(clause, reading.premise):
-            yield Evidence("negation differs", about(clause), words(clause), beside(reading, clause))
+        there = reading.premise.sentences[clause.aligned[0]]
+        here, beyond = _denied(clause.tokens), _denied(there)
+        stems = {token.stem for token in there if token.content}
+        shared = [token for token in clause.tokens if token.content and token.stem in stems]
+        differ = [token.text for token in shared if (token.stem in here) != (token.stem in beyond)]
+        if differ and not _opposites(clause, reading.premise):
+            yield Evidence("negation differs", about(clause), " ".join(differ), beside(reading, clause))
+
+
+def _denied(tokens: tuple[Token, ...]) -> set[str]:
+    """Stems that a negation stands before, or, where nothing follows, after."""
+    out: set[str] = set()
+    for place, token in enumerate(tokens):
+        if token.lower not in NEGATIVES and not token.lower.endswith("n't"):
+            continue
+        near = _until_sign(tokens[place + 1 : place + 1 + _SCOPE])
+        out ^= set(near or _until_sign(tokens[max(0, place - _SCOPE) : place][::-1]))
+    return out
+
+
+def _until_sign(tokens: tuple[Token, ...]) -> list[str]:
+    out: list[str] = []
+    for token in tokens:
+        if token.is_sign or len(out) == _DENIED:
+            break
+        if token.content:
+            out.append(token.stem)
+    return out
 
 
 def antonyms(reading: Reading) -> Iterator[Evidence]:
-    """Words whose opposite, and not they themselves, stands in the premise's sentence, with as many negations in both."""
+    """Words whose opposite, and not they themselves, stands in the premise's sentence, and neither of them is denied."""
     for clause in reading.clauses:
-        here = _count(clause.tokens, NEGATORS) % 2
-        there = _count(_around(clause, reading.premise), NEGATORS) % 2
-        if here == there and (found := _opposites(clause, reading.premise)):
+        denied = bool(_denied(clause.tokens)) != bool(_denied(_around(clause, reading.premise)))
+        if not denied and (found := _opposites(clause, reading.premise)):
             yield Evidence("opposite", about(clause), ", ".join(found), beside(reading, clause))
 
 
 def hedges(reading: Reading) -> Iterator[Evidence]:
     """The premise says "may", "suspects" or "on condition", and the whole sentence does not."""
-    if _count(reading.tokens, HEDGES):
+    if _hedge(reading.tokens):
         return
     for clause in reading.clauses:
-        around = _around(clause, reading.premise)
-        if _count(around, HEDGES):
-            said = next(token.text for token in around if token.lower in HEDGES)
-            yield Evidence("hedge dropped", about(clause), f"{words(clause)} (without {said!r})", beside(reading, clause))
+        lost = _hedge(_around(clause, reading.premise))
+        if lost:
+            said = f"{words(clause)} (without {lost!r})"
+            yield Evidence("hedge dropped", about(clause), said, beside(reading, clause))
+
+
+def _hedge(tokens: tuple[Token, ...]) -> str:
+    """The first hedge; "May" is a month."""
+    return next((token.text for token in tokens if token.lower in HEDGES and token.text != "May"), "")
 
 
 def absolutes(reading: Reading) -> Iterator[Evidence]:
@@ -61,15 +92,6 @@ def absolutes(reading: Reading) -> Iterator[Evidence]:
         for token in clause.tokens:
             if token.lower in ABSOLUTES and token.lower not in there:
                 yield Evidence("overstated", about(clause), token.text, beside(reading, clause))
-
-
-def comparisons(reading: Reading) -> Iterator[Evidence]:
-    """The clause compares, and the premise's sentences compare nothing."""
-    for clause in reading.clauses:
-        said = [token.text for token in clause.tokens if token.lower in COMPARATIVES]
-        near = reading.premise.around(clause.aligned[:1])
-        if said and not any(_count(reading.premise.sentences[number], COMPARATIVES) for number in near):
-            yield Evidence("comparison added", about(clause), " ".join(said), beside(reading, clause))
 
 
 def causes(reading: Reading) -> Iterator[Evidence]:
@@ -97,7 +119,8 @@ def roles(reading: Reading) -> Iterator[Evidence]:
     for clause in reading.clauses:
         for number in clause.aligned[:2]:
             there = reading.premise.sentences[number]
-            found = _swapped(clause.tokens, there) or _sides_swapped(clause.tokens, there)
+            here = clause.tokens
+            found = _swapped(here, there) or _sides_swapped(here, there) or _objects_swapped(here, there)
             if found:
                 yield Evidence("roles swapped", max(0.5, about(clause)), found, reading.premise.texts[number])
                 break
@@ -130,6 +153,28 @@ def _sides_swapped(here: tuple[Token, ...], there: tuple[Token, ...]) -> str:
     return ""
 
 
+def _objects_swapped(here: tuple[Token, ...], there: tuple[Token, ...]) -> str:
+    """ "against the city" here, and "against" another and the city elsewhere in the sentence there."""
+    source = _objects(there)
+    stems = {token.stem for token in there if token.content}
+    for word, stem in _objects(here):
+        others = {each for preposition, each in source if preposition == word}
+        if others and stem in stems and stem not in others and any(each == stem for _, each in source):
+            return f"{word} {stem}"
+    return ""
+
+
+def _objects(tokens: tuple[Token, ...]) -> list[tuple[str, str]]:
+    """(preposition, stem of the first word of content after it)."""
+    out = []
+    for place, token in enumerate(tokens):
+        if token.lower in ROLE_PREPOSITIONS:
+            near = _until_sign(tokens[place + 1 : place + 4])
+            if near:
+                out.append((token.lower, near[0]))
+    return out
+
+
 def _opposite_of(token: Token, place: dict[str, int]) -> str | None:
     own = SIDES.get(token.stem, frozenset())
     wanted = {(number, 1 - side) for number, side in own}
@@ -143,11 +188,17 @@ def _places(tokens: tuple[Token, ...]) -> dict[str, int]:
 def _opposites(clause: Clause, premise: Premise) -> list[str]:
     there = _around(clause, premise)
     stems = {token.stem for number in clause.aligned for token in premise.sentences[number]}
-    sides = {side for token in there for side in SIDES.get(token.stem, ())}
+    sides = {
+        side
+        for token in there
+        if token.content or token.lower in CONTRASTED
+        for side in SIDES.get(token.stem, ())
+    }
     return [
         token.text
         for token in clause.tokens
         if token.stem not in stems
+        and (token.content or token.lower in CONTRASTED)
         and any((number, 1 - side) in sides and (number, side) not in sides for number, side in SIDES.get(token.stem, ()))
     ]
 
@@ -180,9 +231,7 @@ def _place(tokens: tuple[Token, ...], premise: Premise) -> tuple[int, float] | N
 
 
 def _count(tokens: tuple[Token, ...], table: frozenset[str]) -> int:
-    return sum(
-        token.lower in table or (token.lower.endswith("n't") and table is NEGATORS) for token in tokens
-    )
+    return sum(token.lower in table for token in tokens)
 
 
 def _passive(tokens: tuple[Token, ...]) -> bool:

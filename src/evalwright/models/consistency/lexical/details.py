@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from evalwright.models.consistency.lexical.clauses import Clause, Reading
 from evalwright.models.consistency.lexical.evidence import Evidence, beside, words
 from evalwright.models.consistency.lexical.lexicon import CALENDAR, DAYTIMES
-from evalwright.models.consistency.lexical.numbers import Quantity, close, follows
+from evalwright.models.consistency.lexical.numbers import Quantity, close, follows, quantities_of
+from evalwright.models.consistency.lexical.premise import Premise
 from evalwright.models.consistency.lexical.words import Token
 
 _PARAPHRASED = 0.4
 """The share of words that a faithful text may put otherwise than its source does; only what is beyond counts against it."""
+_RELATED, _UNRELATED = 0.42, 0.3
+"""The share of words from which on a text is about the premise, and up to which it is not."""
 _LONG_RUN = 5.0
 _COUNTED_BY_EYE = 3
 _ELSEWHERE, _FAR = 0.5, 0.4
@@ -19,17 +22,18 @@ _SIDE = 2
 """Words of content on each side of a name or number by which its place in the premise is known."""
 
 
-def unlike(reading: Reading) -> Iterator[Evidence]:
-    """A sentence most of whose words its clauses' places in the premise do not have."""
-    weights = total = 0.0
-    for clause in reading.clauses:
-        size = sum(token.content for token in clause.tokens)
-        weights += size * clause.recall
-        total += size
-    if total:
-        lacking = _beyond(1 - weights / total)
-        if lacking:
-            yield Evidence("other words", lacking, reading.text, "")
+def unlike(readings: Sequence[Reading]) -> Iterator[Evidence]:
+    """A text most of whose words the premise does not have where its clauses seem to come from."""
+    found = total = 0.0
+    for reading in readings:
+        for clause in reading.clauses:
+            size = sum(token.content for token in clause.tokens)
+            found += size * clause.recall
+            total += size
+    share = found / total if total else 1.0
+    lacking = min(1.0, max(0.0, (_RELATED - share) / (_RELATED - _UNRELATED)))
+    if lacking:
+        yield Evidence("other words", lacking, " ".join(reading.text for reading in readings), "")
 
 
 def invented(reading: Reading) -> Iterator[Evidence]:
@@ -57,8 +61,6 @@ def strange_clauses(reading: Reading) -> Iterator[Evidence]:
 
 def numbers(reading: Reading) -> Iterator[Evidence]:
     """Numbers and units that the aligned sentences have otherwise, and that follow from none of their numbers."""
-    from evalwright.models.consistency.lexical.numbers import quantities_of
-
     for quantity in quantities_of(reading.tokens):
         clause = _clause_at(reading, quantity.place)
         if clause is not None:
@@ -86,7 +88,7 @@ def _judge(quantity: Quantity, clause: Clause, reading: Reading) -> Iterator[Evi
     small = quantity.value <= _COUNTED_BY_EYE and not quantity.text[0].isdigit()
     if small and quantity.kind == "number" and not quantity.unit:
         return
-    elsewhere = bool(premise.having(quantity.value))
+    elsewhere = any(premise.having(quantity.value)) or follows(quantity, premise.all_quantities())
     yield Evidence(kind, _ELSEWHERE if elsewhere else 1.0, said, there)
 
 
@@ -114,33 +116,34 @@ def names_missing(reading: Reading) -> Iterator[Evidence]:
 def bound_elsewhere(reading: Reading) -> Iterator[Evidence]:
     """Names and numbers whose neighbours stand, in the premise, beside other names and numbers."""
     content = [token for token in reading.tokens if token.content]
-    for place, token in enumerate(content):
-        name = reading.premise.names(token)
-        if not (name or token.value is not None) or not reading.premise.where(token):
-            continue
-        others = [
-            other
-            for other in (*content[max(0, place - _SIDE) : place], *content[place + 1 : place + 1 + _SIDE])
-            if other.value is None and not reading.premise.names(other) and reading.premise.where(other)
-        ]
-        if others:
-            apart = _apart(token, others, reading)
-            if apart:
-                kind = "name of another" if name else "number of another"
-                said = " ".join((token.text, *(other.text for other in others)))
-                yield Evidence(kind, apart, said, "")
-
-
-def _apart(token: Token, others: list[Token], reading: Reading) -> float:
-    """The weighted share of a word's neighbours that no sentence has together with it, or next to one with it."""
     premise = reading.premise
-    here = premise.where(token)
+    place = 0
+    while place < len(content):
+        end = place + 1
+        name = premise.names(content[place])
+        while name and end < len(content) and premise.names(content[end]):
+            end += 1
+        if name or content[place].value is not None:
+            here = {number for token in content[place:end] for number in premise.where(token)}
+            others = [
+                other
+                for other in (*content[max(0, place - _SIDE) : place], *content[end : end + _SIDE])
+                if other.value is None and not premise.names(other) and premise.where(other)
+            ]
+            if here and others and (apart := _apart(here, others, premise)):
+                said = " ".join(token.text for token in (*content[place:end], *others))
+                yield Evidence("name of another" if name else "number of another", apart, said, "")
+        place = end
+
+
+def _apart(here: set[int], others: list[Token], premise: Premise) -> float:
+    """The weighted share of a word's neighbours that no sentence has together with it, or next to one with it."""
     total = far = 0.0
     for other in others:
         weight = premise.weight(other)
         there = premise.where(other)
         total += weight
-        if not here.keys() & there.keys():
+        if not here & there.keys():
             near = any(number + step in there for number in here for step in (-1, 1))
             far += weight * (_FAR if near else 1.0)
     return far / total

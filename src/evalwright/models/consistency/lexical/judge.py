@@ -131,15 +131,15 @@ def explained(premise: str, hypothesis: str) -> Explained:
     ready, copies = _ready(unicodedata.normalize("NFKC", premise))
     texts = sentences(unicodedata.normalize("NFKC", hypothesis))
     count = copied = 0
-    out: list[Evidence] = []
+    readings = []
     for text, is_copy in zip(texts, copies.marked(texts), strict=True):
         tokens = tokens_of(text)
         if any(token.content for token in tokens):
             count += 1
             copied += is_copy
             if not is_copy:
-                out += evidence_in(read_sentence(text, tokens, ready))
-    return Explained(count, copied, out)
+                readings.append(read_sentence(text, tokens, ready))
+    return Explained(count, copied, evidence_in(readings))
 
 
 @lru_cache(maxsize=_KEPT)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evalwright.models.consistency.lexical import contrasts, details
 from evalwright.models.consistency.lexical.clauses import Reading
 from evalwright.models.consistency.lexical.evidence import Evidence, Finder
 
 FINDERS: tuple[Finder, ...] = (
-    details.unlike,
     details.invented,
     details.strange_clauses,
     details.numbers,
@@ -18,7 +19,6 @@ FINDERS: tuple[Finder, ...] = (
     contrasts.antonyms,
     contrasts.hedges,
     contrasts.absolutes,
-    contrasts.comparisons,
     contrasts.causes,
     contrasts.roles,
 )
@@ -37,16 +37,18 @@ KINDS = (
     "opposite",
     "hedge dropped",
     "overstated",
-    "comparison added",
     "cause added",
     "roles swapped",
 )
 """The kinds of evidence; the weights carry the same names."""
 
 
-def evidence_in(reading: Reading) -> list[Evidence]:
-    """All evidence against a sentence, strongest first within nothing: in the order of `FINDERS`."""
-    return [found for finder in FINDERS for found in finder(reading) if found.strength > 0]
+def evidence_in(readings: Sequence[Reading]) -> list[Evidence]:
+    """All evidence against a text as a whole, and against its sentences one after another, in the order of `FINDERS`."""
+    out = list(details.unlike(readings))
+    for reading in readings:
+        out += [found for finder in FINDERS for found in finder(reading) if found.strength > 0]
+    return out
 
 
 def strongest(found: list[Evidence]) -> list[float]:

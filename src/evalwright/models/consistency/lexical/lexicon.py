@@ -22,22 +22,25 @@ FUNCTION_WORDS = _set(
 )
 """Words that say little about what a sentence is about."""
 
-NEGATORS = _set(
-    """no not n't never none nobody nothing neither nor nowhere without cannot can't won't don't doesn't didn't isn't aren't
-    wasn't weren't hasn't haven't hadn't wouldn't couldn't shouldn't hardly barely scarcely seldom rarely lack lacks lacked
-    lacking fail fails failed refuse refuses refused deny denies denied reject rejects rejected unlike unable ruled"""
-)
-
 HEDGES = _set(
-    """may might could can possibly perhaps maybe probably likely unlikely apparently seems seem seemed appears appear appeared
-    suspect suspects suspected suggest suggests suggested suggesting think thinks thought believe believes believed expect expects
-    expected hope hopes hoped claim claims claimed allege alleges alleged reportedly estimate estimates estimated about around
-    roughly nearly almost approximately some sometimes often usually mostly partly would should plan plans planned propose
-    proposes proposed consider considers considered potential potentially tentative preliminary if unless whether undecided"""
+    """may might could possibly perhaps maybe probably likely unlikely apparently seem seems seemed appear appears appeared suspect
+    suspects suspected suggests suggested think thinks thought believe believes believed expect expects expected hope hopes hoped
+    claim claims claimed allege alleges alleged reportedly estimated would should plan plans planned propose proposes proposed
+    considers considering potential potentially tentative unless provided condition conditions partly"""
 )
+"""Words that leave open whether it is so."""
+
+NEGATIVES = _set(
+    """no not n't never none nobody nothing neither nor without cannot hardly barely scarcely refuse refuses refused fail fails
+    failed lack lacks lacked lacking deny denies denied reject rejects rejected declined declines unable"""
+)
+"""Words that deny what stands beside them."""
+
+ROLE_PREPOSITIONS = _set("against to from by for than")
+"""Words that say which part the noun after them has in what happens."""
 
 ABSOLUTES = _set(
-    """all every always everyone everybody everything entirely completely fully totally wholly never none nobody only
+    """all every any always everyone everybody everything entirely completely fully totally wholly never none nobody only
     prove proves proved proven certain certainly definitely undoubtedly guarantee guarantees guaranteed must exactly first
     unique best worst cure cures cured eliminate eliminates eliminated confirmed establish established shown both each"""
 )
@@ -50,10 +53,8 @@ CAUSAL = _set(
     leads leading thanks reason reasons why blame blamed attributed owed prompted triggered after"""
 )
 
-COMPARATIVES = _set(
-    """more less fewer greater higher lower larger smaller bigger longer shorter older younger earlier later better worse
-    cheaper dearer heavier lighter faster slower stronger weaker most least same equal equally identical alike twice than exceed
-    exceeds exceeded outnumber outnumbered rather"""
+CONTRASTED = _set(
+    """more less fewer most least above below over under before after first last always never same most least both all"""
 )
 
 SINGLE_CAUSES = _set("because since owing due thanks therefore hence blamed attributed")
@@ -179,7 +180,7 @@ MONTHS: dict[str, int] = {
     )
 }
 WEEKDAYS = _set("monday tuesday wednesday thursday friday saturday sunday")
-CALENDAR = frozenset(set(MONTHS) - {"may", "mar", "march"}) | WEEKDAYS | _set("spring summer autumn winter")
+CALENDAR = frozenset(set(MONTHS) - {"may", "mar", "march"}) | WEEKDAYS | {day + "s" for day in WEEKDAYS} | _set("spring summer autumn winter")
 
 UNITS: dict[str, str] = {
     name: kind

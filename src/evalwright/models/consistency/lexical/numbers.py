@@ -12,8 +12,6 @@ from evalwright.models.consistency.lexical.words import Token
 _REACH = 3
 """Tokens after a number in which its unit may stand."""
 _TIMES = frozenset(["second", "minute", "hour", "day", "week", "month", "year"])
-_MOST = 24
-"""Quantities that are computed with: more of them give any number by chance."""
 _EXACT, _ROUGH, _SHARE = 0.001, 0.05, 0.012
 """By how much of itself a number may differ: as it is, with a word such as "about" before it, and as a computed share."""
 
@@ -41,6 +39,9 @@ def quantities_of(tokens: Sequence[Token]) -> Iterator[Quantity]:
         if token.lower in ORDINALS:
             value, kind = _part(tokens, place), "share"
         elif token.lower in FRACTIONS or token.lower in MULTIPLES:
+            before = tokens[place - 1].value if place else None
+            if token.lower.endswith("s") and before is not None:
+                value = before * value
             kind = "share"
         unit, end = _unit(tokens, place)
         if not unit and kind == "number" and _is_year(token):
@@ -101,7 +102,6 @@ def close(one: Quantity, value: float) -> bool:
 
 def follows(one: Quantity, given: Sequence[Quantity]) -> bool:
     """Whether a quantity can be computed from one or two of the given ones."""
-    given = given[:_MOST]
     if one.kind == "share" or one.unit == "percent":
         return any(_near_share(one, share) for share in _shares(given))
     return any(close(one, value) for value in _computed(one, given))
@@ -140,9 +140,12 @@ def _computed(one: Quantity, given: Sequence[Quantity]) -> Iterator[float]:
             continue
         if not years:
             yield first.value + second.value
-            if first.unit != second.unit or first.rate or second.rate:
-                yield first.value * second.value
+            yield first.value * second.value
         yield abs(first.value - second.value)
+    for each in given:
+        if each.kind == "number" and one.kind != "year":
+            yield each.value - 1
+            yield each.value + 1
     for three in itertools.combinations(given[:8], 3):
         if all(each.kind == "number" for each in three):
             yield sum(each.value for each in three)

@@ -11,6 +11,7 @@ from evalwright.models.consistency.lexical.words import SYNONYM_GROUPS, Token, t
 SYNONYM, PREFIX = 0.8, 0.7
 """What a word's synonym, and a word of the same beginning, count as a match of it."""
 _SAME_BEGINNING = 5
+_COMPUTED = 40
 _CLOSE = 0.005
 """Numbers that differ by less than this share of themselves are one number: 2.2 and 2.21 million are not always kept apart."""
 
@@ -35,6 +36,7 @@ class Premise:
                 self._add(token, number)
         self._matches: dict[tuple[str, float | None], Where] = {}
         self._quantities: dict[int, tuple[Quantity, ...]] = {}
+        self._all: tuple[Quantity, ...] | None = None
 
     def _add(self, token: Token, number: int) -> None:
         if token.value is not None:
@@ -68,6 +70,17 @@ class Premise:
         if found is None:
             found = self._quantities[number] = tuple(quantities_of(self.sentences[number]))
         return found
+
+    def all_quantities(self) -> tuple[Quantity, ...]:
+        """The quantities of the first sentences, up to a number that can be computed with."""
+        if self._all is None:
+            found: list[Quantity] = []
+            for number in range(len(self.sentences)):
+                if len(found) >= _COMPUTED:
+                    break
+                found += self.quantities(number)
+            self._all = tuple(found[:_COMPUTED])
+        return self._all
 
     def having(self, value: float) -> Iterable[int]:
         """The sentences that have a number."""
