@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evalwright.models.consistency.lexical.lexicon import CLAUSE_BREAKS
+from evalwright.models.consistency.lexical.lexicon import CALENDAR, CLAUSE_BREAKS, UNITS
 from evalwright.models.consistency.lexical.premise import Premise
-from evalwright.models.consistency.lexical.words import Token
+from evalwright.models.consistency.lexical.words import SIDES, Token
 
 _SMALLEST = 2
 """Words of content that a clause has at the least; a smaller one belongs to its neighbour."""
@@ -56,6 +56,24 @@ def read_sentence(text: str, tokens: tuple[Token, ...], premise: Premise) -> Rea
             clauses.append(_aligned(tuple(part), context, premise, start))
         start += len(part)
     return Reading(text, tokens, tuple(clauses), premise)
+
+
+def likeness(reading: Reading) -> float:
+    """The weighted share of a sentence's words that the nearest single sentence of the premise has.
+
+    Numbers, units, names and opposites are left out: a sentence in which one of them was put for another is still alike.
+    """
+    plain = tuple(
+        token
+        for token in reading.tokens
+        if token.value is None
+        and token.stem not in SIDES
+        and token.lower not in UNITS
+        and token.lower not in CALENDAR
+        and not reading.premise.names(token)
+    )
+    scores, total = _scores(plain, reading.premise)
+    return max(scores.values(), default=0.0) / total if total else 0.0
 
 
 def _size(part: list[Token]) -> int:

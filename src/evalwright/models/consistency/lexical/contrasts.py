@@ -25,6 +25,8 @@ _REACH = 8
 _SCOPE, _DENIED = 6, 2
 """Tokens, and words of content among them, that a negation is about."""
 _CAUSE_LENGTH = 10
+_HEDGE = 0.6
+"""What a dropped hedge counts beside an added "all" or "never"."""
 _BE = frozenset(["was", "were", "been", "be", "is", "are", "being"])
 
 
@@ -77,7 +79,7 @@ def hedges(reading: Reading) -> Iterator[Evidence]:
         lost = _hedge(_around(clause, reading.premise))
         if lost:
             said = f"{words(clause)} (without {lost!r})"
-            yield Evidence("hedge dropped", about(clause), said, beside(reading, clause))
+            yield Evidence("overstated", _HEDGE * about(clause), said, beside(reading, clause))
 
 
 def _hedge(tokens: tuple[Token, ...]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from evalwright.models.consistency.lexical.clauses import Clause, Reading
 from evalwright.models.consistency.lexical.evidence import Evidence, beside, words
 from evalwright.models.consistency.lexical.lexicon import CALENDAR, DAYTIMES
 from evalwright.models.consistency.lexical.numbers import Quantity, close, follows, quantities_of
-from evalwright.models.consistency.lexical.premise import Premise
+from evalwright.models.consistency.lexical.premise import Premise, Where
 from evalwright.models.consistency.lexical.words import Token
 
 _PARAPHRASED = 0.4
@@ -17,7 +18,11 @@ _RELATED, _UNRELATED = 0.42, 0.3
 """The share of words from which on a text is about the premise, and up to which it is not."""
 _LONG_RUN = 5.0
 _COUNTED_BY_EYE = 3
+_PLACED, _DISTANT = 0.4, 2
+"""The share of its words by which a clause has its place, and how many sentences apart two places are distant."""
+_UNKNOWN_NAME, _CLAUSE = 0.6, 0.4
 _ELSEWHERE, _FAR = 0.5, 0.4
+"""What a date or number counts that the premise has, but elsewhere; and a neighbour that stands one sentence further."""
 _SIDE = 2
 """Words of content on each side of a name or number by which its place in the premise is known."""
 
@@ -56,7 +61,7 @@ def strange_clauses(reading: Reading) -> Iterator[Evidence]:
     for clause in reading.clauses:
         lacking = _beyond(1 - clause.recall)
         if lacking:
-            yield Evidence("clause without source", lacking, words(clause), "")
+            yield Evidence("invented detail", _CLAUSE * lacking, words(clause), "")
 
 
 def numbers(reading: Reading) -> Iterator[Evidence]:
@@ -110,7 +115,7 @@ def names_missing(reading: Reading) -> Iterator[Evidence]:
     """Names that the premise does not have."""
     for token in reading.tokens:
         if token.name and not reading.premise.has(token.stem) and not reading.premise.where(token):
-            yield Evidence("unknown name", 1.0, token.text, "")
+            yield Evidence("invented detail", _UNKNOWN_NAME, token.text, "")
 
 
 def bound_elsewhere(reading: Reading) -> Iterator[Evidence]:
@@ -147,6 +152,35 @@ def _apart(here: set[int], others: list[Token], premise: Premise) -> float:
             near = any(number + step in there for number in here for step in (-1, 1))
             far += weight * (_FAR if near else 1.0)
     return far / total
+
+
+def joined_otherwise(reading: Reading) -> Iterator[Evidence]:
+    """Neighbouring words, both in the premise, that no two neighbouring sentences of it have together."""
+    content = [token for token in reading.tokens if token.content]
+    apart = []
+    for one, other in itertools.pairwise(content):
+        here, there = reading.premise.where(one), reading.premise.where(other)
+        if here and there and one.stem != other.stem and not _near(here, there):
+            apart.append(f"{one.text} {other.text}")
+    if apart:
+        yield Evidence("words joined otherwise", 1 - 0.5 ** len(apart), ", ".join(apart), "")
+
+
+def scattered(reading: Reading) -> Iterator[Evidence]:
+    """A sentence whose clauses, one after another, come from distant places of the premise."""
+    known = [clause for clause in reading.clauses if clause.best_recall > _PLACED]
+    far = [
+        f"{words(one)} | {words(other)}"
+        for one, other in itertools.pairwise(known)
+        if abs(one.aligned[0] - other.aligned[0]) > _DISTANT
+    ]
+    if far:
+        yield Evidence("clauses from afar", min(1.0, len(far) / 3), far[0], beside(reading, known[0]))
+
+
+def _near(here: Where, there: Where) -> bool:
+    few, many = (here, there) if len(here) <= len(there) else (there, here)
+    return any(number in many or number - 1 in many or number + 1 in many for number in few)
 
 
 def _clause_at(reading: Reading, place: int) -> Clause | None:

@@ -31,8 +31,8 @@ HEDGES = _set(
 """Words that leave open whether it is so."""
 
 NEGATIVES = _set(
-    """no not n't never none nobody nothing neither nor without cannot hardly barely scarcely refuse refuses refused fail fails
-    failed lack lacks lacked lacking deny denies denied reject rejects rejected declined declines unable"""
+    """no not n't never none nobody nothing neither nor without cannot hardly barely scarcely fail fails failed lack lacks lacked
+    lacking deny denies denied declined declines unable except"""
 )
 """Words that deny what stands beside them."""
 
