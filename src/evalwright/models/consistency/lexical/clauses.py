@@ -20,12 +20,14 @@ _CONTEXT = 0.3
 @dataclass(frozen=True, slots=True)
 class Clause:
     """tokens: of the clause. aligned: numbers of sentences of the premise, the best first. recall: the weighted share of its
-    words that they have. best_recall: that the first of them has. start: the place of its first token in its sentence."""
+    words that they have. best_recall: that the first of them has. likeness: the same without numbers, units, names and opposites.
+    start: the place of its first token in its sentence."""
 
     tokens: tuple[Token, ...]
     aligned: tuple[int, ...]
     recall: float
     best_recall: float
+    likeness: float
     start: int
 
 
@@ -58,22 +60,27 @@ def read_sentence(text: str, tokens: tuple[Token, ...], premise: Premise) -> Rea
     return Reading(text, tokens, tuple(clauses), premise)
 
 
-def likeness(reading: Reading) -> float:
+def sentence_likeness(reading: Reading) -> float:
     """The weighted share of a sentence's words that the nearest single sentence of the premise has.
 
     Numbers, units, names and opposites are left out: a sentence in which one of them was put for another is still alike.
     """
-    plain = tuple(
+    plain = _plain(reading.tokens, reading.premise)
+    scores, total = _scores(plain, reading.premise)
+    return max(scores.values(), default=0.0) / total if total else 0.0
+
+
+def _plain(tokens: tuple[Token, ...], premise: Premise) -> tuple[Token, ...]:
+    return tuple(
         token
-        for token in reading.tokens
-        if token.value is None
+        for token in tokens
+        if token.content
+        and token.value is None
         and token.stem not in SIDES
         and token.lower not in UNITS
         and token.lower not in CALENDAR
-        and not reading.premise.names(token)
+        and not premise.names(token)
     )
-    scores, total = _scores(plain, reading.premise)
-    return max(scores.values(), default=0.0) / total if total else 0.0
 
 
 def _size(part: list[Token]) -> int:
@@ -97,7 +104,8 @@ def _aligned(tokens: tuple[Token, ...], context: dict[int, float], premise: Prem
     scores, total = _scores(tokens, premise)
     if not scores or not total:
         best = max(context, key=lambda number: (context[number], -number), default=0)
-        return Clause(tokens, (best,), 0.0 if total else 1.0, 0.0 if total else 1.0, start)
+        share = 0.0 if total else 1.0
+        return Clause(tokens, (best,), share, share, share, start)
     ranked = sorted(
         scores, key=lambda number: (-scores[number] - _CONTEXT * context.get(number, 0.0), number)
     )
@@ -116,4 +124,8 @@ def _aligned(tokens: tuple[Token, ...], context: dict[int, float], premise: Prem
             break
         chosen.append(best)
         have = more
-    return Clause(tokens, tuple(chosen), have / total, scores[ranked[0]] / total, start)
+    best_recall = scores[ranked[0]] / total
+    plain = _plain(tokens, premise)
+    like, whole = _scores(plain, premise)
+    alike = like.get(ranked[0], 0.0) / whole if len(plain) >= _SMALLEST else best_recall
+    return Clause(tokens, tuple(chosen), have / total, best_recall, alike, start)

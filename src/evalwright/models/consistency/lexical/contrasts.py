@@ -25,6 +25,7 @@ _REACH = 8
 _SCOPE, _DENIED = 6, 2
 """Tokens, and words of content among them, that a negation is about."""
 _CAUSE_LENGTH = 10
+_OPPOSITE = 0.7
 _HEDGE = 0.6
 """What a dropped hedge counts beside an added "all" or "never"."""
 _BE = frozenset(["was", "were", "been", "be", "is", "are", "being"])
@@ -68,7 +69,7 @@ def antonyms(reading: Reading) -> Iterator[Evidence]:
     for clause in reading.clauses:
         denied = bool(_denied(clause.tokens)) != bool(_denied(_around(clause, reading.premise)))
         if not denied and (found := _opposites(clause, reading.premise)):
-            yield Evidence("opposite", about(clause), ", ".join(found), beside(reading, clause))
+            yield Evidence("opposite", max(about(clause), min(_OPPOSITE, clause.likeness)), ", ".join(found), beside(reading, clause))
 
 
 def hedges(reading: Reading) -> Iterator[Evidence]:
@@ -79,7 +80,7 @@ def hedges(reading: Reading) -> Iterator[Evidence]:
         lost = _hedge(_around(clause, reading.premise))
         if lost:
             said = f"{words(clause)} (without {lost!r})"
-            yield Evidence("overstated", _HEDGE * about(clause), said, beside(reading, clause))
+            yield Evidence("overstated", _HEDGE * about(clause) ** 2, said, beside(reading, clause))
 
 
 def _hedge(tokens: tuple[Token, ...]) -> str:
@@ -130,13 +131,22 @@ def roles(reading: Reading) -> Iterator[Evidence]:
 
 def _swapped(here: tuple[Token, ...], there: tuple[Token, ...]) -> str:
     place = _places(there)
-    known = [token for token in here if token.content and token.stem in place]
+    known = [
+        token
+        for number, token in enumerate(here)
+        if token.content and token.stem in place and not _is_noun(here, number)
+    ]
     if _passive(here) != _passive(there):
         return ""
     for before, middle, after in zip(known, known[1:], known[2:], strict=False):
         if place[before.stem] > place[middle.stem] > place[after.stem] and len(place) > 3:
             return f"{before.text} {middle.text} {after.text}"
     return ""
+
+
+def _is_noun(tokens: tuple[Token, ...], number: int) -> bool:
+    """ "the cost of": what is before and after it are in no order."""
+    return number + 1 < len(tokens) and tokens[number + 1].lower == "of"
 
 
 def _sides_swapped(here: tuple[Token, ...], there: tuple[Token, ...]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evalwright.models.consistency.lexical import contrasts, details
-from evalwright.models.consistency.lexical.clauses import Reading, likeness
+from evalwright.models.consistency.lexical.clauses import Reading, sentence_likeness
 from evalwright.models.consistency.lexical.evidence import Evidence, Finder
 
 FINDERS: tuple[Finder, ...] = (
@@ -56,7 +56,8 @@ _CONTRADICTIONS = frozenset(
         "roles swapped",
     ]
 )
-_ALIKE = 0.7
+_ALIKE = 0.8
+"""The likeness from which on a sentence is taken for a copy."""
 
 
 def evidence_in(readings: Sequence[Reading]) -> list[Evidence]:
@@ -70,7 +71,7 @@ def evidence_in(readings: Sequence[Reading]) -> list[Evidence]:
 
 def _altered(reading: Reading, found: list[Evidence]) -> Iterator[Evidence]:
     """A sentence that one sentence of the premise has almost word for word, and contradicts: no paraphrase explains it."""
-    alike = likeness(reading)
+    alike = sentence_likeness(reading)
     against = [each for each in found if each.kind in _CONTRADICTIONS]
     if against and alike > _ALIKE:
         worst = max(against, key=lambda each: each.strength)
