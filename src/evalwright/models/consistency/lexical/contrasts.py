@@ -110,8 +110,10 @@ def causes(reading: Reading) -> Iterator[Evidence]:
             continue
         near = premise.around([cause[0]])
         said = any(_count(premise.sentences[number], SINGLE_CAUSES) for number in near)
-        apart = effect is not None and abs(cause[0] - effect[0]) > 1
-        strength = 0.4 * (not said) + 0.3 * apart + 0.3 * (1 - cause[1])
+        other = effect is not None and effect[0] != cause[0]
+        apart = other and effect is not None and abs(cause[0] - effect[0]) > 1
+        own = other and effect is not None and _count(premise.sentences[effect[0]], SINGLE_CAUSES) > 0
+        strength = min(1.0, 0.4 * (not said) + 0.3 * apart + 0.3 * (1 - cause[1]) + 0.7 * own)
         text = " ".join(each.text for each in (token, *after))
         yield Evidence("cause added", strength, text, premise.texts[cause[0]])
 

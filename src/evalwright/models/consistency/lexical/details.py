@@ -20,7 +20,7 @@ _LONG_RUN = 5.0
 _COUNTED_BY_EYE = 3
 _PLACED, _DISTANT = 0.4, 2
 """The share of its words by which a clause has its place, and how many sentences apart two places are distant."""
-_UNKNOWN_NAME, _CLAUSE = 0.6, 0.4
+_UNKNOWN_NAME, _CLAUSE = 1.0, 0.4
 _ELSEWHERE, _FAR = 0.5, 0.4
 """What a date or number counts that the premise has, but elsewhere; and a neighbour that stands one sentence further."""
 _SIDE = 2

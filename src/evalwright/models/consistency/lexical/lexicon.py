@@ -45,7 +45,7 @@ ABSOLUTES = _set(
     unique best worst cure cures cured eliminate eliminates eliminated confirmed establish established shown both each"""
 )
 
-ROUNDING = _set("about around almost approximately close nearly over roughly some under than")
+ROUNDING = _set("about around almost approximately close nearly over roughly some under than above below")
 """Words before a number that is not meant exactly."""
 
 CAUSAL = _set(

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evalwright.models.consistency.lexical.lexicon import FRACTIONS, MULTIPLES, ORDINALS, ROUNDING, UNITS
+from evalwright.models.consistency.lexical.lexicon import FRACTIONS, MULTIPLES, ORDINALS, ROUNDING, SCALES, UNITS
 from evalwright.models.consistency.lexical.words import Token
 
 _REACH = 3
@@ -32,22 +32,35 @@ class Quantity:
 def quantities_of(tokens: Sequence[Token]) -> Iterator[Quantity]:
     """The quantities of a sentence. Ordinals are none, but "a third of" is."""
     for place, token in enumerate(tokens):
-        value = token.value
-        if value is None or (token.lower in ORDINALS and not _is_part(tokens, place)):
+        if token.value is None or (token.lower in ORDINALS and not _is_part(tokens, place)):
             continue
-        kind = "number"
-        if token.lower in ORDINALS:
-            value, kind = _part(tokens, place), "share"
-        elif token.lower in FRACTIONS or token.lower in MULTIPLES:
-            before = tokens[place - 1].value if place else None
-            if token.lower.endswith("s") and before is not None:
-                value = before * value
-            kind = "share"
+        value, kind = _value(tokens, place, token.value)
+        if kind == "part of a scale":
+            continue
         unit, end = _unit(tokens, place)
         if not unit and kind == "number" and _is_year(token):
             kind = "year"
-        rough = any(each.lower in ROUNDING for each in tokens[max(0, place - 2) : place])
+        rough = any(each.lower in ROUNDING for each in tokens[max(0, place - 3) : place])
         yield Quantity(value, place, token.text, unit, _rate(tokens, end), kind, rough)
+
+
+def _value(tokens: Sequence[Token], place: int, value: float) -> tuple[float, str]:
+    """The value with what stands beside it, and the kind: "two thirds", "half a billion", "131 and 83 million"."""
+    token, after = tokens[place], tokens[place + 1 : place + 3]
+    if token.lower in ORDINALS:
+        return _part(tokens, place), "share"
+    if token.lower in SCALES and [each.lower for each in tokens[max(0, place - 2) : place]] == ["half", "a"]:
+        return 0.5 * value, "number"
+    if token.lower == "half" and len(after) == 2 and after[1].lower in SCALES:
+        return value, "part of a scale"
+    if token.lower in FRACTIONS or token.lower in MULTIPLES:
+        times = tokens[place - 1].value if place and token.lower.endswith("s") else None
+        return value * (times or 1.0), "share"
+    if len(after) == 2 and after[0].lower in ("and", "to", "or") and " " not in token.text:
+        scale = SCALES.get(after[1].lower.rpartition(" ")[2]) if " " in after[1].text else None
+        if scale and after[1].value and value < scale:
+            return value * scale, "number"
+    return value, "number"
 
 
 def _is_year(token: Token) -> bool:
@@ -57,7 +70,7 @@ def _is_year(token: Token) -> bool:
 def _is_part(tokens: Sequence[Token], place: int) -> bool:
     before = tokens[place - 1].lower if place else ""
     after = tokens[place + 1].lower if place + 1 < len(tokens) else ""
-    return before in ("a", "one", "two", "three") and after in ("of", "less", "more", "as")
+    return before in ("a", "one", "two", "three") and after in ("", "of", "less", "more", "as", ".", ",", ";")
 
 
 def _part(tokens: Sequence[Token], place: int) -> float:
@@ -109,7 +122,9 @@ def follows(one: Quantity, given: Sequence[Quantity]) -> bool:
 
 def _near_share(one: Quantity, share: float) -> bool:
     said = one.value / 100 if one.unit == "percent" else one.value
-    tolerance = _ROUGH if one.rough or one.kind == "share" else _SHARE
+    tolerance = _SHARE if one.kind != "share" else 2 * _ROUGH if one.rough else _ROUGH
+    if one.rough:
+        tolerance = max(tolerance, _ROUGH)
     return abs(said - share) <= tolerance * max(said, share)
 
 
@@ -146,6 +161,8 @@ def _computed(one: Quantity, given: Sequence[Quantity]) -> Iterator[float]:
         if each.kind == "number" and one.kind != "year":
             yield each.value - 1
             yield each.value + 1
+            yield each.value / 2
+            yield each.value * 2
     for three in itertools.combinations(given[:8], 3):
         if all(each.kind == "number" for each in three):
             yield sum(each.value for each in three)
