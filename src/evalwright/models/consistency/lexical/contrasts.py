@@ -69,7 +69,12 @@ def antonyms(reading: Reading) -> Iterator[Evidence]:
     for clause in reading.clauses:
         denied = bool(_denied(clause.tokens)) != bool(_denied(_around(clause, reading.premise)))
         if not denied and (found := _opposites(clause, reading.premise)):
-            yield Evidence("opposite", max(about(clause), min(_OPPOSITE, clause.likeness)), ", ".join(found), beside(reading, clause))
+            yield Evidence(
+                "opposite",
+                max(about(clause), min(_OPPOSITE, clause.likeness)),
+                ", ".join(found),
+                beside(reading, clause),
+            )
 
 
 def hedges(reading: Reading) -> Iterator[Evidence]:
@@ -132,18 +137,24 @@ def roles(reading: Reading) -> Iterator[Evidence]:
 
 
 def _swapped(here: tuple[Token, ...], there: tuple[Token, ...]) -> str:
+    """Three words of both in the other order; or in the same order, where only one of the two goes on with "by"."""
     place = _places(there)
     known = [
-        token
+        number
         for number, token in enumerate(here)
         if token.content and token.stem in place and not _is_noun(here, number)
     ]
-    if _passive(here) != _passive(there):
-        return ""
-    for before, middle, after in zip(known, known[1:], known[2:], strict=False):
-        if place[before.stem] > place[middle.stem] > place[after.stem] and len(place) > 3:
-            return f"{before.text} {middle.text} {after.text}"
+    other_voice = _passive(here) != _passive(there)
+    for first, second, third in zip(known, known[1:], known[2:], strict=False):
+        before, middle, after = (place[here[number].stem] for number in (first, second, third))
+        by = _goes_on_by(here, second) != _goes_on_by(there, middle)
+        if (before > middle > after and not other_voice) or (by and before < middle < after):
+            return " ".join(here[number].text for number in (first, second, third))
     return ""
+
+
+def _goes_on_by(tokens: tuple[Token, ...], number: int) -> bool:
+    return number + 1 < len(tokens) and tokens[number + 1].lower == "by"
 
 
 def _is_noun(tokens: tuple[Token, ...], number: int) -> bool:
@@ -213,7 +224,10 @@ def _opposites(clause: Clause, premise: Premise) -> list[str]:
         for token in clause.tokens
         if token.stem not in stems
         and (token.content or token.lower in CONTRASTED)
-        and any((number, 1 - side) in sides and (number, side) not in sides for number, side in SIDES.get(token.stem, ()))
+        and any(
+            (number, 1 - side) in sides and (number, side) not in sides
+            for number, side in SIDES.get(token.stem, ())
+        )
     ]
 
 

@@ -180,7 +180,12 @@ MONTHS: dict[str, int] = {
     )
 }
 WEEKDAYS = _set("monday tuesday wednesday thursday friday saturday sunday")
-CALENDAR = frozenset(set(MONTHS) - {"may", "mar", "march"}) | WEEKDAYS | {day + "s" for day in WEEKDAYS} | _set("spring summer autumn winter")
+CALENDAR = (
+    frozenset(set(MONTHS) - {"may", "mar", "march"})
+    | WEEKDAYS
+    | {day + "s" for day in WEEKDAYS}
+    | _set("spring summer autumn winter")
+)
 
 UNITS: dict[str, str] = {
     name: kind

@@ -6,7 +6,14 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evalwright.models.consistency.lexical.lexicon import FRACTIONS, MULTIPLES, ORDINALS, ROUNDING, SCALES, UNITS
+from evalwright.models.consistency.lexical.lexicon import (
+    FRACTIONS,
+    MULTIPLES,
+    ORDINALS,
+    ROUNDING,
+    SCALES,
+    UNITS,
+)
 from evalwright.models.consistency.lexical.words import Token
 
 _REACH = 3
