@@ -70,7 +70,7 @@ CASES = [
     ("number differs", "It reopened after twenty-six weeks.", "It reopened after 11 weeks."),
     ("number differs", "The repair cost 3 million crowns.", "The repair cost about 3 million crowns."),
     ("number differs", "The plan for the repair was 3.9 million.", "The plan for the repair was 3.5 million."),
-    ("number differs", "Sixty per cent of the lamps were replaced.", "Twenty per cent of the lamps were replaced."),
+    ("number differs", "Forty per cent of the lamps were replaced.", "Twenty per cent of the lamps were replaced."),
     ("number differs", "Half of the lamps were replaced.", "A fifth of the lamps were replaced."),
     ("number differs", "57 lamps on the quay were kept.", "48 lamps on the quay were kept."),
     ("unit differs", "Lorries above 18 kilometres must use it.", "Lorries above 18 tonnes must use it."),
@@ -321,18 +321,18 @@ def test_odd_long_texts_take_no_quadratic_time(unit_of: str) -> None:
 def test_time_grows_with_the_premise_and_not_with_its_square() -> None:
     text = "\n".join(ARTICLES)
 
-    def seconds(repeats: int) -> float:
-        started = time.perf_counter()
-        judged(
-            f"{repeats}. " + text * repeats,
-            " ".join(sentences(ARTICLES[3])[:3]) + " So it is.",
-            shipped_weights(),
-        )
-        return time.perf_counter() - started
+    hypothesis = " ".join(sentences(ARTICLES[3])[:3]) + " So it is."
 
-    seconds(1)
-    once, thrice = min(seconds(1), seconds(1)), seconds(3)
-    assert thrice < 8 * once + 0.2
+    def seconds(repeats: int) -> float:
+        taken = []
+        for attempt in range(3):
+            premise = f"Attempt {attempt} of {repeats}. " + text * repeats
+            started = time.perf_counter()
+            judged(premise, hypothesis, shipped_weights())
+            taken.append(time.perf_counter() - started)
+        return min(taken)
+
+    assert seconds(4) < 8 * seconds(1) + 0.1
 
 
 def test_it_says_that_it_is_a_baseline() -> None:

@@ -41,7 +41,7 @@ class Reading:
     premise: Premise
 
 
-def read_sentence(text: str, tokens: tuple[Token, ...], premise: Premise) -> Reading:
+def read_sentence(tokens: tuple[Token, ...], premise: Premise) -> Reading:
     """Cut at punctuation and conjunctions, and align."""
     parts: list[list[Token]] = [[]]
     for token in tokens:
@@ -57,7 +57,7 @@ def read_sentence(text: str, tokens: tuple[Token, ...], premise: Premise) -> Rea
         if _size(part):
             clauses.append(_aligned(tuple(part), context, premise, start))
         start += len(part)
-    return Reading(text, tokens, tuple(clauses), premise)
+    return Reading(" ".join(token.text for token in tokens), tokens, tuple(clauses), premise)
 
 
 def sentence_likeness(reading: Reading) -> float:

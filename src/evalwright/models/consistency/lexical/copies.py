@@ -36,7 +36,7 @@ class Copies:
         for each in sentences:
             words += words_of(each)
             ends.append(len(words))
-        starts = [0, *ends[:-1]]
+        starts = [0, *ends][:-1]
         furthest = self._furthest(words, starts, set(ends))
         out = [False] * len(sentences)
         until = 0

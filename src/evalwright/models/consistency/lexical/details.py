@@ -76,7 +76,7 @@ def _judge(quantity: Quantity, clause: Clause, reading: Reading) -> Iterator[Evi
     premise = reading.premise
     near = [each for number in premise.around(clause.aligned) for each in premise.quantities(number)]
     own = [each for number in clause.aligned for each in premise.quantities(number)]
-    same = [each for each in near if close(quantity, each.value) or quantity.value == each.value]
+    same = [each for each in near if close(quantity, each.value) and _may_be(quantity, each, near)]
     said = f"{quantity.text} {quantity.unit}".strip()
     kind = "date differs" if quantity.kind == "year" else "number differs"
     there = beside(reading, clause)
@@ -95,6 +95,13 @@ def _judge(quantity: Quantity, clause: Clause, reading: Reading) -> Iterator[Evi
         return
     elsewhere = any(premise.having(quantity.value)) or follows(quantity, premise.all_quantities())
     yield Evidence(kind, _ELSEWHERE if elsewhere else 1.0, said, there)
+
+
+def _may_be(one: Quantity, other: Quantity, near: list[Quantity]) -> bool:
+    """ "Sixty per cent" is not "60 lamps"; it may be a 60 beside other percentages."""
+    if one.unit != "percent" or other.unit:
+        return True
+    return any(each.unit == "percent" for each in near)
 
 
 def dates(reading: Reading) -> Iterator[Evidence]:

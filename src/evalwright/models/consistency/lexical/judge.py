@@ -125,6 +125,7 @@ def explained(premise: str, hypothesis: str) -> Explained:
     """What speaks against a hypothesis, sentence by sentence: each piece of evidence has its kind, strength and words."""
     from evalwright.models.consistency.lexical.clauses import read_sentence
     from evalwright.models.consistency.lexical.kinds import evidence_in
+    from evalwright.models.consistency.lexical.premise import parts_of
     from evalwright.models.consistency.lexical.words import tokens_of
     from evalwright.models.consistency.sentences import sentences
 
@@ -138,7 +139,7 @@ def explained(premise: str, hypothesis: str) -> Explained:
             count += 1
             copied += is_copy
             if not is_copy:
-                readings.append(read_sentence(text, tokens, ready))
+                readings += [read_sentence(part, ready) for part in parts_of(tokens)]
     return Explained(count, copied, evidence_in(readings))
 
 

@@ -19,6 +19,8 @@ from evalwright.models.consistency.lexical.words import Token
 _REACH = 3
 """Tokens after a number in which its unit may stand."""
 _TIMES = frozenset(["second", "minute", "hour", "day", "week", "month", "year"])
+_MOST = 40
+"""Quantities that are computed with: more of them give any number by chance."""
 _EXACT, _ROUGH, _SHARE = 0.001, 0.05, 0.012
 """By how much of itself a number may differ: as it is, with a word such as "about" before it, and as a computed share."""
 
@@ -122,6 +124,7 @@ def close(one: Quantity, value: float) -> bool:
 
 def follows(one: Quantity, given: Sequence[Quantity]) -> bool:
     """Whether a quantity can be computed from one or two of the given ones."""
+    given = given[:_MOST]
     if one.kind == "share" or one.unit == "percent":
         return any(_near_share(one, share) for share in _shares(given))
     return any(close(one, value) for value in _computed(one, given))
@@ -129,7 +132,7 @@ def follows(one: Quantity, given: Sequence[Quantity]) -> bool:
 
 def _near_share(one: Quantity, share: float) -> bool:
     said = one.value / 100 if one.unit == "percent" else one.value
-    tolerance = _SHARE if one.kind != "share" else 2 * _ROUGH if one.rough else _ROUGH
+    tolerance = _SHARE if one.kind != "share" else 3 * _ROUGH if one.rough else _ROUGH
     if one.rough:
         tolerance = max(tolerance, _ROUGH)
     return abs(said - share) <= tolerance * max(said, share)

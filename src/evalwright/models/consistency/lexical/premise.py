@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 
@@ -12,6 +13,10 @@ SYNONYM, PREFIX = 0.8, 0.7
 """What a word's synonym, and a word of the same beginning, count as a match of it."""
 _SAME_BEGINNING = 5
 _COMPUTED = 40
+_MOST = 200
+"""Places that are kept of a word; one that stands in more sentences says little about where a text comes from."""
+_LONGEST, _SHOWN = 120, 2000
+"""Tokens of a sentence that are read together, and characters of one that are shown whole."""
 _CLOSE = 0.005
 """Numbers that differ by less than this share of themselves are one number: 2.2 and 2.21 million are not always kept apart."""
 
@@ -19,13 +24,22 @@ Where = dict[int, float]
 """Sentences by number, with how well they match."""
 
 
+def parts_of(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
+    """A sentence whole, or, where it is longer than any that is written to be read, in parts."""
+    return [tokens[place : place + _LONGEST] for place in range(0, len(tokens), _LONGEST)] or [()]
+
+
 class Premise:
     """Answers where a token's like stands. The index is computed once per premise, the answers when they are asked for."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         """texts: the premise's sentences."""
-        self.texts = list(texts) or [""]
-        self.sentences: list[tuple[Token, ...]] = [tokens_of(each) for each in self.texts]
+        self.texts: list[str] = []
+        self.sentences: list[tuple[Token, ...]] = []
+        for text in list(texts) or [""]:
+            for part in parts_of(tokens_of(text)):
+                self.sentences.append(part)
+                self.texts.append(text if len(text) <= _SHOWN else " ".join(token.text for token in part))
         self._stems: dict[str, dict[int, None]] = {}
         self._beginnings: dict[str, dict[int, None]] = {}
         self._groups: dict[int, dict[int, None]] = {}
@@ -107,18 +121,19 @@ class Premise:
 
     def _find(self, token: Token) -> Where:
         if token.value is not None:
-            return {
-                number: 1.0
+            same = [
+                number
                 for value, numbers in self._values.items()
                 if same_number(token.value, value)
                 for number in numbers
-            }
-        out: Where = dict.fromkeys(self._stems.get(token.stem, ()), 1.0)
+            ]
+            return dict.fromkeys(same[:_MOST], 1.0)
+        out: Where = dict.fromkeys(itertools.islice(self._stems.get(token.stem, ()), _MOST), 1.0)
         for group in SYNONYM_GROUPS.get(token.stem, ()):
-            for number in self._groups.get(group, ()):
+            for number in itertools.islice(self._groups.get(group, ()), _MOST):
                 out.setdefault(number, SYNONYM)
         if len(token.stem) >= _SAME_BEGINNING and not token.name:
-            for number in self._beginnings.get(token.stem[:_SAME_BEGINNING], ()):
+            for number in itertools.islice(self._beginnings.get(token.stem[:_SAME_BEGINNING], ()), _MOST):
                 out.setdefault(number, PREFIX)
         return out
 
