@@ -16,12 +16,13 @@ from evalwright.models.consistency.lexical.lexicon import (
     NEGATIVES,
     ROLE_PREPOSITIONS,
     SINGLE_CAUSES,
+    UNITS,
 )
 from evalwright.models.consistency.lexical.premise import Premise
 from evalwright.models.consistency.lexical.words import SIDES, Token
 
-_REACH = 8
-"""Tokens around the matched ones in which a negation or a hedge of the premise is looked for."""
+_REACH, _HEDGE_REACH = 8, 3
+"""Tokens around the matched ones in which a negation, and a hedge, of the premise is looked for."""
 _SCOPE, _DENIED = 6, 2
 """Tokens, and words of content among them, that a negation is about."""
 _CAUSE_LENGTH = 10
@@ -59,7 +60,7 @@ def _until_sign(tokens: tuple[Token, ...]) -> list[str]:
     for token in tokens:
         if token.is_sign or len(out) == _DENIED:
             break
-        if token.content:
+        if token.content and token.value is None:
             out.append(token.stem)
     return out
 
@@ -82,7 +83,7 @@ def hedges(reading: Reading) -> Iterator[Evidence]:
     if _hedge(reading.tokens):
         return
     for clause in reading.clauses:
-        lost = _hedge(_around(clause, reading.premise))
+        lost = _hedge(_around(clause, reading.premise, _HEDGE_REACH))
         if lost:
             said = f"{words(clause)} (without {lost!r})"
             yield Evidence("overstated", _HEDGE * about(clause) ** 2, said, beside(reading, clause))
@@ -142,11 +143,13 @@ def _swapped(here: tuple[Token, ...], there: tuple[Token, ...]) -> str:
     known = [
         number
         for number, token in enumerate(here)
-        if token.content and token.stem in place and not _is_noun(here, number)
+        if token.content and token.stem in place and not _is_noun(here, number) and token.value is None
     ]
     other_voice = _passive(here) != _passive(there)
     for first, second, third in zip(known, known[1:], known[2:], strict=False):
         before, middle, after = (place[here[number].stem] for number in (first, second, third))
+        if here[second].lower in UNITS:
+            continue
         by = _goes_on_by(here, second) != _goes_on_by(there, middle)
         if (before > middle > after and not other_voice) or (by and before < middle < after):
             return " ".join(here[number].text for number in (first, second, third))
@@ -231,7 +234,7 @@ def _opposites(clause: Clause, premise: Premise) -> list[str]:
     ]
 
 
-def _around(clause: Clause, premise: Premise) -> tuple[Token, ...]:
+def _around(clause: Clause, premise: Premise, reach: int = _REACH) -> tuple[Token, ...]:
     """The tokens of the premise's sentence around those that the clause has too."""
     number = clause.aligned[0]
     there = premise.sentences[number]
@@ -239,7 +242,7 @@ def _around(clause: Clause, premise: Premise) -> tuple[Token, ...]:
     places = [place for place, token in enumerate(there) if token.content and token.stem in stems]
     if not places:
         return there
-    return there[max(0, places[0] - _REACH) : places[-1] + _REACH]
+    return there[max(0, places[0] - reach) : places[-1] + reach]
 
 
 def _place(tokens: tuple[Token, ...], premise: Premise) -> tuple[int, float] | None:
