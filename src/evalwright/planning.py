@@ -20,6 +20,7 @@ from evalwright.rules import ModelRule, UnitOrder, check_metrics, resolve_rules,
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
 from evalwright.strategies.generate import TARGET
+from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks
 
 TaskLike = str | Path | Task
@@ -42,6 +43,8 @@ class Plan:
     rules: tuple[ModelRule, ...] = ()
     full_run: str = ""
     """The identity of the same run without rules."""
+    left_out: str = ""
+    """A sentence about tasks of which the filter keeps nothing."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -153,7 +156,7 @@ def _make_plan(
     model.check()
     for other in roles.values():
         other.check()
-    tasks = _load(configuration, "chat" in model.abilities, objects)
+    tasks, left_out = _chosen(configuration, _load(configuration, "chat" in model.abilities, objects))
     for task in tasks:
         _check_abilities(task, model, roles)
     check_metrics(rules, tasks)
@@ -181,6 +184,7 @@ def _make_plan(
         configuration=configuration.as_dict(),
         rules=rules,
         full_run=identity,
+        left_out=left_out,
     )
     return plan if rules else _named(plan, configuration, spec)
 
@@ -245,6 +249,15 @@ def _load(configuration: Configuration, chat: bool, objects: Objects) -> list[Ta
         if names.count(name) > 1:
             raise ConfigurationError(f"The task '{name}' is asked for twice.")
     return tasks
+
+
+def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequence[Task], str]:
+    """The tasks with the samples that the filter keeps, and a sentence about tasks that it leaves out."""
+    found = filtered(tasks, read_conditions(configuration.where))
+    if not found.left_out:
+        return found.tasks, ""
+    names = ", ".join(found.left_out)
+    return found.tasks, f"Left out, as no sample meets {' and '.join(configuration.where)}: {names}."
 
 
 def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
