@@ -15,11 +15,13 @@ from evalwright.core.errors import AbilityError, ConfigurationError, RunError
 from evalwright.core.tasks import Task
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.batch.opening import open_batched
+from evalwright.models.oracle import OracleModel
 from evalwright.models.providers import add_file
 from evalwright.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
 from evalwright.strategies.generate import TARGET
+from evalwright.strategies.simulate import Simulated
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks
 
@@ -154,7 +156,11 @@ def _make_plan(
 ) -> Plan:
     model = objects.open(spec, batch=configuration.batch, home=configuration.home)
     model.check()
-    for other in roles.values():
+    for role, other in roles.items():
+        if isinstance(other, OracleModel):
+            raise ConfigurationError(
+                f"'{other.name}' is a simulation of answers, and cannot play the role '{role}'."
+            )
         other.check()
     tasks, left_out = _chosen(configuration, _load(configuration, "chat" in model.abilities, objects))
     for task in tasks:
@@ -172,6 +178,9 @@ def _make_plan(
     for task in tasks:
         key = task.name, task.samples.content_hash
         orders[key] = orders.get(key) or _unit_order(task, configuration, bool(rules))
+    if isinstance(model, OracleModel):
+        # After all checks: the tasks are asked as they are, and only who answers is another.
+        tasks = [replace(task, strategy=Simulated(task, model.share, model.seed)) for task in tasks]
     plan = Plan(
         id="",
         folder=Path(),
