@@ -228,7 +228,7 @@ def _named(plan: Plan, configuration: Configuration, spec: ModelSpec) -> Plan:
 
 
 def _unit_order(task: Task, configuration: Configuration, for_rules: bool) -> UnitOrder:
-    chosen = _order(len(task.samples), configuration.seed, configuration.limit, task.order == "file")
+    chosen = sample_order(len(task.samples), configuration.seed, configuration.limit, task.order == "file")
     if for_rules:
         return unit_order(task, chosen, configuration.seed)
     return UnitOrder(chosen, range(len(chosen) + 1), clustered=False)
@@ -291,7 +291,7 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
                 )
 
 
-def _order(n: int, seed: int, limit: int | None, as_filed: bool = False) -> array[int]:
+def sample_order(n: int, seed: int, limit: int | None, as_filed: bool = False) -> array[int]:
     """A random order of the samples, fixed by the seed alone, or that of the file; a limit takes its beginning."""
     order = array("q", range(n))
     if not as_filed:

@@ -109,8 +109,7 @@ def read_run(path: Path) -> Recorded:
     data = _json(path)
     if not isinstance(data, dict) or not isinstance(data.get("results"), list):
         raise RunError(f"{path} is no run of open-factual-bench: it has no list `results`.")
-    settings = data.get("config") if isinstance(data.get("config"), dict) else {}
-    summary = data.get("summary") if isinstance(data.get("summary"), dict) else {}
+    settings, summary = _mapping(data.get("config")), _mapping(data.get("summary"))
     results = tuple(_result(path, place, row) for place, row in enumerate(data["results"], 1))
     if not results:
         raise RunError(f"{path} has no row in `results`.")
@@ -273,6 +272,10 @@ def _parsed(text: str, where: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise RunError(f"{where} is not valid JSON: {printable(str(error))}.") from error
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _name(value: Any) -> str:
