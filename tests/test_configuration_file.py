@@ -228,3 +228,38 @@ def test_home_is_as_given_or_of_the_environment(monkeypatch: pytest.MonkeyPatch)
     assert home_folder() == Path("from-environment")
     monkeypatch.setenv("EVALWRIGHT_HOME", "")
     assert home_folder() == Path(".evalwright")
+
+
+def test_settings_of_tasks_and_their_files_lie_beside_the_suite(tmp_path: Path) -> None:
+    suite = tmp_path / "suites" / "suite.yaml"
+    suite.parent.mkdir()
+    suite.write_text(
+        "tasks: summary-faithfulness\n"
+        "overrides:\n"
+        "  dataset.path: [a.csv, b.csv]\n"
+        "  prompt: {file: prompt.txt}\n"
+        "  scorers.consistency.threshold: 0.6\n",
+        encoding="utf-8",
+    )
+    found = read_configuration(suite)
+    assert found.overrides == {
+        "dataset.path": [str(suite.parent / "a.csv"), str(suite.parent / "b.csv")],
+        "prompt": {"file": str(suite.parent / "prompt.txt")},
+        "scorers.consistency.threshold": 0.6,
+    }
+    both = configuration_from(
+        str(suite), {"overrides": {"prompt": {"system": "Be brief."}, "version": 2}}
+    ).overrides
+    assert both == {
+        "dataset": {"path": found.overrides["dataset.path"]},
+        "prompt": {"file": str(suite.parent / "prompt.txt"), "system": "Be brief."},
+        "scorers": {"consistency": {"threshold": 0.6}},
+        "version": 2,
+    }
+    recorded = tmp_path / "run.json"
+    recorded.write_text(json.dumps({"configuration": found.as_dict()}), encoding="utf-8")
+    assert read_configuration(recorded).overrides == found.overrides
+    assert "overrides" not in Configuration().as_dict()
+    suite.write_text("overrides: [a]\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="'overrides' must be a mapping of settings of tasks"):
+        read_configuration(suite)

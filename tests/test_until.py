@@ -269,7 +269,7 @@ def test_a_few_failures_may_still_be_decided_and_are_counted() -> None:
     (decision,) = stopping(a)["decisions"]
     assert decision["early"]
     assert 0 < decision["failed"] < 40
-    assert f"({decision['failed']} failed)" in sentences(a)[0]
+    assert f"({decision['failed']} without a score)" in sentences(a)[0]
 
 
 def test_a_model_that_never_answers_decides_nothing() -> None:

@@ -100,8 +100,8 @@ def _part(
     dialect = task["definition"].get("dialect")
     if dialect:
         raise ConfigurationError(
-            f"The numbers of the task '{task['name']}' are made by the arithmetic of another framework ({dialect}): score the "
-            f"run again with `evalwright score`, or import it again."
+            f"The numbers of the task '{task['name']}' are made by the arithmetic of another framework ({dialect}): "
+            f"`evalwright score` makes those of its tasks again, and `evalwright import` those of its results."
         )
     scorers = [scorer["name"] for scorer in task["scorers"]]
     specs = metrics or [MetricSpec(**spec) for spec in task["metric_specs"]]

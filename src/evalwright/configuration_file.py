@@ -25,6 +25,8 @@ from typing import Any
 
 from evalwright.configuration import Configuration, ModelSpec
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.tasks.definitions import merged
+from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
 _WHOLE = {"limit", "seed", "max_resident"}
@@ -64,6 +66,8 @@ def configuration_from(
     if suite is not None and not file:
         raise ConfigurationError(f"The suite '{suite}' needs the file that it stands in: add --config FILE.")
     base = read_configuration(Path(file), suite) if file else Configuration()
+    if base.overrides and "overrides" in flags:
+        flags = {**flags, "overrides": merged(nested(base.overrides), nested(flags["overrides"]))}
     made = replace(base, **flags)
     if model_arguments:
         if not made.models:
@@ -124,7 +128,7 @@ class _Reader:
         common = fields.pop("common", {})
         if common:
             fields["models"] = tuple(
-                replace(spec, arguments=_over(common, spec.arguments)) for spec in fields.get("models", ())
+                replace(spec, arguments=merged(common, spec.arguments)) for spec in fields.get("models", ())
             )
         return Configuration(**fields)
 
@@ -150,8 +154,9 @@ class _Reader:
         self._known(own, KEYS, ("suites", suite))
         self.of_suite = dict.fromkeys(own, ("suites", suite))
         shared = {key: value for key, value in self.value.items() if key != "suites"}
-        if isinstance(shared.get("common"), Mapping) and isinstance(own.get("common"), Mapping):
-            own = {**own, "common": _over(shared["common"], own["common"])}
+        for key in ("common", "overrides"):
+            if isinstance(shared.get(key), Mapping) and isinstance(own.get(key), Mapping):
+                own = {**own, key: merged(nested(shared[key]), nested(own[key]))}
         return {**shared, **own}
 
     def _field(self, key: str, value: Any) -> Any:
@@ -249,15 +254,6 @@ class _Reader:
     def _at(self, where: KeyPath) -> str:
         whole = (*self.of_suite.get(where[0], ()), *where) if where else where
         return self.document.at(whole) if self.document else str(self.path)
-
-
-def _over(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` on top of `base`, mappings merged key by key."""
-    out = dict(base)
-    for key, value in over.items():
-        below = out.get(key)
-        out[key] = _over(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return out
 
 
 def _listed(value: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from evalwright.configuration import Configuration, ModelSpec, home_folder
 from evalwright.core.errors import AbilityError, ConfigurationError, RunError
-from evalwright.core.tasks import Task
+from evalwright.core.tasks import Scorer, Task
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.batch.opening import open_batched
 from evalwright.models.oracle import OracleModel
@@ -283,12 +283,16 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
                     f"The scorer '{scorer.name}' of the task '{task.name}' asks a model in the role '{role}': "
                     f"name it with --role {role}=provider/name."
                 )
-            able = roles[role].abilities if role in roles else model.abilities
-            if scorer.able and not scorer.able & able:
-                raise AbilityError(
-                    f"The scorer '{scorer.name}' asks a model that can do one of {', '.join(sorted(scorer.able))}; "
-                    f"'{roles[role].name if role in roles else model.name}' can do: {', '.join(sorted(able)) or 'nothing'}."
-                )
+            check_able(scorer, roles.get(role, model))
+
+
+def check_able(scorer: Scorer, model: Model) -> None:
+    """Raise AbilityError where a model that a scorer asks can do nothing that the scorer could ask of it."""
+    if scorer.able and not scorer.able & model.abilities:
+        raise AbilityError(
+            f"The scorer '{scorer.name}' asks a model that can do one of {', '.join(sorted(scorer.able))}; "
+            f"'{model.name}' can do: {', '.join(sorted(model.abilities)) or 'nothing'}."
+        )
 
 
 def sample_order(n: int, seed: int, limit: int | None, as_filed: bool = False) -> array[int]:

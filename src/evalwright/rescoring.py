@@ -18,7 +18,7 @@ from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
 from evalwright.evaluation import run_blocking, score_answer
 from evalwright.models.base import Model, fingerprint_of
-from evalwright.planning import ModelLike, Objects, slug
+from evalwright.planning import ModelLike, Objects, check_able, slug
 from evalwright.recording import rules_record
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
@@ -26,7 +26,7 @@ from evalwright.runs.groups import group_records
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.stopping import noted_groups, with_noted_intervals
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
-from evalwright.scorers.registry import bind
+from evalwright.scorers.registry import bind, registry
 from evalwright.tasks.dialects.lm_eval.rescoring import Rules, rules_of
 
 AT_ONCE = 256
@@ -49,7 +49,7 @@ def score_run(
     scorers: names, or mappings of name to options; none scores with those that the run recorded. Names of the run's own
     scorers score with these again, with options put over theirs; other scores and the metrics stay. With other scorers, the
     metrics are `accuracy` over the first and `mean` over the others. roles: models that the scorers ask, by role; those that
-    are not given are the run's own, whose answers are in the store.
+    are not given are the run's own, whose answers are in the store, unless these were opened with arguments.
     name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
     runs_folder: where a run given by name lies. dialect: `task_root` and `trust`, where tasks of another framework are scored by
     Python beside their files; what the run trusted counts for nothing here.
@@ -67,6 +67,10 @@ def score_run(
     models = {role: objects.open(spec, home=home) for role, spec in specs.items()}
     for model in models.values():
         model.check()
+    for rules in bound.values():
+        for scorer in rules.scorers:
+            for role in scorer.roles if scorer.name not in rules.kept else ():
+                check_able(scorer, models[role])
     made: Run = run_blocking(lambda: _score(old, folder, bound, models, specs, home))
     return made
 
@@ -83,12 +87,14 @@ def _specs(old: Run, bound: Bound, given: Mapping[str, ModelSpec]) -> dict[str, 
     recorded = old.data["configuration"].get("roles") or {}
     specs = dict(given)
     for role in sorted(needed - given.keys()):
-        if role not in recorded:
+        spec = recorded.get(role) or {}
+        # A record may come from anywhere: its arguments (an address, a key's variable) must not decide whom we ask.
+        if "model" not in spec or spec.get("arguments"):
+            more = " The run's own was opened with arguments, so name them too, with -R." if spec else ""
             raise ConfigurationError(
-                f"The scorers ask a model in the role '{role}': name it with --role {role}=..."
+                f"The scorers ask a model in the role '{role}': name it with --role {role}=...{more}"
             )
-        spec = recorded[role]
-        specs[role] = ModelSpec(spec["model"], spec.get("arguments", {}), spec.get("label", ""))
+        specs[role] = ModelSpec(spec["model"], label=spec.get("label", ""))
     return specs
 
 
@@ -159,7 +165,7 @@ def _own_again(task: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) 
         again = name in named
         options = {**found["options"], **named.get(name, {})}
         scorers.append(
-            bind(found["kind"], options, name) if again else Scorer(name, found["kind"], options, _never)
+            _bound_again(found, options) if again else Scorer(name, found["kind"], options, _never)
         )
     metrics = [MetricSpec(**spec) for spec in task["metric_specs"]]
     kept = frozenset(scorer.name for scorer in scorers if scorer.name not in named)
@@ -173,7 +179,7 @@ def _scorers(
         unused = [Scorer(found["name"], found["kind"], found["options"], _never) for found in task["scorers"]]
         return unused, []
     if not wanted:
-        scorers = [bind(found["kind"], found["options"], found["name"]) for found in task["scorers"]]
+        scorers = [_bound_again(found, found["options"]) for found in task["scorers"]]
         return scorers, [MetricSpec(**spec) for spec in task["metric_specs"]]
     scorers = []
     for kind, options in _entries(wanted):
@@ -181,6 +187,16 @@ def _scorers(
     metrics = [MetricSpec("accuracy", "accuracy", scorers[0].name)]
     metrics += [MetricSpec(f"mean {scorer.name}", "mean", scorer.name) for scorer in scorers[1:]]
     return scorers, metrics
+
+
+def _bound_again(found: Mapping[str, Any], options: Mapping[str, Any]) -> Scorer:
+    """A recorded scorer. Raises ConfigurationError for one of another program, whose scores were imported."""
+    if found["kind"] not in registry.names():
+        raise ConfigurationError(
+            f"The scores '{found['name']}' are those of another program or a plug-in ({found['kind']}), which is not here to make "
+            f"them again: load it with --plugin, or name other scorers with --scorer."
+        )
+    return bind(found["kind"], options, found["name"])
 
 
 def _never(sample: Sample, answer: Answer) -> Score:

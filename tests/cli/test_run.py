@@ -233,3 +233,48 @@ def test_no_key_appears_anywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     for path in folder.rglob("*"):
         if path.is_file():
             assert secret.encode() not in path.read_bytes(), path
+
+
+def test_settings_over_a_task() -> None:
+    Path("mine.jsonl").write_text('{"id": "x", "question": "Mine?", "answer": "1"}\n', encoding="utf-8")
+    done = typed(
+        "run",
+        "questions.yaml",
+        *ECHO,
+        "--name",
+        "mine",
+        "-T",
+        "dataset.path=mine.jsonl",
+        "-T",
+        "answer.max_tokens=3",
+    )
+    assert done.code == 0, done.text
+    (row,) = records(Path("runs/mine"))
+    assert row["id"] == "x"
+    assert record(Path("runs/mine"))["configuration"]["overrides"] == {
+        "dataset": {"path": "mine.jsonl"},
+        "answer": {"max_tokens": 3},
+    }
+    again = typed("run", "--config", "runs/mine/run.json")
+    assert "0 asked, 1 from the store" in again.out, again.text
+    other = typed("run", "questions.yaml", *ECHO, "--name", "mine")
+    assert other.code == 2
+    assert "from another configuration" in other.err
+    for flags, message in (
+        (("-T", "dataset.pth=x"), "unknown key `pth`"),
+        (("-T", "dataset"), "-T takes key=value"),
+        (("-T", "dataset.path=none.jsonl"), "none.jsonl"),
+        (("-T", "scorers.exact.x=1"), "Unknown scorer of the task 'exact'. Did you mean 'exact-match'?"),
+    ):
+        done = typed("run", "questions.yaml", *ECHO, *flags)
+        assert done.code == 2, flags
+        assert message in done.err
+
+
+def test_settings_in_every_command_that_takes_tasks() -> None:
+    Path("mine.jsonl").write_text('{"id": "x", "question": "Mine?", "answer": "1"}\n', encoding="utf-8")
+    flags = ("-T", "dataset.path=mine.jsonl")
+    assert "Mine?" in typed("tasks", "preview", "questions.yaml", *flags).out
+    assert "samples      1" in typed("tasks", "show", "questions.yaml", *flags).out
+    assert "1 sample" in typed("tasks", "check", "questions.yaml", *flags).text
+    assert "1" in typed("plan", "questions.yaml", *ECHO, *flags).out

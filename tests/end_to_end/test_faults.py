@@ -127,4 +127,7 @@ def test_nobody_is_listening(tmp_path: Path) -> None:
     command = ["run", "questions.yaml", "--model", "openai/test", "-M", "base_url=http://127.0.0.1:9/v1"]
     done = evalwright(*command, "-M", "deadline=3", "--name", "nobody", folder=tmp_path)
     assert done.code == 1, done.text
-    assert record(tmp_path / "runs" / "nobody")["tasks"][0]["failures"] == {"connection failed": 50}
+    failures = record(tmp_path / "runs" / "nobody")["tasks"][0]["failures"]
+    # On a busy machine a refusal may come so late that its request is out of time.
+    assert sum(failures.values()) == 50 and set(failures) <= {"connection failed", "timed out"}, failures
+    assert failures["connection failed"] > 40

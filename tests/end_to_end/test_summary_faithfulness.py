@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from evalwright import aggregate_run, compare, evaluate, leaderboard, open_model, score_run
+from evalwright import ModelSpec, aggregate_run, compare, evaluate, leaderboard, open_model, score_run
 from evalwright.calibrating.panels import judges_agreement
-from evalwright.core.errors import Overloaded, RequestError, TimedOut, UsageError
+from evalwright.core.errors import ConfigurationError, Overloaded, RequestError, TimedOut, UsageError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.models.base import Pacing
@@ -191,9 +191,30 @@ def test_another_judge_is_asked_without_generating() -> None:
     for record in again.samples():
         assert record.answer == old[record.sample.id].answer
         assert record.scores.get("answered") == old[record.sample.id].scores.get("answered")
+    note = "Different models played the role 'judge' (openai/judge, overlap/strict): scores that they gave are not comparable."
+    assert note in leaderboard([run, again]).notes
+    assert note not in leaderboard([run]).notes
     panel = judges_agreement([run, again])
     assert [rater.name for rater in panel.raters] == ["overlap/strict", "openai/judge"]
     assert panel.n == 3
+
+
+def test_a_record_does_not_decide_where_a_judge_is_asked() -> None:
+    with serving(answer=careful) as server:
+        role = ModelSpec("openai/judge", {"base_url": server.url})
+        run = run_of(roles={"judge": role}, name="served")
+        before = len(server.counts()["received"])
+        with pytest.raises(
+            ConfigurationError, match="The run's own was opened with arguments, so name them too"
+        ):
+            score_run(run, name="again")
+        again = score_run(run, roles={"judge": role}, name="again")
+        assert len(server.counts()["received"]) == before
+    assert again.data["usage"]["stored"] == 3
+    plain = run_of(roles={"judge": open_model("overlap/strict")}, name="plain")
+    with pytest.raises(UsageError, match="one of classify, generate; 'e' can do: embed"):
+        score_run(plain, roles={"judge": ScriptedModel("x", name="e", abilities=["embed"])}, name="unable")
+    assert score_run(plain, name="plain-again").tasks[0].as_dict() == plain.tasks[0].as_dict()
 
 
 def test_several_judges_at_once_and_one_of_them_exchanged() -> None:

@@ -43,7 +43,17 @@ def test_a_mean_of_any_scores_knows_no_range_unless_told() -> None:
         compute("mean", column, {"valuerange": [0, 1]})
 
 
-@pytest.mark.parametrize("kind", registry.names())
+OF_ALL_ASKED = {"answer-rate": {}, "outcome-share": {"outcome": "refused"}}
+"""Metrics in which a failed request counts, with the options that they must have."""
+
+
+@pytest.mark.parametrize("kind", OF_ALL_ASKED)
+def test_nothing_but_failures_where_they_count(kind: str) -> None:
+    found = compute(kind, Column(EMPTY, {}, n_failed=3), OF_ALL_ASKED[kind])
+    assert (found.value, found.bounds, found.n, found.n_failed) == (0.0, (0.0, 1.0), 0, 3)
+
+
+@pytest.mark.parametrize("kind", sorted({*registry.names()} - {*OF_ALL_ASKED}))
 def test_nothing_scored_is_no_crash(kind: str) -> None:
     found = compute(kind, Column(EMPTY, {}, n_failed=3))
     assert math.isnan(found.value)

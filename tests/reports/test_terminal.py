@@ -55,7 +55,7 @@ def test_a_run_shows_metrics_slices_failures_usage_and_files(tmp_path: Path) -> 
         "demo/small",
         str(run.data["model"]["fingerprint"]),
         "accuracy  10.3 [4.1, 23.6]  39, 1 failed  95% Wilson",
-        "1 failed item is not in these numbers: accuracy would be 10.0 with it wrong, 12.5 with it right.",
+        "1 failed item is not in accuracy: it would be 10.0 with it wrong, 12.5 with it right.",
         "By domain",
         "1 × rate limited: The provider asked to slow down",
         "First: HTTP 429: slow down.",

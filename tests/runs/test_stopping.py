@@ -71,7 +71,7 @@ def test_a_decision_in_words(tmp_path: Path) -> None:
     ]
     open_one = made(tmp_path, "b", reached="tokens", decided=False, verdict="undecided", failed=1, low=None)
     assert sentences(open_one) == [
-        "'one beats two' on factual: undecided after 4 of 1,000 items (1 failed); difference +12.3.",
+        "'one beats two' on factual: undecided after 4 of 1,000 items (1 without a score); difference +12.3.",
         "Ended early, as the budget was spent: 4 of 1,000 answers were asked for.",
     ]
 

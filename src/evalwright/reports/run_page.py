@@ -77,8 +77,8 @@ def _task(task: TaskResult, slices: bool) -> list[Block]:
         if ends:
             n = metric.estimate.n_failed
             text = (
-                f"{numbers.counted(n, 'failed item')} {numbers.plural(n, 'is', 'are')} not in these numbers: "
-                f"{inert(metric.label)} would be {ends[0]} with {numbers.plural(n, 'it', 'all of them')} wrong, "
+                f"{numbers.counted(n, 'failed item')} {numbers.plural(n, 'is', 'are')} not in "
+                f"{inert(metric.label)}: it would be {ends[0]} with {numbers.plural(n, 'it', 'all of them')} wrong, "
                 f"{ends[1]} with {numbers.plural(n, 'it', 'all of them')} right."
             )
             blocks.append(Line(text, "warn", indent=2, hang=2))

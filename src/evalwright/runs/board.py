@@ -284,6 +284,7 @@ def _notes(
         f"The runs did not ask '{name}' alike: its version, its data or its scorers differ."
         for name in _asked_differently(runs)
     ]
+    notes += _judged_differently(runs)
     notes += early_notes(runs)
     if any(row.n_failed for row in rows):
         notes.append("Failed items are counted apart and are not scored as wrong.")
@@ -316,6 +317,21 @@ def _kept(found: Sequence[Matrix]) -> list[str]:
                 f"over items."
             )
     return notes
+
+
+def _judged_differently(runs: Sequence[Run]) -> list[str]:
+    """Roles that different models played: a score by one judge is no score by another."""
+    seen: dict[str, dict[str, str]] = {}
+    for run in runs:
+        for role, model in run.data.get("roles", {}).items():
+            name = str(model.get("name", ""))
+            seen.setdefault(role, {})[str(model.get("fingerprint", name))] = name
+    return [
+        f"Different models played the role '{role}' ({', '.join(sorted(set(models.values())))}): scores that they gave are "
+        f"not comparable."
+        for role, models in seen.items()
+        if len(models) > 1
+    ]
 
 
 def _asked_differently(runs: Sequence[Run]) -> list[str]:

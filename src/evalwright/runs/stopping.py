@@ -100,7 +100,7 @@ def decision_sentence(found: Mapping[str, Any]) -> str:
     """One rule on one task, in a sentence."""
     name = f"'{found['rule']}' on {found['task']}"
     units = f"{found['units']:,} of {found['n_total']:,} {found['unit']}"
-    units += f" ({found['failed']:,} failed)" if found["failed"] else ""
+    units += f" ({found['failed']:,} without a score)" if found["failed"] else ""
     level = f"{100 * found['level']:g}%"
     seen = _interval(found)
     if found.get("trouble"):

@@ -22,17 +22,23 @@ def with_overrides(document: Document, overrides: Mapping[str, Any], base: Path 
 
     Raises UnknownName for a scorer or metric that the task does not have.
     """
-    value: dict[str, Any] = {}
-    for key, item in overrides.items():
-        nested: Any = item
-        for step in reversed(str(key).split(".")):
-            nested = {step: nested}
-        value = merged(value, nested)
+    value = nested(overrides)
     for name in _LISTS:
         if isinstance(value.get(name), Mapping):
             value[name] = _with_options(document, name, value[name])
     bases = {} if base is None else dict.fromkeys(_leaves(value), base)
     return merge(document, Document(value, "the overrides", document.base, bases=bases))
+
+
+def nested(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with dotted keys as mappings in mappings; of two for one key the later wins."""
+    value: dict[str, Any] = {}
+    for key, item in overrides.items():
+        inner: Any = nested(item) if isinstance(item, Mapping) else item
+        for step in reversed(str(key).split(".")):
+            inner = {step: inner}
+        value = merged(value, inner)
+    return value
 
 
 def _leaves(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:

@@ -74,6 +74,34 @@ def test_many_requests_go_up_together_and_each_gets_its_answer(tmp_path: Path) -
     assert isinstance(first, Response) and first.usage.input_tokens == 10 and first.finish_reason == "stop"
 
 
+@pytest.mark.parametrize("kind", ["anthropic", "gemini"])
+@pytest.mark.parametrize("fate", ["ok", "error:500", "missing"])
+def test_other_providers_batches(
+    kind: str, fate: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, "test-key-0123456789")
+
+    def last(body: Any) -> str:
+        if kind == "gemini":
+            return f"answer to {body['contents'][-1]['parts'][0]['text']}"
+        content = body["messages"][-1]["content"]
+        return f"answer to {content if isinstance(content, str) else content[0]['text']}"
+
+    def fails_once(item: str, asked: int) -> str:
+        return fate if asked == 0 and item < "4" else "ok"
+
+    model_name = {"anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash"}[kind]
+    with serving_batches(kind, last, fate=fails_once) as server:
+        given = {"batch_poll": 0.02, "batch_size": 50}
+        model = open_batched(f"{kind}/{server.url}#{model_name}", given, batch=True, home=tmp_path)
+        answers = ask(model, 30, tmp_path)
+    assert texts(answers) == expected(30)
+    for item, times in server.asked.items():
+        assert times == (2 if fate != "ok" and item < "4" else 1), item
+    assert isinstance(answers[0], Response) and answers[0].usage.output_tokens == 5
+
+
 def test_it_is_the_same_model_as_without_batches(tmp_path: Path) -> None:
     with serving_batches("openai", question) as server:
         batched = opened(server, tmp_path)

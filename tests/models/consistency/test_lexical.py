@@ -207,9 +207,9 @@ def test_a_hypothesis_without_words_is_supported() -> None:
 
 @pytest.mark.parametrize("unit_of", ["e.g. ", "a", "1 2 3 ", "A. ", "日", "Mr. X said no. ", "., "])
 def test_odd_long_texts_take_no_quadratic_time(unit_of: str) -> None:
-    text = unit_of * (60_000 // len(unit_of))
+    text = unit_of * (40_000 // len(unit_of))
     started = time.perf_counter()
-    judged(text, text[:600], shipped_weights())
+    judged(text, text[:400], shipped_weights())
     assert time.perf_counter() - started < 20
 
 

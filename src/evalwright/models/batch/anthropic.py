@@ -15,21 +15,10 @@ from evalwright.core.errors import BadReply, RequestError, TimedOut
 from evalwright.models.batch.interface import Answer, Item, State
 from evalwright.models.http import HttpClient
 from evalwright.models.http_faults import bad_reply, error_for, server_message
+from evalwright.models.wire.anthropic import STATUS
 from evalwright.models.wire.format import Settings, count
 
 _PATH = "/messages/batches"
-_STATUS = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
 
 
 class AnthropicBatches:
@@ -109,7 +98,7 @@ def _error(kind: Any, error: Any, settings: Settings) -> RequestError:
         return TimedOut(f"{settings.where} ended the batch before this was answered ({kind}).")
     inner = error.get("error") if isinstance(error, Mapping) else None
     if kind == "errored" and isinstance(inner, Mapping):
-        status = _STATUS.get(str(inner.get("type")), 500)
+        status = STATUS.get(str(inner.get("type")), 500)
         return error_for(settings.where, status, server_message(error))
     return BadReply(f"{settings.where} gave neither an answer nor a known error in a batch.")
 

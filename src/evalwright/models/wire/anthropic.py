@@ -36,7 +36,7 @@ _FINISH = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-_STATUS = {
+STATUS = {
     "invalid_request_error": 400,
     "authentication_error": 401,
     "billing_error": 402,
@@ -48,6 +48,7 @@ _STATUS = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
+"""HTTP statuses of the documented types of errors, for those that come without one."""
 
 
 def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
@@ -131,7 +132,7 @@ def _fault(data: Mapping[str, Any], settings: Settings) -> RequestError | None:
     if not error:
         return None
     kind = error.get("type") if isinstance(error, Mapping) else None
-    status = _STATUS.get(kind, 500) if isinstance(kind, str) else 500
+    status = STATUS.get(kind, 500) if isinstance(kind, str) else 500
     return error_for(settings.where, status, server_message(data), key_source=settings.key_source)
 
 

@@ -66,7 +66,8 @@ def read_cohere(reply: Reply, request: Generate, settings: Settings) -> Response
         raise not_documented(settings, "message", data)
     finish = data.get("finish_reason")
     _raise_failed(finish, data.get("error"), settings)
-    parts = [part for part in message.get("content") or () if isinstance(part, Mapping)]
+    content = message.get("content")
+    parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
     return finished(
         _joined(parts, "text"),
         _joined(parts, "thinking"),

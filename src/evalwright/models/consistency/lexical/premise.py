@@ -17,6 +17,8 @@ WIDTH = 2048
 SYNONYM, PREFIX = 0.8, 0.7
 """What a word's synonym, and a word of the same beginning, count as a match of it."""
 _SAME_BEGINNING = 5
+_LONGEST = 150
+"""Tokens that are taken as one sentence at the most, so that a text without any does not take quadratic time."""
 _MOST = 1500
 """Numbers of a premise of which sums and differences are taken."""
 _CLOSE = 0.005
@@ -30,7 +32,9 @@ class Premise:
     """Answers where a token's like stands. All of it is computed once per premise."""
 
     def __init__(self, text: str) -> None:
-        self.sentences: list[tuple[Token, ...]] = [tokens_of(each) for each in sentences(text)] or [()]
+        read = [piece for each in sentences(text) for piece in _pieces(each)] or [("", ())]
+        self._texts = [each for each, _ in read]
+        self.sentences: list[tuple[Token, ...]] = [tokens for _, tokens in read]
         self._stems: dict[str, set[int]] = {}
         self._beginnings: dict[str, set[int]] = {}
         self._names: set[str] = set()
@@ -53,7 +57,6 @@ class Premise:
         self._matches: dict[tuple[str, float | None], Where] = {}
         self._vectors: NDArray[np.float32] | None = None
         self._derived: NDArray[np.float64] | None = None
-        self._texts = sentences(text) or [""]
 
     def weight(self, token: Token) -> float:
         """How much a token says: more where few sentences have it, or it is a name or a number."""
@@ -133,6 +136,15 @@ class Premise:
             for number in self._beginnings.get(token.stem[:_SAME_BEGINNING], ()):
                 out.setdefault(number, PREFIX)
         return out
+
+
+def _pieces(sentence: str) -> list[tuple[str, tuple[Token, ...]]]:
+    """A sentence with its tokens; a text without ends of sentences in stretches of `_LONGEST` tokens."""
+    tokens = tokens_of(sentence)
+    if len(tokens) <= _LONGEST:
+        return [(sentence, tokens)]
+    stretches = [tokens[start : start + _LONGEST] for start in range(0, len(tokens), _LONGEST)]
+    return [(" ".join(token.text for token in each), each) for each in stretches]
 
 
 def same_number(one: float, other: float) -> bool:
