@@ -71,7 +71,9 @@ class Simulated:
         yield from dict.fromkeys(forms)
 
     def _wrong(self, sample: Sample) -> Iterator[str]:
-        """Another option, the gold answer of another sample, and a name that nobody has."""
+        """A tempting wrong answer, another option, the gold answer of another sample, and a name that nobody has."""
+        tempting = sample.metadata.get("fabrications")
+        yield from (str(one) for one in tempting) if isinstance(tempting, list | tuple) else ()
         for place, choice in enumerate(sample.choices):
             if place not in sample.gold:
                 yield from (choice, ascii_uppercase[place % len(ascii_uppercase)])

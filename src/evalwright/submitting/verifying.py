@@ -26,10 +26,14 @@ from evalwright.planning import sample_order
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.formats.hhem_files import printable
 from evalwright.runs.results import TaskResult
+from evalwright.strategies.generate import TARGET
 from evalwright.submitting.files import Submission, prompt_hash, sample_hash
 from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.loading import load_tasks
+
+PROGRAMS = frozenset({"unit-tests"})
+"""Scorers that run what a model wrote, which nobody does with a stranger's file."""
 
 _CLOSE = 1e-6
 _MOST_TASKS = 1000
@@ -235,7 +239,7 @@ async def _verify_task(
     seen: set[Key] = set()
     tally = TaskTally([scorer.name for scorer in task.scorers], task.slices)
     missing: list[str] = []
-    unscored = [scorer.name for scorer in task.scorers if scorer.asks]
+    unscored = [one.name for one in task.scorers if one.roles or one.kind in PROGRAMS]
     if unscored:
         message = f"{', '.join(unscored)} asks a model or runs programs, so its scores cannot be checked here"
         found.problems.append(Problem("not verifiable", message, task.name))
@@ -294,6 +298,8 @@ async def _again(task: Task, index: int, draw: int, row: Mapping[str, Any]) -> S
     given = iter(responses)
 
     async def ask(role: str, request: Request) -> Response:
+        if role != TARGET:
+            raise LookupError(f"a model in the role '{role}' would have to be asked")
         response = next(given, None)
         if response is None:
             raise LookupError("it has fewer responses than the task asks for")
