@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalwright import evaluate
-from evalwright.core.errors import RunError
+from evalwright.core.errors import Rejected, RunError
 from evalwright.models.scripted import ScriptedModel
 from evalwright.runs.reader import open_run
 from evalwright.submitting import files, make_submission, read_submission, verify_submission
@@ -320,14 +320,13 @@ def test_a_file_that_unpacks_without_end_is_read_no_further(monkeypatch: pytest.
 
 
 def test_what_cannot_be_submitted() -> None:
-    evaluate(
-        TASK,
-        ScriptedModel(lambda request: RuntimeError, name="scripted/broken", version="1"),
-        limit=3,
-        name="bad",
-    )  # type: ignore[arg-type,return-value]
+    broken = ScriptedModel(lambda request: Rejected("no"), name="scripted/broken", version="1")
+    evaluate(TASK, broken, limit=3, name="bad")
     done = typed("submit", "make", "bad", "--into", "s.json")
-    assert done.code == 2 and "failed" in done.err
+    assert done.code == 2 and "3 samples of the run 'bad' failed" in done.err
+    evaluate(TASK, "oracle/gold", limit=3, name="other", overrides={"description": "mine"})
+    done = typed("submit", "make", "other", "--into", "s.json")
+    assert done.code == 2 and "settings put over its tasks'" in done.err
     assert not Path("s.json").exists()
 
 
