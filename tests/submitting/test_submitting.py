@@ -341,3 +341,32 @@ def test_a_task_of_ones_own_is_named_by_the_reader() -> None:
     done = typed("submit", "verify", "s.json")
     assert done.code == 1 and "no task of this name here" in done.out
     assert typed("submit", "verify", "s.json", "--task", "mine.yaml").code == 0
+
+
+def test_filters_options_and_draws_are_verified_too() -> None:
+    evaluate(TASK, "oracle/gold", where=["domain=space", "domain!=history"], limit=4, name="some")
+    assert typed("submit", "make", "some", "--into", "some.json").code == 0
+    assert typed("submit", "verify", "some.json").code == 0
+    rows = [
+        {"id": f"r{n}", "question": f"{n}?", "choices": ["a", "b", "c"], "answer": n % 3} for n in range(6)
+    ]
+    Path("c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("c.yaml").write_text(
+        'task: options\ndataset: c.jsonl\nsample: {input: "{{ question }}", choices: "{{ choices }}", target: "{{ answer }}"}\n'
+        'prompt: {user: "{{ input }}"}\nanswer: {mode: likelihood}\nscorers: [choice]\n'
+    )
+    Path("d.yaml").write_text(
+        'task: several\ndataset: c.jsonl\nsample: {input: "{{ question }}", target: "{{ answer }}"}\n'
+        'prompt: {user: "{{ input }}"}\nanswer: {mode: generate, draws: 3, temperature: 1.0}\nscorers: [exact-match]\n'
+    )
+    for name in ("c", "d"):
+        evaluate(f"{name}.yaml", "scripted/hash", name=name)
+        assert typed("submit", "make", name, "--into", f"{name}.json").code == 0
+        done = typed("submit", "verify", f"{name}.json", "--task", f"{name}.yaml")
+        assert done.code == 0, done.text
+    data = json.loads(Path("c.json").read_text())
+    first = data["samples"][0]["responses"]
+    first[0]["log_likelihood"], first[1]["log_likelihood"] = -1e9, 0.0
+    found = verify_submission(read_submission(signed(data)), task_files=[Path("c.yaml")])
+    assert {one.id for one in found.problems if one.kind.startswith("wrong ")} <= {"r0", ""}
+    assert any(one.kind in ("wrong answer", "wrong score", "wrong metric") for one in found.problems)

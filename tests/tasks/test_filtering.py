@@ -150,3 +150,11 @@ def test_a_filter_takes_the_same_samples_of_a_bundled_task() -> None:
     expected = [sample.id for sample in task.samples if sample.metadata["domain"] == "space"]
     assert [sample.id for sample in some.samples] == expected
     assert some.samples.content_hash != task.samples.content_hash
+
+
+def test_a_plan_is_of_the_same_samples() -> None:
+    write_task(Path.cwd())
+    done = typed("plan", "quiz.yaml", "--model", "scripted/echo", "--where", "domain=science", "--json")
+    assert done.code == 0, done.text
+    assert [task["n_total"] for task in json.loads(done.out)["tasks"]] == [2]
+    assert typed("plan", "quiz.yaml", "--model", "scripted/echo", "--where", "domain=x").code == 2
