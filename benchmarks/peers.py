@@ -39,6 +39,6 @@ class Peer:
         (FOLDER / self.name / "ready").touch()
 
 
-LM_EVAL = Peer("lm_eval", (("torch==2.13.0",), ("lm_eval[hf]==0.4.13",)))
+LM_EVAL = Peer("lm_eval", (("torch==2.13.0",), ("lm_eval[api,hf]==0.4.13",)))
 INSPECT = Peer("inspect_ai", (("inspect_ai==0.3.285", "openai"),))
 OURS = Peer("evalwright", ((str(HERE.parent),),))

@@ -32,6 +32,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score
 from evalwright.core.tasks import Scorer, Task
+from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
 from evalwright.engine.purse import SPENT, Purse
 from evalwright.engine.store import Store
@@ -92,7 +93,7 @@ async def evaluate_configuration(
     say = progress.say if progress else None
     if say and plans[0].left_out:
         say(plans[0].left_out)
-    with Store.open(home_folder(configuration.home)) as store:
+    with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
         async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
             return await _run_interruptibly(plans, engine, progress, purse)
 

@@ -9,7 +9,15 @@ import pytest
 
 from support.typed import typed
 
-PARTS = ["factual-closed-book", "factual-grounded", "factual-stress"]
+PARTS = [
+    "factual-closed-book",
+    "factual-grounded",
+    "factual-id",
+    "factual-ko",
+    "factual-stress",
+    "factual-stress-languages",
+    "factual-th",
+]
 
 
 def test_list() -> None:
@@ -39,7 +47,7 @@ def test_show() -> None:
     done = typed("tasks", "show", "factual")
     assert done.code == 0
     for part in PARTS:
-        assert f"{part}, version 1" in done.out
+        assert f"{part}, version 2" in done.out
     assert "short-answer" in done.out
     definitions = json.loads(typed("tasks", "show", "factual", "--json").out)
     assert [one["task"] for one in definitions] == PARTS

@@ -149,3 +149,34 @@ def test_parts_cover_everything_in_order() -> None:
         parts = list(_parts(range(count)))
         assert [item for part in parts for item in part] == list(range(count))
         assert {len(part) for part in parts} <= {128, 16, 4, 1}
+
+
+def test_wishes_gather_where_many_come_and_a_lone_one_does_not_wait(tmp_path: Path) -> None:
+    async def work(one: Store, other: Store) -> None:
+        outbox, loop = one.outbox(), asyncio.get_running_loop()
+        batches: list[int] = []
+        submit = outbox._writer.submit
+
+        def counted(batch: Batch) -> None:
+            batches.append(len(batch.claims))
+            submit(batch)
+
+        outbox._writer.submit = counted  # type: ignore[method-assign]
+        keys = [f"{number:04d}".encode() for number in range(200)]
+        await asyncio.gather(*(outbox.claim(key) for key in keys[:50]))
+        assert batches == [50]
+        began = loop.time()
+        waiting = []
+        for key in keys[50:]:  # one in each round of the loop: they would have been 150 transactions
+            waiting.append(outbox.claim(key))
+            await asyncio.sleep(0)
+        assert await asyncio.gather(*waiting) == [MINE] * 150
+        assert len(batches) <= 3 + (loop.time() - began) / 0.01
+        await asyncio.sleep(0.05)
+        lone = outbox.claim(b"lone")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert batches[-1] == 1, "nothing is gathered for a lone wish"
+        assert await lone == MINE
+
+    with_stores(tmp_path, work)

@@ -269,12 +269,12 @@ def test_assumed_draws_by_hand() -> None:
 def test_the_average_over_tasks_by_hand() -> None:
     forecast = plan("factual", "demo/small", assume={"variance": 0.2, "design_effect": 1.0})
     sizes = [task.n_total for task in forecast.tasks]
-    assert len(sizes) == 3
-    expected = Z * math.sqrt(sum(0.2 / n for n in sizes)) / 3
+    assert len(sizes) == 7
+    expected = Z * math.sqrt(sum(0.2 / n for n in sizes)) / 7
     assert forecast.visible_overall is not None
     assert forecast.visible_overall.value == pytest.approx(expected)
     assert (
-        f"The average over the 3 tasks shows nothing smaller than {100 * expected:.1f} points"
+        f"The average over the 7 tasks shows nothing smaller than {100 * expected:.1f} points"
         in forecast.conclusion
     )
 

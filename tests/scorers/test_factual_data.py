@@ -13,7 +13,9 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.short_answer import short_answer
 
 FOLDER = Path(evalwright.__file__).parent / "tasks" / "library" / "factual"
-FILES = ("closed_book", "grounded", "stress")
+CLOSED = ("closed_book", "closed_book_id", "closed_book_ko", "closed_book_th")
+FILES = (*CLOSED, "grounded", "stress", "stress_languages")
+REFUSALS = {"en": "No answer", "id": "Tidak ada jawaban", "ko": "답 없음", "th": "ไม่มีคำตอบ"}
 SENTENCES = (
     "{}",
     "{}.",
@@ -34,6 +36,8 @@ def score(row: dict[str, Any], reply: str) -> Score:
     metadata: dict[str, Any] = {
         key: row[key] for key in ("answer_type", "unit", "tolerance", "language") if key in row
     }
+    if "premise" in row:
+        metadata["answer_type"] = "none"
     return short_answer(
         Sample(row["id"], row["question"], tuple(row["answers"]), metadata=metadata), Answer(reply)
     )
@@ -63,13 +67,25 @@ def test_a_constant_answer_is_near_chance(name: str, constant: str) -> None:
 
 
 def test_no_answer_is_right_only_where_there_is_none() -> None:
-    for name, share in (("closed_book", 0.0), ("stress", 1.0)):
-        data = rows(name)
-        assert sum(score(row, "No answer").value for row in data) == share * len(data)
+    for name in FILES:
+        for row in rows(name):
+            if name != "grounded":
+                assert score(row, REFUSALS[row["language"]]).value == float("premise" in row), row["id"]
+
+
+def test_what_is_invented_is_wrong() -> None:
+    accepted = [
+        (row["id"], reply)
+        for name in ("stress", "stress_languages")
+        for row in rows(name)
+        for reply in row["fabrications"]
+        if score(row, reply).value
+    ]
+    assert not accepted
 
 
 def test_the_answer_to_another_question_is_wrong() -> None:
-    for name in ("closed_book", "grounded"):
+    for name in (*CLOSED, "grounded"):
         data = [
             row for row in rows(name) if row.get("answerable", True) and row.get("answer_type") != "yes_no"
         ]

@@ -13,7 +13,7 @@ from scorers.scoring import CORRECT, INCORRECT, NOT_ATTEMPTED, Row, check, score
 
 PEER_SAYS_RIGHT: list[Row] = [
     ("1", "10", INCORRECT, "another number"),
-    ("1", "No one knows", INCORRECT, "'no one' is not the number one"),
+    ("1", "No one knows", NOT_ATTEMPTED, "'no one' is not the number one"),
     ("Paris", "It is not Paris, it is Lyon", INCORRECT, "the target is denied"),
     ("def", "undefined", INCORRECT, "inside another word"),
     ("Au", "because", INCORRECT, "inside another word"),
@@ -279,6 +279,19 @@ HOSTILE = {
     "apostrophes": "a'" * 50_000,
     "abstentions": "I do not " * 11_000,
     "a vast power": "10^999999999999 5e99999999 1e-99999",
+    "comparisons": "larger than Paris " * 5_000,
+    "beliefs": "Some say it is Paris but " * 4_000,
+    "middle names": "Cillian Anna " * 7_000 + "Murphy",
+    "Han numerals": "一" * 100_000,
+    "Han magnitudes": "一万" * 50_000,
+    "Korean numerals": "십만 " * 30_000,
+    "Thai numerals": "สิบล้าน" * 14_000,
+    "Hindi numerals": "सौ लाख " * 14_000,
+    "digits with places": "1千2万" * 20_000,
+    "options": "A) b " * 20_000,
+    "times": "12:30 pm " * 11_000,
+    "links": "[a](b)" * 16_000,
+    "struck out": "~~a~~" * 20_000,
     "lone surrogates": "\ud800" * 100_000,
     "invisible": "\u200b" * 100_000,
 }
@@ -288,6 +301,8 @@ HOSTILE = {
 def test_hostile_replies_are_scored_quickly(name: str) -> None:
     goals = [
         ("Paris", "name", ""),
+        ("Cillian Murphy", "name", ""),
+        ("17:30", "name", ""),
         ("5", "number", "m"),
         ("9 October 2024", "date", ""),
         ("yes", "yes_no", ""),

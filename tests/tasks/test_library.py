@@ -10,10 +10,19 @@ from evalwright.core.requests import Message
 from evalwright.tasks.index import LIBRARY, TaskIndex
 from evalwright.tasks.loading import load_task, load_tasks
 
-PARTS = ["factual-closed-book", "factual-grounded", "factual-stress"]
+PARTS = [
+    "factual-closed-book",
+    "factual-grounded",
+    "factual-id",
+    "factual-ko",
+    "factual-stress",
+    "factual-stress-languages",
+    "factual-th",
+]
+CLOSED = ["factual-closed-book", "factual-id", "factual-ko", "factual-th"]
 
 
-def test_factual_is_a_group_of_three() -> None:
+def test_the_parts_of_factual() -> None:
     assert [task.name for task in load_tasks("factual")] == PARTS
 
 
@@ -38,15 +47,24 @@ def test_every_task_with_bundled_data_can_be_asked(name: str, chat: bool) -> Non
 
 def test_all_questions_are_there() -> None:
     counts = {name: len(load_task(name).samples) for name in PARTS}
-    assert counts["factual-closed-book"] >= 160
-    assert counts["factual-stress"] >= 40
-    assert counts["factual-grounded"] >= 40
+    assert counts["factual-closed-book"] >= 300
+    assert counts["factual-grounded"] >= 60
+    assert all(counts[f"factual-{code}"] >= 40 for code in ("id", "ko", "th"))
+    assert counts["factual-stress"] >= 60
+    assert counts["factual-stress"] + counts["factual-stress-languages"] >= 90
+    assert sum(counts.values()) >= 500
 
 
-def test_stress_questions_are_asked_in_the_same_words() -> None:
-    closed, stress = (
-        load_task(name).definition["prompt"] for name in ("factual-closed-book", "factual-stress")
-    )
+@pytest.mark.parametrize(
+    "names",
+    [("factual-closed-book", "factual-stress")]
+    + [(f"factual-{code}", "factual-stress-languages") for code in ("id", "ko", "th")],
+)
+def test_stress_questions_are_asked_in_the_same_words(names: tuple[str, str]) -> None:
+    closed, stress = (load_task(name).definition["prompt"] for name in names)
+    for prompt in (closed, stress):
+        # Both hold the metadata of their task.
+        del prompt["few_shot"]["sample"], prompt["few_shot"]["dataset"]["content_hash"]
     assert closed == stress
 
 
@@ -58,9 +76,16 @@ def test_no_shot_is_a_question_of_the_task(name: str) -> None:
 
 
 def test_the_scorers_find_what_they_read() -> None:
-    for sample in load_task("factual-closed-book").samples:
+    for sample in (sample for name in CLOSED for sample in load_task(name).samples):
         assert sample.metadata["answer_type"] in ("name", "number", "date", "yes_no")
         assert None not in sample.metadata.values()
+    for name in ("factual-stress", "factual-stress-languages"):
+        for sample in load_task(name).samples:
+            assert isinstance(sample.metadata["premise"], str)
+            assert isinstance(sample.metadata["corrections"], list | tuple)
+            assert isinstance(sample.metadata["fabrications"], list | tuple)
+    languages = {sample.metadata["language"] for sample in load_task("factual-stress-languages").samples}
+    assert languages == {"id", "ko", "th"}
     for sample in load_task("factual-grounded").samples:
         assert isinstance(sample.metadata["answerable"], bool)
         ids = {passage.id for passage in sample.passages}

@@ -1,14 +1,17 @@
 """How many requests a remote model may have at once, and when the next may go: one pacer per model.
 
 The number in flight starts where `Pacing.start_concurrency` says and grows by one with every answer until the provider
-first objects. An objection cuts it, at most once per round trip; afterwards it climbs quickly to just below where it was
-cut and feels its way further very slowly, so that hardly anything is refused while the limit is used. A Retry-After
-holds everybody back; announced budgets of requests and tokens are kept before they are exhausted. Who came first goes first.
+first objects. Then nothing is sent for a moment: what is still in flight when the refusals are in is what the provider
+takes at once. Later objections cut the number, a little after a long quiet and deeply in a row; it climbs quickly to just
+below where it was cut, and feels its way further so seldom that hardly anything is refused. A few refusals among many
+answers, which no pace would avoid, do not slow it down. A Retry-After holds everybody back; announced budgets of requests
+and tokens are kept before they are exhausted. Who came first goes first.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections import deque
 from collections.abc import Callable
@@ -20,8 +23,24 @@ from evalwright.engine.budget import Budget
 from evalwright.engine.retry import BASE_SECONDS, LONGEST_SECONDS
 from evalwright.models.base import Pacing
 
+_GENTLE_CUT = 0.97
 _CUT = 0.85
 _DEEP_CUT = 0.5
+_TOLERATED = 0.05
+"""Share of recent replies that may be refusals, without a Retry-After, before they are taken for a limit."""
+
+_LEAST_LOOKED_BACK = 40.0
+"""Replies that count as recent: so many, or two rounds of all that is in flight."""
+
+_LET_THROUGH = 0.1
+"""From this share of what was in flight on, what is left of it after a burst of refusals is the provider's limit."""
+
+_SETTLED = 0.25
+"""Of a round trip: how long after the first objection refusals of the same burst may still come in."""
+
+_PATIENCE = 20.0
+"""A new try above a known ceiling comes after so many times of what the last one cost (a round trip, or the Retry-After)."""
+
 _RECOVERY = 0.25
 """Share of the way back to the last ceiling that one round trip covers."""
 
@@ -31,6 +50,11 @@ _TROUBLED = 0.2
 
 _LEAST_IN_TROUBLE = 4.0
 """In flight at the least while requests fail for other reasons than a limit."""
+
+_OPENING = 4
+_DOUBLING = 0.1
+"""So many are sent at once before any reply has come, and twice as many after each such number of seconds: the first reply
+tells of limits that may be small, and refusals come fast even where answers do not."""
 
 _PAUSE_JITTER = 0.1
 _FIRST_ROUND_TRIP = 0.2
@@ -69,8 +93,15 @@ class Pacer:
         self._answers_since_cut = 0
         self._answerless_cuts = 0
         self._trouble = 0.0
+        self._refused = 0.0
+        self._settling_until = 0.0
+        self._used_at_cut = 0.0
+        self._probe_from = 0.0
         self._round_trip = _FIRST_ROUND_TRIP
         self._sent = 0
+        self._opened_at = 0.0
+        self._heard = not pacing.careful
+        self._newest = 0
         self._tokens_each: float | None = None
 
     async def enter(self, size: float = 0.0, time_left: float | None = None) -> Ticket:
@@ -107,28 +138,35 @@ class Pacer:
     def answered(self, ticket: Ticket, response: Response) -> None:
         """The request was answered."""
         now = self._loop.time()
+        self._heard = True
         self._round_trip += 0.1 * (now - ticket.sent_at - self._round_trip)
         self._trouble *= 0.95
+        self._refused -= self._refused * self._weight()
         self._answers_since_cut += 1
+        if self._settling_until:
+            self._settle(now)
         used = response.usage.input_tokens + response.usage.output_tokens
         if used:
             self._tokens_each = used if self._tokens_each is None else 0.95 * self._tokens_each + 0.05 * used
-        self._grow()
+        self._grow(now)
         self._leave(ticket, response.rate_limits, now)
 
     def failed(self, ticket: Ticket, error: RequestError) -> None:
         """The request failed. Slows down and pauses as the error demands."""
         now = self._loop.time()
+        self._heard = True
         if isinstance(error, RateLimited):
+            self._refused += (1 - self._refused) * self._weight()
+            limited = self._refused > _TOLERATED or error.retry_after is not None
             # An announced budget that is used up is no matter of how many are in flight.
-            if not _exhausted(error.rate_limits):
-                self._cut(ticket, now, pause=True)
+            if limited and not _exhausted(error.rate_limits):
+                self._cut(ticket, now, pause=True, cost=error.retry_after or 0.0)
         elif isinstance(error, (Overloaded, ConnectionFailed, TimedOut)):
             self._trouble = 0.95 * self._trouble + 0.05
             if self._trouble > _TROUBLED or error.status in (503, 529):
                 # Each request backs off by itself; holding back the others too would let a few that always fail
                 # starve those that would be answered.
-                self._cut(ticket, now, pause=False)
+                self._cut(ticket, now, pause=False, cost=0.0)
         else:
             # The request was let through, whatever became of it then.
             self._answers_since_cut += 1
@@ -155,6 +193,8 @@ class Pacer:
         return size if self._tokens_each is None else self._tokens_each
 
     def _admit(self, tokens: float, now: float) -> Ticket:
+        if not self._sent:
+            self._opened_at = now
         self.in_flight += 1
         self._sent += 1
         self.requests.spend(1)
@@ -166,10 +206,12 @@ class Pacer:
 
     def _leave(self, ticket: Ticket, limits: RateLimits | None, now: float) -> None:
         self.in_flight -= 1
-        if limits is not None:
+        # A reply that was overtaken by a later request's tells what was true before.
+        if limits is not None and ticket.number > self._newest:
+            self._newest = ticket.number
             times = {"sent_at": ticket.sent_at, "now": now, "round_trip": self._round_trip}
             # Requests are counted when they come in, so what was sent later is not yet in the reply. Tokens may be counted
-            # only when the answer is complete, so all that is in flight may be missing from it.
+            # only when the answer is complete, so all that is in flight may be missing from it too.
             self.requests.observe(
                 limits.limit_requests,
                 limits.remaining_requests,
@@ -182,7 +224,7 @@ class Pacer:
                 limits.limit_tokens,
                 limits.remaining_tokens,
                 limits.reset_tokens,
-                unseen=self.in_flight * (self._tokens_each or ticket.tokens),
+                unseen=max(self.in_flight, self._sent - ticket.number) * (self._tokens_each or ticket.tokens),
                 counted_at=now,
                 **times,
             )
@@ -209,14 +251,20 @@ class Pacer:
             future.set_result(self._admit(tokens, now))
 
     def _delay(self, tokens: float, now: float) -> float:
-        held = max(self._paused_until, self._next_send) - now
+        held = max(self._paused_until, self._next_send, self._settling_until) - now
+        if not self._heard and self._sent >= _OPENING:
+            held = max(held, self._opened_at + _DOUBLING * math.log2((self._sent + 1) / _OPENING) - now)
         return max(
             held,
             self.requests.wait(1, now, self._round_trip),
             self.tokens.wait(tokens, now, self._round_trip),
         )
 
-    def _grow(self) -> None:
+    def _weight(self) -> float:
+        """Of one reply in the share of recent refusals."""
+        return 1 / max(_LEAST_LOOKED_BACK, 2 * self.limit)
+
+    def _grow(self, now: float) -> None:
         if self.in_flight < int(self.limit) - 1:
             return  # the limit was not used, so the answer says nothing about it
         if self._slow_start:
@@ -224,21 +272,23 @@ class Pacer:
         elif self.limit < self._ceiling:
             step = max(_RECOVERY * (self._ceiling - self.limit), 0.2) / self.limit
         elif self.limit < 1.1 * self._ceiling + 2:
-            step = _PROBE
+            step = _PROBE if now >= self._probe_from else 0.0
         else:
             step = max(0.05, 1 / self.limit)  # far above the old ceiling: it is no longer there
         self.limit = min(self.limit + step, float(self._pacing.max_concurrency))
 
-    def _cut(self, ticket: Ticket, now: float, *, pause: bool) -> None:
+    def _cut(self, ticket: Ticket, now: float, *, pause: bool, cost: float) -> None:
         if ticket.sent_at <= self._cut_at:
             return  # sent before the last cut: it tells nothing new
         # What was not even used cannot have been the limit.
         used = min(self.limit, float(self.in_flight))
-        deep = self._slow_start or self._answers_since_cut < 2 * used
         if self._slow_start or self._answers_since_cut:
             self._answerless_cuts = 0
             self._ceiling = max(1.0, used - 1)
-            self.limit = max(1.0, used * (_DEEP_CUT if deep else _CUT))
+            self.limit = max(1.0, min(used * self._depth(used), self._ceiling))
+            if self._slow_start and pause:
+                self._settling_until = now + self._round_trip
+                self._used_at_cut = used
         elif not pause:
             self.limit = min(self.limit, max(_LEAST_IN_TROUBLE, used * _CUT))
         else:
@@ -251,6 +301,23 @@ class Pacer:
         self._slow_start = False
         self._cut_at = now
         self._answers_since_cut = 0
+        self._refused = min(self._refused, _TOLERATED / 2)
+        self._probe_from = now + _PATIENCE * max(cost, self._round_trip)
+
+    def _depth(self, used: float) -> float:
+        """What a cut leaves: the less, the sooner it follows the one before."""
+        if self._slow_start or self._answers_since_cut < 2 * used:
+            return _DEEP_CUT
+        return _CUT if self._answers_since_cut < 4 * used else _GENTLE_CUT
+
+    def _settle(self, now: float) -> None:
+        """An answer after the first objection: what is in flight, and what was answered since, was let through."""
+        if now < self._cut_at + _SETTLED * self._round_trip:
+            return
+        taken = self.in_flight + self._answers_since_cut - 1
+        if now < self._settling_until and taken >= _LET_THROUGH * self._used_at_cut:
+            self.limit = self._ceiling = float(max(1, taken))
+        self._settling_until = 0.0
 
     def _pause(self, seconds: float, now: float) -> None:
         until = now + seconds

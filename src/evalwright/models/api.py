@@ -110,8 +110,9 @@ class ApiModel(RemoteModel):
             variables=self._path_variables(),
         )
         self.names_cost = bool(self.provider.cost_field)
-        most = self.provider.max_concurrency if max_concurrency is None else max_concurrency
-        self.pacing = arguments.pacing(timeout, deadline, most, max_attempts)
+        self.pacing = arguments.pacing(
+            timeout, deadline, max_concurrency, max_attempts, most=self.provider.max_concurrency
+        )
         self.abilities = self._abilities()
         self.fingerprint = fingerprint_of(self._identity())
         # A price of the package's table is that of the provider's own address; a person's own holds wherever they ask.

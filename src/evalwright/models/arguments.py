@@ -13,6 +13,7 @@ from evalwright.models.base import Pacing
 from evalwright.models.keys import remember
 
 _START_CONCURRENCY = 64
+_MOST_AT_START = 512
 _SECRET_HEADER = re.compile(r"auth|key|token|cookie|secret", re.IGNORECASE)
 
 
@@ -83,12 +84,17 @@ def headers(argument: str, value: Mapping[str, str] | str | None) -> dict[str, s
     return found
 
 
-def pacing(timeout: float, deadline: float, max_concurrency: int, max_attempts: int) -> Pacing:
-    """How a remote model may be asked; times in seconds."""
-    most = whole("max_concurrency", max_concurrency) or 1
+def pacing(
+    timeout: float, deadline: float, max_concurrency: int | None, max_attempts: int, most: int = 512
+) -> Pacing:
+    """How a remote model may be asked; times in seconds. most: requests at once where nobody said how many.
+
+    A number that was given is where the pace starts, because the person knows what the server takes.
+    """
+    given = whole("max_concurrency", max_concurrency)
     return Pacing(
-        max_concurrency=most,
-        start_concurrency=min(_START_CONCURRENCY, most),
+        max_concurrency=given or most,
+        start_concurrency=min(given, _MOST_AT_START) if given else min(_START_CONCURRENCY, most),
         timeout=number("timeout", timeout, low=0) or 1.0,
         deadline=number("deadline", deadline, low=0) or 1.0,
         max_attempts=whole("max_attempts", max_attempts) or 1,

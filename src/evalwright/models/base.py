@@ -52,7 +52,8 @@ class Pacing:
 
     max_concurrency: the most requests in flight; start_concurrency: where the adaptive limit begins.
     timeout: for one attempt. deadline: for a request with all its attempts, from its first sending.
-    max_attempts: how often a request is sent at the most.
+    max_attempts: how often a request is sent at the most. careful: send only a few before the first reply has come, because it may
+    tell of small limits.
     """
 
     max_concurrency: int = 512
@@ -60,6 +61,7 @@ class Pacing:
     timeout: float = 300.0
     deadline: float = 1800.0
     max_attempts: int = 10
+    careful: bool = True
 
 
 class RemoteModel(Model):

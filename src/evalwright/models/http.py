@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,10 @@ from urllib.request import getproxies, proxy_bypass
 from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, ConnectionFailed, Rejected, RequestError, TimedOut
 from evalwright.core.responses import RateLimits
+from evalwright.models.http_connections import Broken, Connections, ConnectTimedOut, request_head
 from evalwright.models.http_faults import CertificateRefused, bad_reply, clean, fault_of
 from evalwright.models.http_limits import parse_rate_limits
+from evalwright.models.http_reply import NotHttp, Received, TooLarge
 from evalwright.models.keys import is_local, remember
 
 if TYPE_CHECKING:
@@ -86,6 +89,8 @@ class HttpClient:
         self._proxy = proxy_for(base_url)
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
         self._urls: dict[str, Any] = {}
+        self._pools: dict[asyncio.AbstractEventLoop, Connections] = {}
+        self._heads: dict[tuple[str, str], bytes] = {}
 
     async def post(self, path: str, payload: Any, headers: Mapping[str, str] | None = None) -> Reply:
         """POST `payload` as JSON to `base_url + path`. Raises a RequestError for anything but a 2xx with JSON."""
@@ -99,11 +104,15 @@ class HttpClient:
     async def close(self) -> None:
         """Close the connections of this event loop, and forget those of loops that have ended."""
         loop = asyncio.get_running_loop()
-        session = self._sessions.pop(loop, None)
+        session, pool = self._sessions.pop(loop, None), self._pools.pop(loop, None)
         for other in [other for other in self._sessions if other.is_closed()]:
             _forget(self._sessions.pop(other))
+        for other in [other for other in self._pools if other.is_closed()]:
+            self._pools.pop(other).forget()
         if session is not None:
             await session.close()
+        if pool is not None:
+            await pool.close()
 
     @asynccontextmanager
     async def opened(
@@ -158,6 +167,8 @@ class HttpClient:
         try:
             if self._ready is not None:
                 await self._ready()
+            if self._is_direct:
+                return await self._send_direct(method, path, body, headers, started)
             async with self._request(method, path, body, headers) as response:
                 return await self.whole(response, started)
         except RequestError:
@@ -165,15 +176,28 @@ class HttpClient:
         except Exception as error:
             raise self._translate(error) from None
 
+    async def _send_direct(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None, started: float
+    ) -> Reply:
+        """The short way, for whole replies of a host that is asked without a proxy."""
+        head = self._head(method, path, self._signed(method, path, body, headers))
+        reply = await self._connections().exchange(head, body, self.timeout)
+        return self._understand(reply, reply.body, time.perf_counter() - started)
+
     def _request(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
     ) -> AbstractAsyncContextManager[ClientResponse]:
-        url = self._url(path)
-        if self._sign is not None:
-            headers = self._sign(method, str(url), body or b"", headers or {})
+        headers = self._signed(method, path, body, headers)
         return self._session().request(
-            method, url, data=body, headers=headers, allow_redirects=False, proxy=self._proxy
+            method, self._url(path), data=body, headers=headers, allow_redirects=False, proxy=self._proxy
         )
+
+    def _signed(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
+    ) -> Mapping[str, str] | None:
+        if self._sign is None:
+            return headers
+        return self._sign(method, str(self._url(path)), body or b"", headers or {})
 
     async def _read(self, response: ClientResponse) -> bytes:
         """The body, decompressed, refused as soon as it is too large."""
@@ -195,7 +219,7 @@ class HttpClient:
             f"{self.where} sent a reply of more than {self._largest_reply} bytes; it was dropped."
         )
 
-    def _understand(self, response: ClientResponse, body: bytes, seconds: float) -> Reply:
+    def _understand(self, response: ClientResponse | Received, body: bytes, seconds: float) -> Reply:
         status = response.status
         limits = parse_rate_limits(response.raw_headers)
         if not 200 <= status < 300:
@@ -203,9 +227,10 @@ class HttpClient:
                 self.where, status, response.headers, body, key_source=self._key_source, rate_limits=limits
             )
         # A reply without a content type is taken at its word: it must still be JSON.
-        kind = response.headers.get("Content-Type")
-        if kind is not None and "json" not in kind.lower():
-            raise bad_reply(self.where, f"JSON (its content type is '{clean(kind, 40)}')", body, status)
+        kind = _content_type(response.raw_headers)
+        if kind is not None and b"json" not in kind.lower():
+            shown = clean(kind.decode("latin-1"), 40)
+            raise bad_reply(self.where, f"JSON (its content type is '{shown}')", body, status)
         try:
             data = json.loads(body.decode("utf-8"))
         except (ValueError, RecursionError):
@@ -213,16 +238,23 @@ class HttpClient:
         return Reply(data, seconds, limits)
 
     def _translate(self, error: Exception) -> RequestError:
-        """The error tree's name for whatever aiohttp or the system raised."""
+        """The error tree's name for whatever the wire, aiohttp or the system raised."""
         import aiohttp
 
+        if isinstance(error, TooLarge):
+            return self._too_large()
+        if isinstance(error, NotHttp):
+            return bad_reply(self.where, "HTTP", "")
+        if isinstance(error, Broken):
+            what = "the answer was whole" if error.began else "any answer came"
+            return ConnectionFailed(f"The connection to {self.where} broke before {what}.")
         if isinstance(error, TimeoutError):
-            if isinstance(error, aiohttp.ConnectionTimeoutError):
+            if isinstance(error, (ConnectTimedOut, aiohttp.ConnectionTimeoutError)):
                 return TimedOut(
                     f"{self.where} did not take the connection within {self._connect_timeout:g} s."
                 )
             return TimedOut(f"{self.where} did not answer within {self.timeout:g} s.")
-        if isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):
+        if isinstance(error, ssl.SSLError | aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):
             return CertificateRefused(
                 f"The certificate of {self.where} cannot be trusted: {clean(str(error), 200)}"
             )
@@ -241,6 +273,33 @@ class HttpClient:
         if isinstance(error, aiohttp.ClientError | OSError):
             return ConnectionFailed(f"No connection to {self.where}: {_reason(error)}.")
         raise error
+
+    @property
+    def _is_direct(self) -> bool:
+        """Whether requests go straight to the host; what needs a proxy, or a login of the URL, goes through aiohttp."""
+        return self._proxy is None and "@" not in self.base_url
+
+    def _connections(self) -> Connections:
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get(loop)
+        if pool is None:
+            pool = self._pools[loop] = Connections(
+                self._url(""),
+                limit=self._max_connections,
+                connect_timeout=self._connect_timeout,
+                largest=self._largest_reply,
+            )
+        return pool
+
+    def _head(self, method: str, path: str, headers: Mapping[str, str] | None) -> bytes:
+        """The request's head. That of a path is written once, unless the request has headers of its own."""
+        ours = headers is None or headers is self._json_headers
+        head = self._heads.get((method, path)) if ours else None
+        if head is None:
+            head = request_head(method, self._url(path), {**self._headers, **(headers or {})})
+            if ours:
+                self._heads[method, path] = head
+        return head
 
     def _session(self) -> ClientSession:
         loop = asyncio.get_running_loop()
@@ -317,6 +376,10 @@ def proxy_for(url: str) -> str | None:
     if password := urlsplit(proxy).password:
         remember(password)
     return proxy
+
+
+def _content_type(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+    return next((value for name, value in headers if name.lower() == b"content-type"), None)
 
 
 def _reason(error: Exception) -> str:

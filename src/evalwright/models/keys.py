@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -136,6 +137,7 @@ def _unquote(value: str) -> str:
     return value.split(" #", 1)[0].rstrip()
 
 
+@lru_cache(maxsize=64)
 def is_local(url: str) -> bool:
     """Whether a URL leads to this machine or the private network around it: such servers need no key.
 

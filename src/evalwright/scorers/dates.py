@@ -14,18 +14,18 @@ from typing import NamedTuple
 from evalwright.scorers.text.tokens import Words
 
 _MONTH_NAMES = """
-january jan janvier enero gennaio janeiro januari januar janv ene gen januar
-february feb février febrero febbraio fevereiro februari februar févr fevrier fev
-march mar mars marzo março maret maart märz mac marco
-april apr avril abril aprile avr abr
-may mai mayo maggio maio mei mag
-june jun juin junio giugno junho juni giu
-july jul juillet julio luglio julho juli juil lug julai
-august aug août agosto augustus agustus aout ago ogos agt
-september sep sept septembre septiembre settembre setembro set septiembre
-october oct octobre octubre ottobre outubro oktober okt out ott
-november nov novembre noviembre novembro nopember
-december dec décembre diciembre dicembre dezembro desember dezember dez des dis dic disember decembre
+january jan janvier enero gennaio janeiro januari januar janv ene gen januar января январь styczeń stycznia ocak जनवरी ஜனவரி มกราคม يناير
+february feb février febrero febbraio fevereiro februari februar févr fevrier fev pebrero февраля февраль lutego şubat फरवरी फ़रवरी பிப்ரவரி กุมภาพันธ์ فبراير
+march mar mars marzo março maret maart märz mac marco marso марта март marca mart मार्च மார்ச் มีนาคม مارس
+april apr avril abril aprile avr abr апреля апрель kwietnia nisan अप्रैल ஏப்ரல் เมษายน أبريل
+may mai mayo maggio maio mei mag мая май maja mayıs मई மே พฤษภาคม مايو
+june jun juin junio giugno junho juni giu hunyo июня июнь czerwca haziran जून ஜூன் มิถุนายน يونيو
+july jul juillet julio luglio julho juli juil lug julai hulyo июля июль lipca temmuz जुलाई ஜூலை กรกฎาคม يوليو
+august aug août agosto augustus agustus aout ago ogos agt августа август sierpnia ağustos अगस्त ஆகஸ்ட் สิงหาคม أغسطس
+september sep sept septembre septiembre settembre setembro set septiembre setyembre сентября сентябрь września eylül सितंबर सितम्बर செப்டம்பர் กันยายน سبتمبر
+october oct octobre octubre ottobre outubro oktober okt out ott oktubre октября октябрь października ekim अक्टूबर अक्तूबर அக்டோபர் ตุลาคม أكتوبر
+november nov novembre noviembre novembro nopember nobyembre ноября ноябрь listopada kasım नवंबर नवम्बर நவம்பர் พฤศจิกายน نوفمبر
+december dec décembre diciembre dicembre dezembro desember dezember dez des dis dic disember decembre disyembre декабря декабрь grudnia aralık दिसंबर दिसम्बर டிசம்பர் ธันวาคม ديسمبر
 """
 MONTHS = {
     name: number for number, line in enumerate(_MONTH_NAMES.strip().splitlines(), 1) for name in line.split()
@@ -33,18 +33,34 @@ MONTHS = {
 _NAME = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _YEAR = r"(?:[12]\d{3}|[3-9]\d{2})"
+_ONES = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"]
+_DAY_WORDS = {
+    **{word: day for day, word in enumerate([*_ONES, *["tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth"]], 1)},
+    **{f"twenty-{word}": 20 + day for day, word in enumerate(_ONES, 1)},
+    "thirtieth": 30,
+    "thirty-first": 31,
+}  # fmt: skip
+_SPELLED_DAY = "|".join(sorted((word.replace("-", "[ -]") for word in _DAY_WORDS), key=len, reverse=True))
+_ANY_DAY = rf"(?:{_DAY}|{_SPELLED_DAY})"
 _DATE = re.compile(
-    rf"(?<![\w.,/-])(?:"
-    rf"(?P<y1>[12]\d{{3}})\s?(?P<s1>[-/.])\s?(?P<m1>0?[1-9]|1[0-2])(?:\s?(?P=s1)\s?(?P<d1>{_DAY}))?(?![\w/-]|\.\d)"
+    rf"(?<![\w.,/-])(?:ika-)?(?:"
+    rf"(?P<y1>[12]\d{{3}})\s?(?P<s1>[-/.])\s?(?P<m1>0?[1-9]|1[0-2])(?:\s?(?P=s1)\s?(?P<d1>{_DAY}))?(?!(?!T\d\d:)[\w/-]|\.\d)"
     rf"|(?P<a2>{_DAY})\s?(?P<s2>[-/.])\s?(?P<b2>{_DAY})\s?(?P=s2)\s?(?P<y2>[12]\d{{3}})(?!\w|\.\d)"
-    rf"|(?P<d3>{_DAY})(?:st|nd|rd|th|er|º|\.)?,?[\s-](?:of |de |day of )?(?P<m3>{_NAME})(?:,?[\s-](?:of |de |del |in )?(?P<y3>{_YEAR})(?![\w]|[.,]\d))?"
-    rf"|(?P<m4>{_NAME})[\s-](?:the )?(?P<d4>{_DAY})(?:st|nd|rd|th)?(?!\d|[.,:]\d|\s?%)(?:(?:,|\s|-)\s?(?:in |of )?(?P<y4>{_YEAR})(?![\w]|[.,]\d))?"
+    rf"|(?P<d3>{_ANY_DAY})(?:st|nd|rd|th|er|º|o|\.)?,?[\s-](?:of |de |day of |ng |di )?(?P<m3>{_NAME})(?:,?[\s-](?:of |de |del |in |ng |พ\.ศ\. ?|ค\.ศ\. ?|ปี ?)?(?P<y3>{_YEAR})(?![\w]|[.,]\d))?"
+    rf"|(?P<m4>{_NAME})[\s-](?:the )?(?P<d4>{_ANY_DAY})(?:st|nd|rd|th)?(?!\d|[.,:]\d|\s?%)(?:(?:,|\s|-)\s?(?:in |of )?(?P<y4>{_YEAR})(?![\w]|[.,]\d))?"
     rf"|(?P<m5>{_NAME}),?[\s-](?:of |de )?(?P<y5>[12]\d{{3}})(?![\w]|[.,]\d)"
     rf"|(?P<y6>[12]\d{{3}})\s?[年년]\s?(?:(?P<m6>1[0-2]|0?[1-9])\s?[月월])?\s?(?:(?P<d6>{_DAY})\s?[日일])?"
+    rf"|ngày (?P<d9>{_DAY}) tháng (?P<m9>1[0-2]|0?[1-9])(?: năm (?P<y9>[12]\d{{3}}))?(?!\w)"
+    rf"|(?P<a7>{_DAY})(?P<s7>[-/.])(?P<b7>{_DAY})(?P=s7)(?P<y7>\d{{2}})(?![\w/-]|\.\d)"
     rf")",
     re.IGNORECASE,
 )
+_MONTH_OF_YEAR = re.compile(r"(?<![\w.,/-])(?P<month>0?[1-9]|1[0-2])/(?P<year>[12]\d{3})(?![\w/]|[.,]\d)")
+_BASIC = re.compile(r"\s*(?P<year>[12]\d{3})(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])[\s.]*")
+_BUDDHIST = 543
+"""Years of the Thai era count from 543 BC."""
 _YEAR_ALONE = re.compile(r"(?<![\w.,:/-])(?P<year>[12]\d{3})(?![\w]|[.,:/]\d|-\d)")
+_DAY_IN_WORDS = frozenset(word.split("-")[-1] for word in _DAY_WORDS)
 _DIGIT = re.compile(r"\d")
 _HINT = re.compile(r"\d\s?[-/.]\s?\d{1,2}\s?[-/.]|\d{4}\s?[-/.]\s?\d|\d\s?[年년]")
 """What a date without a month's name has; looking for this first is much faster than for every form."""
@@ -84,10 +100,14 @@ class Found:
 def find_dates(words: Words, years: bool = True) -> list[Found]:
     """All dates of a text in order, at most 24. years: whether a year that stands alone counts."""
     text = words.text
-    if _DIGIT.search(text) is None:
+    if _DIGIT.search(text) is None and _DAY_IN_WORDS.isdisjoint(words.tokens):
         return []
+    if years and (basic := _BASIC.fullmatch(text)) is not None:
+        return [Found((Date(*map(int, basic.groups())),), *basic.span())]
     found: list[Found] = []
-    hinted = not MONTHS.keys().isdisjoint(words.tokens) or _HINT.search(text) is not None
+    hinted = (
+        not text.isascii() or not MONTHS.keys().isdisjoint(words.tokens) or _HINT.search(text) is not None
+    )
     for match in _DATE.finditer(text) if hinted else ():
         readings = _readings(match)
         if readings and not _is_common_word(match):
@@ -95,6 +115,10 @@ def find_dates(words: Words, years: bool = True) -> list[Found]:
         if len(found) == _MOST:
             return found
     if years:
+        found += [
+            Found((Date(int(match["year"]), int(match["month"])),), *match.span())
+            for match in (_MONTH_OF_YEAR.finditer(text) if "/" in text else ())
+        ]
         taken = [(one.start, one.end) for one in found]
         for match in _YEAR_ALONE.finditer(text):
             if not any(start <= match.start() < end for start, end in taken):
@@ -131,9 +155,17 @@ def _readings(match: re.Match[str]) -> tuple[Date, ...]:
         first, second, year = int(group["a2"]), int(group["b2"]), int(group["y2"])
         return _valid(Date(year, second, first), Date(year, first, second))
     if group["m3"]:
-        return _valid(Date(int(group["y3"] or 0), _month(group["m3"]), int(group["d3"])))
+        found = Date(int(group["y3"] or 0), _month(group["m3"]), _day(group["d3"]))
+        thai = found.year > 2300 and group["m3"][0] > "\u0e00"
+        return _valid(found._replace(year=found.year - _BUDDHIST) if thai else found)
     if group["m4"]:
-        return _valid(Date(int(group["y4"] or 0), _month(group["m4"]), int(group["d4"])))
+        return _valid(Date(int(group["y4"] or 0), _month(group["m4"]), _day(group["d4"])))
+    if group["m9"]:
+        return _valid(Date(int(group["y9"] or 0), int(group["m9"]), int(group["d9"])))
+    if group["y7"]:
+        first, second, short = int(group["a7"]), int(group["b7"]), int(group["y7"])
+        days = ((second, first), (first, second))
+        return _valid(*(Date(century + short, *day) for century in (2000, 1900) for day in days))
     if group["m5"]:
         return _valid(Date(int(group["y5"]), _month(group["m5"])))
     if not group["m6"] and group["d6"]:
@@ -151,6 +183,10 @@ def _is_common_word(match: re.Match[str]) -> bool:
     name = match.group("m3") or match.group("m4")
     year = match.group("y3") or match.group("y4")
     return name is not None and not year and name.rstrip(".") in _COMMON_WORDS
+
+
+def _day(text: str) -> int:
+    return int(text) if text.isdecimal() else _DAY_WORDS[text.casefold().replace(" ", "-")]
 
 
 def _month(name: str) -> int:

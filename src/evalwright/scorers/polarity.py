@@ -22,7 +22,9 @@ _NEGATORS = word_set(
 )
 _BREAKERS = word_set("but rather however though although because yet instead while whereas")
 _ALL_BUT = word_set("anything anyone anywhere anybody everything everyone everywhere all")
-_HARMLESS_AFTER = word_set("only just merely simply surprisingly least doubt question wonder fail hesitate")
+_HARMLESS_AFTER = word_set(
+    "only just merely simply surprisingly least doubt question wonder fail hesitate mistaken wrong"
+)
 _PAIRS = frozenset(
     {("rather", "than"), ("instead", "of"), ("other", "than"), ("opposed", "to"), ("no", "longer")}
 )
@@ -31,6 +33,12 @@ _FORMS_OF_BE = word_set("is was are were isnt wasnt arent werent")
 _DENIED_OF_BE = word_set("the it correct right true that one what who where which my an answer")
 _CONTRACTED = word_set("isnt wasnt arent werent doesnt didnt cannot cant hasnt hadnt wont wouldnt couldnt")
 _FALSE = word_set("wrong incorrect false untrue")
+_CALLED_WRONG = word_set("wrong incorrect false untrue out ruled mistake right correct")
+_WRONG_AFTER = re.compile(
+    r"[\"']?\s+(?:is|was|would be|seems|are|would)\s+(?:a |the |an )?(?:\w+ly )?(?:wrong|incorrect|false|untrue|not (?:right|correct)"
+    r"|out of the question|ruled out|a mistake)\b",
+    re.IGNORECASE,
+)
 _TRIGGERS = _NEGATORS | {first for first, _ in _PAIRS} | {"no", "but"}
 _ABBREVIATED = word_set("mount saint dr mr mrs ms prof sir jr no vs gen col rev")
 _BOUNDARY = re.compile(r"[,;:!?()\n—。、，]|\.(?:\s|$)|\s-\s")
@@ -45,8 +53,24 @@ _NEGATORS_BEFORE = (
     "bukanlah ",
     "không phải là ",
     "không phải ",
+    "не ",
+    "ليس ",
+    "ليست ",
 )
-_NEGATORS_AFTER = ("ではな", "じゃな", "가 아니", "이 아니", "는 아니", "은 아니", "아니", " அல்ல", " இல்லை")
+_NEGATORS_AFTER = (
+    "ではな",
+    "じゃな",
+    "ではありませ",
+    "じゃありませ",
+    " नहीं",
+    "가 아니",
+    "이 아니",
+    "는 아니",
+    "은 아니",
+    "아니",
+    " அல்ல",
+    " இல்லை",
+)
 _LANGUAGE_NEGATORS = {
     "de": word_set("nicht kein keine keinen nie"),
     "fr": word_set("pas jamais ni"),
@@ -85,7 +109,7 @@ def _denied_before(words: Words, start: int, language: str) -> str:
             verdict = _denies_at(tokens, index, start, others)
             if verdict == "breaks":
                 break
-            if verdict == "denies":
+            if verdict == "denies" and not _asks_back(words, index):
                 return words.quote(index, start)
     if not words.text.isascii():
         text = words.text[: words.spans[start][0]].casefold()[-20:]
@@ -95,12 +119,23 @@ def _denied_before(words: Words, start: int, language: str) -> str:
     return ""
 
 
+def _asks_back(words: Words, index: int) -> bool:
+    """Whether a contraction opens a question that expects a yes: "Isn't it Paris?"."""
+    tokens = words.tokens
+    if tokens[index] not in _CONTRACTED or tokens[index + 1 : index + 2] not in (["it"], ["that"], ["this"]):
+        return False
+    if index and SENTENCE_END.search(words.gap(index)) is None:
+        return False
+    return words.text[words.spans[index][0] :].rstrip().endswith("?")
+
+
 def _denies_at(tokens: list[str], index: int, start: int, others: frozenset[str]) -> str:
     """What the word at `index` does to a name that starts later in its clause: "denies", "breaks" (ends the scope), ""."""
     token, following = tokens[index], tokens[index + 1]
     earlier = tokens[index - 1] if index else ""
     if token == "but" and earlier in _ALL_BUT:
-        return "denies"
+        # "It cannot be anything but Paris" denies twice.
+        return "breaks" if not _NEGATORS.isdisjoint(tokens[max(0, index - 6) : index]) else "denies"
     inside = index + 1 < start
     if inside and (token, following) in _PAIRS:
         none_other = token == "other" and earlier in ("none", "no")
@@ -121,9 +156,13 @@ def _denied_after(words: Words, occurrence: Occurrence) -> str:
     if not words.text.isascii():
         after = words.text[words.spans[end - 1][1] :][:12]
         for negator in _NEGATORS_AFTER:
-            if after.startswith(negator) or after.lstrip().startswith("아니"):
+            if after.startswith(negator) or after.lstrip().startswith(("아니", "아닙", "아닌")):
                 return f"'{negator.strip()}'"
     first = tokens[end]
+    if not _CALLED_WRONG.isdisjoint(tokens[end : end + 7]):
+        called = _WRONG_AFTER.match(words.text[words.spans[end - 1][1] :][:80])
+        if called is not None:
+            return f"'{called.group().strip()}'"
     if (first not in _CONTRACTED and first not in _AUXILIARIES) or ends_clause(words, end):
         return ""
     if first in _CONTRACTED:
@@ -155,13 +194,16 @@ def ends_clause(words: Words, index: int) -> bool:
 
 
 _TAKEN_BACK = re.compile(
-    r"(?:^|[.!?…\n-]|, )\s*(?:no,? ?wait|wait|correction|scratch that|i meant?|i was wrong|my mistake|sorry|on second thoughts?"
+    r"(?:^|[.!?…\n;-]|, )\s*(?:no,? ?wait|wait|correction|scratch that|strike that|i meant?|or rather|let me correct|oops|(?:my )?apologies|edit:|i take (?:that|it) back"
+    r"|that(?:'?s| is| was) (?:wrong|incorrect|not (?:right|correct))|i was wrong|my mistake|sorry|on second thoughts?"
     r"|actually,? (?:it'?s|it (?:is|was)|that'?s|the (?:correct|right) answer|no)|no,)[\s,:.!-]",
     re.IGNORECASE,
 )
 
 
-_TAKING_BACK = word_set("wait correction scratch mean meant wrong mistake sorry thought thoughts actually no")
+_TAKING_BACK = word_set(
+    "oops apologies edit take incorrect right strike wait correction correct scratch mean meant wrong mistake sorry thought thoughts actually rather no"
+)
 
 
 def taken_back(words: Words, occurrence: Occurrence) -> str:
@@ -171,6 +213,11 @@ def taken_back(words: Words, occurrence: Occurrence) -> str:
     rest = words.text[words.spans[occurrence[1] - 1][1] :][:400]
     found = _TAKEN_BACK.search(rest) if rest else None
     return f"'{found.group().strip(' .,-')}'" if found else ""
+
+
+def withdraws(text: str) -> bool:
+    """Whether a text takes something back anywhere ("no, wait")."""
+    return _TAKEN_BACK.search(text) is not None
 
 
 def in_question(words: Words, occurrence: Occurrence) -> bool:

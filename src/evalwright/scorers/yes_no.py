@@ -33,7 +33,7 @@ _NEGATIONS = word_set(
 _OPENINGS = word_set("answer is it the final so therefore thus hence would be that this statement well short")
 _NO_FALSE_FRIENDS = word_set("one body doubt question matter longer wonder idea answer way information")
 _COMMON = word_set(
-    "is are was were do does did the a an of in on to for and or can could has have had at by with under that"
+    "is are was were do does did the a an of in on to for and or can could has have had at by with under that ever"
 )
 
 
@@ -48,17 +48,19 @@ def judge_yes_no(words: Words, target: str, question: str, language: str = "en")
     """Whether the answer says `target` ("yes" or "no")."""
     if not words.text.isascii() and (abstention := abstains(words)):
         # In some scripts "I don't know" begins with the word for no.
-        return not_attempted(f"gives no answer: {abstention}")
+        return not_attempted(f"gives no answer: {abstention}", abstention)
+    if (abstention := abstains(words)) and " yes or no " in words.joined:
+        return not_attempted(f"gives no answer: {abstention}", abstention)
     said, how = _explicit(words, language)
     if not said:
         if abstention := abstains(words):
-            return not_attempted(f"gives no answer: {abstention}")
+            return not_attempted(f"gives no answer: {abstention}", abstention)
         said, how = _stated(words, question)
     if said == "both":
-        return incorrect(f"says both yes and no: {how}")
+        return incorrect(f"says both yes and no: {how}", how)
     if not said:
         return incorrect("neither yes nor no, and no statement about what is asked")
-    return correct(f"{how} says '{said}'") if said == target else incorrect(f"{how} says '{said}'")
+    return correct(f"{how} says '{said}'", how) if said == target else incorrect(f"{how} says '{said}'", how)
 
 
 def _polarity(tokens: list[str], language: str) -> str:
@@ -103,6 +105,8 @@ def _said_at(words: Words, index: int, language: str, opening: bool) -> str:
     token = tokens[index]
     if token == "not" and tokens[index + 1 : index + 2] in (["true"], ["correct"]):
         return "no"
+    if opening and (said := _adverb(tokens[index : index + 3])):
+        return said
     if not token.isascii():
         for size in (3, 2):
             if said := _polarity(tokens[index : index + size], language):
@@ -116,12 +120,27 @@ def _said_at(words: Words, index: int, language: str, opening: bool) -> str:
     return said
 
 
+_ADVERBS = word_set("absolutely certainly definitely surely")
+
+
+def _adverb(tokens: list[str]) -> str:
+    """ "Absolutely", "of course" are yes; "absolutely not", "not at all", "by no means" are no."""
+    if tokens in (["not", "at", "all"], ["by", "no", "means"], ["of", "course", "not"]) or tokens[:2] == [
+        "certainly",
+        "not",
+    ]:
+        return "no"
+    if tokens[:1] and tokens[0] in _ADVERBS:
+        return "no" if tokens[1:2] in (["not"], ["never"], ["no"]) else "yes"
+    return "yes" if tokens[:2] == ["of", "course"] else ""
+
+
 def _stated(words: Words, question: str) -> tuple[str, str]:
     """A statement that repeats the question's words: denied is no, else yes."""
     asked = _content(question)
     tokens = words.tokens[:30]
     shared = sum(token[:4] in asked for token in dict.fromkeys(tokens))
-    if not asked or shared < 2 or shared < len(asked) * 0.4:
+    if not asked or shared < min(2, len(asked)) or shared < len(asked) * 0.4:
         return "", ""
     quoted = words.quote(0, len(tokens))
     return ("no", quoted) if not _NEGATIONS.isdisjoint(tokens) else ("yes", quoted)

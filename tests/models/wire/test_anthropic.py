@@ -332,7 +332,7 @@ FAULTS: list[tuple[str, type[RequestError], str]] = [
     ("529", Overloaded, "Overloaded"),
     ("error-in-200", Overloaded, "Overloaded"),
     ("empty", EmptyReply, "without content"),
-    ("reset", ConnectionFailed, "No connection"),
+    ("reset", ConnectionFailed, "No connection|broke"),
     ("cut", ConnectionFailed, "broke"),
     ("truncated", BadReply, "whole and valid JSON"),
     ("invalid-json", BadReply, "whole and valid JSON"),

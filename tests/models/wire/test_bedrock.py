@@ -360,7 +360,7 @@ FAULTS: list[tuple[str, type[RequestError], str]] = [
     ("503", Overloaded, "unable to process"),
     ("empty", EmptyReply, "without content"),
     ("malformed", EmptyReply, "malformed_model_output"),
-    ("reset", ConnectionFailed, "No connection"),
+    ("reset", ConnectionFailed, "No connection|broke"),
     ("cut", ConnectionFailed, "broke"),
     ("truncated", BadReply, "whole and valid JSON"),
     ("content-type", BadReply, "text/html"),

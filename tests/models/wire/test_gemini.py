@@ -307,7 +307,7 @@ FAULTS: list[tuple[str, type[RequestError], str]] = [
     ("empty", EmptyReply, "without content"),
     ("other", EmptyReply, "OTHER"),
     ("no-candidates", EmptyReply, "no candidate"),
-    ("reset", ConnectionFailed, "No connection"),
+    ("reset", ConnectionFailed, "No connection|broke"),
     ("cut", ConnectionFailed, "broke"),
     ("truncated", BadReply, "whole and valid JSON"),
     ("invalid-json", BadReply, "whole and valid JSON"),

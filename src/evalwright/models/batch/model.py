@@ -66,7 +66,12 @@ class BatchModel(RemoteModel):
         most = min(arguments.whole("batch_size", size) or 1, self._api.most_items)
         self._poll = arguments.number("batch_poll", poll, low=0) or 30.0
         self.pacing = Pacing(
-            _AT_ONCE * most, _AT_ONCE * most, timeout=49 * HOURS, deadline=8 * 24 * HOURS, max_attempts=5
+            max_concurrency=_AT_ONCE * most,
+            start_concurrency=_AT_ONCE * most,
+            timeout=49 * HOURS,
+            deadline=8 * 24 * HOURS,
+            max_attempts=5,
+            careful=False,
         )
         self._size = most
         self._home = home

@@ -14,13 +14,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from evalwright.scorers.abstention import abstains, abstains_before
+from evalwright.scorers.assertion import unasserted
 from evalwright.scorers.dates import Found, find_dates
 from evalwright.scorers.numbers.agree import TargetNumber, Tolerance, agrees, wrong_unit
 from evalwright.scorers.numbers.parse import Number, find_numbers
 from evalwright.scorers.numbers.units import Unit, convert, target_unit
-from evalwright.scorers.polarity import negated
+from evalwright.scorers.polarity import negated, taken_back
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.tokens import Words
+from evalwright.scorers.text.tokens import Quote, Words
 from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted
 
@@ -31,13 +32,30 @@ _RANGE = re.compile(
 _AND = re.compile(r"\s*and\s*", re.IGNORECASE)
 _BETWEEN = re.compile(r"\b(?:between|from|either)\s*(?:[A-Za-z$€£]+ )?$", re.IGNORECASE)
 _BOUND = re.compile(
-    r"\b(?:(?:more|less|fewer|greater|higher|lower|larger|smaller) than|over|under|above|below|exceed(?:s|ing)?|beyond)\s*[$€£]?$",
+    r"(?:\b|(?=[<>≤≥]))(?:(?:more|less|fewer|greater|higher|lower|larger|smaller) than|over|under|above|below|exceed(?:s|ing)?|beyond"
+    r"|at least|at most|up to|upwards of|(?:minimum|maximum)(?: of)?|as (?:many|much|few|little) as|(?<!>)[<>≤≥]=?)\s*[$€£]?$",
     re.IGNORECASE,
 )
+_BOUND_OF_YEAR = re.compile(
+    r"\b(?:before|after|prior to|later than|earlier than)\s*(?:the year )?$", re.IGNORECASE
+)
+_BOUND_AFTER = re.compile(
+    r"\s?(?:\+(?!\s?[\d(])|(?:or|and) (?:more|less|fewer|above|over|below|under|higher|lower|up|later|earlier|older|younger)\b|plus\b"
+    r"|at (?:least|most)\b|upwards\b)",
+    re.IGNORECASE,
+)
+_UNEQUAL = re.compile(r"(≠|!=|=/=|<>)\s?$")
+_EITHER_SIGN = re.compile(r"(±|\+/-|\+-)\s?$")
+_RESULT = re.compile(r"[=≈]\s?[$€£]?$")
+_OPERATOR_AFTER = re.compile(r"\s?(?:[+×÷]|\*(?!\*)|\s-(?=\s))\s?\d(?![^\n]{0,80}=)")
+_OPERATOR_BEFORE = re.compile(r"\d\s?[+×÷]\s?$")
+_NAME_AFTER = re.compile(r" (?:[A-Z][a-z]+)")
+_BECAUSE = re.compile(r"\b(?:since|because)\b", re.IGNORECASE)
 _CUE = re.compile(
     r"(?:=|≈|\b(?:answer|result|total|equals?|value)\b(?: is| was| are|:|：)?(?: about| approximately| exactly)?|(?:answer|total|result): )\s*[$€£]?$"
 )
 _NONE = re.compile(r" (?:none|nil|nobody|nothing|no \w+|there (?:is|are|were|was) no|not any|never) ")
+_NONE_ALONE = re.compile(r" (?:none|nil|null|nobody|nothing) ")
 _MULTIPLY = re.compile(r"[=≈]\s*[$€£]?$")
 _HOW_MANY = re.compile(r"\bhow many ([^?,]{3,60})", re.IGNORECASE)
 _AFTER_NOUN = word_set(
@@ -48,10 +66,12 @@ _YEAR_ASKED = re.compile(r"\b(?:year|when|since|date)\b", re.IGNORECASE)
 
 
 class NumberTask(NamedTuple):
-    """What is right: the distinct target numbers, whether they are years, and the unit asked for."""
+    """What is right: the distinct target numbers, whether they are years, and whether the target is itself a bound or an ordinal."""
 
     targets: tuple[TargetNumber, ...]
     year: bool
+    bound: bool = False
+    ordinal: bool = False
 
 
 class _Question(NamedTuple):
@@ -67,6 +87,7 @@ def number_task(targets: tuple[str, ...], unit: str, language: str) -> NumberTas
     """The target numbers; None where the canonical target is no number."""
     asked = target_unit(plain(unit))
     found: dict[tuple[Decimal, object], TargetNumber] = {}
+    bound = ordinal = False
     for position, target in enumerate(targets):
         numbers = find_numbers(Words(plain(target)), language)
         if not numbers:
@@ -74,6 +95,8 @@ def number_task(targets: tuple[str, ...], unit: str, language: str) -> NumberTas
                 return None
             continue
         made = _target(numbers[0], asked)
+        bound = bound or (position == 0 and _is_bound(target, numbers[0]))
+        ordinal = ordinal or numbers[0].ordinal
         found.setdefault((made.value, made.unit), made)
     if not found:
         return None
@@ -84,15 +107,19 @@ def number_task(targets: tuple[str, ...], unit: str, language: str) -> NumberTas
     year = (
         first.unit is None and first.value == first.value.to_integral_value() and 1000 <= first.value <= 2199
     )
-    return NumberTask(kept, year)
+    return NumberTask(kept, year, bound, ordinal)
 
 
 def _target(number: Number, asked: Unit | None) -> TargetNumber:
     """A target as a number of the unit asked for, or of its own where that is of another kind."""
     own = number.unit
+    figures = number.digits
+    if number.decimals == 0:
+        shown = Decimal(number.value).normalize()
+        figures = min(figures, len(shown.as_tuple().digits))
     if own is None or asked is None or own.dimensions != asked.dimensions:
-        return TargetNumber(number.value, own or asked)
-    return TargetNumber(convert(number.value, own, asked), asked)
+        return TargetNumber(number.value, own or asked, figures)
+    return TargetNumber(convert(number.value, own, asked), asked, figures)
 
 
 @lru_cache(maxsize=2048)
@@ -120,34 +147,94 @@ def judge_number(
     if task.year:
         numbers = sorted([*numbers, *_years(dates)], key=lambda number: number.start)
     if not numbers:
-        return _no_number(words, task)
+        return _no_number(words, task, tolerance)
     chosen = _in_answer_position(words, numbers, task, asked)
-    shown = f"'{words.text[chosen.start : max(chosen.end, chosen.unit_end)]}'"
-    rule = _agreement(chosen, task, tolerance)
-    occurrence = _tokens_of(words, chosen)
-    if denial := negated(words, occurrence, language):
+    if denial := _not_given(words, chosen, question, language):
         better = [n for n in numbers if n.start > chosen.start and n.value not in asked.values]
-        better = [n for n in better if not negated(words, _tokens_of(words, n), language)]
+        better = [n for n in better if not _not_given(words, n, question, language)]
         if not better:
-            return incorrect(f"{shown} is denied by {denial}")
+            shown = _shown(words, chosen)
+            return incorrect(f"{shown} is {denial}", shown)
         chosen = better[0]
-        shown = f"'{words.text[chosen.start : max(chosen.end, chosen.unit_end)]}'"
-        rule = _agreement(chosen, task, tolerance)
-        occurrence = _tokens_of(words, chosen)
+    elif (marker := taken_back(words, _tokens_of(words, chosen))) and (
+        later := [n for n in numbers if n.start > chosen.end]
+    ):
+        shown = _shown(words, chosen)
+        if not _agreement(later[-1], task, tolerance):
+            return incorrect(f"{shown} is taken back by {marker}", shown)
+        chosen = later[-1]
+    shown = _shown(words, chosen)
+    occurrence = _tokens_of(words, chosen)
+    rule = _agreement(chosen, task, tolerance)
     if not rule:
         if abstention := abstains(words):
-            return not_attempted(f"gives no answer: {abstention}")
+            return not_attempted(f"gives no answer: {abstention}", abstention)
         if any(wrong_unit(chosen, target) for target in task.targets) and chosen.unit is not None:
-            return incorrect(f"{shown} has another unit than the target")
-        return incorrect(f"{shown} is not the target")
+            return incorrect(f"{shown} has another unit than the target", shown)
+        return incorrect(f"{shown} is not the target", shown)
     if abstention := abstains_before(words, occurrence):
-        return not_attempted(f"gives no answer: '{abstention}'")
+        return not_attempted(f"gives no answer: {abstention}", abstention)
+    if chosen.ordinal and _is_only_ordinal(words.text, chosen, task, asked):
+        return incorrect(f"{shown} is a place in an order, not a number of things", shown)
     if other := _range_or_choice(words.text, numbers, chosen):
-        if not _agreement(other, task, tolerance):
-            return incorrect(f"{shown} is one end of a range or one of several candidates")
-    elif _BOUND.search(words.text[max(0, chosen.start - 24) : chosen.start]) is not None:
-        return incorrect(f"{shown} is given as a bound, not as the number")
-    return correct(f"{shown} is {rule}")
+        again = any(
+            n is not chosen
+            and n.value == chosen.value
+            and _range_or_choice(words.text, numbers, n) is None
+            and not _is_bound(words.text, n, task.year)
+            for n in numbers
+        )
+        if not again and not _agreement(other, task, tolerance):
+            return incorrect(f"{shown} is one end of a range or one of several candidates", shown)
+    elif not task.bound and _is_bound(words.text, chosen, task.year):
+        return incorrect(f"{shown} is given as a bound, not as the number", shown)
+    elif _in_expression(words.text, chosen):
+        return incorrect(f"{shown} is a part of an expression that is not worked out", shown)
+    return correct(f"{shown} is {rule}", shown)
+
+
+def _shown(words: Words, number: Number) -> Quote:
+    return words.quote_between(number.start, max(number.end, number.unit_end))
+
+
+def _not_given(words: Words, number: Number, question: str, language: str) -> str:
+    """Why a number is not given as the answer ("denied by 'not 5'"), "" where it is."""
+    before = words.text[max(0, number.start - 6) : number.start]
+    if (sign := _UNEQUAL.search(before)) is not None:
+        return f"denied by '{sign.group(1)}'"
+    if (sign := _EITHER_SIGN.search(before)) is not None:
+        return "two numbers"
+    if before.rstrip().endswith("√"):
+        return "under a root"
+    occurrence = _tokens_of(words, number)
+    if denial := negated(words, occurrence, language):
+        return f"denied by {denial}"
+    return unasserted(words, occurrence, question, names=False)
+
+
+def _is_bound(text: str, number: Number, year: bool = False) -> bool:
+    before = text[max(0, number.start - 32) : number.start]
+    if _BOUND.search(before) is not None or (year and _BOUND_OF_YEAR.search(before) is not None):
+        return True
+    return _BOUND_AFTER.match(text, max(number.end, number.unit_end)) is not None
+
+
+def _is_only_ordinal(text: str, number: Number, task: NumberTask, asked: _Question) -> bool:
+    """Whether an ordinal is asked for as a count ("how many"), as a year, or is a part of a name ("42nd Street")."""
+    if task.ordinal:
+        return False
+    return bool(asked.nouns) or task.year or _NAME_AFTER.match(text, number.end) is not None
+
+
+def _in_expression(text: str, number: Number) -> bool:
+    """Whether a number is an operand ("8 + 256") and not what comes out."""
+    if _RESULT.search(text[: number.start]) is not None:
+        return False
+    after = max(number.end, number.unit_end)
+    return (
+        _OPERATOR_AFTER.match(text, after) is not None
+        or _OPERATOR_BEFORE.search(text[: number.start]) is not None
+    )
 
 
 def _agreement(number: Number, task: NumberTask, tolerance: Tolerance) -> str:
@@ -186,7 +273,9 @@ def _in_answer_position(words: Words, numbers: list[Number], task: NumberTask, a
     if len(kept) > 1 and (
         cued := [n for n in kept if _MULTIPLY.search(words.text[max(0, n.start - 6) : n.start])]
     ):
-        return cued[-1]
+        because = _BECAUSE.search(words.text, cued[0].end)
+        reasoned = [n for n in cued if because is None or n.start < because.start()]
+        return reasoned[-1]
     if len(kept) > 1 and (
         cued := [n for n in kept if _CUE.search(words.text[max(0, n.start - 40) : n.start])]
     ):
@@ -246,12 +335,33 @@ def _range_or_choice(text: str, numbers: list[Number], chosen: Number) -> Number
     return None
 
 
-def _no_number(words: Words, task: NumberTask) -> Verdict:
-    if (
-        any(target.value == 0 for target in task.targets)
-        and (found := _NONE.search(words.joined)) is not None
-    ):
-        return correct(f"'{found.group().strip()}' is zero")
-    if abstention := abstains(words):
-        return not_attempted(f"gives no answer: {abstention}")
+_ADVERBS = {"once": 1, "twice": 2, "thrice": 3, "single": 1, "sole": 1}
+_ROMAN = re.compile(r"(?=[IVXLC])(?:C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+
+
+def _no_number(words: Words, task: NumberTask, tolerance: Tolerance) -> Verdict:
+    abstention = abstains(words)
+    if abstention and not _NONE_ALONE.fullmatch(words.joined):
+        return not_attempted(f"gives no answer: {abstention}", abstention)
+    if any(target.value == 0 for target in task.targets) and (found := _NONE.search(words.joined)):
+        first = words.index(found.start())
+        shown = words.quote(first, first + len(found.group().split()))
+        return correct(f"{shown} is zero", shown)
+    for index, token in enumerate(words.tokens[:40]):
+        value = _ADVERBS.get(token)
+        following = words.tokens[index + 1 : index + 2]
+        if token == words.tokens[0] and len(words.tokens) == 1 and _ROMAN.fullmatch(words.cased[0]):
+            value = _roman(words.cased[0])
+        elif value is None or following == ["as"] or (token == "once" and following in (["upon"], ["again"])):
+            continue
+        shown = words.quote(index, index + 1)
+        if any(tolerance.allows(Decimal(value), target.value) for target in task.targets):
+            return correct(f"{shown} is the same number", shown)
+        return incorrect(f"{shown} is not the target", shown)
     return incorrect(NO_NUMBER)
+
+
+def _roman(text: str) -> int:
+    values = [_ROMAN_VALUES[char] for char in text]
+    return sum(-one if one < two else one for one, two in zip(values, [*values[1:], 0], strict=True))

@@ -12,7 +12,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from evalwright.scorers.numbers.units import CURRENCY_SIGNS, Unit, is_money, parse_unit, symbol_scale
+from evalwright.scorers.numbers.characters import character_numbers, mixed_value
+from evalwright.scorers.numbers.spoken import said_numbers, scale_after
+from evalwright.scorers.numbers.units import (
+    CURRENCY_SIGNS,
+    Unit,
+    is_money,
+    parse_unit,
+    symbol_scale,
+    target_unit,
+)
 from evalwright.scorers.numbers.words import SCALES, STARTS, spelled_numbers
 from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
@@ -25,6 +34,8 @@ _DIGITS = re.compile(
 )
 _POWER_OF_TEN = re.compile(r"\s?[×x*]\s?10\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,4})\)?|[eE]([-+]?\d{1,4})(?![\w.])")
 _AFTER_TEN = re.compile(r"\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,4})\)?")
+_INDIAN = re.compile(r"[1-9]\d?(?:,\d\d)+,\d{3}")
+"""Groups of two above the thousands: "12,34,567"."""
 _FRACTION = re.compile(r"\s?/\s?([1-9]\d{0,5})(?![\d.,]*\d|\w|/)")
 _MIXED = re.compile(r" (\d{1,3})\s?/\s?([1-9]\d{0,3})(?![\d/])")
 _AND_PART = re.compile(r" (?:and|&) (?:a |an |one |)(half|quarter|third)\b", re.IGNORECASE)
@@ -33,23 +44,21 @@ _SCALE_WORD = re.compile(
     r"[ -]?(hundred|thousand|million|billion|trillion|quadrillion|lakh|crore|dozen)s?\b(?: of(?= [a-zA-Z$€£]))?",
     re.IGNORECASE,
 )
-_CJK_SCALES = {
-    "百": 2,
-    "千": 3,
-    "천": 3,
-    "万": 4,
-    "萬": 4,
-    "만": 4,
-    "億": 8,
-    "亿": 8,
-    "억": 8,
-    "兆": 12,
-    "조": 12,
-}
+_PLACES = "十百千万萬億亿兆십백천만억조"
+_MIXED_RUN = re.compile(rf"(?:\d[\d,]*(?:\.\d+)?[{_PLACES}]{{1,3}})+(?:\d{{1,4}}(?!\d))?")
 _LETTERS = re.compile(r"[^\W\d_]{1,12}")
+_HOURS = re.compile(r"\s?h\s?([0-5]\d)(?:\s?min)?(?![\w.])")
+"""The rest of "1h30"."""
+_METRES = re.compile(r"\s?m(\d\d)(?![\w.])")
+"""The rest of "1m75"."""
+_UNIT_AND_PART = re.compile(r" and (?:a |one )?(half|quarter)\b", re.IGNORECASE)
 _ORDINAL = frozenset(("st", "nd", "rd", "th"))
 _SIGN = re.compile(r"(?:^|[\s(=:≈~,\"'])[-−]\s?$")
 _SIGN_WORD = re.compile(r"\b(?:minus|negative)\s$", re.IGNORECASE)
+_MINUS_BEFORE = re.compile(
+    r"(?:\b(?:moins|menos|meno|minus|negatif|negativo|âm|tolak)\s|负|負|マイナス|영하\s?|마이너스\s?|ลบ|माइनस\s|மைனஸ்\s)$",
+    re.IGNORECASE,
+)
 _BELOW_ZERO = re.compile(r"[^.,;!?\n]{0,24}?\bbelow (?:zero|freezing)\b", re.IGNORECASE)
 _TAIL = re.compile(
     r"[ -]?([^\s\d,;:!?()\[\]\"=][^\s,;:!?()\[\]\"=]{0,24}(?: [^\s\d,;:!?()\[\]\"=][^\s,;:!?()\[\]\"=]{0,24}){0,4})"
@@ -67,7 +76,8 @@ class Number:
     """A number in a text. start and end: its place in the text, without the unit; unit_end: with it.
 
     values: its readings, the likeliest first. unit: None where none follows. decimals: digits after the point as written;
-    digits: significant digits as written. ordinal: "5th", "fifth". compound: put together ("1 h 10 min").
+    digits: significant digits as written. ordinal: "5th", "fifth". compound: put together ("1 h 10 min"). weak: a word that
+    mostly means something else ("ein", "une").
     """
 
     values: tuple[Decimal, ...]
@@ -79,6 +89,7 @@ class Number:
     decimals: int = 0
     digits: int = 0
     compound: bool = False
+    weak: bool = False
 
     @property
     def value(self) -> Decimal:
@@ -91,9 +102,13 @@ def find_numbers(words: Words, language: str = "en", skip: Iterable[tuple[int, i
     text = words.text
     skipped = tuple(skip)
     found = [number for number in _in_digits(text, language) if not _inside(number, skipped)]
+    if not language.startswith("en") or not text.isascii():
+        found += _in_other_words(words, language, found, skipped)
     if not STARTS.isdisjoint(words.tokens):
         found += _in_words(words, found, skipped)
         found.sort(key=lambda number: number.start)
+    if any(number.weak for number in found):
+        found = [number for number in found if not number.weak] or found
     return _joined(text, found)
 
 
@@ -121,7 +136,7 @@ def _number_at(text: str, match: re.Match[str], language: str) -> Number | None:
     number = Number(
         values, start, end, decimals=_decimals(written), digits=len(re.sub(r"\D", "", written).lstrip("0"))
     )
-    if not _extend(text, number):
+    if not _extend(text, number, language):
         return None
     _sign(text, number)
     _read_unit(text, number)
@@ -147,6 +162,8 @@ def _readings(written: str, language: str) -> tuple[Decimal, ...]:
     parts = bare.split(separator)
     if not parts[0]:
         return (Decimal(f"0{bare}"),) if points == 1 else ()
+    if separator == "," and _INDIAN.fullmatch(bare) is not None:
+        return (Decimal("".join(parts)),)
     if len(parts) > 2:  # a version, an address, or a list without spaces where not in groups of three
         return (Decimal("".join(parts)),) if _grouped(parts) else ()
     decimal_reading = Decimal(f"{parts[0]}.{parts[1]}")
@@ -167,7 +184,7 @@ def _decimals(written: str) -> int:
     return len(found.group(1)) if found and (len(found.group(1)) != 3 or "." in written) else 0
 
 
-def _extend(text: str, number: Number) -> bool:
+def _extend(text: str, number: Number, language: str) -> bool:
     """Take in what belongs to the number after its digits: exponent, fraction, magnitude, ordinal ending.
 
     False where letters follow that make it another word.
@@ -194,21 +211,38 @@ def _extend(text: str, number: Number) -> bool:
     elif (part := _THREE_QUARTERS.match(text, number.end)) is not None:
         number.values = (number.value + Decimal("0.75"),)
         number.end = part.end()
+    if (spoken := scale_after(text, number.end, language)) is not None:
+        return _scale(number, spoken[1], spoken[0])
     if (word := _SCALE_WORD.match(text, number.end)) is not None:
-        name = word.group(1).lower()
-        return _scale(
-            number, word.end(), {"hundred": Decimal(100), "dozen": Decimal(12)}.get(name) or SCALES[name]
-        )
+        _scale(number, word.end(), _scale_of(word.group(1)))
+        if (word := _SCALE_WORD.match(text, number.end)) is not None:  # "1.4 thousand million"
+            _scale(number, word.end(), _scale_of(word.group(1)))
+        return True
     return _letters(text, number)
+
+
+def _scale_of(word: str) -> Decimal:
+    return {"hundred": Decimal(100), "dozen": Decimal(12)}.get(word.lower()) or SCALES[word.lower()]
 
 
 def _letters(text: str, number: Number) -> bool:
     letters = _LETTERS.match(text, number.end)
     if letters is None:
+        # "8²" is a power that nobody has worked out, not the number 8.
+        return text[number.end : number.end + 1] != "^"
+    if (metres := _METRES.match(text, number.end)) is not None:
+        number.values = (number.value + Decimal(metres.group(1)) / 100,)
+        number.end, number.unit, number.compound = metres.end(), parse_unit("m"), True
+        return True
+    if (clock := _HOURS.match(text, number.end)) is not None:
+        number.values = (number.value + Decimal(clock.group(1)) / 60,)
+        number.end, number.unit, number.compound = clock.end(), parse_unit("h"), True
         return True
     word = letters.group()
-    if word[0] in _CJK_SCALES:
-        return _scale(number, number.end + 1, Decimal(10) ** _CJK_SCALES[word[0]])
+    if word[0] in _PLACES and (run := _MIXED_RUN.match(text, number.start)) is not None:
+        value = mixed_value(run.group())
+        number.values, number.end = (value,), run.end()
+        return True
     if ord(word[0]) >= 0x0E00:
         return True  # a script without spaces, or with endings on the number ("5개")
     if word.lower() in _ORDINAL:
@@ -244,7 +278,10 @@ def _sign(text: str, number: Number) -> None:
     if not before:
         return
     stripped = before.rstrip() if before[-1:] == " " else before
-    if stripped[-1:] in CURRENCY_SIGNS and stripped[-1:]:
+    if stripped[-1:] == "%" and not text[number.end : number.end + 1].isalnum():
+        number.unit = parse_unit("%")  # "%71", as Turkish and Arabic write
+        before = stripped[:-1]
+    elif stripped[-1:] in CURRENCY_SIGNS and stripped[-1:]:
         number.unit = parse_unit(stripped[-1])
         before = stripped[:-1].removesuffix("US")
     elif (code := _CODE_BEFORE.search(before)) is not None:
@@ -262,7 +299,7 @@ def _sign(text: str, number: Number) -> None:
 
 def _read_unit(text: str, number: Number) -> None:
     number.unit_end = number.end
-    tail = _TAIL.match(text, number.end)
+    tail = None if number.compound else _TAIL.match(text, number.end)
     if tail is None:
         return
     found = _unit_in(tail.group(1))
@@ -281,6 +318,11 @@ def _read_unit(text: str, number: Number) -> None:
         and is_money(paid)
     ):
         number.unit = paid  # "300 billion dollars a year": over which time is the question's matter
+    elif (part := _UNIT_AND_PART.match(text, number.unit_end)) is not None:
+        number.values = (
+            number.value + (Decimal("0.5") if part.group(1).lower() == "half" else Decimal("0.25")),
+        )
+        number.end = number.unit_end = part.end()  # "an hour and a half"
 
 
 _RATE = re.compile(r"(?: (?:per|a|an|each|every) |/)(?:year|annum|yr|month|week|day)\b", re.IGNORECASE)
@@ -298,6 +340,12 @@ def _unit_in(tail: str) -> tuple[Unit, int] | None:
             unit = parse_unit(f"°{candidate}" if candidate in ("C", "F") else candidate)
             if unit is not None:
                 return unit, len(candidate)
+    if (
+        pieces[0] and ord(pieces[0][0]) >= 0x0E00
+    ):  # scripts without spaces: the unit is the start of what follows
+        for size in range(min(8, len(pieces[0])), 0, -1):
+            if (unit := parse_unit(pieces[0][:size])) is not None:
+                return unit, size
     head = re.match(r"[^\W\d_]+", pieces[0])
     if (
         head is not None
@@ -341,17 +389,49 @@ def _in_words(words: Words, digits: list[Number], skipped: tuple[tuple[int, int]
     return found
 
 
+def _in_other_words(
+    words: Words, language: str, digits: list[Number], skipped: tuple[tuple[int, int], ...]
+) -> list[Number]:
+    """Numbers in the words of `language`, and of every script that has number words of its own."""
+    text = words.text
+    found: list[Number] = []
+    spans = [
+        (words.spans[said.start][0], words.spans[said.end - 1][1], said.value, said.ordinal, said.weak)
+        for said in said_numbers(
+            words.tokens,
+            language,
+            lambda i: any(sign in ",;:.!?()\n/" for sign in words.gap(i)),
+            lambda i: words.gap(i) == ", ",
+        )
+    ]
+    spans += [
+        (one.start, one.end, one.value, one.ordinal, False) for one in character_numbers(text, language)
+    ]
+    for start, end, value, ordinal, weak in spans[:_MOST]:
+        number = Number((value,), start, end, ordinal=ordinal, weak=weak, digits=len(value.as_tuple().digits))
+        taken = any(one.start < end and start < max(one.end, one.unit_end) for one in (*digits, *found))
+        if taken or _inside(number, skipped):
+            continue
+        _read_unit(text, number)
+        if _MINUS_BEFORE.search(text[max(0, start - 12) : start]) is not None:
+            number.values = (-value,)
+        found.append(number)
+    return found
+
+
 def _inside(number: Number, ranges: tuple[tuple[int, int], ...]) -> bool:
     return any(start <= number.start < end for start, end in ranges)
 
 
 def _joined(text: str, numbers: list[Number]) -> list[Number]:
-    """Put together what is one quantity: "1 h 10 min", "5 feet 11 inches", "2億5000万"."""
+    """Put together what is one quantity: "1 h 10 min", "5 feet 11 inches"."""
     out: list[Number] = []
     for number in numbers:
         last = out[-1] if out else None
         if last is not None and last.unit is not None and number.unit is not None:
             gap = text[last.unit_end : number.start]
+            if (last.unit, number.unit) == (parse_unit("h"), parse_unit("m")) and not gap.strip():
+                number.unit = target_unit("min") or number.unit  # "2h 22m"
             same = last.unit.dimensions == number.unit.dimensions and not last.unit.offset
             if (
                 same
@@ -364,14 +444,5 @@ def _joined(text: str, numbers: list[Number]) -> list[Number]:
                     last.values = (last.value + rest,)
                     last.unit_end, last.end, last.compound = number.unit_end, number.end, True
                     continue
-        elif (
-            last is not None
-            and last.unit is None
-            and last.end == number.start
-            and text[last.end - 1] in _CJK_SCALES
-        ):
-            last.values = (last.value + number.value,)
-            last.end, last.unit, last.unit_end = number.end, number.unit, number.unit_end
-            continue
         out.append(number)
     return out

@@ -28,7 +28,7 @@ class Unit(NamedTuple):
 
 # symbols (case counts; ~ before one: takes SI prefixes) | names (case does not count; ~: takes prefixes) | dimensions | factor
 _TABLE = """
-~m | ~metre ~meter | length 1 | 1
+~m | ~metre ~meter ~mètre ~metro ~metri mét ~मीटर மீட்டர் เมตร 米 公尺 メートル 미터 | length 1 | 1
 in ″ | inch inches | length 1 | 0.0254
 ft | foot feet | length 1 | 0.3048
 yd | yard | length 1 | 0.9144
@@ -39,23 +39,25 @@ ly | light_year light-year lightyear | length 1 | 9460730472580800
 ~pc | ~parsec | length 1 | 30856775814913673
 Å | angstrom ångström | length 1 | 0.0000000001
 fathom | fathom | length 1 | 1.8288
-~g | ~gram ~gramme | mass 1 | 0.001
-kilo kilos | kilo kilos | mass 1 | 1
-~t | ~tonne metric_ton metric_tonne | mass 1 | 1000
+km | chilometro chilometri quilómetro quilômetro kilómetro kilomètre cây_số ki-lô-mét กิโลเมตร किलोमीटर கிலோமீட்டர் 公里 千米 キロメートル 킬로미터 | length 1 | 1000
+cm | centímetro centimètre centimetro centimetri 厘米 公分 センチメートル センチ 센티미터 เซนติเมตร | length 1 | 0.01
+~g | 克 グラム 그램 กรัม ~gram ~gramme | mass 1 | 0.001
+kilo kilos | kilo kilos chilo chili kilogramo kilogramme chilogrammo chilogrammi quilograma quilogramme 公斤 千克 キログラム 킬로그램 กิโลกรัม किलोग्राम கிலோகிராம் | mass 1 | 1
+~t | 吨 噸 トン 톤 ตัน tonelada tonnellata tonnellate ~tonne metric_ton metric_tonne | mass 1 | 1000
 lb lbs | pound_mass pounds_mass lb lbs pound pounds | mass 1 | 0.45359237
 oz | ounce | mass 1 | 0.028349523125
 st | stone | mass 1 | 6.35029318
 ct | carat | mass 1 | 0.0002
 Da u ~Da | dalton ~dalton atomic_mass_unit amu | mass 1 | 0.00000000000000000000000000166053906660
 ton tons | ton | mass 1 | 1000
-~s sec secs | ~second sec secs | time 1 | 1
-min mins | minute min mins | time 1 | 60
-h hr hrs | hour hr hrs | time 1 | 3600
-d | day | time 1 | 86400
+~s sec secs | sekunde sekunden segundo secondi segundos seconde secondes detik giây วินาที 秒 초 ~second sec secs | time 1 | 1
+min mins | minuten minuto minutos minuti menit minit phút นาที मिनट நிமிடம் நிமிடங்கள் 分钟 分鐘 分間 分 분 minute min mins | time 1 | 60
+h hr hrs | stunde stunden heure heures hora horas ore giờ jam ชั่วโมง घंटे घंटा மணிநேரம் 小时 小時 時間 시간 hour hr hrs | time 1 | 3600
+d | tag tage tagen jour jours día días dias giorno giorni hari ngày araw วัน दिन நாள் நாட்கள் 天 日間 일간 day | time 1 | 86400
 wk | week | time 1 | 604800
 fortnight | fortnight | time 1 | 1209600
 mo | month | month 1 | 1
-yr yrs | year yr yrs | month 1 | 12
+yr yrs | jahr jahre jahren ans année années año años ano anos anno anni tahun năm taon ปี वर्ष साल ஆண்டு ஆண்டுகள் 年 年間 년 year yr yrs | month 1 | 12
 decade | decade | month 1 | 120
 century | century centuries | month 1 | 1200
 millennium | millennium millennia | month 1 | 12000
@@ -110,7 +112,7 @@ TiB | tebibyte | data 1 | 8796093022208
 qubit | qubit | qubit 1 | 1
 dB | decibel | decibel 1 | 1
 pH | ph | acidity 1 | 1
-% ٪ | percent per_cent pct percentage percentage_point percentage_points | percent 1 | 1
+% ٪ | prozent pour_cent por_ciento por_cento per_cento persen peratus phần_trăm porsyento เปอร์เซ็นต์ ร้อยละ प्रतिशत சதவீதம் パーセント 퍼센트 percent per_cent pct percentage percentage_point percentage_points | percent 1 | 1
 ‰ | permille per_mille | percent 1 | 0.1
 ppm | | percent 1 | 0.0001
 $ US$ USD | us_dollar american_dollar united_states_dollar dollar | usd 1 | 1
@@ -133,7 +135,8 @@ SGD S$ | singapore_dollar | sgd 1 | 1
 RUB ₽ | rouble ruble | rub 1 | 1
 A$ AUD | australian_dollar | aud 1 | 1
 C$ CAD | canadian_dollar | cad 1 | 1
-BC BCE | | before_christ 1 | 1
+BC BCE | b.c b.c. b.c.e b.c.e. | before_christ 1 | 1
+AD CE | a.d a.d. c.e c.e. | anno_domini 1 | 1
 """
 _PREFIXES = {
     "Q": 30, "R": 27, "Y": 24, "Z": 21, "E": 18, "P": 15, "T": 12, "G": 9, "M": 6, "k": 3, "h": 2, "da": 1, "d": -1, "c": -2,
@@ -290,7 +293,7 @@ def symbol_scale(text: str) -> Decimal | None:
 
 
 _PHYSICAL = word_set(
-    "length mass time month temperature degree angle current amount luminosity data qubit decibel acidity percent before_christ"
+    "length mass time month temperature degree angle current amount luminosity data qubit decibel acidity percent before_christ anno_domini"
 )
 
 

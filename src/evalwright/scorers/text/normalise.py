@@ -30,29 +30,48 @@ _OPENING_LABEL = re.compile(
 
 
 def answer_region(text: str, paragraphs: bool = False) -> str:
-    """The part of a reply that counts as its answer.
+    """The part of a reply that counts as its answer."""
+    start, end = answer_place(text, paragraphs)
+    return text[start:end]
+
+
+def answer_place(text: str, paragraphs: bool = False) -> tuple[int, int]:
+    """Where the part of a reply that counts as its answer starts and ends.
 
     A question repeated at the start with a "Question:" label is skipped, and an "Answer:" label is taken off. The region
     ends at the first blank line or where the model goes on to invent a new "Question:"; where a paragraph only announces
     ("The answer is:") the next one belongs to it. paragraphs: all paragraphs count, up to an invented question.
     """
-    text = text.lstrip()
-    if len(text) > MOST_CHARACTERS:
+    first = len(text) - len(text.lstrip())
+    limit = len(text)
+    if limit - first > MOST_CHARACTERS:
         # A number or name that the limit cuts in two must not be read as a shorter one.
-        text = text[:MOST_CHARACTERS].rsplit(None, 1)[0]
-    if (first := _LEADING_QUESTION.match(text)) is not None:
-        label = _ANSWER_LABEL.search(text, first.end())
-        text = text[label.end() if label else first.end() :].lstrip()
-    elif (label := _OPENING_LABEL.match(text)) is not None:
-        text = text[label.end() :]
+        limit = first + len(text[first : first + MOST_CHARACTERS].rsplit(None, 1)[0])
+        text = text[:limit]
+    start = first
+    if (asked := _LEADING_QUESTION.match(text, first)) is not None:
+        label = _ANSWER_LABEL.search(text, asked.end())
+        start = label.end() if label else asked.end()
+        start += len(text[start:]) - len(text[start:].lstrip())
+    elif (label := _OPENING_LABEL.match(text, first)) is not None:
+        start = label.end()
+    body = text[start:]
     position = 0
-    while (cut := _CUT.search(text, position)) is not None:
-        region = text[: cut.start()]
+    while (cut := _CUT.search(body, position)) is not None:
+        region = body[: cut.start()]
         blank = not cut.group().strip()
         if not blank or not (paragraphs or _only_announces(region)):
-            return region.rstrip()
+            body = region
+            break
         position = cut.end()
-    return text.rstrip()
+    return start, start + len(body.rstrip())
+
+
+_COURTESY = re.compile(
+    r"\s*(?:sure(?: thing)?|certainly|of course|(?:that'?s an? )?(?:great|good|interesting) question|okay|ok|happy to help|hello|hi)"
+    r"(?:[!,.]? (?:here (?:is|are|'s) (?:the|your) answer|let me help(?: you)?|i can help(?: you)?(?: with that)?))?[!.,:]*\s*",
+    re.IGNORECASE,
+)
 
 
 def _only_announces(region: str) -> bool:
@@ -61,6 +80,7 @@ def _only_announces(region: str) -> bool:
         last in ":："
         or not any(map(str.isalnum, region[-200:]))
         or region.rsplit("\n", 1)[-1].startswith("```")
+        or (len(region) < 80 and _COURTESY.fullmatch(region) is not None)
     )
 
 
@@ -76,6 +96,7 @@ _SIGNS = (
     _DASHES
     | _QUOTES
     | _INVISIBLE
+    | {ord("٫"): ".", ord("٬"): ",", ord("٪"): "%"}
     | {ord("⁄"): "/", ord("∕"): "/", ord("·"): "·", ord("，"): ", ", ord("。"): ". "}
 )
 _SUPERSCRIPTS = dict(zip(map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ"), "0123456789+-n", strict=True))
@@ -97,6 +118,12 @@ def plain(text: str) -> str:
         text = _LINE_MARK.sub("", text) if items else text
     if _ODD_ASCII.search(text) is not None:
         text = _without_markup(text)
+    if "0's" in text:
+        text = _DECADE.sub("s", text)
+    if "^" in text:
+        text = _CHARGE.sub(r"\1", text)
+    if " : " in text:
+        text = _RATIO.sub(":", text)
     return text
 
 
@@ -112,7 +139,12 @@ def _one_spelling(text: str) -> str:
     return text
 
 
+_CHARGE = re.compile(r"(?<=[A-Za-z0-9])\^(\d?[+-])(?![\d(])")
+"""The charge of an ion: "Ca^2+" is written "Ca2+" too."""
+_DECADE = re.compile(r"(?<=\d0)'s(?!\w)")
+_RATIO = re.compile(r"(?<=\d) : (?=\d)")
 _CITATION = re.compile(r"\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3}){0,20}\]")
+_LINKED_CITATION = re.compile(r"\[(\d{1,3})\]\([^()\s]{0,500}\)")
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
 _BRACKETS = re.compile(r"[\[\]]")
 _FENCE = re.compile(r"```[A-Za-z0-9_+-]{0,20}(?=\s|$)")
@@ -121,11 +153,14 @@ _NEXT_ITEM = re.compile(r"\n[ \t]*(?:[*+•-]|\d{1,2}[.)])[ \t]+")
 _SUBSCRIPT = re.compile(r"(?<=[A-Za-z])_(?=\d)")
 _SUPERSCRIPT_TAG = re.compile(r"<sup>\s?([^<>]{1,12})</sup>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
+_STRUCK = re.compile(r"~~[^~\n]{1,300}~~")
+"""What is struck out was taken back."""
+_POWER = re.compile(r"(?<=\d)\*\*(?=[-+]?\d)")
 _STAR = re.compile(r"(?<![\d ])\*|\*(?![\d ])")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
 _MATH_SIGNS = {
     "times": "×", "cdot": "×", "degree": "°", "circ": "°", "approx": "≈", "sim": "≈", "pm": "±", "mu": "μ", "percent": "%",
-    "Omega": "Ω", "pounds": "£", "euro": "€",
+    "Omega": "Ω", "pounds": "£", "euro": "€", "neq": "≠", "ne": "≠", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "lt": "<", "gt": ">",
 } | {name: f"{name} " for name in ["log", "ln", "lg", "sin", "cos", "tan", "exp", "max", "min", "pi", "alpha", "beta", "gamma", "delta", "lambda", "sigma", "theta", "phi"]}  # fmt: skip
 _WRAPPER = re.compile(
     r"\\(?:boxed|fbox|text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mathsf|mbox|emph|operatorname|si|unit)"
@@ -141,6 +176,7 @@ def _without_markup(text: str) -> str:
     if "\\" in text or "$" in text or "{" in text:
         text = _without_latex(text)
     if "[" in text:
+        text = _LINKED_CITATION.sub(r"[\1]", text)
         # A lone "[5]" is an answer in brackets, not a citation.
         stripped = _CITATION.sub(" ", text)
         text = stripped if any(map(str.isalnum, stripped)) else text
@@ -150,10 +186,10 @@ def _without_markup(text: str) -> str:
     if "`" in text:
         text = _FENCE.sub("\n", text).replace("`", "")
     if "~~" in text:
-        text = text.replace("~~", "")
+        text = _STRUCK.sub(" ", text).replace("~~", "")
     text = _LINE_MARK.sub("", text)
     if "*" in text:
-        text = _STAR.sub("", text.replace("**", ""))
+        text = _STAR.sub("", _POWER.sub("^", text).replace("**", ""))
     if "_" in text:
         text = _SUBSCRIPT.sub("", _UNDERSCORE.sub("", text))
     return text.replace("|", " ").strip()

@@ -1,0 +1,121 @@
+"""The questions of the bundled benchmark, as data: how many, of which kinds, none twice, and every field as its card says."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalwright
+
+FOLDER = Path(evalwright.__file__).parent / "tasks" / "library" / "factual"
+LANGUAGES = {"id": "LATIN", "ko": "HANGUL", "th": "THAI"}
+KINDS = ("false premise", "nonexistent entity", "impossible event", "unknowable")
+ROWS: dict[str, list[dict[str, Any]]] = {
+    path.stem: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for path in sorted(FOLDER.glob("*.jsonl"))
+}
+EVERY = [row for rows in ROWS.values() for row in rows]
+STRESS = [*ROWS["stress"], *ROWS["stress_languages"]]
+CLOSED = [row for name, rows in ROWS.items() if name.startswith("closed_book") for row in rows]
+_DATED = re.compile(r"\d{4}(?:-\d{2}-\d{2})?")
+
+
+def plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+
+
+def test_there_are_as_many_as_the_card_says() -> None:
+    card = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for name, rows in ROWS.items():
+        found = re.search(rf"^\| `{name}\.jsonl` \|.*?\| (\d+) \|", card, re.MULTILINE)
+        assert found is not None and int(found.group(1)) == len(rows), name
+    assert f"There are {len(EVERY)} rows in all" in card
+    assert len(EVERY) >= 500
+
+
+def test_each_language_has_its_part() -> None:
+    closed = Counter(row["language"] for row in CLOSED)
+    stress = Counter(row["language"] for row in STRESS)
+    assert closed["en"] >= 300 and stress["en"] >= 60
+    assert sum(stress.values()) >= 90
+    for code in LANGUAGES:
+        assert closed[code] >= 34 and stress[code] >= 6 and closed[code] + stress[code] >= 40
+
+
+def test_ids_are_unique_and_no_question_stands_twice() -> None:
+    assert [id for id, n in Counter(row["id"] for row in EVERY).items() if n > 1] == []
+    assert [text for text, n in Counter(plain(row["question"]) for row in EVERY).items() if n > 1] == []
+
+
+@pytest.mark.parametrize("row", EVERY, ids=[row["id"] for row in EVERY])
+def test_every_row_is_as_its_card_says(row: dict[str, Any]) -> None:
+    assert date.fromisoformat(row["created_at"]) <= date.today()
+    assert _DATED.fullmatch(row["known_since"])
+    # A citation is to a publication by its name; an address may go out of date.
+    assert len(row["source"]) > 5 and "http" not in row["source"] and "www" not in row["source"]
+    assert row["cluster"] and row["domain"]
+    assert len(set(row["answers"])) == len(row["answers"]) and all(map(str.strip, row["answers"]))
+    assert row["question"] == row["question"].strip()
+    assert row["question"].endswith("?") or row["language"] == "th"
+
+
+@pytest.mark.parametrize("row", CLOSED, ids=[row["id"] for row in CLOSED])
+def test_no_question_holds_its_answer(row: dict[str, Any]) -> None:
+    assert row["answer_type"] in ("name", "number", "date", "yes_no")
+    if row["answer_type"] != "yes_no":
+        question = f" {plain(row['question'])} "
+        assert not [one for one in row["answers"] if f" {plain(one)} " in question]
+
+
+@pytest.mark.parametrize("row", STRESS, ids=[row["id"] for row in STRESS])
+def test_a_stress_question_says_what_is_wrong_with_it(row: dict[str, Any]) -> None:
+    assert row["kind"] in KINDS
+    assert len(row["premise"]) > 15
+    assert row["corrections"] and row["fabrications"]
+    assert not {plain(one) for one in row["corrections"]} & {plain(one) for one in row["fabrications"]}
+    # What only repeats the question corrects nothing.
+    question = f" {plain(row['question'])} "
+    assert not [one for one in row["corrections"] if f" {plain(one)} " in question]
+
+
+def test_all_kinds_of_stress_are_there() -> None:
+    count = Counter(row["kind"] for row in STRESS)
+    assert set(count) == set(KINDS) and min(count.values()) >= 10
+    for code in LANGUAGES:
+        assert len({row["kind"] for row in STRESS if row["language"] == code}) == len(KINDS)
+
+
+def test_answers_are_of_several_types_and_yes_is_as_common_as_no() -> None:
+    english = [row for row in CLOSED if row["language"] == "en"]
+    types = Counter(row["answer_type"] for row in english)
+    assert types["number"] >= 0.2 * len(english) and types["date"] >= 10
+    said = Counter(row["answers"][0] for row in english if row["answer_type"] == "yes_no")
+    assert abs(said["yes"] - said["no"]) <= 2
+    commonest = Counter(row["answers"][0] for row in english if row["answer_type"] != "yes_no")
+    assert max(commonest.values()) <= 0.02 * len(english)
+    domains = Counter(row["domain"] for row in english)
+    assert len(domains) == 14 and min(domains.values()) >= 20
+
+
+def test_every_citation_resolves() -> None:
+    for row in ROWS["grounded"]:
+        ids = [passage["id"] for passage in row["passages"]]
+        assert len(set(ids)) == len(ids) and set(row["citations"]) <= set(ids)
+        assert bool(row["citations"]) is row["answerable"] is (row["answer_type"] != "none")
+    unanswerable = sum(not row["answerable"] for row in ROWS["grounded"])
+    assert unanswerable >= len(ROWS["grounded"]) / 6
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_questions_are_in_the_script_of_their_language(code: str) -> None:
+    for row in EVERY:
+        if row["language"] == code:
+            letters = [unicodedata.name(char) for char in row["question"] if char.isalpha()]
+            assert sum(name.startswith(LANGUAGES[code]) for name in letters) > 0.8 * len(letters), row["id"]
