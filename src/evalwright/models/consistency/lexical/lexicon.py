@@ -48,14 +48,10 @@ ABSOLUTES = _set(
 ROUNDING = _set("about around almost approximately close nearly over roughly some under than above below")
 """Words before a number that is not meant exactly."""
 
-CAUSAL = _set(
-    """because since due owing cause causes caused causing therefore thus hence so consequently result results resulted led
-    leads leading thanks reason reasons why blame blamed attributed owed prompted triggered after"""
-)
-
 CONTRASTED = _set(
-    """more less fewer most least above below over under before after first last always never same most least both all"""
+    """more less fewer most least above below over under before after first last always never same both all"""
 )
+"""Words of little content that are opposites of others nevertheless."""
 
 SINGLE_CAUSES = _set("because since owing due thanks therefore hence blamed attributed")
 """Words that say outright that one thing is why another is so."""
