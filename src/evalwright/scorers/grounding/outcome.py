@@ -129,7 +129,8 @@ def _answer_beside(sample: Sample, claims: Sequence[Claim]) -> str:
     for claim in claims:
         text, most = claim.text, ANSWER
         if declines(text):
-            text, most = beside(text)[1], REMARK
+            place, text = beside(text)
+            most = REMARK if place else ANSWER
         if _OF_ITSELF.match(claim.text.strip()) or not text.strip():
             continue
         if found := fault(text, sources, asked, language=language, words=False):
@@ -146,4 +147,4 @@ def _takes_back(claims: Sequence[Claim]) -> bool:
         return False
     place, rest = beside(claims[0].text)
     turned = any(_TURN.search(claim.text) for claim in claims)
-    return place <= REMARK and len(rest.split()) <= REMARK and not turned
+    return place <= REMARK and len(rest.split()) <= (REMARK if place else ANSWER) and not turned
