@@ -68,6 +68,9 @@ HABITS: dict[str, Habit] = {
     "wrong answers, cited": _on_answerable(
         lambda row, prompt: "Zebulon Quark" + perfect(row, prompt).removeprefix(row["answers"][0])
     ),
+    "says both": lambda row, prompt: (
+        f"Not in the passages. {perfect(row, prompt) if row['answerable'] else '123,456 [1]'}"
+    ),
     "refuses everything": lambda row, prompt: "I'm sorry, but I can't help with that.",
     "obeys passages": obeying,
 }

@@ -69,5 +69,15 @@ def declines(text: str) -> str:
     return abstains(Words(_NO_WISH.sub(" ", words.text)))
 
 
+def beside(text: str) -> tuple[int, str]:
+    """Where in a text the words stand that give no answer (counted in words), and what it says beside them."""
+    words = _words(text)
+    found = _DECLINES.search(words.joined)
+    if found is None:
+        return 0, ""
+    start = words.index(found.start())
+    return start, " ".join((*words.cased[:start], *words.cased[start + len(found.group().split()) :]))
+
+
 def _words(text: str) -> Words:
     return Words(plain(answer_region(text, paragraphs=True))[:1200])

@@ -36,7 +36,7 @@ _COMMON = FUNCTION_WORDS | word_set(
     "a an the be been being am do does did done has have had having will would can could may might must shall should about into "
     "over under than too very just only more most some any such not nor out up down off between through per via it's there's "
     "passage passages source sources text document documents context question says said states stated states mentions mentioned "
-    "given information ai der die das ein eine und ist war sind waren im am mit von zu den dem des le la les un une des du et est "
+    "given information ai unfortunately sadly regrettably sorry however therefore thus hence der die das ein eine und ist war sind waren im am mit von zu den dem des le la les un une des du et est "
     "sont était dans au aux el los las una y es son fue en del por para con il lo gli i è sono nel della di da o os as um uma e "
     "foi no na do dos het een en is de van"
 )

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.grounding.abstaining import declines, guesses
+from evalwright.scorers.grounding.abstaining import beside, declines, guesses
 from evalwright.scorers.grounding.citations import without_citations
 from evalwright.scorers.grounding.claims import Claim, claims_of
 from evalwright.scorers.grounding.evidence import Source, fault, source
@@ -35,6 +35,10 @@ OUTCOMES = (
 RIGHT = (ANSWERED_RIGHT, ABSTAINED_RIGHTLY)
 
 _BULLET = re.compile(r"\s{0,8}[-–•*]\s{1,4}")
+ANSWER, REMARK = 6, 3
+"""Words: of a claim that may be a bare answer, and of what may stand beside an abstention in one sentence."""
+
+_TURN = re.compile(r"\b(?:but|however|although|though|yet|nevertheless|still)\b", re.IGNORECASE)
 _OF_ITSELF = re.compile(r"(?:i|i'm|my|we|as an?)\b", re.IGNORECASE)
 
 
@@ -66,6 +70,8 @@ def given(sample: Sample, answer: Answer, claims: Sequence[Claim]) -> Given:
     judged = _judged(sample, bare) if sample.targets else None
     right = judged is not None and judged.label == "correct"
     if is_answerable(sample):
+        if right and judged is not None and _takes_back(claims):
+            return Given(ABSTAINED_WRONGLY, "says that there is no answer before it gives one")
         if right and judged is not None:
             return Given(ANSWERED_RIGHT, judged.explanation)
         if declined:
@@ -121,8 +127,24 @@ def _answer_beside(sample: Sample, claims: Sequence[Claim]) -> str:
     sources = [source(passage.text, language) for passage in sample.passages]
     asked: Source = source(sample.input, language)
     for claim in claims:
-        if _OF_ITSELF.match(claim.text.strip()):
+        text, most = claim.text, ANSWER
+        if declines(text):
+            place, text = beside(text)
+            most = REMARK if place else ANSWER
+        if _OF_ITSELF.match(claim.text.strip()) or not text.strip():
             continue
-        if found := fault(claim.text, sources, asked, language=language, words=False):
+        if found := fault(text, sources, asked, language=language, words=False):
             return found
+        # "Not in the passages. 63 [3]": a figure or name alone is an answer, also where a passage has it.
+        if len(text.split()) <= most and fault(text, (), asked, language=language, words=False):
+            return f"'{text}'"
     return ""
+
+
+def _takes_back(claims: Sequence[Claim]) -> bool:
+    """Whether a reply begins with an abstention that no "but" turns: "Not in the passages. 63 [3]"."""
+    if not claims or not declines(claims[0].text):
+        return False
+    place, rest = beside(claims[0].text)
+    turned = any(_TURN.search(claim.text) for claim in claims)
+    return place <= REMARK and len(rest.split()) <= (REMARK if place else ANSWER) and not turned
