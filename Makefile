@@ -10,7 +10,7 @@ help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 quickstart: $(VENV)/core  ## Evaluate the two embedded models, compare them, write a leaderboard
-	$(BIN)/evalwright run factual --model demo/small --model demo/large --name quickstart
+	$(BIN)/evalwright run factual-closed-book factual-grounded --model demo/small --model demo/large --name quickstart
 	$(BIN)/evalwright compare quickstart-demo-small quickstart-demo-large
 	$(BIN)/evalwright leaderboard quickstart-demo-small quickstart-demo-large \
 	  --title "Quickstart" --markdown runs/quickstart.md --html runs/quickstart.html
