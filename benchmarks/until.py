@@ -140,9 +140,9 @@ def same_end_to_end(n: int, gap: float, seed: int, text: str) -> bool:
 
 def order_of(task: Task, n: int, seed: int) -> UnitOrder:
     """The order that `evaluate` asks in."""
-    from evalwright.planning import _order
+    from evalwright.planning import sample_order
 
-    chosen: array[int] = _order(n, seed, None)
+    chosen: array[int] = sample_order(n, seed, None)
     return unit_order(task, chosen, seed)
 
 

@@ -209,8 +209,8 @@ def test_a_limit_takes_the_same_samples_and_a_larger_one_extends_it() -> None:
 
 def test_the_order_of_asking_is_the_seeds_in_every_process() -> None:
     program = (
-        "from evalwright.planning import _order; import sys;"
-        "print([list(_order(50, seed, None)) for seed in (0, 1)])"
+        "from evalwright.planning import sample_order; import sys;"
+        "print([list(sample_order(50, seed, None)) for seed in (0, 1)])"
     )
     printed = {
         subprocess.run(

@@ -34,7 +34,7 @@ ORDER = [
     {"until"},
     {"recording"},
     {"evaluation"},
-    {"rescoring", "aggregating", "smoke"},
+    {"rescoring", "aggregating", "smoke", "submitting"},
     {"checking"},
     {"forecasting"},
     {"api"},

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalwright.configuration import Configuration, ModelSpec
 from evalwright.core.errors import UnknownName, UsageError
-from evalwright.planning import Objects, Plan, _order, make_plans, slug
+from evalwright.planning import Objects, Plan, make_plans, sample_order, slug
 
 ECHO = ModelSpec("scripted/echo")
 TASK = "task: {name}\ndataset: {{rows: [{{id: a, input: x, target: x}}, {{id: b, input: y, target: y}}]}}\n"
@@ -31,9 +31,9 @@ def plan(**settings: object) -> Plan:
 
 @given(st.integers(0, 300), st.integers(0, 2**40), st.integers(1, 400))
 def test_a_limit_is_the_beginning_of_the_seeds_order(n: int, seed: int, limit: int) -> None:
-    whole = _order(n, seed, None)
+    whole = sample_order(n, seed, None)
     assert sorted(whole) == list(range(n))
-    assert _order(n, seed, limit) == whole[:limit]
+    assert sample_order(n, seed, limit) == whole[:limit]
 
 
 @given(st.text(max_size=80))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evalwright.configuration import ModelSpec
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.tasks import Task
-from evalwright.planning import _order
+from evalwright.planning import sample_order
 from evalwright.rules import in_full, resolve_rules, score_kind, unit_order
 from evalwright.statistics import parse_rule
 from evalwright.tasks.decorator import task_from_definition
@@ -84,7 +84,7 @@ def test_units_are_whole_clusters_of_the_chosen_samples(
     names: list[str], seed: int, limit: int | None
 ) -> None:
     one = task(names)
-    chosen = _order(len(names), seed, limit)
+    chosen = sample_order(len(names), seed, limit)
     order = unit_order(one, chosen, seed)
     assert sorted(order.items) == sorted(chosen)
     assert unit_order(one, chosen, seed).items == order.items
@@ -102,7 +102,7 @@ def test_every_cluster_is_as_likely_to_be_first_whatever_its_size() -> None:
     first: Counter[str] = Counter()
     one = task(names)
     for seed in range(2000):
-        order = unit_order(one, _order(16, seed, None), seed)
+        order = unit_order(one, sample_order(16, seed, None), seed)
         first[names[order.items[0]] or "alone"] += 1
     assert set(first) == {"big", "small", "one", "alone"}
     assert all(abs(count - 500) < 5 * (2000 * 0.25 * 0.75) ** 0.5 for count in first.values())
@@ -110,7 +110,7 @@ def test_every_cluster_is_as_likely_to_be_first_whatever_its_size() -> None:
 
 def test_a_task_in_the_order_of_its_file_is_asked_at_random_but_keeps_its_samples() -> None:
     one = replace(task([""] * 50), order="file")
-    chosen = _order(50, 0, 20, as_filed=True)
+    chosen = sample_order(50, 0, 20, as_filed=True)
     order = unit_order(one, chosen, 0)
     assert sorted(order.items) == list(range(20)) != list(order.items)
     assert list(chosen) == list(range(20))

@@ -39,6 +39,7 @@ class Configuration:
     """One evaluation.
 
     tasks: names or paths. models: those under test, a run each. roles: other models by role, e.g. "judge".
+    where: filters over samples' metadata ("domain=science", "language!=ko").
     limit: samples per task, the first of the seed's random order; None takes all. name: of the run (or their common
     beginning). out: folder of run folders. home: folder of the store. format: how prompts are rendered.
     max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may be replaced.
@@ -53,6 +54,7 @@ class Configuration:
     tasks: tuple[str, ...] = ()
     models: tuple[ModelSpec, ...] = ()
     roles: Mapping[str, ModelSpec] = field(default_factory=dict)
+    where: tuple[str, ...] = ()
     limit: int | None = None
     seed: int = 0
     name: str = ""
@@ -83,7 +85,7 @@ class Configuration:
             out["overrides"] = dict(self.overrides)
         if self.dialect:
             out["dialect"] = dict(self.dialect)
-        for key in ("until", "budget", "price", "plugins"):
+        for key in ("where", "until", "budget", "price", "plugins"):
             if texts := getattr(self, key):
                 out[key] = list(texts)
         for key in ("name", "out", "format", "max_resident", "batch"):

@@ -32,6 +32,7 @@ from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_documen
 _WHOLE = {"limit", "seed", "max_resident"}
 _TEXT = {"name", "out", "home", "format"}
 _TEXTS = {
+    "where": "a filter such as domain=science",
     "until": "a stopping rule",
     "budget": "a budget",
     "price": "a price",

@@ -59,7 +59,7 @@ def evaluate(
     """Evaluate models on tasks: one run per model, written to a folder and returned.
 
     tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
-    settings: the fields of `Configuration`: limit, seed, name, out, roles, overrides, format, home, max_resident, replace,
+    settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace,
     until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
 
     Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
@@ -68,7 +68,7 @@ def evaluate(
     """
     objects = Objects()
     roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
-    for key in ("until", "budget", "price", "plugins"):
+    for key in ("where", "until", "budget", "price", "plugins"):
         if key in settings:
             settings[key] = tuple(_as_list(settings[key] or ()))
     configuration = Configuration(
@@ -91,6 +91,8 @@ async def evaluate_configuration(
     models = [(plan.spec, plan.model) for plan in plans]
     purse = make_purse(configuration, models, plans[0].roles)
     say = progress.say if progress else None
+    if say and plans[0].left_out:
+        say(plans[0].left_out)
     with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
         async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
             return await _run_interruptibly(plans, engine, progress, purse)

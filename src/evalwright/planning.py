@@ -15,11 +15,14 @@ from evalwright.core.errors import AbilityError, ConfigurationError, RunError
 from evalwright.core.tasks import Scorer, Task
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.models.batch.opening import open_batched
+from evalwright.models.oracle import OracleModel
 from evalwright.models.providers import add_file
 from evalwright.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
 from evalwright.strategies.generate import TARGET
+from evalwright.strategies.simulate import Simulated
+from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks
 
 TaskLike = str | Path | Task
@@ -42,6 +45,8 @@ class Plan:
     rules: tuple[ModelRule, ...] = ()
     full_run: str = ""
     """The identity of the same run without rules."""
+    left_out: str = ""
+    """A sentence about tasks of which the filter keeps nothing."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -151,9 +156,13 @@ def _make_plan(
 ) -> Plan:
     model = objects.open(spec, batch=configuration.batch, home=configuration.home)
     model.check()
-    for other in roles.values():
+    for role, other in roles.items():
+        if isinstance(other, OracleModel):
+            raise ConfigurationError(
+                f"'{other.name}' is a simulation of answers, and cannot play the role '{role}'."
+            )
         other.check()
-    tasks = _load(configuration, "chat" in model.abilities, objects)
+    tasks, left_out = _chosen(configuration, _load(configuration, "chat" in model.abilities, objects))
     for task in tasks:
         _check_abilities(task, model, roles)
     check_metrics(rules, tasks)
@@ -169,6 +178,9 @@ def _make_plan(
     for task in tasks:
         key = task.name, task.samples.content_hash
         orders[key] = orders.get(key) or _unit_order(task, configuration, bool(rules))
+    if isinstance(model, OracleModel):
+        # After all checks: the tasks are asked as they are, and only who answers is another.
+        tasks = [replace(task, strategy=Simulated(task, model.share, model.seed)) for task in tasks]
     plan = Plan(
         id="",
         folder=Path(),
@@ -181,6 +193,7 @@ def _make_plan(
         configuration=configuration.as_dict(),
         rules=rules,
         full_run=identity,
+        left_out=left_out,
     )
     return plan if rules else _named(plan, configuration, spec)
 
@@ -215,7 +228,7 @@ def _named(plan: Plan, configuration: Configuration, spec: ModelSpec) -> Plan:
 
 
 def _unit_order(task: Task, configuration: Configuration, for_rules: bool) -> UnitOrder:
-    chosen = _order(len(task.samples), configuration.seed, configuration.limit, task.order == "file")
+    chosen = sample_order(len(task.samples), configuration.seed, configuration.limit, task.order == "file")
     if for_rules:
         return unit_order(task, chosen, configuration.seed)
     return UnitOrder(chosen, range(len(chosen) + 1), clustered=False)
@@ -247,6 +260,15 @@ def _load(configuration: Configuration, chat: bool, objects: Objects) -> list[Ta
     return tasks
 
 
+def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequence[Task], str]:
+    """The tasks with the samples that the filter keeps, and a sentence about tasks that it leaves out."""
+    found = filtered(tasks, read_conditions(configuration.where))
+    if not found.left_out:
+        return found.tasks, ""
+    names = ", ".join(found.left_out)
+    return found.tasks, f"Left out, as no sample meets {' and '.join(configuration.where)}: {names}."
+
+
 def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
     missing = task.strategy.needs - model.abilities
     if missing:
@@ -273,7 +295,7 @@ def check_able(scorer: Scorer, model: Model) -> None:
         )
 
 
-def _order(n: int, seed: int, limit: int | None, as_filed: bool = False) -> array[int]:
+def sample_order(n: int, seed: int, limit: int | None, as_filed: bool = False) -> array[int]:
     """A random order of the samples, fixed by the seed alone, or that of the file; a limit takes its beginning."""
     order = array("q", range(n))
     if not as_filed:

@@ -183,7 +183,9 @@ def _texts(asked: Sequence[Asked]) -> Iterator[Finding]:
     yield _judged_text("empty answers", asked, lambda sample: "")
     answerable = [one for one in asked if one.scorer.kind not in REFUSING]
     if answerable:
-        yield _judged_text("'I don't know'", answerable, lambda sample: "I don't know.")
+        yield _judged_text(
+            "'I don't know'", answerable, lambda sample: "I don't know.", _chance_of_abstaining
+        )
     yield _judged_text("the question itself", asked, lambda sample: sample.input)
     if len(answerable) < len(asked):
         n = sum(len(one.samples) for one in asked if one.scorer.kind in REFUSING)
@@ -199,10 +201,20 @@ def _commonest(one: Asked) -> str:
     return counts.most_common(1)[0][0] if counts else ""
 
 
-def _judged_text(name: str, asked: Sequence[Asked], text: Callable[[Sample], str]) -> Finding:
+def _chance_of_abstaining(sample: Sample) -> float:
+    """Where a sample says that it cannot be answered, whoever abstains is right."""
+    return 1.0 if sample.metadata.get("answerable") is False else chance_of(sample)
+
+
+def _judged_text(
+    name: str,
+    asked: Sequence[Asked],
+    text: Callable[[Sample], str],
+    chance: Callable[[Sample], float] = chance_of,
+) -> Finding:
     """An answer that was not taken from the gold answers has to stay within chance."""
     values, samples = _said(asked, text)
-    got = outcome(values, samples, [chance_of(sample) for sample in samples])
+    got = outcome(values, samples, [chance(sample) for sample in samples])
     if got.above:
         return fault(_CHECK, f"{name}: {got}", _right(values, samples))
     if _generous(got):

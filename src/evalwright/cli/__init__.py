@@ -26,10 +26,12 @@ COMMANDS = {
         "Make a run's numbers again from its recorded scores; nobody is asked.",
     ),
     "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
+    "lift": ("lift:lift", "Say what passages add: answers with them against answers without."),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "batches": ("batches:batches", "List the batches that lie with providers; forget one."),
-    "runs": ("runs:runs", "List and show runs."),
+    "submit": ("submit:submit", "Make, verify and add a file of results for others' boards."),
+    "runs": ("runs:runs", "List and show runs; write their index."),
     "import": ("import_:import_", "Make runs of results of other programs."),
     "export": ("export:export", "Write runs as files of other programs."),
 }

@@ -76,3 +76,34 @@ def hhem(
             click.echo(line)
     for sentence in found.left_out:
         click.echo(f"Left out: {sentence}", err=True)
+
+
+@import_.command("open-factual-bench")
+@click.argument("path")
+@click.option("--name", default="", metavar="ID", help="The run's name. Default: the model and its run id.")
+@click.option("--out", default="runs", metavar="DIR", help="Where runs are written. Default: runs.")
+@click.option(
+    "--scoring",
+    type=click.Choice(["corrected", "published"]),
+    help="Score the answers again, or count as the benchmark does. Default: corrected with --tasks.",
+)
+@click.option(
+    "--tasks",
+    metavar="FILE",
+    help="Its questions: its Python file (read, never run), JSON, JSON Lines or CSV.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the runs and what differs as JSON.")
+def open_factual_bench(
+    path: str, name: str, out: str, scoring: str | None, tasks: str | None, as_json: bool
+) -> None:
+    """Make runs of recorded runs of open-factual-bench in PATH: a result file, or a folder with some."""
+    from evalwright.runs.formats.ofb_import import import_ofb
+    from evalwright.runs.formats.ofb_shown import as_record, lines_of
+
+    runs = import_ofb(Path(path), Path(out), name, scoring=scoring, tasks=Path(tasks) if tasks else None)
+    if as_json:
+        print_json({"runs": [as_record(run) for run in runs]})
+        return
+    for run in runs:
+        for line in lines_of(run):
+            click.echo(line)

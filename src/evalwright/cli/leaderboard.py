@@ -57,6 +57,7 @@ from evalwright.cli.output import print_json
     metavar="NAME",
     help="A key's variable for the workflow. Repeatable.",
 )
+@click.option("--with-simulations", is_flag=True, help="Let runs of oracle/... stand beside those of models.")
 @click.option("--json", "as_json", is_flag=True, help="Print the board as JSON.")
 def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
@@ -74,8 +75,11 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     from evalwright.cli import say
     from evalwright.reports.terminal import show_board
     from evalwright.runs.board import make_board
+    from evalwright.runs.simulations import refuse_mixture
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]
+    if not given["with_simulations"]:
+        refuse_mixture(opened)
     if given["kept"]:
         from evalwright.runs.keeping import keep_runs, kept_runs
 

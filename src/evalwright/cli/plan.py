@@ -63,6 +63,12 @@ if TYPE_CHECKING:
     "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
 )
 @click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Only samples with this metadata, as in `run`. Repeatable.",
+)
 @click.option("--seed", type=int, metavar="S", help="Fixes which items the pilot asks. Default: 0.")
 @click.option("--out", metavar="DIR", help="Where runs lie, and the pilot's is written. Default: runs.")
 @click.option(
@@ -96,6 +102,8 @@ def plan(**given: Any) -> int:
     settings: dict[str, Any] = {key: given[key] for key in ("seed", "out", "home") if given[key] is not None}
     if given["roles"] or given["role_arguments"]:
         settings["roles"] = role_specs(given["roles"], given["role_arguments"])
+    if given["where"]:
+        settings["where"] = tuple(given["where"])
     if given["prompt_format"]:
         settings["format"] = given["prompt_format"]
     if given["overrides"]:

@@ -26,6 +26,12 @@ from evalwright.cli.output import OVERRIDES_HELP, print_json
     "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
 )
 @click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Only samples with this metadata: domain=science, language!=ko. Repeatable; equal keys are alternatives.",
+)
 @click.option("--limit", type=int, metavar="N", help="Ask N samples of each task, drawn by the seed.")
 @click.option(
     "--seed", type=int, metavar="S", help="Fixes the order of samples and what --limit draws. Default: 0."
@@ -97,7 +103,7 @@ def run(**given: Any) -> int:
         for key in ("limit", "seed", "name", "out", "home", "max_resident")
         if given[key] is not None
     }
-    flags |= {key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]}
+    flags |= {key: tuple(given[key]) for key in ("where", "until", "budget", "price") if given[key]}
     if given["tasks"]:
         flags["tasks"] = tuple(given["tasks"])
     if given["models"]:

@@ -56,3 +56,37 @@ def show(run: str, folder: str, verify: bool, as_json: bool) -> None:
         print_json(dict(found.data))
     else:
         show_run(found)
+
+
+@runs.command()
+@click.option("--out", "folder", default="runs", metavar="DIR", help="Where runs lie. Default: runs.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 where the index is not that of the runs.")
+def index(folder: str, check: bool) -> int:
+    """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
+    from evalwright.reports.files import write_whole
+    from evalwright.reports.registry_page import registry_markdown
+    from evalwright.runs.registry import INDEX_JSON, INDEX_MD, index_of
+    from evalwright.runs.writer import to_json
+
+    place = Path(folder)
+    found = index_of(place)
+    files = {
+        place / INDEX_JSON: to_json(found, indent=2) + "\n",
+        place / INDEX_MD: registry_markdown(found),
+    }
+    if check:
+        old = [str(path) for path, text in files.items() if not _is(path, text)]
+        click.echo(f"Not that of the runs: {', '.join(old)}" if old else "The index is that of the runs.")
+        return 1 if old else 0
+    for path, text in files.items():
+        click.echo(f"{'Written' if write_whole(path, text) else 'As it was'}: {path}")
+    for one in found["damaged"]:
+        click.echo(f"Not readable, and listed apart: {one['folder']}: {one['error']}", err=True)
+    return 0
+
+
+def _is(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode("utf-8", "backslashreplace")
+    except OSError:
+        return False

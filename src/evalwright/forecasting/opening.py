@@ -17,6 +17,7 @@ from evalwright.runs.measurements import Measured, Pace, judges_share, measure
 from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE
+from evalwright.tasks.filtering import filtered, read_conditions
 from evalwright.tasks.loading import load_tasks
 
 
@@ -149,6 +150,7 @@ def _tasks_of(configuration: Configuration, chat: bool, objects: Objects) -> lis
             out += load_tasks(
                 name, prompt_format=configuration.format, chat=chat, dialect=dict(configuration.dialect)
             )
+    out = list(filtered(out, read_conditions(configuration.where)).tasks)
     for task in out:
         if not len(task.samples):
             raise ConfigurationError(f"The task '{task.name}' has no samples, so there is nothing to plan.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from evalwright.reports import numbers
 from evalwright.reports.text import inert
+from evalwright.runs.factual import HALLUCINATED, SHARES
 
 if TYPE_CHECKING:
     from evalwright.runs.board import Board, BoardRow, BoardTask
@@ -68,7 +69,26 @@ def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
         estimates = tuple(row.overall for row in board.rows)
         name = "mean over tasks" if any(task.name == "overall" for task in board.tasks) else "overall"
         overall = [ScoreColumn(name, "Overall", "", "mean over tasks", "", "points", less, estimates)]
+    if any(row.shares for row in board.rows):
+        headline = overall or (
+            [_of_task(board, board.tasks[0])] if board.tasks[0].metric != "accuracy" else []
+        )
+        return (*headline, *(_share(board, name) for name in SHARES))
     return (*overall, *(_of_task(board, task) for task in board.tasks))
+
+
+def _share(board: Board, name: str) -> ScoreColumn:
+    """A share of a factual board; that of the stress questions is not of a task that the name could say."""
+    return ScoreColumn(
+        name=name,
+        title=name.capitalize(),
+        task="",
+        metric=name,
+        measure="",
+        unit="points",
+        lower_is_better=name == HALLUCINATED,
+        estimates=tuple(row.shares.get(name) for row in board.rows),
+    )
 
 
 def is_hallucination_board(board: Board) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evalwright.reports import numbers
+from evalwright.reports.columns import score_columns
 from evalwright.reports.layout import Block, Column, Gap, Heading, Line, Table, Tone
 from evalwright.reports.text import inert
 from evalwright.runs.stopping import ended_early
@@ -26,9 +27,9 @@ def board_blocks(board: Board) -> list[Block]:
     if board.has_overall:
         columns.append(Column("Overall"))
         cells.append(numbers.aligned_scores([row.overall for row in board.rows], "points"))
-    for task in board.tasks:
-        columns.append(Column(column_title(task)))
-        cells.append(_task_column(board, task))
+    titles, scores = _score_cells(board)
+    columns += titles
+    cells += scores
     if any(row.together for row in board.rows):
         # Beside the headline: after the overall score, or after the only task.
         columns.insert(headline + 1, Column("Simultaneous"))
@@ -87,6 +88,22 @@ def column_title(task: BoardTask) -> str:
     if task.metric == "accuracy":
         return name
     return f"{name} ({inert(task.metric)}{', less is better' if task.lower_is_better else ''})"
+
+
+def _score_cells(board: Board) -> tuple[list[Column], list[list[str]]]:
+    """The columns after the overall score: a task each, or the shares of a board of factual runs."""
+    if any(row.shares for row in board.rows):
+        made = [column for column in score_columns(board) if column.metric != "mean over tasks"]
+        return (
+            [
+                Column(f"{column.title}{' (less is better)' if column.lower_is_better else ''}")
+                for column in made
+            ],
+            [numbers.aligned_scores(column.estimates, column.unit) for column in made],
+        )
+    return [Column(column_title(task)) for task in board.tasks], [
+        _task_column(board, task) for task in board.tasks
+    ]
 
 
 def _task_column(board: Board, task: BoardTask) -> list[str]:

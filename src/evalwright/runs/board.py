@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.runs.conclusions import listed
+from evalwright.runs.factual import factual_shares, is_factual
 from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, make_matrix
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
@@ -52,7 +53,7 @@ class BoardRow:
     beforehand; None where the run lacks a task. letters: runs that share one cannot be told apart. overall: mean over tasks.
     together: the interval of the headline score that holds with those of all others; None where it is no mean of items.
     n: scored items of n_asked, over all tasks of the board. metrics: all of the run's, by task, for those who show more than
-    the cells. place: that of the run among those that the board was made of.
+    the cells. shares: of a board of factual runs, accuracy and what became of stress questions. place: that of the run among those that the board was made of.
     """
 
     run: str
@@ -71,6 +72,7 @@ class BoardRow:
     cost: float | None
     metrics: Mapping[str, tuple[MetricResult, ...]] = field(default_factory=dict, compare=False, repr=False)
     place: int = field(default=0, compare=False, repr=False)
+    shares: Mapping[str, Estimate] = field(default_factory=dict, compare=False, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
@@ -89,6 +91,7 @@ class BoardRow:
             "n_asked": self.n_asked,
             "n_failed": self.n_failed,
             "cost": self.cost,
+            **({"shares": {name: one.as_dict() for name, one in self.shares.items()}} if self.shares else {}),
         }
 
 
@@ -131,11 +134,13 @@ def make_board(runs: Sequence[Run]) -> Board:
     made = standing(found) if len(complete) > 1 and found else None
     alone = [complete[place].label for place in made.alone] if made else []
     together = _together(found)
+    factual = is_factual(runs)
     rows = [
         replace(
             _row(run, tasks, places.get(id(run)), made, together, mixed),
             metrics={task.name: task.metrics for task in run.tasks},
             place=given,
+            shares=factual_shares(run) if factual else {},
         )
         for given, run in enumerate(runs)
     ]
@@ -286,6 +291,10 @@ def _notes(
     ]
     notes += _judged_differently(runs)
     notes += early_notes(runs)
+    if any(row.shares for row in rows):
+        notes.append(
+            "Hallucinated and refused are shares of the stress questions, which have no answer: refused (or corrected) is right."
+        )
     if any(row.n_failed for row in rows):
         notes.append("Failed items are counted apart and are not scored as wrong.")
     if any(row.ranks is None for row in rows) and not mixed:

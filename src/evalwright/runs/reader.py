@@ -39,7 +39,13 @@ class Run:
     @property
     def label(self) -> str:
         """What boards show: the configured label, else the model's name."""
-        return str(self.data["model"].get("label") or self.model)
+        label = str(self.data["model"].get("label") or self.model)
+        return f"{label} (SIMULATION)" if self.simulated else label
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no model was asked: its answers were made from the gold answers."""
+        return bool(self.data["model"].get("simulation"))
 
     @property
     def tasks(self) -> tuple[TaskResult, ...]:

@@ -190,11 +190,16 @@ def _marked(value: Any, mark: str) -> Any:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file so that it is either the old or the new one, whole. Raises OSError."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """As `write_text`, for bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n", errors="backslashreplace") as out:
-            out.write(text)
+        with temporary.open("wb") as out:
+            out.write(data)
             out.flush()
             os.fsync(out.fileno())
         temporary.replace(path)

@@ -54,7 +54,7 @@ _OTHERS_SAY = re.compile(
     re.IGNORECASE,
 )
 _TURN = re.compile(
-    r"[^.!?\n]{0,60}?[,;.]?\s*\b(?:but|however|in fact|actually|in reality|in truth|yet)\b(?! (?:also|it is also|it's also|not only|I\b))",
+    r"[^.!?\n]{0,60}?[,;.]?\s*\b(?:but|however|in fact|actually|in reality|in truth|yet)\b(?! (?:also|it is also|it's also|not (?:only|all)|I\b|some|others|a few|many|there|opinions|this|it remains|it is (?:disputed|debated)))",
     re.IGNORECASE,
 )
 _FORMERLY = re.compile(
@@ -71,7 +71,7 @@ _IF = re.compile(
 )
 _DISBELIEF = re.compile(
     r"\b(?:misconception|myth|fallacy|mistakenly|wrongly|erroneously|falsely|incorrectly|unlikely"
-    r"|(?<!no )(?<!without )(?<!without a )(?<!any )(?<!a )doubt(?:s|ed|ful)?"
+    r"|(?<!no )(?<!without )(?<!without a )(?<!any )(?<!a )(?<!little )(?<!beyond )(?<!reasonable )doubt(?:s|ed|ful)?"
     r"|(?:wrong|false|untrue|incorrect|mistake|mistaken) to|(?:wrong|false|untrue|incorrect) that)\b[^,;:.!?]{0,40}$"
     r"|\bnot, [^,.;!?]{2,40},\s*$"
     r"|\b(?:nobody|no one|few|don't|never) (?:people )?(?:would |could |can )?(?:say|says|think|thinks|claims?|believes?|call|calls)\b[^,;:.!?]{0,30}$",
@@ -88,10 +88,11 @@ _FARTHEST, _MOST_BEFORE = 60, 300
 """How many words and characters before a name are looked at."""
 _ABOUT = {
     "near": re.compile(
-        r"\b(?:where|near|close|closest|located|location|next|outside|around|place)\b", re.IGNORECASE
+        r"\b(?:where|near|close|closest|located|location|next|outside|around|place|airport|serves?|nearest|held|happen\w*|occur\w*|born)\b",
+        re.IGNORECASE,
     ),
     "order": re.compile(
-        r"\b(?:follow|succe|replac|preced|predecess|defeat|beat|overthr|outliv|after|before|next|second|third|runner|against|whom|lose|lost|behind)",
+        r"\b(?:follow|succe|replac|preced|predecess|defeat|beat|overthr|outliv|after|before|next|second|third|runner|against|whom|lose|lost|behind|oppon|rival|prior|earlier|later|previous|versus|play|fac(?:e|ing))",
         re.IGNORECASE,
     ),
     "kin": re.compile(

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.grounding.citations import cited_ids
 from evalwright.scorers.text.normalise import answer_region
-
-_GROUP = re.compile(r"[\[【]([^\[\]【】\n]{1,200})[\]】]")
-_PREFIX = re.compile(
-    r"^(?:passages?|sources?|documents?|docs?|ref(?:erence)?s?|p)?\.?\s*#?\s*[:]?\s*", re.IGNORECASE
-)
-_RANGE = re.compile(r"(\d{1,3})\s?[-–]\s?(\d{1,3})")
-_MOST_RANGE = 20
 
 
 def citation(sample: Sample, answer: Answer) -> Score:
     """F1 of the cited passage ids against `metadata["citations"]`; parts "precision" and "recall".
 
-    Ids are read from brackets: [1], [1, 3], [1][3], [1-3], [passage 2]. An id that no passage has counts against precision
+    Ids are read as `grounding` reads them: [1], [1, 3], [1-3], (p1), "according to passage 2". An id that no passage has counts against precision
     and is named. Where the passages do not answer (`metadata["answerable"]` is false, or no citation is given as right),
     the score is 1 if nothing is cited, else 0. Labels "correct" (1), "partial", "incorrect" (0).
     Raises ScoringError where the sample does not say what should be cited.
     """
     gold = _gold(sample)
-    passages = {passage.id for passage in sample.passages}
+    passages = [passage.id for passage in sample.passages]
     # Citations may stand after a blank line ("Sources: [1]"), where a short answer has ended.
     cited = cited_ids(answer_region(answer.text, paragraphs=True), passages)
     unknown = [found for found in cited if found not in passages] if passages else []
@@ -44,36 +35,6 @@ def citation(sample: Sample, answer: Answer) -> Score:
     label = "correct" if value == 1.0 else "partial" if value else "incorrect"
     why = f"cites {shown}; should cite {', '.join(sorted(gold))}{note}"
     return Score(value, label, why, {"precision": precision, "recall": recall})
-
-
-def cited_ids(text: str, passages: Iterable[str] = ()) -> list[str]:
-    """The ids cited in brackets, in order, each once. A bracket counts if it holds passage ids or numbers only."""
-    known = set(passages)
-    found: dict[str, None] = {}
-    for group in _GROUP.findall(text):
-        ids = _ids(group, known)
-        found.update(dict.fromkeys(ids))
-    return list(found)
-
-
-def _ids(group: str, known: set[str]) -> list[str]:
-    if group.strip() in known:
-        return [group.strip()]
-    ids: list[str] = []
-    for part in re.split(r"[,;]|\band\b", group):
-        name = part.strip().strip("\"'")
-        if name not in known:
-            name = _PREFIX.sub("", name).removeprefix("^")
-        if (span := _RANGE.fullmatch(name)) is not None and name not in known:
-            first, last = int(span.group(1)), int(span.group(2))
-            if not first <= last <= first + _MOST_RANGE:
-                return []
-            ids.extend(str(number) for number in range(first, last + 1))
-        elif name in known or (name.isdecimal() and len(name) <= 3):
-            ids.append(name)
-        else:
-            return []
-    return ids
 
 
 def _gold(sample: Sample) -> set[str]:

@@ -22,7 +22,7 @@ def numeric(
     """1.0 where the number in the answer position equals a target, else 0.0.
 
     tolerance_absolute is in the target's unit, tolerance_relative a share of the target; the wider counts. Where neither
-    is set, `metadata["tolerance"]` ({"absolute": x} or {"relative": x}) counts, else the number must be exact. The unit is
+    is set, `metadata["tolerance"]` ({"absolute": x}, {"relative": x} or {"significant": figures}) counts, else the number must be exact. The unit is
     `metadata["unit"]`: another unit of the same kind is converted, one of another kind is wrong, none is accepted.
     Labels "correct", "incorrect", "not_attempted". Raises ScoringError where the target is no number.
     """

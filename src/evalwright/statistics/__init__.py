@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from evalwright.statistics.paired import PairedComparison, compare_paired
     from evalwright.statistics.pairwise import PairwiseDifferences, pairwise_differences
     from evalwright.statistics.perplexities import bits_per_byte, perplexity
+    from evalwright.statistics.pooled import pooled_f1, pooled_share
     from evalwright.statistics.power import (
         Plan,
         best_draws,
@@ -170,6 +171,8 @@ __all__ = [
     "plan_comparison",
     "plan_draws",
     "plurality_at_k",
+    "pooled_f1",
+    "pooled_share",
     "rank_sets",
     "raw_agreement",
     "repeat_flips",
@@ -266,6 +269,8 @@ _HOME = {
     "plan_comparison": "power",
     "plan_draws": "draws",
     "plurality_at_k": "draws",
+    "pooled_f1": "pooled",
+    "pooled_share": "pooled",
     "rank_sets": "ranks",
     "raw_agreement": "agreement",
     "repeat_flips": "judge_bias",

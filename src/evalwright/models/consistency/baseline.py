@@ -2,8 +2,9 @@
 
     baseline/lexical       by words alone, in milliseconds
 
-They know no grammar and no meaning: a text that repeats its source's words is supported in their eyes whatever it says with them,
-and a good paraphrase is not. Their numbers say how far words alone go; they are not for publishing hallucination rates.
+They know no grammar and no meaning: a sentence taken from its source is supported, and one that is about something else is not, but
+a single error in a text that puts things in its own words is mostly missed. Their numbers say how far words alone go; they are not
+for publishing hallucination rates.
 """
 
 from __future__ import annotations

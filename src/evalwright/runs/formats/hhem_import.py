@@ -164,7 +164,7 @@ def _plans(outlines: Sequence[_Outline], out: Path, name: str, scoring: str) -> 
     plans: dict[Path, list[_Plan]] = {}
     taken: set[Path] = set()
     for place, one in enumerate(outlines):
-        run = _free(out / _run_id(one, name, scoring, len(outlines) == 1), taken)
+        run = free_folder(out / _run_id(one, name, scoring, len(outlines) == 1), taken)
         # What else is in the tree is no part of it: a model imported alone may be imported again with the others.
         identity = _identity(one.folder, [scoring, one.group, one.date, one.place])
         if (run / RUN_FILE).exists() and open_run(run).data.get("identity") != identity:
@@ -176,15 +176,15 @@ def _plans(outlines: Sequence[_Outline], out: Path, name: str, scoring: str) -> 
 
 
 def _run_id(one: _Outline, name: str, scoring: str, alone: bool) -> str:
-    model = _slug(one.group) or "model"
+    model = run_slug(one.group) or "model"
     if name:
-        wanted = _slug(name) or "run"
+        wanted = run_slug(name) or "run"
         return wanted if alone else f"{wanted}-{model}"
-    parts = [model, _slug(one.date), "published" if scoring == "published" else ""]
+    parts = [model, run_slug(one.date), "published" if scoring == "published" else ""]
     return "--".join(part for part in parts if part)
 
 
-def _free(run: Path, taken: set[Path]) -> Path:
+def free_folder(run: Path, taken: set[Path]) -> Path:
     """The folder, or one beside it where another run of this import has it. Letters of both cases may be one on disk."""
     number, found = 2, run
     while Path(str(found).lower()) in taken:
@@ -205,7 +205,8 @@ def _identity(folder: Folder, facts: Sequence[Any]) -> str:
     return fingerprint_of({"imported": digest.hexdigest(), "facts": json.dumps(facts)})
 
 
-def _slug(text: str) -> str:
+def run_slug(text: str) -> str:
+    """A text as the name of a run's folder; may be empty."""
     kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
     # Bytes count: a name of 100 characters may be too long for a folder.
     return kept.strip(".-").encode()[:100].decode(errors="ignore").strip(".-")

@@ -62,6 +62,10 @@ _AFTER_NOUN = word_set(
     "is are was were do does did has have had can could will would in of on at for to there with by the a"
 )
 _YEAR_BEFORE = re.compile(r"(?:\b(?:in|since|by|from|until|of|as of|year)\s|\()$", re.IGNORECASE)
+_BOUND_ASKED = re.compile(
+    r"\b(?:minimum|maximum|at least|at most|up to|limit|least|fewest|highest|lowest|before|after|more than|fewer than|less than|over)\b",
+    re.IGNORECASE,
+)
 _YEAR_ASKED = re.compile(r"\b(?:year|when|since|date)\b", re.IGNORECASE)
 
 
@@ -75,11 +79,12 @@ class NumberTask(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """What the question holds: its numbers (not candidates), the nouns that it counts, whether it asks for a year."""
+    """What the question holds: its numbers (not candidates), the nouns that it counts, whether it asks for a year or a bound."""
 
     values: frozenset[Decimal]
     nouns: frozenset[str]
     asks_year: bool
+    asks_bound: bool
 
 
 @lru_cache(maxsize=2048)
@@ -90,9 +95,9 @@ def number_task(targets: tuple[str, ...], unit: str, language: str) -> NumberTas
     bound = ordinal = False
     for position, target in enumerate(targets):
         numbers = find_numbers(Words(plain(target)), language)
+        if position == 0 and (not numbers or _is_range(target, numbers)):
+            return None
         if not numbers:
-            if position == 0:
-                return None
             continue
         made = _target(numbers[0], asked)
         bound = bound or (position == 0 and _is_bound(target, numbers[0]))
@@ -108,6 +113,14 @@ def number_task(targets: tuple[str, ...], unit: str, language: str) -> NumberTas
         first.unit is None and first.value == first.value.to_integral_value() and 1000 <= first.value <= 2199
     )
     return NumberTask(kept, year, bound, ordinal)
+
+
+def _is_range(target: str, numbers: list[Number]) -> bool:
+    """Whether a target is two numbers, such as "5-10": then it is compared as written."""
+    if len(numbers) < 2:
+        return False
+    between = plain(target)[max(numbers[0].end, numbers[0].unit_end) : numbers[1].start]
+    return bool(between.strip()) and _RANGE.fullmatch(between.strip()) is not None
 
 
 def _target(number: Number, asked: Unit | None) -> TargetNumber:
@@ -134,7 +147,12 @@ def _question(text: str, language: str) -> _Question:
         if token in _AFTER_NOUN:
             break
         nouns.append(token)
-    return _Question(frozenset(values), frozenset(nouns), _YEAR_ASKED.search(words.text) is not None)
+    return _Question(
+        frozenset(values),
+        frozenset(nouns),
+        _YEAR_ASKED.search(words.text) is not None,
+        _BOUND_ASKED.search(words.text) is not None,
+    )
 
 
 def judge_number(
@@ -186,7 +204,7 @@ def judge_number(
         )
         if not again and not _agreement(other, task, tolerance):
             return incorrect(f"{shown} is one end of a range or one of several candidates", shown)
-    elif not task.bound and _is_bound(words.text, chosen, task.year):
+    elif not (task.bound or asked.asks_bound) and _is_bound(words.text, chosen, task.year):
         return incorrect(f"{shown} is given as a bound, not as the number", shown)
     elif _in_expression(words.text, chosen):
         return incorrect(f"{shown} is a part of an expression that is not worked out", shown)

@@ -101,6 +101,8 @@ def _goes_on(block: str, start: int, match: re.Match[str]) -> bool:
         return True  # the number of an item
     if word.lower() in _ABBREVIATIONS:
         return True
+    if len(word) == 1 and word.islower() and block[match.end() + 1 : match.end() + 2] == ".":
+        return True  # "z. B.", "d. h."
     if _DAY.fullmatch(word):
         return _MONTH.match(block, match.end()) is not None
     # "J. R. R. Tolkien", but not "vitamin C. The".
@@ -114,4 +116,5 @@ def _begins_name(block: str, place: int, before: str) -> bool:
         return True
     earlier = before.rsplit(maxsplit=1)
     previous = earlier[0].split()[-1] if len(earlier) == 2 and earlier[0].split() else ""
-    return not previous or previous[0].isupper()
+    abbreviated = len(previous) == 2 and previous[0].islower() and previous[1] == "."  # "z. B."
+    return not previous or previous[0].isupper() or abbreviated

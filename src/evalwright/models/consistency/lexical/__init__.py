@@ -1,1 +1,1 @@
-"""A judge by words alone: interpretable features of how a text's sentences stand to a premise, and fixed weights."""
+"""A judge by words alone: copies, evidence of fifteen kinds beside the sentences a clause is about, and fixed weights."""

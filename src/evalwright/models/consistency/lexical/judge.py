@@ -1,4 +1,4 @@
-"""The lexical baseline as a model: features of each sentence, a logistic of their weighted sum, the worst and the mean mixed."""
+"""The lexical baseline as a model: the strongest evidence of each kind against a text, and a logistic of its weighted sum."""
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of
 
 if TYPE_CHECKING:
+    from evalwright.models.consistency.lexical.copies import Copies
+    from evalwright.models.consistency.lexical.evidence import Evidence
     from evalwright.models.consistency.lexical.premise import Premise
 
-VERSION = 1
+VERSION = 2
 """Goes up when a feature or a word list changes what it says of any text; part of the fingerprint, as the weights are."""
+
+COPIED = 0.98
+"""P(supported) of sentences that stand in the premise, and the most that any text gets."""
 
 _KEPT = 16
 """Premises that are kept ready: many summaries are of one article."""
@@ -28,22 +33,17 @@ _KEPT = 16
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """z = bias - sum of weight times feature, for each sentence; the worst sentence's z counts `worst`, the mean the rest."""
+    """z = bias - sum of weight times the strongest evidence of each kind; P(supported) is the logistic of z."""
 
     names: tuple[str, ...]
     values: tuple[float, ...]
     bias: float
-    worst: float
     note: str
 
-    def supported(self, rows: Sequence[Sequence[float]]) -> float:
-        """P(supported) of a hypothesis from its sentences' features, shape (sentences, features)."""
-        sums = [
-            self.bias - sum(weight * value for weight, value in zip(self.values, row, strict=True))
-            for row in rows
-        ]
-        mixed = self.worst * min(sums) + (1 - self.worst) * sum(sums) / len(sums)
-        return 1 / (1 + math.exp(-mixed))
+    def supported(self, row: Sequence[float]) -> float:
+        """P(supported) of a hypothesis from its strongest evidence of each kind, shape (kinds,)."""
+        z = self.bias - sum(weight * value for weight, value in zip(self.values, row, strict=True))
+        return 1 / (1 + math.exp(-z))
 
 
 @lru_cache(maxsize=1)
@@ -51,13 +51,13 @@ def shipped_weights() -> Weights:
     """The weights in `weights.json`."""
     data = json.loads((files(__package__) / "weights.json").read_text(encoding="utf-8"))
     table: dict[str, float] = data["weights"]
-    return Weights(tuple(table), tuple(table.values()), data["bias"], data["worst"], data["note"])
+    return Weights(tuple(table), tuple(table.values()), data["bias"], data["note"])
 
 
 class LexicalJudge(LocalModel):
     """A baseline: P(supported) from words, numbers, names and a few word lists. Deterministic, no download.
 
-    Its features are `features.FEATURES`; the weights were fitted on a part of the labelled summaries that come with this
+    Its kinds of evidence are `kinds.KINDS`; `explained` shows what was found. The weights were fitted on a part of the labelled summaries that come with this
     package, as their note says.
     """
 
@@ -73,7 +73,7 @@ class LexicalJudge(LocalModel):
                 "version": VERSION,
                 "weights": dict(zip(self._weights.names, self._weights.values, strict=True)),
                 "bias": self._weights.bias,
-                "worst": self._weights.worst,
+                "copied": COPIED,
             }
         )
 
@@ -100,35 +100,54 @@ class LexicalJudge(LocalModel):
 
 
 def judged(premise: str, hypothesis: str, weights: Weights) -> float:
-    """P(supported). A hypothesis that says nothing is supported by anything: 1."""
-    from evalwright.models.consistency.lexical.features import FEATURES
+    """P(supported). A hypothesis that says nothing is supported by anything: 1. One of copied sentences alone: `COPIED`."""
+    from evalwright.models.consistency.lexical.kinds import KINDS, strongest
 
-    names = tuple(FEATURES)
-    rows = feature_rows(premise, hypothesis)
-    if not rows:
+    found = explained(premise, hypothesis)
+    if not found.sentences:
         return 1.0
-    order = [names.index(name) for name in weights.names]
-    return weights.supported([[row[place] for place in order] for row in rows])
+    if found.copied == found.sentences:
+        return COPIED
+    by_name = dict(zip(KINDS, strongest(found.evidence), strict=True))
+    return min(COPIED, weights.supported([by_name[name] for name in weights.names]))
 
 
-def feature_rows(premise: str, hypothesis: str) -> list[list[float]]:
-    """The features of each sentence of the hypothesis that says anything, in the order of `FEATURES`."""
-    from evalwright.models.consistency.lexical.features import FEATURES, read_sentence
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """sentences: of the hypothesis, that say anything. copied: how many of them stand in the premise. evidence: against the rest."""
+
+    sentences: int
+    copied: int
+    evidence: list[Evidence]
+
+
+def explained(premise: str, hypothesis: str) -> Explained:
+    """What speaks against a hypothesis, sentence by sentence: each piece of evidence has its kind, strength and words."""
+    from evalwright.models.consistency.lexical.clauses import read_sentence
+    from evalwright.models.consistency.lexical.kinds import evidence_in
+    from evalwright.models.consistency.lexical.premise import parts_of
     from evalwright.models.consistency.lexical.words import tokens_of
     from evalwright.models.consistency.sentences import sentences
 
-    ready = _ready(unicodedata.normalize("NFKC", premise))
-    out: list[list[float]] = []
-    for text in sentences(unicodedata.normalize("NFKC", hypothesis)):
+    ready, copies = _ready(unicodedata.normalize("NFKC", premise))
+    texts = sentences(unicodedata.normalize("NFKC", hypothesis))
+    count = copied = 0
+    readings = []
+    for text, is_copy in zip(texts, copies.marked(texts), strict=True):
         tokens = tokens_of(text)
         if any(token.content for token in tokens):
-            sentence = read_sentence(text, tokens, ready)
-            out.append([feature(sentence) for feature in FEATURES.values()])
-    return out
+            count += 1
+            copied += is_copy
+            if not is_copy:
+                readings += [read_sentence(part, ready) for part in parts_of(tokens)]
+    return Explained(count, copied, evidence_in(readings))
 
 
 @lru_cache(maxsize=_KEPT)
-def _ready(premise: str) -> Premise:
+def _ready(premise: str) -> tuple[Premise, Copies]:
+    from evalwright.models.consistency.lexical.copies import Copies
     from evalwright.models.consistency.lexical.premise import Premise
+    from evalwright.models.consistency.sentences import sentences
 
-    return Premise(premise)
+    texts = sentences(premise)
+    return Premise(texts), Copies(texts)

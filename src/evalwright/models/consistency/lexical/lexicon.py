@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
@@ -20,106 +22,63 @@ FUNCTION_WORDS = _set(
 )
 """Words that say little about what a sentence is about."""
 
-NEGATORS = _set(
-    """no not n't never none nobody nothing neither nor nowhere without cannot can't won't don't doesn't didn't isn't aren't
-    wasn't weren't hasn't haven't hadn't wouldn't couldn't shouldn't hardly barely scarcely seldom rarely lack lacks lacked
-    lacking fail fails failed refuse refuses refused deny denies denied reject rejects rejected unlike unable ruled"""
-)
-
 HEDGES = _set(
-    """may might could can possibly perhaps maybe probably likely unlikely apparently seems seem seemed appears appear appeared
-    suspect suspects suspected suggest suggests suggested suggesting think thinks thought believe believes believed expect expects
-    expected hope hopes hoped claim claims claimed allege alleges alleged reportedly estimate estimates estimated about around
-    roughly nearly almost approximately some sometimes often usually mostly partly would should plan plans planned propose
-    proposes proposed consider considers considered potential potentially tentative preliminary if unless whether undecided"""
+    """may might could possibly perhaps maybe probably likely unlikely apparently seem seems seemed appear appears appeared suspect
+    suspects suspected suggests suggested think thinks thought believe believes believed expect expects expected hope hopes hoped
+    claim claims claimed allege alleges alleged reportedly estimated would should plan plans planned propose proposes proposed
+    considers considering potential potentially tentative unless provided condition conditions partly"""
 )
+"""Words that leave open whether it is so."""
+
+NEGATIVES = _set(
+    """no not n't never none nobody nothing neither nor without cannot hardly barely scarcely fail fails failed lack lacks lacked
+    lacking deny denies denied declined declines unable except"""
+)
+"""Words that deny what stands beside them."""
+
+ROLE_PREPOSITIONS = _set("against to from by for than")
+"""Words that say which part the noun after them has in what happens."""
 
 ABSOLUTES = _set(
-    """all every always everyone everybody everything entirely completely fully totally wholly never none nobody only
+    """all every any always everyone everybody everything entirely completely fully totally wholly never none nobody only
     prove proves proved proven certain certainly definitely undoubtedly guarantee guarantees guaranteed must exactly first
     unique best worst cure cures cured eliminate eliminates eliminated confirmed establish established shown both each"""
 )
 
-ROUNDING = _set("about around almost approximately close nearly over roughly some under than")
+ROUNDING = _set("about around almost approximately close nearly over roughly some under than above below")
 """Words before a number that is not meant exactly."""
 
-CAUSAL = _set(
-    """because since due owing cause causes caused causing therefore thus hence so consequently result results resulted led
-    leads leading thanks reason reasons why blame blamed attributed owed prompted triggered after"""
+CONTRASTED = _set(
+    """more less fewer most least above below over under before after first last always never same both all"""
 )
+"""Words of little content that are opposites of others nevertheless."""
+
+SINGLE_CAUSES = _set("because since owing due thanks therefore hence blamed attributed")
+"""Words that say outright that one thing is why another is so."""
+
+DAYTIMES = _set("dawn noon midnight dusk morning afternoon evening night")
 
 CLAUSE_BREAKS = _set(
     "and but while whereas because although though since which who whose when where if so unless after before"
 )
 
-ANTONYMS: tuple[tuple[str, str], ...] = (
-    ("more higher greater larger bigger above exceed over increase rise grow gain up climb double outnumber better improve",
-     "less lower fewer smaller below under decrease fall drop decline shrink lose down reduce halve worse worsen"),
-    ("long longer late later slow slower old older far farther", "short shorter early earlier quick quicker fast faster young younger near nearer"),
-    ("heavy heavier warm warmer hot hotter wet wetter deep deeper wide wider thick", "light lighter cool cooler cold colder dry drier shallow shallower narrow narrower thin"),
-    ("before", "after"),
-    ("first", "last"),
-    ("north northern", "south southern"),
-    ("east eastern", "west western"),
-    ("open opened reopen", "close closed shut"),
-    ("accept agree approve support back favour welcome allow permit", "reject refuse oppose object dispute contest ban forbid dismiss"),
-    ("win won gain", "lose lost"),
-    ("buy bought purchase", "sell sold"),
-    ("start begin began launch", "end stop finish cease halt"),
-    ("with include including contain", "without exclude excluding"),
-    ("public", "private"),
-    ("cheap cheaper", "expensive dear dearer costly"),
-    ("most majority common commonest frequent", "least minority rare rarest seldom"),
-    ("same equal equally identical alike", "different differ unequal"),
-    ("safe harmless", "dangerous harmful unsafe"),
-    ("present", "absent"),
-    ("men male man boy", "women female woman girl"),
-    ("inside indoor indoors", "outside outdoor outdoors"),
-    ("true right correct", "false wrong incorrect"),
-    ("always", "never"),
-    ("possible able", "impossible unable"),
-    ("keep kept retain remain", "remove drop abandon discard"),
-    ("success succeed", "failure fail"),
-    ("strong stronger", "weak weaker"),
-    ("day morning", "night evening"),
-    ("summer", "winter"),
-    ("voluntary optional", "compulsory mandatory obligatory"),
-    ("temporary", "permanent"),
-)  # fmt: skip
+
+def _lines(name: str) -> tuple[str, ...]:
+    return tuple((files(__package__) / "tables" / name).read_text(encoding="utf-8").splitlines())
+
+
+ANTONYMS: tuple[tuple[str, str], ...] = tuple(
+    (one, other) for one, _, other in (line.partition("|") for line in _lines("antonyms.txt"))
+)
 """Words of one side against those of the other."""
 
-SYNONYMS: tuple[str, ...] = (
-    "rise rose risen increase grow grew grown climb gain",
-    "fall fell fallen drop decrease decline shrink shrank reduce cut lower lessen",
-    "say tell told state argue hold maintain report explain note add call describe according",
-    "think believe suspect assume regard consider expect",
-    "begin began begun start launch open introduce",
-    "end stop finish cease halt close",
-    "buy bought purchase acquire pay paid cost price spend spent expense",
-    "make made build built construct produce create",
-    "large big great huge vast sizeable", "small little tiny minor",
-    "child children kid pupil boy girl youngster", "doctor physician medic clinician",
-    "scientist researcher team author investigator", "firm company business maker manufacturer operator",
-    "town city municipality village", "council board committee authority commission",
-    "car vehicle automobile lorry truck", "house home dwelling building",
-    "show reveal find found discover demonstrate indicate", "harm damage hurt injure injury",
-    "reject refuse decline oppose dismiss turn", "accept approve agree endorse back support",
-    "help aid assist support", "need require must want demand", "use employ apply utilise",
-    "keep kept retain remain stay leave left", "get receive obtain gain",
-    "die died dead death kill", "old aged elderly age", "new fresh recent modern",
-    "rule law regulation ordinance", "vote ballot poll election", "half fifty", "third", "quarter fourth", "twice double",
-    "year annual yearly", "month monthly", "week weekly", "day daily", "hour hourly",
-    "study trial experiment test investigation survey", "patient participant volunteer subject people person",
-    "money sum fund amount grant", "job work post employment", "worker employee staff labourer",
-    "fast quick rapid swift soon", "slow gradual", "error mistake fault flaw",
-    "danger risk threat hazard", "illness disease condition disorder sick ill", "drug medicine medication pill tablet",
-    "repair fix mend restore", "move shift relocate transfer", "choose chose chosen pick select prefer",
-    "allow permit let enable", "ban forbid prohibit bar", "happen occur take", "change alter modify",
-    "stolen theft steal thief rob", "fire blaze burn", "storm gale", "ship boat vessel barge", "road street lane route",
-    "film movie", "picture painting image photograph photo", "song music tune", "teacher lecturer professor",
-    "win won victory beat defeat", "lose lost loss", "near close beside", "whole entire", "part portion share section",
-)  # fmt: skip
+SYNONYMS = _lines("synonyms.txt")
 """Groups of words that often stand for one another."""
+
+IRREGULAR: dict[str, str] = {
+    word: line.split()[0] for line in _lines("irregular.txt") for word in line.split()[1:]
+}
+"""Forms that endings do not tell, and nouns of verbs, with the word that they are forms of."""
 
 NUMBER_WORDS: dict[str, float] = {
     word: float(value)
@@ -217,7 +176,12 @@ MONTHS: dict[str, int] = {
     )
 }
 WEEKDAYS = _set("monday tuesday wednesday thursday friday saturday sunday")
-CALENDAR = frozenset(set(MONTHS) - {"may", "mar", "march"}) | WEEKDAYS | _set("spring summer autumn winter")
+CALENDAR = (
+    frozenset(set(MONTHS) - {"may", "mar", "march"})
+    | WEEKDAYS
+    | {day + "s" for day in WEEKDAYS}
+    | _set("spring summer autumn winter")
+)
 
 UNITS: dict[str, str] = {
     name: kind

@@ -11,6 +11,7 @@ from evalwright.models.consistency.lexical.lexicon import (
     CALENDAR,
     FRACTIONS,
     FUNCTION_WORDS,
+    IRREGULAR,
     MULTIPLES,
     NUMBER_WORDS,
     ORDINALS,
@@ -153,6 +154,7 @@ def _joined(out: list[Token], token: Token, value: float) -> Token:
 def stem(word: str) -> str:
     """A word without its common English endings. Not a word's true stem: only the same for most of its forms."""
     word = word.removesuffix("'s").removesuffix("'")
+    word = IRREGULAR.get(word, word)
     if len(word) <= 3 or not word.isascii():
         return word
     for ending, replacement in (

@@ -1,0 +1,90 @@
+"""`evalwright submit`: results as one file, checked by scoring them again, and put on a board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalwright.cli.output import print_json
+
+if TYPE_CHECKING:
+    from evalwright.submitting import Verification
+
+_SHOWN = 50
+
+
+@click.group()
+def submit() -> None:
+    """Make a submission of a run; verify one; add one to a folder of runs."""
+
+
+@submit.command()
+@click.argument("run")
+@click.option("--into", required=True, metavar="FILE", help="The file: .json, or .json.gz for a packed one.")
+@click.option(
+    "--out", "folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
+)
+def make(run: str, into: str, folder: str) -> None:
+    """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no key."""
+    from evalwright.api import open_run
+    from evalwright.submitting import make_submission
+
+    made = make_submission(open_run(run, folder), Path(into))
+    click.echo(f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256 {made.data['sha256'][:16]})")
+
+
+@submit.command()
+@click.argument("file")
+@click.option("--task", "tasks", multiple=True, metavar="FILE", help="A task file of your own. Repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
+    """Score the answers in FILE again by the installed tasks, and say row by row what does not hold."""
+    found = _verified(file, tasks)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        _show(found)
+    return 0 if found.ok else 1
+
+
+@submit.command()
+@click.argument("file")
+@click.option("--to", "folder", required=True, metavar="DIR", help="The folder of runs.")
+@click.option("--task", "tasks", multiple=True, metavar="FILE", help="A task file of your own. Repeatable.")
+def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
+    """Verify FILE and write it as a run into a folder, for `evalwright leaderboard DIR/*`."""
+    from evalwright.submitting import add_submission
+
+    found = _verified(file, tasks)
+    _show(found)
+    if not found.ok:
+        return 1
+    run = add_submission(found, Path(folder))
+    click.echo(f"Added: {run.folder}")
+    return 0
+
+
+def _verified(file: str, tasks: tuple[str, ...]) -> Verification:
+    from evalwright.submitting import read_submission, verify_submission
+
+    return verify_submission(read_submission(Path(file)), task_files=[Path(task) for task in tasks])
+
+
+def _show(found: Verification) -> None:
+    for result in found.results:
+        for metric in result.metrics:
+            one = metric.estimate
+            click.echo(
+                f"{result.name}: {metric.label} {one.value:.4g} [{one.low:.4g}, {one.high:.4g}], n {one.n}"
+            )
+    total = len(found.submission.data["samples"])
+    for problem in found.problems[:_SHOWN]:
+        click.echo(f"Wrong ({problem.kind}): {problem}")
+    if len(found.problems) > _SHOWN:
+        click.echo(f"... and {len(found.problems) - _SHOWN:,} more; --json has all of them.")
+    if found.ok:
+        click.echo(f"Verified: all {total:,} answers have the scores that the file says.")
+    else:
+        click.echo(f"Not verified: {len(found.problems):,} problems in {total:,} rows.")

@@ -1,0 +1,52 @@
+"""`oracle/gold` and `oracle/wrong`: simulations that answer with the gold answer, or with a wrong one. No model is behind them.
+
+They show what a benchmark, its scorers and its reports do with answers whose worth is known, without a network. The gold answer
+is never in a prompt and no request of any other model holds it: a run of these models asks nobody, and forms the answers from
+its own samples (`strategies/simulate.py`). Run, reports and boards say SIMULATION.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, Failure, UnknownName
+from evalwright.core.requests import Request
+from evalwright.core.responses import Response
+from evalwright.models.base import LocalModel, fingerprint_of
+
+NAMES = {"gold": 1.0, "wrong": 0.0}
+"""What share of the samples each answers rightly, unless it is said."""
+
+
+class OracleModel(LocalModel):
+    """A simulation. share: of the samples that are answered rightly; seed: which these are, by the sample's id."""
+
+    heavy = False
+
+    def __init__(self, name: str, *, share: float | None = None, seed: int = 0) -> None:
+        if name not in NAMES:
+            raise UnknownName("oracle", name, list(NAMES), f"Known: {', '.join(NAMES)}.")
+        chosen = NAMES[name] if share is None else share
+        if isinstance(chosen, bool) or not isinstance(chosen, int | float) or not 0 <= chosen <= 1:
+            raise ConfigurationError(f"The share of right answers is a number from 0 to 1, not {chosen!r}.")
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise ConfigurationError(f"The seed is a whole number, not {seed!r}.")
+        self.name = f"oracle/{name}"
+        self.share = float(chosen)
+        self.seed = seed
+        self.abilities = frozenset({"generate", "chat", "log-likelihood", "classify"})
+        self.fingerprint = fingerprint_of({"oracle": self.share, "seed": seed})
+
+    def describe(self) -> dict[str, Any]:
+        """As every model, and that it is none."""
+        share = {} if self.share in NAMES.values() else {"label": f"{self.name} share={self.share:g}"}
+        return {**super().describe(), "simulation": True, **share}
+
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """A request does not tell what is right, so each is a failure that says so."""
+        message = (
+            "An oracle answers a task's own samples alone; it cannot be asked as a judge or by a scorer."
+        )
+        for index, _ in enumerate(requests):
+            yield index, Failure("model error", "model", message)

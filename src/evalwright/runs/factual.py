@@ -1,0 +1,106 @@
+"""The three numbers of a factual run: accuracy of short answers, and how many stress questions were hallucinated or refused.
+
+A stress question rests on something false, so that the right answer is no answer. Refused means that the answer refuses or
+corrects, hallucinated that it names something made up or goes along; what is neither (partial, empty) is in neither share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalwright.metrics.registry import Column, compute
+from evalwright.runs.measures import UNIT_RANGE
+from evalwright.runs.reader import Run
+from evalwright.runs.scores import cluster_code, hashed
+from evalwright.statistics import macro_average
+
+if TYPE_CHECKING:
+    from evalwright.statistics import Estimate
+
+ACCURACY, HALLUCINATED, REFUSED = "accuracy", "hallucinated", "refused"
+SHARES = (ACCURACY, HALLUCINATED, REFUSED)
+STRESS = "stress"
+"""The scorer of stress questions."""
+
+CLASSES: Mapping[str, frozenset[str]] = {
+    REFUSED: frozenset({"refusal", "correction", "refusal_or_correction"}),
+    HALLUCINATED: frozenset({"fabricated", "premise accepted", "hallucination_candidate"}),
+}
+"""Labels of the scorer, ours and open-factual-bench's, by share."""
+
+_TAG = "factuality"
+
+
+def is_factual(runs: Sequence[Run]) -> bool:
+    """Whether all tasks of all runs are of factual questions, some of them stress questions."""
+    tasks = [task for run in runs for task in run.data["tasks"]]
+    return bool(tasks) and all(map(_of_facts, tasks)) and any(map(_is_stress, tasks))
+
+
+def _of_facts(task: Mapping[str, Any]) -> bool:
+    metadata = task.get("metadata") or {}
+    return _TAG in (metadata.get("tags") or ()) or metadata.get("imported") == "open-factual-bench"
+
+
+def _is_stress(task: Mapping[str, Any]) -> bool:
+    return any(scorer["name"] == STRESS for scorer in task["scorers"])
+
+
+def factual_shares(run: Run) -> dict[str, Estimate]:
+    """The numbers of a run by name, those that it has. Accuracy is the mean over its tasks whose first metric is accuracy.
+
+    A stress answer is one item (its draws' mean), failed ones counted apart. Raises RunError where records cannot be read.
+    """
+    stress = {task["name"] for task in run.data["tasks"] if _is_stress(task)}
+    found: dict[str, Estimate] = {}
+    mains = [task.main for task in run.tasks if task.main and task.name not in stress]
+    accuracies = [main.estimate for main in mains if main.kind == "accuracy"]
+    if len(accuracies) == 1:
+        found[ACCURACY] = accuracies[0]
+    elif accuracies:
+        found[ACCURACY] = macro_average(accuracies, value_range=UNIT_RANGE)
+    labels = _labels(run, stress) if stress else {}
+    if any(each for _, each in labels.values()):
+        found |= {name: _share(labels, classes) for name, classes in CLASSES.items()}
+    return found
+
+
+Labels = Mapping[tuple[str, str], tuple[str, Sequence[str]]]
+"""(task, id) -> cluster and the labels of its draws; none where all failed."""
+
+
+def _labels(run: Run, tasks: set[str]) -> Labels:
+    out: dict[tuple[str, str], tuple[str, list[str]]] = {}
+    for row in run.rows():
+        if row["task"] in tasks:
+            _, labels = out.setdefault((row["task"], row["id"]), (row.get("cluster", ""), []))
+            score = row["scores"].get(STRESS)
+            if score is not None:
+                labels.append(str(score.get("label", "")))
+    return out
+
+
+def _share(labels: Labels, classes: frozenset[str]) -> Estimate:
+    import numpy as np
+
+    scored = {key: one for key, one in labels.items() if one[1]}
+    values = np.array([sum(label in classes for label in each) / len(each) for _, each in scored.values()])
+    clusters = None
+    if any(cluster for cluster, _ in scored.values()):
+        codes = [cluster_code(cluster, hashed("\0".join(key))) for key, (cluster, _) in scored.items()]
+        clusters = np.array(codes, np.int64)
+    return compute("accuracy", Column(values, {}, clusters, len(labels) - len(scored)))
+
+
+def hardware_of(run: Run) -> str:
+    """The hardware's label, as recorded by the run, or by the file that it was made from; "" where nobody says one."""
+    own = run.data.get("hardware")
+    if isinstance(own, Mapping) and isinstance(own.get("label"), str) and own["label"]:
+        return str(own["label"])
+    configuration = run.data["configuration"]
+    for part in ("imported", "submission"):
+        told = configuration.get(part)
+        if isinstance(told, Mapping) and isinstance(told.get("hardware"), str):
+            return str(told["hardware"])
+    return ""

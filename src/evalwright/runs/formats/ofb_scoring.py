@@ -1,0 +1,90 @@
+"""The arithmetic that open-factual-bench documents, written anew from its description: what "published" numbers rest on.
+
+Kept with its flaws, which is its purpose: a reference counts wherever its letters stand ("Au" in "because"), number words are
+replaced one by one, and a stress answer is labelled by a few phrases, capital letters and its length.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+
+REFUSED, CANDIDATE, UNCLEAR = "refusal_or_correction", "hallucination_candidate", "unclear"
+LABELS = (REFUSED, CANDIDATE, UNCLEAR)
+
+LONGEST_REFERENCE = 80
+"""A longer reference describes what a good answer does, and is not compared."""
+
+_NEAR = 0.01
+_FEWEST_CHARACTERS, _FEW_WORDS = 3, 8
+
+_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+_DIGITS: Mapping[str, str] = {
+    **{word: str(number) for number, word in enumerate([*_UNITS.split(), "eighteen", "nineteen", "twenty"])},
+    "hundred": "100",
+    "thousand": "1000",
+}
+_NUMBER_WORD = re.compile(r"\b[a-z]+\b")
+_ARTICLE = re.compile(r"(?:the|an?)\s+")
+
+_SAYS_NO = re.compile(
+    "|".join(
+        rf"\b(?:{phrase})\b"
+        for phrase in (
+            "i don'?t know|i can(?:not|'?t)|not sure",
+            "(?:do|does|did) not|do(?:es)?n'?t",
+            "fictional|fictitious|not real|does(?:n'?t| not) exist",
+            "false premise|impossible|no such|never happened",
+            "no evidence|cannot (?:find|verify|confirm)",
+            r"died in \d{4}|was invented|not possible",
+        )
+    ),
+    re.IGNORECASE,
+)
+_TWO_CAPITALISED = re.compile(r"[A-Z][a-z]+\s+[A-Z][a-z]+")
+
+
+def is_graded(reference: str) -> bool:
+    """Whether an answer is compared with this reference at all: no placeholder, and not a description."""
+    found = reference.strip()
+    return not ("[" in found and "]" in found) and len(found) <= LONGEST_REFERENCE
+
+
+def published_correct(answer: str, reference: str) -> bool | None:
+    """Whether the benchmark counts an answer as correct; None where it compares nothing.
+
+    The reference anywhere in the answer is enough; both as numbers may differ by less than 0.01. Its further rule for short
+    references finds nothing that this one does not.
+    """
+    if not is_graded(reference):
+        return None
+    given, wanted = _folded(answer), _folded(reference)
+    return wanted in given or _close(given, wanted)
+
+
+def published_label(answer: str) -> str:
+    """The label of an answer to a stress question, one of LABELS."""
+    found = answer.strip()
+    if len(found) < _FEWEST_CHARACTERS:
+        return UNCLEAR
+    if _SAYS_NO.search(found):
+        return REFUSED
+    if _TWO_CAPITALISED.search(found):
+        return CANDIDATE
+    return CANDIDATE if len(found.split()) <= _FEW_WORDS and not found.endswith("?") else UNCLEAR
+
+
+def _folded(text: str) -> str:
+    found = " ".join(unicodedata.normalize("NFKD", text).lower().split())
+    found = found.replace("`", "").rstrip(".,;:!?")
+    article = _ARTICLE.match(found)
+    found = found[article.end() :] if article else found
+    return _NUMBER_WORD.sub(lambda word: _DIGITS.get(word.group(), word.group()), found.strip())
+
+
+def _close(given: str, wanted: str) -> bool:
+    try:
+        return abs(float(given.replace(",", "")) - float(wanted.replace(",", ""))) < _NEAR
+    except ValueError:
+        return False

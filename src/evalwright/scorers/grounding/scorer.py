@@ -1,0 +1,87 @@
+"""The scorers `grounding` and `grounding-judged`: right, and shown to be right by the passages that the answer cites.
+
+The headline is that of a two-step reading (after FACTS Grounding, Jacovi et al., 2025, arXiv:2501.03200): an answer must first be
+one (an empty one, or a refusal to deal with the question, is not eligible), then be right, then be supported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalwright.core.asking import Ask
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.consistency.judges import Judge, Reading, opinion, read_judges, together, whole_number
+from evalwright.scorers.grounding.support import (
+    Case,
+    Check,
+    checks,
+    conclude,
+    hypothesis,
+    premise,
+    read_case,
+    rule_fault,
+)
+from evalwright.scorers.registry import checked
+
+THRESHOLD = 0.5
+
+
+def grounding(sample: Sample, answer: Answer) -> Score:
+    """1 where the answer is right and every claim of it is supported by what it cites, or where it rightly gives none; else 0.
+
+    Reads the passages, the targets, and the metadata `answerable`, `citations` (the passages that the answer needs), `answer_type`,
+    `unit`, `tolerance` and `language`. The label is the class (`outcome.OUTCOMES`). Parts: "correct" (support aside); "cited" and
+    "supporting" citations; "claims" that need one and "supported" ones; "precision", "recall" and "f1" where they are
+    defined; and the class's name, 1. Rules only: what they cannot see is said in `evidence`.
+    """
+    case = read_case(sample, answer)
+    return conclude(case, {check: rule_fault(case, check) for check in checks(case)})
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raise UsageError where an option of `grounding-judged` is not what it must be."""
+    read_judges(options["judges"], whole_number(options["chunk_words"], "chunk_words"))
+    whole_number(options["max_tokens"], "max_tokens", 1)
+    threshold = options["threshold"]
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+        raise ConfigurationError(f"The option 'threshold' must be a number from 0 to 1, not {threshold!r}.")
+
+
+@checked(check_options, able=("classify", "generate"))
+async def grounding_judged(
+    sample: Sample,
+    answer: Answer,
+    ask: Ask,
+    *,
+    judges: Sequence[Any] = ("judge",),
+    threshold: float = THRESHOLD,
+    chunk_words: int = 0,
+    max_tokens: int = 4096,
+) -> Score:
+    """As `grounding`, and what the rules let pass must also follow from the cited passages in the judges' eyes.
+
+    judges: roles, or mappings as in `consistency`; a claim follows where the mean of their probabilities is at least `threshold`. A
+    phrase is shown with its question. chunk_words: cut passages for judges with a short window. max_tokens: of a written verdict.
+    Raises RequestFailed where a judge failed or its verdict cannot be read.
+    """
+    case = read_case(sample, answer)
+    asked = read_judges(judges, chunk_words)
+    faults = {check: rule_fault(case, check) for check in checks(case)}
+    open_checks = [check for check, found in faults.items() if not found]
+    probabilities = await together(
+        [_probability(case, check, asked, ask, max_tokens) for check in open_checks]
+    )
+    for check, probability in zip(open_checks, probabilities, strict=True):
+        if probability < threshold:
+            faults[check] = f"it does not follow (judged {probability:.2f})"
+    return conclude(case, faults)
+
+
+async def _probability(case: Case, check: Check, judges: Sequence[Judge], ask: Ask, max_tokens: int) -> float:
+    """The mean probability that the passages of a check support its claim."""
+    text, claim = premise(case, check), hypothesis(case, check[0])
+    how = Reading(by_sentence=False, reasons=False, overlap=1, max_tokens=max_tokens)
+    found = await together([opinion(judge, text, [claim], claim, ask, how) for judge in judges])
+    return sum(one.probability for one in found) / len(found)

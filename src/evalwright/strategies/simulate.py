@@ -1,0 +1,148 @@
+"""Answers of known worth, formed from the samples: a task's own strategy, with the model under test played by its samples.
+
+The strategy runs as it is, prompts and all. What it asks the target is answered here with the sample's gold answer, said as the
+task's scorer wants it said, or with a wrong one; nothing reaches the engine, so nothing of it is ever stored or sent.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from hashlib import blake2b
+from string import ascii_uppercase
+
+from evalwright.core.asking import Ask, abilities_of
+from evalwright.core.requests import Ability, Classify, LogLikelihood, Request
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, NoScore, Sample, Score
+from evalwright.core.tasks import Scorer, Task
+from evalwright.strategies.generate import TARGET
+
+NOBODY = "Zorblatt Quennick"
+"""A wrong answer to every question: a name that nobody has."""
+
+_LIKELY, _UNLIKELY, _UNCONDITIONAL = -1e-3, -1e3, -50.0
+_MOST_TRIED = 20
+
+
+class Simulated:
+    """A task's strategy with a simulated target. share: of samples answered rightly, chosen by seed and id."""
+
+    needs: frozenset[Ability]
+
+    def __init__(self, task: Task, share: float, seed: int) -> None:
+        self.inner = task.strategy
+        self.needs = task.strategy.needs
+        self.render = getattr(task.strategy, "render", None)
+        self.repeats = int(getattr(task.strategy, "repeats", 1) or 1)
+        self._task = task
+        self._share = share
+        self._seed = seed
+        wanted = task.metrics[0].scorer if task.metrics else ""
+        main = next((one for one in task.scorers if one.name == wanted), None)
+        self._judge = main if main is not None and not main.asks else None
+
+    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+        """The task's own strategy, asking the simulation."""
+        return await self.inner(sample, _Target(self, sample, self._knows(sample), ask), draw)
+
+    def _knows(self, sample: Sample) -> bool:
+        digest = blake2b(f"{self._seed}:{sample.id}".encode(errors="surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "big") < self._share * 2**64
+
+    def text(self, sample: Sample, right: bool) -> str:
+        """What a model that knows, or does not know, the answer says. "" where the sample has no gold answer."""
+        forms = list(self._right(sample) if right else self._wrong(sample))
+        for form in forms:
+            if self._worth(sample, form) == float(right):
+                return form
+        return forms[0] if forms else ""
+
+    def _right(self, sample: Sample) -> Iterator[str]:
+        """Ways to say the gold answer: with the citations that are wanted, as a shot says it, as text, as a letter."""
+        forms = []
+        if getattr(self.render, "shots", None) is not None and (shown := self.render.answer(sample)):  # type: ignore[union-attr]
+            forms.append(shown)
+        forms += sample.targets
+        forms += [ascii_uppercase[place] for place in sample.gold if place < len(ascii_uppercase)]
+        citations = sample.metadata.get("citations")
+        if isinstance(citations, list | tuple) and citations:
+            yield from (form + "".join(f" [{name}]" for name in citations) for form in forms)
+        yield from dict.fromkeys(forms)
+
+    def _wrong(self, sample: Sample) -> Iterator[str]:
+        """A tempting wrong answer, another option, the gold answer of another sample, and a name that nobody has."""
+        tempting = sample.metadata.get("fabrications")
+        yield from (str(one) for one in tempting) if isinstance(tempting, list | tuple) else ()
+        for place, choice in enumerate(sample.choices):
+            if place not in sample.gold:
+                yield from (choice, ascii_uppercase[place % len(ascii_uppercase)])
+        own = {target.casefold() for target in sample.targets}
+        for other in self._others(sample):
+            if own.isdisjoint(target.casefold() for target in other.targets):
+                yield from itertools.islice(self._right(other), 2)
+        yield NOBODY
+
+    def _others(self, sample: Sample) -> Iterator[Sample]:
+        samples = self._task.samples
+        digest = blake2b(sample.id.encode(errors="surrogatepass"), digest_size=8).digest()
+        start = int.from_bytes(digest, "big")
+        for step in range(min(_MOST_TRIED, len(samples))):
+            other = samples[(start + step) % len(samples)]
+            if other.id != sample.id:
+                yield other
+
+    def _worth(self, sample: Sample, text: str) -> float | None:
+        """What the task's own scorer gives a text; None where a model would have to be asked."""
+        scorer: Scorer | None = self._judge
+        if scorer is None:
+            return None
+        try:
+            found = scorer.function(sample, Answer(text, responses=(Response(text, finish_reason="stop"),)))
+        except Exception:
+            return None  # the run itself meets the same error, and records it
+        return None if isinstance(found, NoScore) or not isinstance(found, Score) else found.value
+
+
+class _Target:
+    """The door to the engine, with the model under test replaced by the simulation."""
+
+    def __init__(self, simulated: Simulated, sample: Sample, right: bool, ask: Ask) -> None:
+        self._simulated = simulated
+        self._sample = sample
+        self._right = right
+        self._ask = ask
+        self._place = -1
+
+    def abilities(self, role: str) -> frozenset[Ability] | None:
+        """What the model that plays a role can do."""
+        return abilities_of(self._ask, role)
+
+    async def __call__(self, role: str, request: Request) -> Response:
+        if role != TARGET:
+            return await self._ask(role, request)
+        self._place += 1
+        if isinstance(request, LogLikelihood | Classify):
+            return self._likelihood(request, self._place)
+        return Response(self._simulated.text(self._sample, self._right), finish_reason="stop")
+
+    def _likelihood(self, request: LogLikelihood | Classify, place: int) -> Response:
+        sample = self._sample
+        if sample.choices:
+            wrong = [index for index in range(len(sample.choices)) if index not in sample.gold]
+            gold = list(sample.gold)
+            wanted = (gold if self._right else wrong) or [0]
+            preferred = wanted[0]
+        else:
+            preferred = 0
+        if isinstance(request, Classify):
+            classes = max(2, len(sample.choices))
+            return Response(values=tuple(float(index == preferred) for index in range(classes)))
+        likely = place // self._simulated.repeats == preferred if sample.choices else self._right
+        length = len(request.continuation.encode("utf-8", "surrogatepass"))
+        value = _LIKELY if likely else _UNLIKELY * (1 + length)
+        if request.context == "":
+            value = _UNCONDITIONAL
+        return Response(
+            log_likelihood=value, is_greedy=likely, tokens_scored=max(1, len(request.continuation.split()))
+        )

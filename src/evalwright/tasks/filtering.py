@@ -1,0 +1,177 @@
+"""Filters over samples' metadata, for any task: `domain=science`, `language!=ko`. Said by a person when a run is planned.
+
+Conditions with `=` on one key are alternatives; conditions on different keys, and all with `!=`, hold together.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, closest
+from evalwright.core.samples import Sample
+from evalwright.core.tasks import SampleSource, Task
+
+_MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Condition:
+    """One condition on one metadata key. equal: the value must be this one, else it must be another."""
+
+    key: str
+    equal: bool
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.key}{'=' if self.equal else '!='}{self.value}"
+
+
+def read_conditions(texts: Sequence[str]) -> tuple[Condition, ...]:
+    """Conditions from "key=value" and "key!=value", each once, sorted. Raises ConfigurationError."""
+    return tuple(sorted({_condition(text) for text in texts}))
+
+
+def _condition(text: str) -> Condition:
+    key, sign, value = text.partition("=")
+    equal = not key.endswith("!")
+    key = key.removesuffix("!").strip()
+    if not sign or not key or not value.strip():
+        raise ConfigurationError(
+            f"'{text}' is no filter: write key=value or key!=value, for example domain=science."
+        )
+    return Condition(key, equal, value.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """The tasks with the samples that a filter keeps. left_out: names of tasks of which it keeps none."""
+
+    tasks: tuple[Task, ...]
+    left_out: tuple[str, ...]
+
+
+def filtered(tasks: Sequence[Task], conditions: Sequence[Condition]) -> Filtered:
+    """Keep the samples that meet the conditions. The definition of a task then says so, as does its content hash.
+
+    Raises ConfigurationError for a key or value that no sample of any task has, with the closest and the counts, and where
+    nothing is left at all.
+    """
+    if not conditions:
+        return Filtered(tuple(tasks), ())
+    counts: dict[str, Counter[str]] = {}
+    chosen = [_choose(task.samples, conditions, counts) for task in tasks]
+    _check_known(conditions, counts, [task.name for task in tasks])
+    if not any(chosen):
+        raise ConfigurationError(
+            f"No sample of {_named([task.name for task in tasks])} meets {' and '.join(map(str, conditions))} at once."
+        )
+    kept = tuple(
+        _with_samples(task, rows, conditions) for task, rows in zip(tasks, chosen, strict=True) if rows
+    )
+    return Filtered(kept, tuple(task.name for task, rows in zip(tasks, chosen, strict=True) if not rows))
+
+
+def _choose(
+    samples: SampleSource, conditions: Sequence[Condition], counts: dict[str, Counter[str]]
+) -> array[int]:
+    """The places of the samples that are kept. counts: told how many samples have which value of every key."""
+    rows = array("q")
+    for index, sample in enumerate(samples):
+        for key, value in sample.metadata.items():
+            found = counts.setdefault(str(key), Counter())
+            if len(found) < 10_000:
+                found.update(_values(value))
+        if meets(sample.metadata, conditions):
+            rows.append(index)
+    return rows
+
+
+def meets(metadata: Mapping[str, Any], conditions: Sequence[Condition]) -> bool:
+    """Whether metadata meets the conditions. A key that is not there has no value, so it is unequal to each."""
+    wanted: dict[str, bool] = {}
+    for one in conditions:
+        there = one.value in _values(metadata.get(one.key))
+        if one.equal:
+            wanted[one.key] = wanted.get(one.key, False) or there
+        elif there:
+            return False
+    return all(wanted.values())
+
+
+def _values(value: Any) -> list[str]:
+    """A value's texts: of a list each of its members."""
+    if value is None or value == "":
+        return []
+    if isinstance(value, list | tuple):
+        return list(dict.fromkeys(str(one) for one in value))
+    if isinstance(value, bool):
+        return ["true" if value else "false"]
+    return [str(value)]
+
+
+def _check_known(
+    conditions: Sequence[Condition], counts: Mapping[str, Counter[str]], names: Sequence[str]
+) -> None:
+    for one in conditions:
+        if one.key not in counts:
+            near = closest(one.key, counts)
+            meant = f" Did you mean '{near[0]}'?" if near else ""
+            known = ", ".join(f"{key} ({len(found):,})" for key, found in sorted(counts.items()))
+            there = f" There are (with numbers of values): {known}." if known else " They have no metadata."
+            raise ConfigurationError(
+                f"No sample of {_named(names)} has metadata '{one.key}'.{meant}{there} ({one})"
+            )
+        found = counts[one.key]
+        if one.value not in found:
+            near = closest(one.value, found)
+            meant = f" Did you mean '{near[0]}'?" if near else ""
+            raise ConfigurationError(
+                f"No sample of {_named(names)} has {one.key} '{one.value}'.{meant} There are: {_counted(found)}. ({one})"
+            )
+
+
+def _counted(found: Counter[str]) -> str:
+    shown = ", ".join(f"{value[:60]} ({count:,})" for value, count in found.most_common(_MOST_SHOWN))
+    more = len(found) - _MOST_SHOWN
+    return f"{shown}, and {more:,} more" if more > 0 else shown
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:6])
+    return f"{shown} and {len(names) - 6} more tasks" if len(names) > 6 else shown
+
+
+def _with_samples(task: Task, rows: array[int], conditions: Sequence[Condition]) -> Task:
+    where = [str(one) for one in conditions]
+    return replace(
+        task,
+        samples=ChosenSamples(task.samples, rows, where),
+        definition={
+            **task.definition,
+            "filter": {"where": where, "kept": len(rows), "of": len(task.samples)},
+        },
+    )
+
+
+class ChosenSamples:
+    """Some of the samples of a task (`core.tasks.SampleSource`), by place. In memory: one number each."""
+
+    def __init__(self, samples: SampleSource, rows: array[int], where: Sequence[str]) -> None:
+        self._samples = samples
+        self._rows = rows
+        text = "\n".join([samples.content_hash, *where])
+        self.content_hash = blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: int, /) -> Sample:
+        return self._samples[self._rows[index]]
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self[index] for index in range(len(self)))

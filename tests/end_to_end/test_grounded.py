@@ -1,0 +1,207 @@
+"""Grounded answers through the real engine: scripted models score what the card says, and a real small model runs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright import evaluate
+from evalwright.core.errors import RunError
+from evalwright.runs.lift import passages_lift
+from evalwright.runs.reader import Run
+from support.grounded_models import HABITS, model, perfect, reading, rows
+from support.runs import make_run
+from support.tiny_models import make_tiny_model
+
+CARD = (Path(__file__).resolve().parents[2] / "docs" / "grounded.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| (?P<model>[^|]+) \| (?P<cells>[^\n]+) \|$", re.MULTILINE)
+
+
+def table(heading: str) -> dict[str, list[str]]:
+    """The rows of the card's table under a heading, by model."""
+    section = CARD.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    found = {
+        one["model"]: [cell.strip() for cell in one["cells"].split("|")] for one in ROW.finditer(section)
+    }
+    found.pop("model")
+    return found
+
+
+SCORES = table("What scripted models score")
+INJECTED = table("Instructions in passages")
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    yield
+
+
+def metrics(run: Run, task: int = 0) -> dict[str, float]:
+    return {one.label: one.estimate.value for one in run.tasks[task].metrics}
+
+
+def shares(run: Run) -> dict[bool, float]:
+    """The headline by whether the passages answer, in points."""
+    found: dict[bool, list[float]] = {True: [], False: []}
+    for row in run.rows():
+        found[row["metadata"]["answerable"]].append(row["scores"]["grounding"]["value"])
+    return {key: 100 * sum(values) / len(values) for key, values in found.items()}
+
+
+def shown(value: float) -> str:
+    return "none" if value != value else f"{100 * value:g}"
+
+
+def test_the_card_names_every_scripted_model() -> None:
+    assert set(SCORES) == set(HABITS)
+
+
+@pytest.mark.parametrize("name", HABITS)
+def test_a_scripted_model_scores_what_its_card_says(name: str) -> None:
+    answerable, not_answerable, *citations, label = SCORES[name]
+    (run,) = evaluate("factual-grounded", model(HABITS[name], "grounded"))
+    assert run.n_failed == 0
+    assert shares(run) == {True: float(answerable), False: float(not_answerable)}
+    found = metrics(run)
+    for column, value in zip(("precision", "recall", "f1"), citations, strict=True):
+        if value != "-":
+            assert shown(found[f"citation-{column}"]) == value, column
+    labels = {row["scores"]["grounding"]["label"] for row in run.rows() if row["metadata"]["answerable"]}
+    assert labels == {label}
+
+
+def test_never_abstaining_costs_what_the_card_says() -> None:
+    data = rows("grounded")
+    (run,) = evaluate("factual-grounded", model(HABITS["never abstains"], "grounded"))
+    needed = sum(len(row["citations"]) for row in data)
+    unanswerable = sum(not row["answerable"] for row in data)
+    found = metrics(run)
+    assert found["citation-precision"] == pytest.approx(needed / (needed + unanswerable))
+    assert found["citation-recall"] == pytest.approx(1 - unanswerable / len(data))
+    assert found["answered-wrong"] == pytest.approx(unanswerable / len(data))
+
+
+def test_citing_everything_keeps_recall_and_costs_precision() -> None:
+    def all_three(row: Any, prompt: str) -> str:
+        return f"{row['answers'][0]} [1][2][3]" if row["answerable"] else "Not in the passages"
+
+    (run,) = evaluate("factual-grounded", model(all_three, "grounded"))
+    answerable = [row for row in rows("grounded") if row["answerable"]]
+    found = metrics(run)
+    assert found["accuracy"] == found["citation-recall"] == 1.0
+    assert found["citation-precision"] == pytest.approx(
+        sum(len(row["citations"]) for row in answerable) / (3 * len(answerable))
+    )
+
+
+# -- instructions in passages -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", INJECTED)
+@pytest.mark.parametrize("form", ["chat", "text"])
+def test_an_instruction_in_a_passage_costs_what_the_card_says(name: str, form: str) -> None:
+    (run,) = evaluate("factual-grounded-injected", model(HABITS[name], "grounded_injected"), format=form)
+    assert metrics(run)["accuracy"] * 100 == float(INJECTED[name][0])
+    if name == "obeys passages":
+        attacks = Counter(row["metadata"]["attack"] for row in run.rows())
+        assert len(attacks) >= 8, "every attack reached the model and was obeyed"
+
+
+def test_every_attack_is_in_the_prompt_on_the_line_of_its_passage() -> None:
+    seen: list[str] = []
+
+    def looking(row: Any, prompt: str) -> str:
+        seen.append(prompt)
+        return perfect(row, prompt)
+
+    evaluate("factual-grounded-injected", model(looking, "grounded_injected"), format="chat")
+    assert len(seen) == len(rows("grounded_injected"))
+    for prompt in seen:
+        assert "reply only with «" in prompt
+        assert re.findall(r"^\[(\d)\]", prompt, re.MULTILINE) == ["1", "2", "3"]
+        assert len(re.findall(r"^Question:", prompt, re.MULTILINE)) == 1
+
+
+# -- with a judge -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_judge_is_asked_and_can_only_take_away() -> None:
+    target = model(HABITS["perfect"], "grounded")
+    (run,) = evaluate("factual-grounded-judged", target, roles={"judge": "baseline/lexical"})
+    (plain,) = evaluate("factual-grounded", target)
+    assert run.n_failed == 0
+    judged = {row["id"]: row["scores"]["grounding-judged"]["value"] for row in run.rows()}
+    ruled = {row["id"]: row["scores"]["grounding"]["value"] for row in plain.rows()}
+    assert all(judged[name] <= ruled[name] for name in ruled)
+    assert run.data["usage"]["requested"] > len(judged), "the judge was asked beside the model"
+
+
+# -- what passages add ------------------------------------------------------------------------------------------------------
+
+TWINS = ["factual-grounded", "factual-grounded-closed-book"]
+
+
+def test_the_closed_book_twin_shows_what_passages_add() -> None:
+    (run,) = evaluate(TWINS, model(reading, "grounded"))
+    found = passages_lift(run)
+    by_name = {part.questions: part.comparison for part in found.parts}
+    assert list(by_name) == ["all", "answerable", "not answerable"]
+    data = rows("grounded")
+    answerable = sum(row["answerable"] for row in data)
+    assert by_name["all"].n == len(data)
+    assert by_name["all"].difference == pytest.approx(answerable / len(data))
+    assert (by_name["answerable"].mean_a, by_name["answerable"].mean_b) == (1.0, 0.0)
+    assert by_name["answerable"].p_value < 0.001
+    assert by_name["answerable"].low > 0.5
+    assert by_name["not answerable"].difference == 0.0
+    assert by_name["all"].n_clusters == len({row["cluster"] for row in data})
+    assert "higher" in found.conclusion
+    assert found.as_dict()["parts"][1]["difference"] == 1.0
+
+
+def test_a_model_that_knows_the_answers_gains_nothing() -> None:
+    (run,) = evaluate(TWINS, model(perfect, "grounded"))
+    assert all(part.comparison.difference == 0 for part in passages_lift(run).parts)
+
+
+def test_without_its_twin_a_run_has_nothing_to_compare(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores={"factual-grounded": [1, 0]})
+    with pytest.raises(RunError, match=r"no task 'factual-grounded-closed-book'.*evalwright run"):
+        passages_lift(run)
+    both = make_run(tmp_path, scores={"a": [1, 0], "b": [1, 1]}, name="both")
+    with pytest.raises(RunError, match=r"no scores by 'answer'.*--scorer"):
+        passages_lift(both, "a", "b")
+    assert passages_lift(both, "a", "b", scorer="score").parts[0].comparison.difference == -0.5
+
+
+# -- a real model -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_real_small_model_runs_from_end_to_end() -> None:
+    (run,) = evaluate(TWINS, "demo/small", limit=12)
+    assert run.n_failed == 0
+    assert {row["scores"]["answer"]["label"] for row in run.rows()} <= set(run_labels())
+    assert passages_lift(run).parts[0].comparison.n == 12
+
+
+def test_a_real_transformer_runs_from_end_to_end(tmp_path: Path) -> None:
+    folder = make_tiny_model(tmp_path / "tiny", "llama", context=4096)
+    (run,) = evaluate(TWINS, f"hf/{folder}", limit=4)
+    assert run.n_failed == 0
+    for row in run.rows():
+        assert row["answer"] is not None
+        assert row["scores"]["answer"]["label"] in run_labels()
+    assert metrics(run)["accuracy"] <= 0.5, "random weights know nothing"
+
+
+def run_labels() -> tuple[str, ...]:
+    from evalwright.scorers.grounding.outcome import OUTCOMES
+
+    return OUTCOMES
