@@ -163,7 +163,7 @@ ENGLISH = Phrases(
         r"(?:not|never) (?:yet |currently )?(?:been )?(?:known|knowable|recorded|documented|predictable)\b",
         r"(?:nobody|no one|noone|no-one|none of us|no human)(?: \w+)? (?:knows|can know|could know|can say|can tell|can predict|has ever (?:counted|recorded|measured)|recorded|counted|wrote)",
         r"(?:there is|theres) no way (?:to|of|for)", r"(?:it is|its) (?:not possible|impossible) to (?:know|say|tell|determine|answer|predict|count|verify|be certain)",
-        r"(?:^|it is |its |that is |thats )not (?:\w+ )?(?:in|part of) the (?:passages?|texts?|context|documents?|sources?)\b", r"not enough information", r"insufficient (?:information|data)", r"(?:unable|not able) to (?:\w+ ){0,2}?(?:find|answer|verify|confirm|provide|determine|identify|locate|give)",
+        r"(?:^|it is |its |that is |thats )not (?:\w+ )?(?:in|part of) the (?:passages?|texts?|context|documents?|sources?)\b", r"(?:we|i|one) can only (?:speculate|guess|imagine)", r"(?:isnt|is not|not) (?:one|something|anything) (?:that )?i (?:recogni[sz]e|know)", r"not enough information", r"insufficient (?:information|data)", r"(?:unable|not able) to (?:\w+ ){0,2}?(?:find|answer|verify|confirm|provide|determine|identify|locate|give)",
         r"could you (?:please )?(?:clarify|provide more|give me more|tell me more)", r"(?:please|can you) (?:clarify|provide more)",
     ),
     denying=(
@@ -174,7 +174,7 @@ ENGLISH = Phrases(
         r"no such\b", r"not (?:actually |really )?(?:a |an )?(?:real|actual|genuine|recogni[sz]ed|known|valid|existing|true)\b(?! (?:until|for))",
         r"not aware of (?:any|a|an)\b", r"(?:no|not any) (?:\w+ )?(?:record|evidence|mention|trace|indication|documentation)s? (?:of|that|for|exists?)",
         rf"no (?:known|recorded|documented|official|real|recogni[sz]ed) {_KIND}", rf"^no {_KIND} (?:has|have|had|was|were|is|are|ever|called|named|by|of|with|exists?|won|lived|ruled|reigned|in|on|did|does|with)",
-        r"(?:nobody|no one|noone|no-one|no human(?: being)?|no person|no astronaut|no country|no team|no spacecraft|no probe|none of them)\b(?! (?:but|except|other than))",
+
         r"fictional\b", r"fictitious", r"made[- ]up", r"imaginary", r"invented (?:name|term|word|thing|place|person|entity)", r"hypothetical(?:ly)? (?:element|place|person|entity|event)", r"mythical", r"a hoax", r"an urban legend",
         r"false (?:premise|assumption|statement|claim|information)", r"(?:premise|assumption|question|claim|statement|date|information)(?: \w+){0,4}? (?:is|are|seems|appears|contains|rests|assumes|relies)(?: \w+){0,5}? (?:false|incorrect|wrong|mistaken|flawed|inaccurate|untrue|invalid|error|mistake|misconception|misunderstanding)",
         r"(?:is|was|thats|its|be|seems|are) (?:\w+ )?(?:impossible|not possible|not the case|untrue|incorrect|a myth|a mistake|a misconception|a misunderstanding|nonsensical|anachronis\w+)(?! to (?:overstate|exaggerate|forget|ignore|overlook))",
@@ -183,7 +183,7 @@ ENGLISH = Phrases(
         r"(?:was|is|has been|were|got) (?:cancell?ed|abolished before|scrapped)(?! (?:in|after) \d{4} after)", r"^no,", r"(?:had|has|have|were|was|are|is|did) (?:already |long |been )*(?:dead|died|extinct)\b", r"did(?: not|nt) live to\b",
         r"died (?:in|before|long|centuries|decades)\b", r"(?:was|were) (?:not )?born (?:in|after|only)\b",
     ),
-    negating=(rf"{_NOT}\b", r"neither\b", r"nor\b", r"none\b", r"nothing\b", r"no\b(?! (?:doubt|question|later|more|wonder|longer than|less|fewer|matter|idea))", r"without\b(?! (?:doubt|question))", r"lacks?\b", r"nowhere\b", r"zero\b", r"(?:rather than|instead of)\b", r"\w+less\b(?<!regardless)(?<!nonetheless)(?<!nevertheless)(?<!unless)(?<!less)"),
+    negating=(rf"{_NOT}\b", r"(?:nobody|no one|noone|no-one|none of them)\b(?! (?:but|except|other than))", r"neither\b", r"nor\b", r"none\b", r"nothing\b", r"no\b(?! (?:doubt|question|later|more|wonder|longer than|less|fewer|matter|idea))", r"without\b(?! (?:doubt|question))", r"lacks?\b", r"nowhere\b", r"zero\b", r"(?:rather than|instead of)\b", r"\w+less\b(?<!regardless)(?<!nonetheless)(?<!nevertheless)(?<!unless)(?<!less)"),
     harmless=(
         r"not (?:only|just|merely|simply|surprisingly|long|far|least|to mention)\b", r"(?:no|without) (?:a )?(?:doubt|question)", r"not without\b", r"never mind", r"dont worry", r"(?:nobody|no one|none|nothing) (?:but|except|other than)\b", r"not yet\b(?= \w+ as)",
         r"(?:wasnt|was not|didnt|did not|not)(?: \w+){0,6}? until\b",
