@@ -26,6 +26,10 @@ COMMANDS = {
         "Make a run's numbers again from its recorded scores; nobody is asked.",
     ),
     "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
+    "contamination": (
+        "contamination:contamination",
+        "Say whether a model may have learnt questions by heart.",
+    ),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "batches": ("batches:batches", "List the batches that lie with providers; forget one."),
