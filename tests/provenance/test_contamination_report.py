@@ -91,7 +91,7 @@ def a_model(memorised: float, name: str) -> ScriptedModel:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Run, Run]]:
     folder = tmp_path_factory.mktemp("contamination")
-    settings = {"out": str(folder / "runs"), "home": str(folder / "home")}
+    settings: dict[str, Any] = {"out": str(folder / "runs"), "home": str(folder / "home")}
     found = {}
     for name, memorised in (("half", 0.5), ("none", 0.0)):
         model = a_model(memorised, name)

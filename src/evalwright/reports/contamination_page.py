@@ -53,6 +53,7 @@ def contamination_markdown(report: ContaminationReport) -> str:
 
 def _sections(report: ContaminationReport) -> list[Section]:
     sections: list[Section] = []
+    columns: tuple[str, ...]
     if report.cut_offs:
         columns = ("Task", "Dated by", "Up to it", "Later", "Difference", "p")
         sections.append(
