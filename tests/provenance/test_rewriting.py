@@ -143,7 +143,7 @@ def test_a_task_is_rewritten_into_a_task(folder: Path) -> None:
     for before, after in zip(task.samples, other.samples, strict=True):
         right = {after.choices[place] for place in after.gold}
         assert right == {before.choices[place] for place in before.gold}
-        assert after.id == f"{before.id}~shuffle" and after.cluster == before.id
+        assert after.id == f"{before.id}~shuffle" and after.cluster == ""
         assert after.metadata["rewrite_of"] == before.id and after.metadata["rewrite_checked"] is False
     assert typed("tasks", "check", "new/other.yaml").code == 0
     again = typed("tasks", "rewrite", "rivers.yaml", "--kind", "shuffle", "--into", "new/other.yaml")

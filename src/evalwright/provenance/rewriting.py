@@ -91,7 +91,10 @@ def write_rewrites(
             )
     kinds = sorted({one.kind for one in found.rewrites})
     title = name or f"{task.name}-{kinds[0] if len(kinds) == 1 else 'rewritten'}"
-    lines = [json.dumps(_row(one, task.name, definition), ensure_ascii=False) for one in found.rewrites]
+    several = len({one.original.id for one in found.rewrites}) < len(found.rewrites)
+    lines = [
+        json.dumps(_row(one, task.name, definition, several), ensure_ascii=False) for one in found.rewrites
+    ]
     text = _yaml(_file(found, task, definition, title, data.name, into.parent))
     from evalwright.runs.writer import write_text
 
@@ -104,8 +107,11 @@ def write_rewrites(
     return data
 
 
-def _row(one: Rewrite, task: str, definition: Definition) -> dict[str, Any]:
-    """The original's columns, with the wording replaced where a column is the wording, and the sample under "rewrite"."""
+def _row(one: Rewrite, task: str, definition: Definition, several: bool) -> dict[str, Any]:
+    """The original's columns, with the wording replaced where a column is the wording, and the sample under "rewrite".
+
+    several: an original may have more than one rewrite; they are one cluster.
+    """
     old, new = one.original, one.sample
     swaps = [(old.input, new.input), (list(old.choices), list(new.choices))]
     row = {**definition.variables, **old.row}
@@ -119,7 +125,7 @@ def _row(one: Rewrite, task: str, definition: Definition) -> dict[str, Any]:
         "target": (list(new.gold) if len(new.gold) != 1 else new.gold[0])
         if new.choices
         else list(new.targets),
-        "cluster": old.cluster or old.id,
+        "cluster": old.cluster or (old.id if several else ""),
         "metadata": {
             **old.metadata,
             OF: old.id,

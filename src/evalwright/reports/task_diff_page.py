@@ -51,9 +51,9 @@ def _blocks(diff: TaskDiff) -> Iterator[Block]:
             yield Line(f"The first {MOST}; --json has all.", "quiet", indent=2)
     if diff.settings:
         yield Heading("The task itself")
-        rows = tuple((one.key, _shown(one.before), _shown(one.after)) for one in diff.settings)
-        columns = (Column("", key=True), Column("A", folds=True), Column("B", folds=True))
-        yield Table(columns, rows, {}, indent=2)
+        parts = tuple((one.key, _shown(one.before), _shown(one.after)) for one in diff.settings)
+        heads = (Column("", key=True), Column("A", folds=True), Column("B", folds=True))
+        yield Table(heads, parts, {}, indent=2)
     yield Gap()
     yield Line(inert(diff.conclusion), "strong")
 
