@@ -29,13 +29,18 @@ from evalwright.cli.output import print_json, write_file
     help="Items whose metadata have this value are control items: questions that no model has seen.",
 )  # fmt: skip
 @click.option(
+    "--corpus", multiple=True, metavar="PATH",
+    help="A file or folder of text in which to look for the questions' n-grams. Repeatable.",
+)  # fmt: skip
+@click.option("--ngram", type=int, default=13, show_default=True, metavar="N", help="Words of an n-gram.")
+@click.option(
     "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
 @click.option("--json-file", metavar="FILE", help="Write the reports as JSON to a file.")
 @click.option("--markdown", metavar="FILE", help="Write the reports as Markdown to a file.")
 def contamination(runs: tuple[str, ...], **given: Any) -> int:
-    """Report on RUNS: scores before and after the model's cut-off, and the paired drop to rewritten questions.
+    """Report on RUNS: scores by a cut-off and by overlap with a corpus, and the paired drop to rewritten questions.
 
     The drop of control items, which no model can have seen, is taken off, because a rewrite may simply be harder. Exit code 0
     whatever is found: it is a reason to look, no proof.
@@ -63,6 +68,8 @@ def contamination(runs: tuple[str, ...], **given: Any) -> int:
                 cut_off=given["cut_off"],
                 date_key=given["date_key"],
                 control=given["control"],
+                corpus=given["corpus"],
+                n=given["ngram"],
             )
         )
     data = [report.as_dict() for report in reports]

@@ -31,7 +31,7 @@ class Items:
     """The items of one task of a run, in the order of the record.
 
     scorer: of the task's main metric. draws: the scores of each item's draws, nan = failed. clusters: "" = alone.
-    metadata: of each item, as recorded.
+    metadata: of each item, as recorded. texts: their questions.
     """
 
     task: str
@@ -42,6 +42,7 @@ class Items:
     draws: list[list[float]] = field(default_factory=list)
     clusters: list[str] = field(default_factory=list)
     metadata: list[Mapping[str, Any]] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -115,5 +116,6 @@ def _add(items: Items, row: Mapping[str, Any]) -> None:
         if not isinstance(metadata, Mapping):
             raise TypeError("its metadata are no mapping")
         items.metadata.append(metadata)
+        items.texts.append(str(row["input"]))
     value = row["scores"].get(items.scorer, {}).get("value")
     items.draws[place].append(NAN if value is None else float(value))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.provenance.corpus import LEAST, N
 from evalwright.provenance.dates import read_cut_off
 from evalwright.provenance.drops import ALL, Control, CutOff, Drop, by_cut_off, drops, rewrites_of
 from evalwright.provenance.items import OF, Items, read_items
+from evalwright.provenance.overlap import Overlap, overlaps
 from evalwright.runs.reader import Run
 
 DATE_KEY = "created_at"
@@ -25,13 +28,16 @@ class ContaminationReport:
     cut_off: str
     cut_offs: tuple[CutOff, ...]
     drops: tuple[Drop, ...]
+    overlaps: tuple[Overlap, ...]
     notes: tuple[str, ...]
     suspicious: bool
     conclusion: str
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        lists = {name: [one.as_dict() for one in getattr(self, name)] for name in ("cut_offs", "drops")}
+        lists = {
+            name: [one.as_dict() for one in getattr(self, name)] for name in ("cut_offs", "drops", "overlaps")
+        }
         return {**{name: getattr(self, name) for name in self.__slots__}, **lists, "notes": list(self.notes)}
 
 
@@ -42,11 +48,14 @@ def contamination_report(
     cut_off: str = "",
     date_key: str = DATE_KEY,
     control: str = "",
+    corpus: Sequence[str | Path] = (),
+    n: int = N,
 ) -> ContaminationReport:
     """Report on one run. Rewrites are looked for in the run itself and in `rewrites`, runs of the same model.
 
     cut_off: the model's, e.g. "2024-06"; items dated after it are control items. date_key: which metadata has the date.
-    control: "key=value" of the metadata of further control items. Raises ConfigurationError where it has nothing to
+    control: "key=value" of the metadata of further control items. corpus: files and folders in which the questions' n-grams are
+    looked for. Raises ConfigurationError where it has nothing to
     report on, and where a run of rewrites is another model's.
     """
     clean = _control(cut_off, date_key, control)
@@ -59,17 +68,18 @@ def contamination_report(
     own = read_items(run)
     others = [items for other in rewrites for items in read_items(other).values()]
     cut_offs, found = _measured(own, [*own.values(), *others], clean)
+    met = overlaps(list(own.values()), [Path(place) for place in corpus], n) if corpus else []
     if rewrites and not found:
         raise RunError(
             f"No sample of {', '.join(repr(other.id) for other in rewrites)} is a rewrite of one of '{run.id}'. "
             f"`evalwright tasks rewrite` makes them; each names its original in the metadata '{OF}'."
         )
-    if not cut_offs and not found:
+    if not cut_offs and not found and not met:
         raise ConfigurationError(
             f"There is nothing to report on of '{run.id}': give --rewrites (a run of the same model on a rewritten task, see "
             f"`evalwright tasks rewrite`), --cut-off for samples whose metadata have '{date_key}', or --corpus."
         )
-    notes = _notes(cut_offs, found, clean)
+    notes = [*_notes(cut_offs, found, clean), *_overlap_notes(met)]
     suspicious = any(one.check is not None and one.check.suspicious for one in _whole(found))
     return ContaminationReport(
         run=run.id,
@@ -77,9 +87,10 @@ def contamination_report(
         cut_off=clean.cut_off.isoformat() if clean.cut_off else "",
         cut_offs=tuple(cut_offs),
         drops=tuple(found),
+        overlaps=tuple(met),
         notes=tuple(notes),
         suspicious=suspicious,
-        conclusion=" ".join(_sentences(cut_offs, found)),
+        conclusion=" ".join([*_sentences(cut_offs, found), *map(_overlap_sentence, met)]),
     )
 
 
@@ -152,6 +163,32 @@ def _notes(cut_offs: Sequence[CutOff], found: Sequence[Drop], clean: Control) ->
             "seen, rewritten in the same way."
         )
     return notes
+
+
+def _overlap_notes(met: Sequence[Overlap]) -> list[str]:
+    notes = [
+        f"{one.task}: {one.too_short:,} questions of fewer than {LEAST} words were not looked for in the corpus."
+        for one in met
+        if one.too_short
+    ]
+    if met:
+        notes.append(
+            f"The corpus: {met[0].files:,} files with {met[0].words:,} words. Questions whose words it has may also be easier ones; "
+            "a paired drop does not have that fault."
+        )
+    return notes
+
+
+def _overlap_sentence(one: Overlap) -> str:
+    known = sum(bool(found.found) for found in one.samples.values())
+    met = f"{one.task}: the corpus has n-grams of {known:,} of {len(one.samples) - one.too_short:,} questions"
+    found = one.difference
+    if found is None:
+        return f"{met}, so there is nothing to compare."
+    size = _amount(found.difference, found.low, found.high, found.level)
+    if found.low > 0 or found.high < 0:
+        return f"{met}, and the score on them is {'higher' if found.difference > 0 else 'lower'} by {size}."
+    return f"{met}; no difference seen in the score, {size}."
 
 
 def _sentences(cut_offs: Sequence[CutOff], found: Sequence[Drop]) -> list[str]:

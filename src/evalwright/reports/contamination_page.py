@@ -13,6 +13,7 @@ from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
     from evalwright.provenance.drops import CutOff, Drop
+    from evalwright.provenance.overlap import Overlap
     from evalwright.provenance.report import ContaminationReport
 
 Section = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
@@ -73,7 +74,27 @@ def _sections(report: ContaminationReport) -> list[Section]:
             "p",
         )
         sections.append(("Original against rewritten wordings", columns, _drops(report.drops)))
+    if report.overlaps:
+        columns = ("Task", "n-grams in the corpus", "Questions", "Score")
+        rows = [row for one in report.overlaps for row in _overlap(one)]
+        sections.append((f"Overlap with a corpus, n = {report.overlaps[0].n}", columns, rows))
     return sections
+
+
+def _overlap(one: Overlap) -> list[tuple[str, ...]]:
+    said = {"none": "none", "some": "some, under 80 of 100", "most": "80 of 100 and more"}
+    rows: list[tuple[str, ...]] = [
+        (one.task, said[name], numbers.count(found.n + found.n_failed), numbers.score(found, "points"))
+        for name, found in one.classes.items()
+        if found is not None
+    ]
+    difference = one.difference
+    if difference is not None:
+        size = numbers.difference(difference.difference, difference.low, difference.high, bounded=True)
+        rows.append(
+            (one.task, "some or most, less none", "", f"{size}, p = {numbers.p_value(difference.p_value)}")
+        )
+    return rows
 
 
 def _cut_off(one: CutOff) -> tuple[str, ...]:
