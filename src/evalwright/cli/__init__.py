@@ -26,6 +26,7 @@ COMMANDS = {
         "Make a run's numbers again from its recorded scores; nobody is asked.",
     ),
     "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
+    "calibration": ("calibration:calibration", "Say whether models know when they are right."),
     "contamination": (
         "contamination:contamination",
         "Say whether a model may have learnt questions by heart.",
