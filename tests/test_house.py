@@ -26,7 +26,7 @@ ORDER = [
     {"metrics"},
     {"tasks"},
     {"runs"},
-    {"calibrating"},
+    {"calibrating", "provenance"},
     {"reports"},
     {"configuration"},
     {"budgets", "configuration_file", "rules"},

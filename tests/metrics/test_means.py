@@ -55,7 +55,8 @@ def test_nothing_but_failures_where_they_count(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted({*registry.names()} - {*OF_ALL_ASKED, "answer-class-share"}))
 def test_nothing_scored_is_no_crash(kind: str) -> None:
-    found = compute(kind, Column(EMPTY, {}, n_failed=3))
+    options = {"label": "correct"} if kind == "label-share" else {}
+    found = compute(kind, Column(EMPTY, {}, n_failed=3), options)
     assert math.isnan(found.value)
     assert (found.n, found.n_failed) == (0, 3)
     assert "nothing was scored" in found.method

@@ -27,6 +27,11 @@ COMMANDS = {
     ),
     "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
     "lift": ("lift:lift", "Say what passages add: answers with them against answers without."),
+    "calibration": ("calibration:calibration", "Say whether models know when they are right."),
+    "contamination": (
+        "contamination:contamination",
+        "Say whether a model may have learnt questions by heart.",
+    ),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "batches": ("batches:batches", "List the batches that lie with providers; forget one."),

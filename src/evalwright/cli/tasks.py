@@ -9,6 +9,7 @@ import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
 from evalwright.cli.output import OVERRIDES_HELP, print_json
+from evalwright.cli.task_files import diff, rewrite
 
 if TYPE_CHECKING:
     from evalwright.checking import Examined
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def tasks() -> None:
-    """List, show, preview and check tasks."""
+    """List, show, preview, check, rewrite and compare tasks."""
+
+
+tasks.add_command(rewrite)
+tasks.add_command(diff)
 
 
 @tasks.command("list")

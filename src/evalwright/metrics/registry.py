@@ -33,6 +33,7 @@ LOWER_IS_BETTER = frozenset(
 BOUNDED = frozenset(
     {
         "accuracy",
+        "accuracy-given-attempted",
         "answer-class-share",
         "answer-rate",
         "auroc",
@@ -41,8 +42,10 @@ BOUNDED = frozenset(
         "citation-precision",
         "citation-recall",
         "exact-match",
+        "f-score",
         "hallucination-rate",
         "handled",
+        "label-share",
         "macro-f1",
         "outcome-share",
         "stress-share",
@@ -59,7 +62,8 @@ class Column:
     a score has none. clusters: shape (n,) integers, or None where every sample is its own. n_failed: samples without a
     score because something failed. draws: shape (n, draws) where there are several (nan = missing), else None; part_draws:
     the same for parts, needed by metrics over classes, whose mean over draws means nothing. items: the scores' items, in the
-    order of values (of the first draw), empty where no score has one.
+    order of values (of the first draw), empty where no score has one. labels: the scores' labels as codes into label_names,
+    shape (n, draws), -1 where a score has none, or None where no score has one.
     """
 
     values: NDArray[np.float64]
@@ -69,6 +73,8 @@ class Column:
     draws: NDArray[np.float64] | None = None
     part_draws: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     items: Sequence[Any] = ()
+    labels: NDArray[np.int32] | None = None
+    label_names: Sequence[str] = ()
 
 
 MetricFunction = Callable[..., "Estimate"]
@@ -86,6 +92,7 @@ registry: Registry[MetricFunction] = Registry(
     "metric",
     {
         "accuracy": "evalwright.metrics.means:accuracy",
+        "accuracy-given-attempted": "evalwright.metrics.attempts:accuracy_given_attempted",
         "answer-class-share": "evalwright.metrics.grounding:answer_class_share",
         "answer-rate": "evalwright.metrics.rates:answer_rate",
         "auroc": "evalwright.metrics.ranking:auroc",
@@ -96,8 +103,10 @@ registry: Registry[MetricFunction] = Registry(
         "citation-precision": "evalwright.metrics.grounding:citation_precision",
         "citation-recall": "evalwright.metrics.grounding:citation_recall",
         "exact-match": "evalwright.metrics.means:exact_match",
+        "f-score": "evalwright.metrics.attempts:f_score",
         "hallucination-rate": "evalwright.metrics.rates:hallucination_rate",
         "handled": "evalwright.metrics.stress:handled",
+        "label-share": "evalwright.metrics.attempts:label_share",
         "macro-f1": "evalwright.metrics.labels:macro_f1",
         "mean": "evalwright.metrics.means:mean",
         "outcome-share": "evalwright.metrics.rates:outcome_share",

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 MOST_SLICES = 200
 """A slice key with more values than this is left out, and the result says so."""
 
+MOST_LABELS = 1000
+"""Labels of one scorer that are told apart."""
+
 NAN = math.nan
 
 
@@ -42,16 +45,22 @@ class ScoreColumn:
         self.parts: dict[str, array[float]] = {}
         self.items: dict[int, Mapping[str, Any]] = {}
         self.item_names: dict[str, None] = {}
+        self.labels = array("i")
+        self.label_names: dict[str, int] = {}
 
     def add_none(self, *, failed: bool) -> None:
         """Append a record without a score."""
         self.values.append(NAN)
         self.failed.append(failed)
 
-    def add(self, row: int, value: float, parts: Any, item: Mapping[str, Any] | None = None) -> None:
+    def add(
+        self, row: int, value: float, parts: Any, item: Mapping[str, Any] | None = None, label: str = ""
+    ) -> None:
         """Append the score of record `row`. Items are kept whole: metrics over texts need them all at once."""
         self.values.append(value)
         self.failed.append(False)
+        if label:
+            self._label(row, label)
         if item:
             self.items[row] = item
             self.item_names.update(dict.fromkeys(item))
@@ -62,6 +71,16 @@ class ScoreColumn:
             elif len(column) < row:
                 column.extend([NAN] * (row - len(column)))
             column.append(float(part))
+
+    def _label(self, row: int, label: str) -> None:
+        """Note the label of record `row`. Past MOST_LABELS names no new ones are kept: they are no classes."""
+        code = self.label_names.get(label)
+        if code is None:
+            if len(self.label_names) >= MOST_LABELS:
+                return
+            code = self.label_names[label] = len(self.label_names)
+        self.labels.extend([-1] * (row - len(self.labels)))
+        self.labels.append(code)
 
 
 class SliceColumn:
@@ -117,7 +136,7 @@ class TaskTally:
             if score is None:
                 scores.add_none(failed=record.failure is not None or name in record.score_failures)
             else:
-                scores.add(row, score.value, score.parts, score.item)
+                scores.add(row, score.value, score.parts, score.item, score.label)
         if record.failure is not None:
             self.failures[record.failure.kind] += 1
         for failure in record.score_failures.values():
@@ -216,6 +235,8 @@ class TaskTally:
             draws=draws[kept] if width > 1 else None,
             part_draws=part_draws if width > 1 else {},
             items=[scores.items.get(int(row)) for row in rows[first][kept]] if scores.items else (),
+            labels=_labels(scores, total, rows, first, counts, width)[kept] if scores.label_names else None,
+            label_names=tuple(scores.label_names),
         )
 
 
@@ -249,6 +270,22 @@ def _spread(
     item = np.repeat(np.arange(first.size), counts)
     out[item, np.arange(values.size) - np.repeat(first, counts)] = values
     return out
+
+
+def _labels(
+    scores: ScoreColumn,
+    total: int,
+    rows: NDArray[np.int64],
+    first: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    width: int,
+) -> NDArray[np.int32]:
+    """The codes of the labels, (items, width), -1 where there is none."""
+    import numpy as np
+
+    codes = np.full(total, -1.0)
+    codes[: len(scores.labels)] = np.frombuffer(scores.labels, np.int32)
+    return np.nan_to_num(_spread(codes[rows], first, counts, width), nan=-1.0).astype(np.int32)
 
 
 def _row_means(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         raw_agreement,
     )
     from evalwright.statistics.asymptotic import AsymptoticSequence, asymptotic_half_width
+    from evalwright.statistics.attempts import attempted_accuracy, attempted_f
     from evalwright.statistics.bradley_terry import BradleyTerry, fit_bradley_terry
     from evalwright.statistics.calibration import BrierScore, CalibrationError, brier_score, calibration_error
     from evalwright.statistics.confidence_sequences import BettingSequence, betting_sequence, cluster_totals
@@ -127,6 +128,8 @@ __all__ = [
     "accuracy_at_coverage",
     "all_differences",
     "asymptotic_half_width",
+    "attempted_accuracy",
+    "attempted_f",
     "auroc",
     "balanced_accuracy",
     "benjamini_hochberg",
@@ -225,6 +228,8 @@ _HOME = {
     "accuracy_at_coverage": "selection",
     "all_differences": "simultaneous_unpaired",
     "asymptotic_half_width": "asymptotic",
+    "attempted_accuracy": "attempts",
+    "attempted_f": "attempts",
     "auroc": "selection",
     "balanced_accuracy": "labels",
     "benjamini_hochberg": "multiplicity",

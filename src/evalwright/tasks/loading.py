@@ -78,6 +78,16 @@ def load_tasks(
     ]
 
 
+def find_definitions(
+    name_or_path: str | Path,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    folders: Sequence[str | Path] = (),
+) -> list[Definition | Task]:
+    """What a name stands for before its data is read: definitions, or Tasks where Python made them. Errors as `load_task`."""
+    return _find(str(name_or_path), overrides, folders, False)
+
+
 def _find(
     name: str, overrides: Mapping[str, Any] | None, folders: Sequence[str | Path], chat: bool
 ) -> list[Definition | Task]:

@@ -1,0 +1,31 @@
+"""`evalwright calibration`: whether a model knows when it is right."""
+
+from __future__ import annotations
+
+import click
+
+from evalwright.cli.output import print_json
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True)
+@click.option(
+    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON, with the whole risk-coverage curve.")
+def calibration(runs: tuple[str, ...], runs_folder: str, as_json: bool) -> int:
+    """Hold the confidence of RUNS' answers against their scores: Brier score, calibration error, risk and coverage.
+
+    Read is what answers state ("Confidence: 80%"), or the log-probabilities of options. Nobody is asked.
+    """
+    from evalwright.api import open_run
+    from evalwright.reports.confidence_page import show_confidence
+    from evalwright.runs.confidence import confidence_of
+
+    found = [(run, confidence_of(run)) for run in (open_run(name, runs_folder) for name in runs)]
+    if as_json:
+        print_json([{"run": run.id, "tasks": [one.as_dict() for one in tasks]} for run, tasks in found])
+    else:
+        for run, tasks in found:
+            show_confidence(f"{run.label} (run {run.id})", tasks)
+    return 0

@@ -1,0 +1,87 @@
+"""`evalwright contamination`: whether a model may have learnt a task's questions by heart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalwright.cli.output import print_json, write_file
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True)
+@click.option(
+    "--rewrites", multiple=True, metavar="RUN",
+    help="A run of the same model on a rewritten task. Repeatable; with several RUNs, each takes those of its model.",
+)  # fmt: skip
+@click.option(
+    "--cut-off", default="", metavar="DATE",
+    help="The day up to which the model may have read: 2024-06. Later items are control items.",
+)  # fmt: skip
+@click.option(
+    "--date-key", default="created_at", show_default=True, metavar="KEY",
+    help="The metadata that says when a question was written.",
+)  # fmt: skip
+@click.option(
+    "--control", default="", metavar="KEY=VALUE",
+    help="Items whose metadata have this value are control items: questions that no model has seen.",
+)  # fmt: skip
+@click.option(
+    "--corpus", multiple=True, metavar="PATH",
+    help="A file or folder of text in which to look for the questions' n-grams. Repeatable.",
+)  # fmt: skip
+@click.option("--ngram", type=int, default=13, show_default=True, metavar="N", help="Words of an n-gram.")
+@click.option(
+    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
+@click.option("--json-file", metavar="FILE", help="Write the reports as JSON to a file.")
+@click.option("--markdown", metavar="FILE", help="Write the reports as Markdown to a file.")
+def contamination(runs: tuple[str, ...], **given: Any) -> int:
+    """Report on RUNS: scores by a cut-off and by overlap with a corpus, and the paired drop to rewritten questions.
+
+    The drop of control items, which no model can have seen, is taken off, because a rewrite may simply be harder. Exit code 0
+    whatever is found: it is a reason to look, no proof.
+    """
+    import json
+
+    from evalwright.api import open_run
+    from evalwright.cli import say
+    from evalwright.provenance.report import contamination_report
+    from evalwright.reports.contamination_page import contamination_markdown, show_contamination
+
+    opened = [open_run(run, given["runs_folder"]) for run in runs]
+    rewrites = [open_run(run, given["runs_folder"]) for run in given["rewrites"]]
+    reports = []
+    for run in opened:
+        own = [
+            one
+            for one in rewrites
+            if one.data["model"].get("fingerprint") == run.data["model"].get("fingerprint")
+        ]
+        reports.append(
+            contamination_report(
+                run,
+                rewrites=own if len(opened) > 1 else rewrites,
+                cut_off=given["cut_off"],
+                date_key=given["date_key"],
+                control=given["control"],
+                corpus=given["corpus"],
+                n=given["ngram"],
+            )
+        )
+    data = [report.as_dict() for report in reports]
+    if given["as_json"]:
+        print_json(data)
+    else:
+        for report in reports:
+            show_contamination(report)
+    if given["json_file"]:
+        write_file(Path(given["json_file"]), json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+        say(f"Written: {given['json_file']}")
+    if given["markdown"]:
+        write_file(Path(given["markdown"]), "\n".join(map(contamination_markdown, reports)))
+        say(f"Written: {given['markdown']}")
+    return 0

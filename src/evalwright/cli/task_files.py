@@ -1,0 +1,109 @@
+"""`evalwright tasks rewrite` and `tasks diff`: a task's questions in other words, and what changed between two versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalwright.cli.output import OVERRIDES_HELP, print_json
+
+if TYPE_CHECKING:
+    from evalwright.core.tasks import Task
+
+
+@click.command()
+@click.argument("task")
+@click.option(
+    "--kind", "kinds", multiple=True, required=True,
+    type=click.Choice(["paraphrase", "entities", "shuffle", "negate"]),
+    help="How to rewrite. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--into", required=True, metavar="FILE", help="The task file to write; its data goes beside it."
+)
+@click.option("--name", default="", metavar="NAME", help="Of the new task. Default: made of the original's.")
+@click.option("--replace", "over", is_flag=True, help="Replace files that are there.")
+@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
+@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
+@click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
+def rewrite(task: str, **given: Any) -> int:
+    """Write TASK's questions in other words, as a task of their own, for `evalwright contamination`.
+
+    Questions that no rule is sure of are left out, and counted. Look through what was written: every row says whether a
+    person has checked it ("rewrite_checked").
+    """
+    from evalwright.cli import say
+    from evalwright.cli.arguments import key_values, load_plugins
+    from evalwright.provenance.rewriting import only_definition, rewrite_by_rule, write_rewrites
+    from evalwright.tasks.loading import find_definitions, load_task
+
+    load_plugins(given["plugins"])
+    overrides = key_values(given["overrides"], "-T") or None
+    definition = only_definition(task, find_definitions(task, overrides=overrides))
+    original = load_task(task, overrides=overrides)
+    found = rewrite_by_rule(original, list(dict.fromkeys(given["kinds"])))
+    into = Path(given["into"])
+    data = write_rewrites(found, original, definition, into, name=given["name"], over=given["over"])
+    made = load_task(into)
+    _check_prompts(original, made, into)
+    if given["as_json"]:
+        print_json(
+            {
+                "task": made.name,
+                "file": str(into),
+                "data": str(data),
+                "originals": found.n_originals,
+                "rewrites": len(found.rewrites),
+                "refused": [
+                    {"kind": kind, "reason": reason, "n": count}
+                    for (kind, reason), count in sorted(found.refused.items())
+                ],
+            }
+        )
+        return 0
+    for (kind, reason), count in sorted(found.refused.items()):
+        click.echo(f"{kind}: {count:,} of {found.n_originals:,} left out: {reason}")
+    click.echo(f"{made.name}: {len(found.rewrites):,} rewrites of {found.n_originals:,} questions")
+    say(f"Written: {into} and {data}. No person has checked them yet.")
+    return 0
+
+
+@click.command()
+@click.argument("a")
+@click.argument("b")
+@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
+@click.option("--json", "as_json", is_flag=True, help="Print the differences as JSON.")
+def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
+    """Say what changed from task A to task B, two versions of one set: samples by id, references, wording, settings.
+
+    Exit code 1 where scores of the two are not of the same questions, asked and judged in the same way.
+    """
+    from evalwright.cli.arguments import load_plugins
+    from evalwright.provenance.versions import diff_tasks
+    from evalwright.reports.task_diff_page import show_task_diff
+    from evalwright.tasks.loading import load_task
+
+    load_plugins(plugins)
+    found = diff_tasks(load_task(a), load_task(b))
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        show_task_diff(found)
+    return 0 if found.same_scores else 1
+
+
+def _check_prompts(original: Task, made: Task, into: Path) -> None:
+    """Raise where a rewrite is sent in its original's wording: a prompt that does not read what was rewritten."""
+    from evalwright.checking import preview
+    from evalwright.core.errors import ConfigurationError
+
+    places = {sample.id: place for place, sample in enumerate(original.samples)}
+    for place, sample in enumerate(made.samples):
+        before = preview(original, places[str(sample.metadata["rewrite_of"])])
+        if [one.payload() for one in before] == [one.payload() for one in preview(made, place)]:
+            raise ConfigurationError(
+                f"The prompt of '{original.name}' does not show what was rewritten ('{sample.id}' is sent as its original is), "
+                f"so '{into}' is of no use. Let its prompt read {{{{ input }}}}."
+            )

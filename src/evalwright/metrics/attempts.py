@@ -1,0 +1,99 @@
+"""What an answer that was not attempted is worth: accuracy given attempted, SimpleQA's F, and the share of every label.
+
+They read the labels of the scores, such as "correct", "incorrect" and "not_attempted" of `short-answer`. A score without a
+label counts as attempted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.metrics.perplexities import nothing_scored
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from evalwright.metrics.registry import Column
+    from evalwright.statistics import Estimate
+
+NOT_ATTEMPTED = "not_attempted"
+KNOWN = ("correct", "incorrect", NOT_ATTEMPTED)
+"""The labels of `short-answer`: their share is 0, and no error, where no answer has them."""
+
+
+def accuracy_given_attempted(
+    column: Column, *, not_attempted: str = NOT_ATTEMPTED, level: float = 0.95
+) -> Estimate:
+    """The mean score of the answers whose label is not `not_attempted`; no number where nothing was attempted."""
+    from evalwright import statistics
+
+    if not len(column.values):
+        return nothing_scored(column, level)
+    scores, attempted = _attempts(column, not_attempted)
+    try:
+        found = statistics.attempted_accuracy(
+            scores, attempted, clusters=column.clusters, n_failed=column.n_failed, level=level
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"Accuracy given attempted cannot be computed: {error}.") from error
+    return found if found.n else replace(found, method="no number: nothing was attempted")
+
+
+def f_score(column: Column, *, not_attempted: str = NOT_ATTEMPTED, level: float = 0.95) -> Estimate:
+    """SimpleQA's F: the harmonic mean of accuracy and of accuracy given attempted."""
+    from evalwright import statistics
+
+    if not len(column.values):
+        return nothing_scored(column, level)
+    scores, attempted = _attempts(column, not_attempted)
+    try:
+        return statistics.attempted_f(
+            scores, attempted, clusters=column.clusters, n_failed=column.n_failed, level=level
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"The F-score cannot be computed: {error}.") from error
+
+
+def label_share(column: Column, *, label: str, level: float = 0.95) -> Estimate:
+    """The share of scored answers that have this label; what failed is bounded.
+
+    Raises UnknownName for a label that no score has and that is not one of "correct", "incorrect" and "not_attempted".
+    """
+    import numpy as np
+
+    from evalwright.statistics import mean_interval
+
+    if not len(column.values):
+        return nothing_scored(column, level)
+    if label not in column.label_names and label not in KNOWN:
+        known = sorted({*column.label_names, *KNOWN})
+        raise UnknownName("label", label, known, f"Known: {', '.join(known[:20])}.")
+    values = np.where(np.isnan(_scores(column)), np.nan, _has(column, label))
+    return mean_interval(values, clusters=column.clusters, n_failed=column.n_failed, level=level)
+
+
+def _attempts(column: Column, label: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scores and whether they were attempted, both (n, draws). What was not attempted is not right, whatever its score."""
+    import numpy as np
+
+    scores = _scores(column)
+    skipped = _has(column, label)
+    there = ~np.isnan(scores)
+    return np.where(there & skipped, 0.0, scores), np.where(there, 1.0 - skipped, np.nan)
+
+
+def _scores(column: Column) -> NDArray[np.float64]:
+    return column.values.reshape(-1, 1) if column.draws is None else column.draws
+
+
+def _has(column: Column, label: str) -> NDArray[np.bool_]:
+    import numpy as np
+
+    shape = _scores(column).shape
+    if column.labels is None or label not in column.label_names:
+        return np.zeros(shape, dtype=bool)
+    found: NDArray[np.bool_] = column.labels.reshape(shape) == list(column.label_names).index(label)
+    return found

@@ -1,0 +1,1 @@
+"""Where questions come from, and whether a model may have seen them: dates, rewrites, overlap with a corpus, versions."""

@@ -1,0 +1,249 @@
+"""Which n-grams of questions stand in a corpus of the user's own: files of any size, read once, in flat memory.
+
+Text is compared by its words: NFKC, case folded, without punctuation; a Han, Kana, Hangul or Thai character is a word. An n-gram
+never reaches across two documents, which are whole text files, or the lines of JSON Lines.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from evalwright.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+N = 13
+"""Words of an n-gram, as in Brown et al. 2020 (arXiv:2005.14165, appendix C)."""
+
+LEAST = 5
+"""A question of fewer words is not looked for: such a run of words is found anywhere."""
+
+_ALONE = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+_WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
+_CHUNK = 1 << 20
+_TEXT = (".txt", ".md", ".text")
+_LINES = (".jsonl", ".ndjson")
+_MULTIPLIER = 0x9E3779B97F4A7C15
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Of one question: n of its n-grams, how many different ones it has, how many of them the corpus has, and how often in all.
+
+    n is 0 where the question is too short to be looked for.
+    """
+
+    n: int
+    grams: int
+    found: int
+    occurrences: int
+
+    @property
+    def share(self) -> float:
+        """The share of its n-grams that the corpus has."""
+        return self.found / self.grams if self.grams else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What was read, and what it has of each question, in their order."""
+
+    files: int
+    words: int
+    found: tuple[Found, ...]
+
+
+def words_of(text: str) -> list[str]:
+    """The words by which texts are compared."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def scan_corpus(questions: Sequence[str], places: Sequence[Path], n: int = N) -> Scan:
+    """Look for the n-grams of `questions` in files and folders (.txt, .md, .jsonl, .ndjson, each also .gz).
+
+    A question of LEAST to n words is looked for whole. Raises ConfigurationError for an n under LEAST, a place that is
+    not there or has no such file, and a file that cannot be read.
+    """
+    if n < LEAST:
+        raise ConfigurationError(
+            f"n-grams need at least {LEAST} words, not {n}: shorter ones are found anywhere."
+        )
+    index = _Index([words_of(question) for question in questions], n)
+    files = [file for place in places for file in _files(place)]
+    words = 0
+    for file in files:
+        try:
+            for document in _documents(file):
+                words += index.read(document)
+        except (OSError, EOFError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ConfigurationError(f"The corpus file '{file}' cannot be read: {reason}.") from error
+    return Scan(len(files), words, index.result())
+
+
+class _Index:
+    """The n-grams of all questions by length, and how often each was met."""
+
+    def __init__(self, questions: Sequence[Sequence[str]], n: int) -> None:
+        self.codes: dict[str, int] = {}
+        self.lengths = [0 if len(words) < LEAST else min(n, len(words)) for words in questions]
+        self.grams: dict[int, dict[tuple[int, ...], int]] = {}
+        self.own: list[list[int]] = []
+        self.counts: dict[int, list[int]] = {}
+        for words, length in zip(questions, self.lengths, strict=True):
+            self.own.append(self._add(words, length) if length else [])
+        self.hashes = {length: _gram_hashes(table, length) for length, table in self.grams.items()}
+
+    def _add(self, words: Sequence[str], length: int) -> list[int]:
+        ids = [self.codes.setdefault(word, len(self.codes) + 1) for word in words]
+        table = self.grams.setdefault(length, {})
+        counts = self.counts.setdefault(length, [])
+        own: dict[int, None] = {}
+        for start in range(len(ids) - length + 1):
+            gram = tuple(ids[start : start + length])
+            place = table.setdefault(gram, len(table))
+            if place == len(counts):
+                counts.append(0)
+            own[place] = None
+        return list(own)
+
+    def read(self, pieces: Iterator[str]) -> int:
+        """Count the n-grams of one document, given in pieces that end between words; how many words it has."""
+        import numpy as np
+
+        longest = max(self.grams, default=0)
+        tail = np.zeros(0, np.uint64)
+        total = 0
+        get = self.codes.get
+        for piece in pieces:
+            found = words_of(piece)
+            total += len(found)
+            if not longest or not found:
+                continue
+            ids = np.concatenate([tail, np.array([get(word, 0) for word in found], np.uint64)])
+            for length, table in self.grams.items():
+                # Of the words carried over, only those that a gram of this length can still need.
+                self._count(ids[max(0, len(tail) - length + 1) :], length, table)
+            tail = ids[-(longest - 1) :]
+        return total
+
+    def _count(self, ids: NDArray[np.uint64], length: int, table: dict[tuple[int, ...], int]) -> None:
+        import numpy as np
+
+        if len(ids) < length:
+            return
+        hashes = _windows(ids, length)
+        known = self.hashes[length]
+        places = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+        counts = self.counts[length]
+        for start in np.flatnonzero(known[places] == hashes):
+            place = table.get(tuple(ids[start : start + length].tolist()))
+            if place is not None:
+                counts[place] += 1
+
+    def result(self) -> tuple[Found, ...]:
+        """For each question."""
+        out = []
+        for length, own in zip(self.lengths, self.own, strict=True):
+            times = [self.counts[length][place] for place in own]
+            out.append(Found(length, len(own), sum(count > 0 for count in times), sum(times)))
+        return tuple(out)
+
+
+def _windows(ids: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
+    """A hash of every window of words, modulo 2^64; what it finds is compared word by word."""
+    import numpy as np
+
+    out = np.zeros(len(ids) - length + 1, np.uint64)
+    for offset in range(length):
+        out = out * np.uint64(_MULTIPLIER) + ids[offset : offset + len(out)]
+    return out
+
+
+def _gram_hashes(table: dict[tuple[int, ...], int], length: int) -> NDArray[np.uint64]:
+    import numpy as np
+
+    rows = np.array(list(table), np.uint64).reshape(-1, length)
+    out = np.zeros(len(rows), np.uint64)
+    for offset in range(length):
+        out = out * np.uint64(_MULTIPLIER) + rows[:, offset]
+    return np.unique(out)
+
+
+# -- files ------------------------------------------------------------------------------------------------------------------
+
+
+def _files(place: Path) -> list[Path]:
+    if place.is_dir():
+        found = sorted(path for path in place.rglob("*") if path.is_file() and _kind(path))
+        if not found:
+            raise ConfigurationError(
+                f"The folder '{place}' has no file of text: {', '.join((*_TEXT, *_LINES))}, each also with .gz."
+            )
+        return found
+    if not place.is_file():
+        raise ConfigurationError(f"The corpus '{place}' does not exist.")
+    return [place]
+
+
+def _kind(path: Path) -> str:
+    name = path.name.lower().removesuffix(".gz")
+    return "lines" if name.endswith(_LINES) else "text" if name.endswith(_TEXT) else ""
+
+
+def _documents(path: Path) -> Iterator[Iterator[str]]:
+    """The documents of a file, each as pieces. A file of another name is read as text."""
+    with _opened(path) as file:
+        if _kind(path) != "lines":
+            yield _pieces(file)
+            return
+        for line in file:
+            if line.strip():
+                yield iter([_strings(line)])
+
+
+def _opened(path: Path) -> IO[str]:
+    if path.name.lower().endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
+    return path.open(encoding="utf-8", errors="replace")
+
+
+def _pieces(file: IO[str]) -> Iterator[str]:
+    """A text in pieces of about a megabyte that end at white space, where there is some."""
+    rest = ""
+    while chunk := file.read(_CHUNK):
+        chunk = rest + chunk
+        cut = max(chunk.rfind(" "), chunk.rfind("\n"))
+        cut = len(chunk) if cut < len(chunk) - _CHUNK // 4 else cut + 1
+        rest = chunk[cut:]
+        yield chunk[:cut]
+    if rest:
+        yield rest
+
+
+def _strings(line: str) -> str:
+    """All text of a line of JSON, one string after another; of a line that is no JSON, the line."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    out: list[str] = []
+    todo: list[Any] = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, str):
+            out.append(one)
+        elif isinstance(one, dict):
+            todo.extend(reversed(list(one.values())))
+        elif isinstance(one, list):
+            todo.extend(reversed(one))
+    return "\n".join(out)

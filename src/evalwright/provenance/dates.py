@@ -1,0 +1,60 @@
+"""Dates as questions have them: a year, a month or a day, and which side of a cut-off they lie on.
+
+"2024-06" is a span from the 1st to the 30th. What lies across the cut-off is on neither side: it is counted and left out.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Literal
+
+from evalwright.core.errors import ConfigurationError
+
+_FORM = re.compile(r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*", re.DOTALL)
+
+Side = Literal["before", "after", "across", "undated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From the first to the last day that a date may mean."""
+
+    first: date
+    last: date
+
+
+def parse_span(value: Any) -> Span | None:
+    """The span of "2024", "2024-06", "2024-06-15" (a time after it is ignored), a number that is a year; else None."""
+    if isinstance(value, bool) or value is None:
+        return None
+    found = _FORM.fullmatch(str(value)[:40])
+    if found is None:
+        return None
+    year, month, day = (int(part) if part else None for part in found.groups())
+    try:
+        first = date(year or 0, month or 1, day or 1)
+        end = month or 12
+        return Span(first, date(first.year, end, day or monthrange(first.year, end)[1]))
+    except ValueError:
+        return None
+
+
+def read_cut_off(text: str) -> date:
+    """The last day of a cut-off such as "2024-06" or "2024-06-15". Raises ConfigurationError for what is no date."""
+    found = parse_span(text)
+    if found is None:
+        raise ConfigurationError(
+            f"The cut-off '{text}' is no date. Write a year, month or day, such as 2024-06 or 2024-06-15."
+        )
+    return found.last
+
+
+def side_of(value: Any, cut_off: date) -> Side:
+    """Whether a date is before (up to and on) the cut-off, after it, across it, or no date."""
+    span = parse_span(value)
+    if span is None:
+        return "undated"
+    return "before" if span.last <= cut_off else "after" if span.first > cut_off else "across"

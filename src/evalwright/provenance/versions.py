@@ -1,0 +1,199 @@
+"""What changed between two versions of a task set: samples added and removed, wordings, references and origins changed.
+
+Samples are matched by their ids. A sample that only got another id has the same content hash, and is said to be renamed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Any
+
+from evalwright.core.samples import Sample
+from evalwright.core.tasks import Task
+
+ABOUT = {
+    "wording": "the question, its passages or options read otherwise",
+    "references": "other answers are right",
+    "metadata": "what is said about it",
+}
+_HEX = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One sample in both versions. what: "wording", "references", "metadata"; before, after: those parts of it."""
+
+    id: str
+    what: tuple[str, ...]
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    hash_before: str
+    hash_after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A part of the task itself that differs: its prompt, scorers, metrics, answer."""
+
+    key: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDiff:
+    """Two versions of a task. renamed: (old id, new id) of samples with equal content. unchanged: how many are equal."""
+
+    a: str
+    b: str
+    version_a: str
+    version_b: str
+    n_a: int
+    n_b: int
+    hash_a: str
+    hash_b: str
+    unchanged: int
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    renamed: tuple[tuple[str, str], ...]
+    changed: tuple[Change, ...]
+    settings: tuple[Settings, ...]
+    conclusion: str
+
+    @property
+    def same_scores(self) -> bool:
+        """Whether scores of both versions are of the same questions, asked and judged in the same way."""
+        judged = any(set(change.what) - {"metadata"} for change in self.changed)
+        return not (self.added or self.removed or judged or self.settings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), default=str))
+        return {**plain, "same_scores": self.same_scores}
+
+
+def diff_tasks(a: Task, b: Task) -> TaskDiff:
+    """Compare two versions of a task, sample by sample. Memory grows with the number of samples."""
+    before, after = ({sample.id: _parts(sample) for sample in task.samples} for task in (a, b))
+    gone = [name for name in before if name not in after]
+    new = [name for name in after if name not in before]
+    by_content: dict[str, list[str]] = {}
+    for name in new:
+        by_content.setdefault(_hash(after[name]), []).append(name)
+    renamed = []
+    for name in gone:
+        same = by_content.get(_hash(before[name]))
+        if same:
+            renamed.append((name, same.pop(0)))
+    moved_from, moved_to = ({pair[side] for pair in renamed} for side in (0, 1))
+    changed = tuple(
+        _change(name, parts, after[name])
+        for name, parts in before.items()
+        if name in after and parts != after[name]
+    )
+    added = tuple(name for name in new if name not in moved_to)
+    removed = tuple(name for name in gone if name not in moved_from)
+    settings = tuple(_settings(a, b))
+    unchanged = len(before) - len(gone) - len(changed)
+    return TaskDiff(
+        a=a.name,
+        b=b.name,
+        version_a=a.version,
+        version_b=b.version,
+        n_a=len(before),
+        n_b=len(after),
+        hash_a=a.samples.content_hash,
+        hash_b=b.samples.content_hash,
+        unchanged=unchanged,
+        added=added,
+        removed=removed,
+        renamed=tuple(renamed),
+        changed=changed,
+        settings=settings,
+        conclusion=_conclusion(a, b, added, removed, changed, renamed, settings),
+    )
+
+
+def sample_hash(sample: Sample) -> str:
+    """The content hash of a sample: its wording, references and metadata, not its id; 16 hexadecimal digits."""
+    return _hash(_parts(sample))
+
+
+def _parts(sample: Sample) -> dict[str, Any]:
+    right = sorted(sample.choices[place] for place in sample.gold) if sample.choices else list(sample.targets)
+    return {
+        "wording": {
+            "input": sample.input,
+            "choices": list(sample.choices),
+            "passages": [[passage.id, passage.text] for passage in sample.passages],
+        },
+        "references": right,
+        "metadata": {**sample.metadata, **({"cluster": sample.cluster} if sample.cluster else {})},
+    }
+
+
+def _hash(parts: Mapping[str, Any]) -> str:
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
+    return sha256(text.encode()).hexdigest()[:_HEX]
+
+
+def _change(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Change:
+    what = tuple(part for part in ABOUT if before[part] != after[part])
+    return Change(
+        name,
+        what,
+        {part: _differing(before[part], after[part]) for part in what},
+        {part: _differing(after[part], before[part]) for part in what},
+        _hash(before),
+        _hash(after),
+    )
+
+
+def _differing(one: Any, other: Any) -> Any:
+    """Of a mapping only the keys that differ."""
+    if not isinstance(one, Mapping):
+        return one
+    return {key: value for key, value in one.items() if key not in other or other[key] != value}
+
+
+def _settings(a: Task, b: Task) -> list[Settings]:
+    """Settings that change what is sent or how it is judged; data and names are compared elsewhere."""
+    out = []
+    for key in ("prompt", "answer", "scorers", "metrics"):
+        before, after = a.definition.get(key), b.definition.get(key)
+        if before != after:
+            out.append(Settings(key, before, after))
+    return out
+
+
+def _conclusion(
+    a: Task,
+    b: Task,
+    added: tuple[str, ...],
+    removed: tuple[str, ...],
+    changed: tuple[Change, ...],
+    renamed: list[tuple[str, str]],
+    settings: tuple[Settings, ...],
+) -> str:
+    counts = {
+        "added": len(added),
+        "removed": len(removed),
+        "with another wording": sum("wording" in one.what for one in changed),
+        "with other references": sum("references" in one.what for one in changed),
+        "renamed": len(renamed),
+        "with other metadata alone": sum(one.what == ("metadata",) for one in changed),
+    }
+    said = [f"{count:,} {what}" for what, count in counts.items() if count]
+    if settings:
+        said.append(f"other {', '.join(one.key for one in settings)}")
+    versions = f"from version {a.version} to {b.version}"
+    if not said:
+        return f"Nothing changed {versions}."
+    text = f"Changed {versions}: {'; '.join(said)}."
+    judged = added or removed or settings or any(set(one.what) - {"metadata"} for one in changed)
+    if judged and a.name == b.name and a.version == b.version:
+        text += f" The version is still {a.version}: give the task another, so that scores are not taken for the same."
+    return text

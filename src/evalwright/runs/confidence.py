@@ -1,0 +1,150 @@
+"""Whether a model knows when it is right: calibration and risk-coverage of a finished run, from its recorded answers.
+
+An answer's confidence is the one it states ("Confidence: 80%"), or, where the model chose by log-probabilities, the chosen option's
+share of the options' probability. Answers without one are counted, never guessed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evalwright.core.errors import RunError
+from evalwright.runs.reader import Run
+from evalwright.runs.scores import cluster_code, hashed
+from evalwright.scorers.text.confidence import stated_confidence
+from evalwright.statistics import (
+    BrierScore,
+    CalibrationError,
+    Estimate,
+    RiskCoverage,
+    SelectiveAccuracy,
+    accuracy_at_coverage,
+    auroc,
+    brier_score,
+    calibration_error,
+    risk_coverage,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+STATED, OPTIONS = "stated in the answer", "log-probabilities of the options"
+COVERAGES = (0.25, 0.5, 0.75, 1.0)
+NAN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConfidence:
+    """One task: what its confidences are worth. source: where they come from; without: answers that have none; failed: no score.
+
+    at_coverage: accuracy where only the most confident share is answered.
+    """
+
+    task: str
+    scorer: str
+    source: str
+    answers: int
+    without: int
+    failed: int
+    brier: BrierScore
+    calibration: CalibrationError
+    auroc: Estimate
+    risk_coverage: RiskCoverage
+    at_coverage: tuple[SelectiveAccuracy, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        plain: dict[str, Any] = {
+            name: getattr(self, name) for name in ("task", "scorer", "source", "answers", "without", "failed")
+        }
+        for name in ("brier", "calibration", "auroc", "risk_coverage"):
+            plain[name] = getattr(self, name).as_dict()
+        return {**plain, "at_coverage": [one.as_dict() for one in self.at_coverage]}
+
+
+@dataclass(slots=True)
+class _Rows:
+    scorer: str
+    stated: list[float] = field(default_factory=list)
+    options: list[float] = field(default_factory=list)
+    right: list[float] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)
+    shared: bool = False
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        value = row["scores"].get(self.scorer, {}).get("value")
+        said = stated_confidence(str(row.get("answer") or ""))
+        self.stated.append(NAN if said is None else said)
+        self.options.append(_of_options(row))
+        self.right.append(NAN if value is None else float(value))
+        # Draws of an item are one unit, and so are items of a cluster.
+        self.keys.append(cluster_code(row.get("cluster"), hashed(str(row["id"]))))
+        self.shared = self.shared or bool(row.get("cluster")) or row["draw"] > 0
+
+
+def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
+    """The tasks of a run whose answers have a confidence.
+
+    Raises RunError where none has, where scores are not right or wrong alone, and where records cannot be read.
+    """
+    tasks = {task.name: _Rows(task.main.scorer) for task in run.tasks if task.main}
+    try:
+        for row in run.rows():
+            if row["task"] in tasks:
+                tasks[row["task"]].add(row)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise RunError(
+            f"A record of the run '{run.id}' is not that of a sample ({type(error).__name__}: {error})."
+        ) from error
+    found = tuple(one for name, rows in tasks.items() if (one := _measured(name, rows)) is not None)
+    if not found:
+        raise RunError(
+            f"No answer of '{run.id}' has a confidence: it states none, and chose nothing by log-probabilities. Ask for one in "
+            "the prompt, on a line of its own after an empty line: Confidence: 80%."
+        )
+    return found
+
+
+def _measured(task: str, rows: _Rows) -> TaskConfidence | None:
+    import numpy as np
+
+    stated, options, right = (np.array(values) for values in (rows.stated, rows.options, rows.right))
+    source, confidence = (STATED, stated) if (~np.isnan(stated)).sum() >= (~np.isnan(options)).sum() else (OPTIONS, options)  # fmt: skip
+    there = ~np.isnan(confidence)
+    if not there.any():
+        return None
+    marks = right[~np.isnan(right)]
+    if not np.isin(marks, (0.0, 1.0)).all():
+        raise RunError(
+            f"The scores of '{task}' ({rows.scorer}) are not right or wrong alone, so confidence cannot be held against them."
+        )
+    keys: NDArray[Any] | None = np.array(rows.keys, np.int64) if rows.shared else None
+    scored = int((~np.isnan(right)).sum())
+    return TaskConfidence(
+        task=task,
+        scorer=rows.scorer,
+        source=source,
+        answers=len(right),
+        without=scored - int((there & ~np.isnan(right)).sum()),
+        failed=len(right) - scored,
+        brier=brier_score(confidence, right, clusters=keys),
+        calibration=calibration_error(confidence, right, clusters=keys),
+        auroc=auroc(confidence, right, clusters=keys),
+        risk_coverage=risk_coverage(confidence, right, clusters=keys),
+        at_coverage=tuple(accuracy_at_coverage(confidence, right, share, clusters=keys) for share in COVERAGES),
+    )  # fmt: skip
+
+
+def _of_options(row: Mapping[str, Any]) -> float:
+    """The chosen option's share of the probability of all options, nan where nothing was chosen by it."""
+    values, choice = row.get("log_likelihoods") or (), row.get("choice")
+    if choice is None or len(values) < 2 or not 0 <= choice < len(values):
+        return NAN
+    most = max(values)
+    if not math.isfinite(most):
+        return NAN
+    weights = [math.exp(value - most) for value in values]
+    return float(weights[choice] / math.fsum(weights))
