@@ -52,7 +52,7 @@ class BoardRow:
     beforehand; None where the run lacks a task. letters: runs that share one cannot be told apart. overall: mean over tasks.
     together: the interval of the headline score that holds with those of all others; None where it is no mean of items.
     n: scored items of n_asked, over all tasks of the board. metrics: all of the run's, by task, for those who show more than
-    the cells. place: that of the run among those that the board was made of.
+    the cells. place: that of the run among those that the board was made of. hardware: what the run calls its machine.
     """
 
     run: str
@@ -71,6 +71,7 @@ class BoardRow:
     cost: float | None
     metrics: Mapping[str, tuple[MetricResult, ...]] = field(default_factory=dict, compare=False, repr=False)
     place: int = field(default=0, compare=False, repr=False)
+    hardware: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
@@ -89,6 +90,7 @@ class BoardRow:
             "n_asked": self.n_asked,
             "n_failed": self.n_failed,
             "cost": self.cost,
+            **({"hardware": self.hardware} if self.hardware else {}),
         }
 
 
@@ -176,6 +178,12 @@ def _covers(run: Run, tasks: Sequence[BoardTask]) -> bool:
     return all(not math.isnan(values.get(task.name, math.nan)) for task in tasks)
 
 
+def _hardware(run: Run) -> str:
+    found = run.data.get("hardware")
+    label = found.get("label") if isinstance(found, Mapping) else None
+    return label if isinstance(label, str) else ""
+
+
 def _row(
     run: Run,
     tasks: Sequence[BoardTask],
@@ -196,6 +204,7 @@ def _row(
         label=run.label,
         model=run.model,
         date=str(run.data["started"])[:10],
+        hardware=_hardware(run),
         ranks=made.ranks[place] if made and place is not None else alone,
         own_ranks=made.own_ranks[place] if made and place is not None else alone,
         letters=made.letters[place] if made and made.letters and place is not None else "",
