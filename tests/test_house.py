@@ -19,6 +19,7 @@ SOURCE = ROOT / "src" / "evalwright"
 ORDER = [
     {"core", "_version"},
     {"statistics"},
+    {"hardware"},
     {"models"},
     {"engine"},
     {"strategies"},

@@ -48,7 +48,7 @@ class Configuration:
     until: stopping rules ("accuracy +-0.02", "A beats B"). budget: what may be spent ("5 USD", "2M tokens").
     price: US dollars per million tokens read and written ("0.15/0.60", "openai/gpt-4o-mini=0.15/0.60").
     batch: ask the models under test through their providers' batch interfaces.
-    plugins: TOML files with providers and prices.
+    plugins: TOML files with providers and prices. hardware: what a person calls the machine, for the record.
     """
 
     tasks: tuple[str, ...] = ()
@@ -70,6 +70,7 @@ class Configuration:
     price: tuple[str, ...] = ()
     batch: bool = False
     plugins: tuple[str, ...] = ()
+    hardware: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is left at its default is left out, but for seed and limit."""
@@ -88,7 +89,7 @@ class Configuration:
         for key in ("where", "until", "budget", "price", "plugins"):
             if texts := getattr(self, key):
                 out[key] = list(texts)
-        for key in ("name", "out", "format", "max_resident", "batch"):
+        for key in ("name", "out", "format", "max_resident", "batch", "hardware"):
             value = getattr(self, key)
             if value != Configuration.__dataclass_fields__[key].default:
                 out[key] = value

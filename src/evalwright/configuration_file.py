@@ -30,7 +30,7 @@ from evalwright.tasks.overrides import nested
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
 
 _WHOLE = {"limit", "seed", "max_resident"}
-_TEXT = {"name", "out", "home", "format"}
+_TEXT = {"name", "out", "home", "format", "hardware"}
 _TEXTS = {
     "where": "a filter such as domain=science",
     "until": "a stopping rule",

@@ -21,6 +21,7 @@ from evalwright.planning import Plan
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
 from evalwright.runs.groups import group_records
+from evalwright.runs.hardware import HardwareWatch
 from evalwright.runs.progress import Progress, ProgressReporter
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.scores import keep_scores
@@ -43,12 +44,14 @@ class Session:
         ]
         self.writer = RunWriter(plan.folder)
         self.meter = Meter(plan, self.door, progress, self.began)
+        self.hardware = HardwareWatch()
 
     def add(self, position: int, number: int, record: SampleRecord) -> None:
         """Record a sample of task `number`."""
         self.writer.add(position, record)
         self.tallies[number].add(record)
         self.meter.count(record)
+        self.hardware.look()
 
     def __enter__(self) -> Self:
         return self
@@ -135,6 +138,7 @@ def stopping_record(
 def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> Run:
     """Turn the scores into metrics and write the record. stopping: what rules and budget said."""
     plan, meter, tallies = session.plan, session.meter, session.tallies
+    seconds = time.monotonic() - session.began
     tasks = []
     for task, tally in zip(plan.tasks, tallies, strict=True):
         if task.found_metrics is not None:
@@ -148,11 +152,18 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         "id": plan.id,
         "identity": plan.identity,
         "started": plan.started.isoformat(timespec="seconds"),
-        "seconds": round(time.monotonic() - session.began, 3),
+        "seconds": round(seconds, 3),
         "model": {**plan.model.describe(), **label},
         "roles": {role: model.describe() for role, model in plan.roles.items()},
         "configuration": plan.configuration,
         "environment": environment(),
+        "hardware": session.hardware.record(
+            plan.model,
+            session.door.speed(TARGET),
+            label=str(plan.configuration.get("hardware", "")),
+            samples=meter.done,
+            seconds=seconds,
+        ),
         "usage": {**meter.door.counts.as_dict(), "answers": meter.usage.as_dict()},
         "tasks": tasks,
     }

@@ -82,6 +82,9 @@ from evalwright.cli.output import OVERRIDES_HELP, print_json
     is_flag=True,
     help="Ask in batches: cheaper, within a day. The same command goes on after a stop.",
 )
+@click.option(
+    "--hardware", metavar="LABEL", help="What you call this machine, for the record: 'T4', 'my laptop'."
+)
 @dialect_options
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that was made otherwise.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
@@ -100,7 +103,7 @@ def run(**given: Any) -> int:
     arguments = key_values(given["arguments"], "-M")
     flags: dict[str, Any] = {
         key: given[key]
-        for key in ("limit", "seed", "name", "out", "home", "max_resident")
+        for key in ("limit", "seed", "name", "out", "home", "max_resident", "hardware")
         if given[key] is not None
     }
     flags |= {key: tuple(given[key]) for key in ("where", "until", "budget", "price") if given[key]}

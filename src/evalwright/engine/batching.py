@@ -17,6 +17,7 @@ from evalwright.core.errors import EvalwrightError, Failure, ModelError, Request
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.engine.residency import Residency, patience_of
+from evalwright.engine.speed import Speed
 from evalwright.models.base import LocalModel
 
 _SETTLE_SECONDS = 0.002
@@ -32,6 +33,7 @@ class Batcher:
     """
 
     def __init__(self, model: LocalModel, loop: asyncio.AbstractEventLoop, residency: Residency) -> None:
+        self.speed = Speed()
         self._model = model
         self._loop = loop
         self._residency = residency
@@ -127,10 +129,14 @@ class Batcher:
         elif taken:
             self._abandoned = self._closing
             self._running = taken
-            self._answer(taken)
+            began = self.speed.begin()
+            try:
+                self._answer(taken, began)
+            finally:
+                self.speed.end()
             self._running = ()
 
-    def _answer(self, taken: Sequence[Waiting]) -> None:
+    def _answer(self, taken: Sequence[Waiting], began: float) -> None:
         open_ones = dict(enumerate(future for _, future in taken))
         error = "it ended its batch without an answer to this request"
         try:
@@ -139,7 +145,10 @@ class Batcher:
                 if future is None:
                     error = _misplaced(index, len(taken))
                     break
-                self._finish(future, self._checked(answer))
+                checked = self._checked(answer)
+                if isinstance(checked, Response):
+                    self.speed.add(checked, began)
+                self._finish(future, checked)
                 if self._abandoned:
                     error = "its batch was ended before this was answered"
                     break
@@ -186,7 +195,9 @@ class Batcher:
             self._leave_seat()
             return self._load_failure
         self._loaded = True
-        self._patience = patience_of(time.monotonic() - started)
+        seconds = time.monotonic() - started
+        self.speed.load_seconds = (self.speed.load_seconds or 0.0) + seconds
+        self._patience = patience_of(seconds)
         return None
 
     def _unload(self) -> None:

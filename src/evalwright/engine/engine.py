@@ -30,6 +30,7 @@ from evalwright.engine.outbox import Outbox
 from evalwright.engine.purse import SPENT, Ticket
 from evalwright.engine.remote import RemoteSender, cancelled
 from evalwright.engine.residency import Residency
+from evalwright.engine.speed import Speed
 from evalwright.engine.store import Store, row_of
 from evalwright.engine.writer import MINE, STORED
 from evalwright.models.base import LocalModel, Model, RemoteModel
@@ -45,12 +46,13 @@ _Joiners = list["asyncio.Future[Response]"]
 class Lane:
     """A model and what sends requests to it."""
 
-    __slots__ = ("abilities", "batcher", "fingerprint", "key", "model", "remote")
+    __slots__ = ("abilities", "batcher", "fingerprint", "key", "model", "remote", "speed")
 
     def __init__(self, model: Model, batcher: Batcher | None, remote: RemoteSender | None) -> None:
         self.model = model
         self.batcher = batcher
         self.remote = remote
+        self.speed = batcher.speed if batcher is not None else Speed()
         self.abilities = model.abilities
         self.fingerprint = model.fingerprint
         self.key = KeyMaker(model.fingerprint).key
@@ -247,7 +249,12 @@ class Engine:
                 response = await lane.batcher.submit(request)
             else:
                 assert lane.remote is not None
-                response = await lane.remote.send(request, len(payload), counts)
+                began = lane.speed.begin()
+                try:
+                    response = await lane.remote.send(request, len(payload), counts)
+                finally:
+                    lane.speed.end()
+                lane.speed.add(response, began)
         except BaseException:
             outbox.release(key)
             raise
@@ -293,6 +300,10 @@ class Door(Ask):
     def abilities(self, role: str) -> frozenset[Ability]:
         """What the model that plays this role can do. Raises ConfigurationError where nobody plays it."""
         return self._lane(role).abilities
+
+    def speed(self, role: str) -> Speed:
+        """How fast the model that plays this role has answered, whoever asked it."""
+        return self._lane(role).speed
 
     def paid_by(self, ticket: Ticket) -> Ask:
         """This door, with a ticket that pays for what is sent."""

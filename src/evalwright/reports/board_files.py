@@ -32,7 +32,8 @@ def board_csv(board: Board) -> str:
     header = ["rank_best", "rank_worst", "tied", "model", "label", "run", "date"]
     for column in columns:
         header += [column.name, f"{column.name} low", f"{column.name} high"]
-    header += ["items", "asked", "failed", "cost"]
+    machines = any(row.hardware for row in board.rows)
+    header += ["items", "asked", "failed", "cost", *(["hardware"] if machines else [])]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([text_cell(name.replace(" ", "_")) for name in header])
@@ -42,6 +43,7 @@ def board_csv(board: Board) -> str:
         for column in columns:
             cells += _ends(column.estimates[i])
         cells += [row.n, row.n_asked, row.n_failed, _number(row.cost)]
+        cells += [text_cell(row.hardware)] if machines else []
         writer.writerow(cells)
     return out.getvalue()
 
@@ -95,6 +97,7 @@ def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict
                 "asked": row.n_asked,
                 "failed": row.n_failed,
                 "cost": row.cost,
+                **({"hardware": row.hardware} if row.hardware else {}),
                 **({"page": pages[i]} if pages else {}),
             }
             for i, (row, label) in enumerate(zip(board.rows, board_labels(board), strict=True))

@@ -11,6 +11,7 @@ from evalwright.reports import numbers
 from evalwright.reports.advice import FailureNote, failure_notes
 from evalwright.reports.axis import Axis, Bar, axis_of, bar_of
 from evalwright.reports.columns import ScoreColumn, score_columns
+from evalwright.reports.hardware_view import hardware_facts
 from evalwright.reports.pages import board_labels, has_ties
 from evalwright.reports.run_page import requests, token_counts
 from evalwright.runs.stopping import sentences
@@ -70,6 +71,7 @@ class ModelRow:
     n: int
     failed: str
     n_failed: int
+    hardware: str
     date: str
     link: str
 
@@ -139,6 +141,7 @@ class Page:
     rows: tuple[ModelRow, ...]
     has_ties: bool
     has_together: bool
+    has_hardware: bool
     asked: tuple[Asked, ...]
     runs: tuple[RunView, ...]
     notes: tuple[str, ...]
@@ -167,6 +170,7 @@ def make_page(board: Board, runs: Sequence[Run], title: str, links: Sequence[str
         rows=rows,
         has_ties=has_ties(board),
         has_together=any(row.together for row in board.rows),
+        has_hardware=any(row.hardware for row in board.rows),
         asked=tuple(_asked(task, shown) for task in board.tasks) if shown else (),
         runs=tuple(
             _run_view(row, by_id[found.run], most)
@@ -221,6 +225,7 @@ def _model_row(
         n=row.n,
         failed=numbers.count(row.n_failed),
         n_failed=row.n_failed,
+        hardware=row.hardware,
         date=row.date,
         link=link,
     )
@@ -294,7 +299,7 @@ def facts_of(run: Run) -> list[tuple[str, str]]:
     ]
     if usage.get("cost") is not None:
         facts.append(("Cost", numbers.money(usage["cost"])))
-    return [*facts, *(("Stopping", said) for said in sentences(run))]
+    return [*facts, *hardware_facts(data), *(("Stopping", said) for said in sentences(run))]
 
 
 def metric_row(task: TaskResult, metric: MetricResult) -> MetricRow:

@@ -30,8 +30,11 @@ def board_markdown(board: Board, links: Sequence[str] = ()) -> str:
     intervals = together(board) if simultaneous else []
     header = ["Rank", "Model", *(["Tied"] if tied else [])]
     scores = [_title(column) for column in columns]
-    header += [scores[0], *(["Simultaneous"] if intervals else []), *scores[1:], "Items", "Failed", "Date"]
-    rule = ["--:", ":--", *["--:"] * (len(header) - 3), ":--"]
+    header += [scores[0], *(["Simultaneous"] if intervals else []), *scores[1:], "Items", "Failed"]
+    machines = any(row.hardware for row in board.rows)
+    header += [*(["Hardware"] if machines else []), "Date"]
+    ends_left = 1 + machines
+    rule = ["--:", ":--", *["--:"] * (len(header) - 2 - ends_left), *[":--"] * ends_left]
     names, items = [code(label) for label in board_labels(board)], coverage(board)
     if links:
         names = [f"[{name}]({link})" if link else name for name, link in zip(names, links, strict=True)]
@@ -40,7 +43,10 @@ def board_markdown(board: Board, links: Sequence[str] = ()) -> str:
         first, *more = [_score(column, i) for column in columns]
         ends = [" ".join(intervals[i].split()).replace("[ ", "[")] if intervals else []
         who = [numbers.ranks(row.ranks), names[i], *([row.letters] if tied else [])]
-        rows.append([*who, first, *ends, *more, items[i], numbers.count(row.n_failed), escape(row.date)])
+        where = [escape(row.hardware)] if machines else []
+        rows.append(
+            [*who, first, *ends, *more, items[i], numbers.count(row.n_failed), *where, escape(row.date)]
+        )
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
     notes = "\n".join(f"- {escape(note)}" for note in _shown_notes(board, bool(intervals)))
     return f"{table}\n\n{notes}\n" if notes else f"{table}\n"

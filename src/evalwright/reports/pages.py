@@ -39,6 +39,9 @@ def board_blocks(board: Board) -> list[Block]:
     if any(row.cost is not None for row in board.rows):
         columns.append(Column("Cost", right=True))
         cells.append([numbers.money(row.cost) for row in board.rows])
+    if any(row.hardware for row in board.rows):
+        columns.append(Column("Hardware", folds=True))
+        cells.append([inert(row.hardware) for row in board.rows])
     columns.append(Column("Date"))
     cells.append([inert(row.date) for row in board.rows])
     tones: dict[tuple[int, int], Tone] = {(i, 1): "strong" for i in range(len(board.rows))}

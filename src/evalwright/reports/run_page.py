@@ -1,4 +1,4 @@
-"""What the terminal shows of one run: metrics, slices, failures and what to do, usage, and where its files are."""
+"""What the terminal shows of one run: metrics, slices, failures and what to do, usage, hardware, and where its files are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.reports import numbers
 from evalwright.reports.advice import failure_notes
+from evalwright.reports.hardware_view import hardware_facts
 from evalwright.reports.layout import Block, Column, Gap, Heading, Line, Table
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.stopping import ended_early, sentences
@@ -30,6 +31,7 @@ def run_blocks(run: Run, *, slices: bool = True) -> list[Block]:
     blocks += _stopping(run)
     blocks += _failures(run)
     blocks += _usage(run.data)
+    blocks += _hardware(run.data)
     return blocks
 
 
@@ -183,6 +185,11 @@ def _usage(data: Mapping[str, Any]) -> list[Block]:
     if usage.get("cost") is not None:
         rows.append(("Cost", numbers.money(usage["cost"])))
     return [Heading("Usage"), _pairs(rows)]
+
+
+def _hardware(data: Mapping[str, Any]) -> list[Block]:
+    rows = [(name, inert(words)) for name, words in hardware_facts(data)]
+    return [Heading("Hardware"), _pairs(rows)] if rows else []
 
 
 def requests(usage: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.runs.conclusions import listed
-from evalwright.runs.factual import factual_shares, is_factual
+from evalwright.runs.factual import factual_shares, hardware_of, is_factual
 from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, make_matrix
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
@@ -53,7 +53,8 @@ class BoardRow:
     beforehand; None where the run lacks a task. letters: runs that share one cannot be told apart. overall: mean over tasks.
     together: the interval of the headline score that holds with those of all others; None where it is no mean of items.
     n: scored items of n_asked, over all tasks of the board. metrics: all of the run's, by task, for those who show more than
-    the cells. shares: of a board of factual runs, accuracy and what became of stress questions. place: that of the run among those that the board was made of.
+    the cells. shares: of a board of factual runs, accuracy and what became of stress questions. place: that of the run among
+    those that the board was made of. hardware: what the run calls its machine.
     """
 
     run: str
@@ -73,6 +74,7 @@ class BoardRow:
     metrics: Mapping[str, tuple[MetricResult, ...]] = field(default_factory=dict, compare=False, repr=False)
     place: int = field(default=0, compare=False, repr=False)
     shares: Mapping[str, Estimate] = field(default_factory=dict, compare=False, repr=False)
+    hardware: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
@@ -92,6 +94,7 @@ class BoardRow:
             "n_failed": self.n_failed,
             "cost": self.cost,
             **({"shares": {name: one.as_dict() for name, one in self.shares.items()}} if self.shares else {}),
+            **({"hardware": self.hardware} if self.hardware else {}),
         }
 
 
@@ -201,6 +204,7 @@ def _row(
         label=run.label,
         model=run.model,
         date=str(run.data["started"])[:10],
+        hardware=hardware_of(run),
         ranks=made.ranks[place] if made and place is not None else alone,
         own_ranks=made.own_ranks[place] if made and place is not None else alone,
         letters=made.letters[place] if made and made.letters and place is not None else "",

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         plan_comparison,
         smallest_visible_difference,
     )
+    from evalwright.statistics.quantile_sketch import QuantileSketch
     from evalwright.statistics.ranks import RankSets, rank_sets
     from evalwright.statistics.selection import (
         RiskCoverage,
@@ -114,6 +115,7 @@ __all__ = [
     "PairedComparison",
     "PairwiseDifferences",
     "Plan",
+    "QuantileSketch",
     "RankSets",
     "RepeatProbe",
     "RiskCoverage",
@@ -213,6 +215,7 @@ _HOME = {
     "Monitor": "stopping",
     "PairedComparison": "paired",
     "PairwiseDifferences": "pairwise",
+    "QuantileSketch": "quantile_sketch",
     "Plan": "power",
     "RankSets": "ranks",
     "RepeatProbe": "judge_bias",

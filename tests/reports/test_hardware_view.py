@@ -1,0 +1,126 @@
+"""The hardware block on every page: words for what is there, nothing for what is not, and text that stays text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.reports.board_files import board_csv, board_json
+from evalwright.reports.hardware_view import hardware_facts, size
+from evalwright.reports.html import board_html
+from evalwright.reports.layout import Table
+from evalwright.reports.markdown import board_markdown
+from evalwright.reports.pages import board_blocks
+from evalwright.reports.run_page import run_blocks
+from evalwright.runs.board import make_board
+from evalwright.runs.reader import Run, open_run
+from support.hostile import ACTIVE, HOSTILE
+from support.runs import make_run
+
+WHOLE: dict[str, Any] = {
+    "label": "T4",
+    "machine": {
+        "cpu": "Some Chip",
+        "cores": 1.5,
+        "memory_bytes": 16 * 2**30,
+        "memory_limit_bytes": 512 * 2**20,
+        "gpus": [{"name": "Tesla T4", "memory_bytes": 15 * 2**30, "driver": "1"}],
+    },
+    "model": {"local": True, "device": "cuda", "dtype": "float16", "quantisation": "bitsandbytes-8bit"},
+    "load_seconds": 4.2,
+    "memory": {"peak_rss_bytes": 2**30, "gpu_peak_bytes": 3 * 2**30},
+    "samples_per_second": 2.0,
+    "throughput": {
+        "seconds": 10.0,
+        "answers": 40,
+        "answers_per_second": 4.0,
+        "input_tokens_per_second": 1234.5,
+        "output_tokens_per_second": 40.0,
+    },
+    "latency": {"n": 40, "p50": 0.5, "p90": 1.25, "p99": 61.0, "longest": 62.0, "method": "m"},
+    "energy": {"cpu_joules": 1500.4, "gpu_joules": None, "method": "by RAPL"},
+}
+
+
+def run_with(folder: Path, hardware: Any, name: str = "one") -> Run:
+    run = make_run(folder, scores=[1.0, 0.0, 1.0], name=name, label=name)
+    file = run.folder / "run.json"
+    data = json.loads(file.read_text(encoding="utf-8"))
+    data["hardware"] = hardware
+    file.write_text(json.dumps(data), encoding="utf-8")
+    return open_run(run.folder)
+
+
+def test_the_words() -> None:
+    assert hardware_facts({"hardware": WHOLE}) == [
+        ("Machine", "T4, Some Chip, 1.5 cores, 16.0 GiB (limited to 512 MiB), Tesla T4 15.0 GiB"),
+        ("Ran as", "cuda, float16, bitsandbytes-8bit"),
+        ("Memory", "1.0 GiB at the peak, 3.0 GiB of GPU memory"),
+        ("Speed", "4.0/s answers, 1,234/s tokens in, 40.0/s tokens out, loaded in 4.2 s"),
+        ("Latency", "p50 0.50 s, p90 1.2 s, p99 1 min 01 s of 40 answers"),
+        ("Energy", "1,500 J of the processors, of the whole machine while it ran"),
+    ]
+    assert size(2**20) == "1 MiB"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        None,
+        [],
+        "text",
+        {"machine": 3, "latency": {"n": "x", "p50": "y"}},
+        {"machine": {"gpus": {}, "cores": True}},
+    ],
+)
+def test_a_record_that_says_nothing_or_nonsense(tmp_path: Path, found: Any) -> None:
+    assert hardware_facts({"hardware": found}) == []
+    run = run_with(tmp_path, found)
+    assert "Hardware" not in str(run_blocks(run))
+    assert "Hardware" not in board_html(make_board([run]), runs=[run])
+
+
+def test_all_from_the_store() -> None:
+    facts = dict(hardware_facts({"hardware": {**WHOLE, "throughput": None, "latency": None}}))
+    assert facts["Speed"] == "2.0/s samples, all from the store, loaded in 4.2 s"
+    assert "Latency" not in facts
+
+
+def test_a_column_where_any_run_has_a_label(tmp_path: Path) -> None:
+    runs = [run_with(tmp_path, WHOLE, "a"), run_with(tmp_path, {**WHOLE, "label": ""}, "b")]
+    board = make_board(runs)
+    assert [row.hardware for row in board.rows] == ["T4" if row.run == "a" else "" for row in board.rows]
+    table = board_markdown(board)
+    header, rule, *rows = [
+        line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("|")
+    ]
+    assert header[-2:] == ["Hardware", "Date"]
+    assert rule[-3:] == ["--:", ":--", ":--"]
+    assert {row[-2].strip() for row in rows} == {"T4", "&nbsp;"}
+    assert "Hardware" in str(board_blocks(board))
+    assert "Hardware" in board_html(board, runs=runs)
+    assert board_csv(board).splitlines()[0].endswith(",hardware")
+    assert [each.get("hardware") for each in board_json(board, "Title")["models"]].count("T4") == 1
+    bare = make_board(runs[1:])
+    for shown in (board_markdown(bare), str(board_blocks(bare)), board_csv(bare)):
+        assert "ardware" not in shown
+
+
+@pytest.mark.parametrize("label", HOSTILE)
+def test_a_hostile_label_stays_text(tmp_path: Path, label: str) -> None:
+    plain = run_with(tmp_path, WHOLE, "plain")
+    run = run_with(tmp_path, {**WHOLE, "label": label, "energy": {"method": label}}, "run")
+    page = board_html(make_board([run]), runs=[run])
+    usual = board_html(make_board([plain]), runs=[plain])
+    for tag in ("<script", "<img", "<svg", "<style", "<h1"):
+        assert page.count(tag) == usual.count(tag)
+    for shown in (page, board_markdown(make_board([run])), terminal_text(run)):
+        assert not set(shown) & set(ACTIVE)
+
+
+def terminal_text(run: Run) -> str:
+    tables = [block for block in run_blocks(run) if isinstance(block, Table)]
+    return "".join(cell for table in tables for row in table.rows for cell in row)
