@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 @click.option(
     "--into", required=True, metavar="FILE", help="The task file to write; its data goes beside it."
 )
+@click.option("--by", metavar="MODEL", help="Have a model write it (paraphrase, negate). Default: by rule.")
+@click.option(
+    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of that model. Repeatable."
+)
 @click.option("--name", default="", metavar="NAME", help="Of the new task. Default: made of the original's.")
 @click.option("--replace", "over", is_flag=True, help="Replace files that are there.")
 @click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
@@ -43,7 +47,20 @@ def rewrite(task: str, **given: Any) -> int:
     overrides = key_values(given["overrides"], "-T") or None
     definition = only_definition(task, find_definitions(task, overrides=overrides))
     original = load_task(task, overrides=overrides)
-    found = rewrite_by_rule(original, list(dict.fromkeys(given["kinds"])))
+    kinds = list(dict.fromkeys(given["kinds"]))
+    arguments = key_values(given["arguments"], "-M")
+    if given["by"]:
+        from evalwright.configuration import home_folder
+        from evalwright.models.registry import open_model
+        from evalwright.provenance.by_model import rewrite_by_model
+
+        found = rewrite_by_model(original, kinds, open_model(given["by"], arguments), home_folder())
+    elif arguments:
+        from evalwright.core.errors import ConfigurationError
+
+        raise ConfigurationError("-M gives arguments to a model: name it with --by.")
+    else:
+        found = rewrite_by_rule(original, kinds)
     into = Path(given["into"])
     data = write_rewrites(found, original, definition, into, name=given["name"], over=given["over"])
     made = load_task(into)
