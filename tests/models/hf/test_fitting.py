@@ -156,3 +156,25 @@ def test_what_was_reckoned_is_enough_on_this_machine(tmp_path: Path) -> None:
     taken, need, dtype = json.loads(done.stdout.splitlines()[-1])
     assert dtype == "float32"
     assert 0.5 * need < taken <= need, (taken, need)
+
+
+@pytest.mark.parametrize("method", ["bitsandbytes-8bit", "bitsandbytes-4bit"])
+def test_a_real_model_is_quantised_where_nothing_else_fits(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    pytest.importorskip("bitsandbytes")
+    size = model_size(find_source(str(folder), None), None)
+    room = size.needs("bfloat16", method, "cpu")
+    monkeypatch.setattr(hf_model, "find_machine", lambda: replace(machine(1), free=room))
+    model = TransformersModel(str(folder), device="cpu", fit=True)
+    named = TransformersModel(str(folder), device="cpu", dtype="bfloat16", quantization=method)
+    assert model.fingerprint == named.fingerprint
+    (answer,) = [found for _, found in model.answer_batch([Generate("The river", max_tokens=3)])]
+    assert isinstance(answer, Response)
+    assert model._engine is not None
+    held = model._engine.loaded.model.get_memory_footprint()
+    # What its weights take is what was reckoned, without the 5% and what lies beside them.
+    inner = {"bitsandbytes-8bit": 1.0, "bitsandbytes-4bit": 0.5625}[method]
+    weights = (size.parameters - size.embedding) * inner + size.embedding * 2
+    assert held <= 1.05 * weights
+    model.unload()
