@@ -11,6 +11,9 @@ import pytest
 
 import evalwright.runs
 from evalwright import ScriptedModel, evaluate, score_run
+from evalwright.configuration import Configuration
+from evalwright.configuration_file import configuration_from
+from evalwright.core.errors import ConfigurationError
 from evalwright.core.responses import Response, Usage
 from evalwright.core.tasks import Task
 from evalwright.runs.reader import open_run
@@ -79,3 +82,14 @@ def test_a_record_without_it_still_opens() -> None:
     jsonschema.validate(dict(data), json.loads(SCHEMA.read_text(encoding="utf-8")))
     file.write_text(json.dumps(data), encoding="utf-8")
     assert open_run(run.folder).tasks == run.tasks
+
+
+def test_the_label_in_a_suite_file_and_on_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text("tasks: [factual]\nmodels: [demo/small]\nhardware: the old one\n", encoding="utf-8")
+    assert configuration_from(str(file), {}).hardware == "the old one"
+    assert configuration_from(str(file), {"hardware": "T4"}).as_dict()["hardware"] == "T4"
+    assert "hardware" not in Configuration().as_dict()
+    file.write_text("tasks: [factual]\nhardware: [1]\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="'hardware' must be text"):
+        configuration_from(str(file), {})

@@ -24,6 +24,7 @@ from evalwright.core.requests import (
     prompt_payload,
 )
 from evalwright.core.responses import Response, Usage
+from evalwright.hardware.presets import with_preset
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.onnx_files import JsonTokenizer, read_folder
 from evalwright.models.tokens import (
@@ -56,7 +57,8 @@ class OnnxModel(LocalModel):
 
     file: which .onnx file, relative to the folder. threads: of onnxruntime; 0 is one per core. batch_size: the most sequences
     computed at once. max_length: tokens of context (default: as config.json says). chat_template: a jinja2 template, or
-    the path of one, in place of the model's own; False leaves it out, so that the model takes text only.
+    the path of one, in place of the model's own; False leaves it out, so that the model takes text only. preset: settings for
+    a kind of machine ("laptop", ...) for what is left open here.
     """
 
     def __init__(
@@ -68,10 +70,14 @@ class OnnxModel(LocalModel):
         batch_size: int | None = None,
         max_length: int | None = None,
         chat_template: str | bool | None = None,
+        preset: str | None = None,
     ) -> None:
         self.name = f"onnx/{name}"
         self._files = read_folder(name, file)
         self.heavy = self._files.size >= HEAVY_BYTES
+        given = {"threads": threads, "batch_size": batch_size, "max_length": max_length}
+        found = with_preset(preset, "onnx", given, self._files.max_length)
+        threads, batch_size, max_length = (found[key] for key in given)
         self.threads = _whole("threads", threads, 0, default=0 if self.heavy else min(2, os.cpu_count() or 1))
         self.batch_size = _whole("batch_size", batch_size, 1, default=8 if self.heavy else 64)
         self.max_length = _whole("max_length", max_length, 2, default=self._files.max_length)

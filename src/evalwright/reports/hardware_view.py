@@ -17,6 +17,7 @@ def hardware_facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("Machine", _machine(found)),
         ("Ran as", _ran_as(_part(found, "model"))),
+        ("Fitted", _text(_part(data, "model"), "fit")),
         ("Memory", _memory(_part(found, "memory"))),
         ("Speed", _speed(found)),
         ("Latency", _latency(_part(found, "latency"))),

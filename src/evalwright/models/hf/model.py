@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.errors import AbilityError, ConfigurationError, Failure
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
+from evalwright.hardware.machine import find_machine
+from evalwright.hardware.presets import with_preset
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.hf.adapters import check_embedded, find_adapter
+from evalwright.models.hf.fitting import Fit, choose_fit, model_size
 from evalwright.models.hf.options import (
     Options,
     as_bytes,
@@ -52,6 +55,8 @@ class TransformersModel(LocalModel):
     device_map: spread the model over devices, by accelerate: "auto", "balanced", ..., a device, or modules with devices.
     max_memory: by device ({0: "20GiB", "cpu": "60GiB"}). offload_folder: for parts that wait on disk. No answers change.
     quantization: "bitsandbytes-8bit" or "bitsandbytes-4bit", or a mapping with that as `method` and its settings.
+    preset: settings for a kind of machine ("t4", "laptop", ...) for what is left open here. fit: choose the most exact dtype
+    and quantization that fit into the free memory.
     prefix_token: what a text without context starts from, where it is not BOS or EOS. use_fast_tokenizer: true only.
 
     Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
@@ -86,6 +91,8 @@ class TransformersModel(LocalModel):
         prefix_token: str | int | None = None,
         use_fast_tokenizer: bool = True,
         memory: float | None = None,
+        preset: str | None = None,
+        fit: bool = False,
     ) -> None:
         require_libraries()
         check_fast_tokenizer(use_fast_tokenizer)
@@ -109,8 +116,23 @@ class TransformersModel(LocalModel):
         if enable_thinking is not None:
             variables["enable_thinking"] = as_flag("enable_thinking", enable_thinking)
         placement = resolve_placement(device_map, max_memory, offload_folder, str(device))
-        on = _main_device(str(device), placement)
-        chosen_dtype = resolve_dtype(dtype, on, self._source.config)
+        found = with_preset(
+            preset,
+            "hf",
+            {
+                "dtype": dtype,
+                "device": device,
+                "batch_size": batch_size,
+                "max_length": max_length,
+                "quantization": quantization,
+                "memory": memory,
+                "fit": fit,
+            },
+            context_length(self._source.config, {}),
+        )
+        on = _main_device(str(found["device"]), placement)
+        chosen_dtype, quantization = self._fitted(found, on, placement)
+        batch_size, max_length, memory = found["batch_size"], found["max_length"], found["memory"]
         self.options = Options(
             dtype=chosen_dtype,
             device=on,
@@ -137,6 +159,28 @@ class TransformersModel(LocalModel):
         self.fingerprint = fingerprint_of(self._identity())
         self._known: dict[str, Any] = {}
         self._engine: Engine | None = None
+
+    def _fitted(
+        self, found: Mapping[str, Any], on: str, placement: Placement | None
+    ) -> tuple[str, str | Mapping[str, Any] | None]:
+        """dtype and quantization, chosen by what fits where that is wanted and there is a choice."""
+        dtype, quantization = resolve_dtype(found["dtype"], on, self._source.config), found["quantization"]
+        self._fit: Fit | None = None
+        if not as_flag("fit", found["fit"]) or placement is not None or self._source.quantisation is not None:
+            return dtype, quantization
+        longest = found["max_length"]
+        size = model_size(self._source, None if longest is None else as_count("max_length", longest))
+        fixed = found["dtype"] != "auto"
+        self._fit = choose_fit(
+            self.name,
+            size,
+            find_machine(),
+            device=on,
+            dtype=dtype,
+            fixed_dtype=fixed,
+            quantisation=quantization,
+        )
+        return self._fit.dtype, self._fit.quantisation if quantization is None else quantization
 
     def _check_length(self) -> None:
         most, asked = context_length(self._source.config, {}), self.options.max_length
@@ -180,7 +224,7 @@ class TransformersModel(LocalModel):
     def _extras(self) -> dict[str, Any]:
         """What is said of a model only where it has it."""
         adapter, placement = self._adapter, self.options.placement
-        out: dict[str, Any] = {}
+        out: dict[str, Any] = {} if self._fit is None else {"fit": self._fit.said()}
         if adapter is not None:
             out["adapter"] = {"where": adapter.where, "revision": adapter.revision}
             out["adapter"]["kind"] = adapter.adapter.get("peft_type")
