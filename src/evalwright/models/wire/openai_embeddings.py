@@ -45,7 +45,7 @@ def read_embedding(reply: Reply, settings: Settings) -> Response:
     response = Response(
         values=_vector(items[0].get("embedding"), data, settings),
         usage=replace(read_usage(data.get("usage")), output_tokens=0, reasoning_tokens=0),
-        latency=reply.latency,
+        latency=reply.seconds,
         model=model if isinstance(model, str) else "",
         rate_limits=reply.rate_limits,
     )
@@ -73,26 +73,22 @@ def _brief(data: Any) -> Any:
     return [_brief(value) for value in data[:_SHOWN]] if isinstance(data, list) else data
 
 
-def _writes_nothing(*_: Any) -> NoReturn:
-    raise Rejected("An embedding model writes no text.")
+def _no_payload(request: Generate, settings: Settings) -> NoReturn:
+    raise Rejected(f"The embeddings interface of {settings.where} writes no text.")
 
 
-def _payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    _writes_nothing()
-
-
-def _read(reply: Reply, request: Generate, settings: Settings) -> Response:
-    _writes_nothing()
+def _no_reading(reply: Reply, request: Generate, settings: Settings) -> NoReturn:
+    raise Rejected(f"The embeddings interface of {settings.where} writes no text.")
 
 
 WIRE = Wire(
     name="openai-embeddings",
     path=lambda settings: _PATH,
-    payload=_payload,
-    read=_read,
+    payload=_no_payload,
+    read=_no_reading,
     chat=False,
     lacks=frozenset(SAMPLING),
     names_limit=False,
     pasted="/embeddings",
-    abilities=frozenset(("embed",)),
+    embed=ask_embedding,
 )
