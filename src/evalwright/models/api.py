@@ -18,7 +18,7 @@ from typing import Any, ClassVar, cast
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected, UnknownName
-from evalwright.core.requests import Ability, Generate, Request
+from evalwright.core.requests import Ability, Embed, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models import arguments
 from evalwright.models.aws import region_of, require_botocore
@@ -90,6 +90,8 @@ class ApiModel(RemoteModel):
         self._headers = arguments.headers("headers", headers)
         self._thinking = self._switch(thinking)
         self._refuse_what_the_wire_lacks(stream, temperature=temperature, top_p=top_p, seed=seed)
+        if self.wire.embed is not None:
+            self._refuse_what_the_wire_lacks(None, max_tokens=max_tokens, thinking=self._thinking or None)
         self.settings = Settings(
             model=self.model,
             where=urlsplit(self.base_url).netloc,
@@ -159,6 +161,9 @@ class ApiModel(RemoteModel):
         if request.ability not in self.abilities:
             raise Rejected(self._why_not(request.ability))
         self.ready()
+        if isinstance(request, Embed):
+            assert self.wire.embed is not None
+            return self._priced(await self.wire.embed(self.client, request, self.settings))
         assert isinstance(request, Generate)
         return self._priced(await self._generate(request))
 
@@ -202,9 +207,12 @@ class ApiModel(RemoteModel):
         return replace(request, **changed) if changed else request
 
     def _why_not(self, ability: Ability) -> str:
-        return f"'{self.name}' cannot do '{ability}'; it can do: {', '.join(sorted(self.abilities))}."
+        hint = " A model of embeddings is asked with interface=embeddings." if ability == "embed" else ""
+        return f"'{self.name}' cannot do '{ability}'; it can do: {', '.join(sorted(self.abilities))}.{hint}"
 
     def _abilities(self) -> frozenset[Ability]:
+        if self.wire.embed is not None:
+            return frozenset(("embed",))
         return frozenset(("generate", "chat") if self.wire.chat else ("generate",))
 
     def _tokens_field(self, wanted: str) -> TokensField:
@@ -242,12 +250,12 @@ class ApiModel(RemoteModel):
         """Whether answers are taken in pieces: as the person says, else as the model needs it."""
         return bool(self._thinking.get("stream", self.provider.stream)) if wanted is None else wanted
 
-    def _refuse_what_the_wire_lacks(self, stream: bool | None, **given: float | None) -> None:
+    def _refuse_what_the_wire_lacks(self, stream: bool | None, **given: object) -> None:
         """Raise ConfigurationError for an argument that this wire format has no way to say."""
         if stream and self.wire.gather is None:
             raise ConfigurationError(f"'{self.name}' cannot stream its answers: leave out stream.")
         for name, value in given.items():
-            if value is not None and name in self.wire.lacks:
+            if value is not None and (name in self.wire.lacks or name == "thinking"):
                 raise ConfigurationError(
                     f"'{self.name}' cannot be told a {name}: its interface ({self.wire.name}) has none. Leave it out."
                 )
@@ -282,6 +290,9 @@ class ApiModel(RemoteModel):
     def _interface(self, given: str | None, shape: str | None) -> str:
         """The wire format that an argument, the URL's end or the row names."""
         known = {wire.removeprefix("openai-"): wire for wire in self.provider.wires}
+        if "openai-chat" in self.provider.wires:
+            # What speaks OpenAI's chat mostly has its embeddings too; a server that has not says so when it is asked.
+            known.setdefault("embeddings", "openai-embeddings")
         if given is None:
             return shape or self.provider.wires[0]
         return known[arguments.one_of("interface", given.removeprefix("openai-"), tuple(known))]

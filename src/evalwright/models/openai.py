@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError, Rejected, RequestError
-from evalwright.core.requests import Ability, Generate, LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.requests import Ability, Embed, Generate, LogLikelihood, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models import arguments
 from evalwright.models.api import ApiModel
@@ -40,6 +40,7 @@ class OpenAIModel(ApiModel):
         "openai-chat": "/chat/completions",
         "openai-completions": "/completions",
         "openai-responses": "/responses",
+        "openai-embeddings": "/embeddings",
     }
 
     def __init__(
@@ -113,7 +114,11 @@ class OpenAIModel(ApiModel):
 
     async def answer(self, request: Request) -> Response:
         """Ask once."""
-        if isinstance(request, Generate) or request.ability not in self.abilities or self._lacks_key():
+        if (
+            isinstance(request, Generate | Embed)
+            or request.ability not in self.abilities
+            or self._lacks_key()
+        ):
             return await super().answer(request)
         if isinstance(request, LogLikelihood):
             return self._priced(await self._log_likelihood(request))

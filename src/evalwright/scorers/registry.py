@@ -47,6 +47,7 @@ registry: Registry[ScorerFunction] = Registry(
         "outcome": "evalwright.scorers.outcome:outcome",
         "perplexity": "evalwright.scorers.likelihood:perplexity",
         "short-answer": "evalwright.scorers.short_answer:short_answer",
+        "similarity": "evalwright.scorers.similarity:similarity",
         "stress": "evalwright.scorers.stress.scorer:stress",
         "token-f1": "evalwright.scorers.token_f1:token_f1",
         "unit-tests": "evalwright.scorers.code.unit_tests:unit_tests",

@@ -23,7 +23,7 @@ def token_f1(sample: Sample, answer: Answer) -> Score:
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
     given = words(answer_region(answer.text))
-    best = max((_compared(given, words(target)) for target in sample.targets), key=lambda found: found[0])
+    best = max((overlap(given, words(target)) for target in sample.targets), key=lambda found: found[0])
     value, precision, recall = best
     label = "correct" if value == 1.0 else "partial" if value else "incorrect"
     return Score(value, label, f"{len(given)} words", {"precision": precision, "recall": recall})
@@ -38,7 +38,8 @@ def words(text: str) -> list[str]:
     return _ARTICLES.sub(" ", kept).split()
 
 
-def _compared(given: list[str], wanted: list[str]) -> tuple[float, float, float]:
+def overlap(given: list[str], wanted: list[str]) -> tuple[float, float, float]:
+    """F1, precision and recall of two lists of words as multisets."""
     if not given or not wanted:
         equal = float(given == wanted)
         return equal, equal, equal

@@ -26,7 +26,7 @@ from evalwright.tasks.few_shot import Shots
 from evalwright.tasks.prompt_files import with_prompt_file
 from evalwright.tasks.prompts import Form, Renderer
 from evalwright.tasks.samples import KNOWN_METADATA, FileSamples, RowError, SampleMaker, load_samples
-from evalwright.tasks.scoring import metrics_of, scorers_of
+from evalwright.tasks.scoring import check_scorers, metrics_of, scorers_of
 from evalwright.tasks.validation import validated
 from evalwright.tasks.yaml_files import Document, KeyPath, plain
 
@@ -55,7 +55,7 @@ def compile_task(definition: Definition, *, prompt_format: PromptFormat = "auto"
         open_ended=file.answer.mode == "generate",
         exact=file.answer.mode in ("perplexity", "classify"),
     )
-    samples, pool = _Data(file, document, definition.variables, renderer).load()
+    samples, pool = _Data(file, document, definition.variables, renderer, scorers).load()
     return Task(
         name=file.task,
         samples=samples,
@@ -76,12 +76,18 @@ class _Data:
     """Opens a task's samples and the pool of its shots; hands the shots to the renderer."""
 
     def __init__(
-        self, file: schema.TaskFile, document: Document, variables: Mapping[str, Any], renderer: Renderer
+        self,
+        file: schema.TaskFile,
+        document: Document,
+        variables: Mapping[str, Any],
+        renderer: Renderer,
+        scorers: tuple[Scorer, ...],
     ) -> None:
         self.file = file
         self.document = document
         self.variables = variables
         self.renderer = renderer
+        self.scorers = scorers
         self.defaults = {
             name: value
             for name in KNOWN_METADATA
@@ -107,6 +113,7 @@ class _Data:
 
         def check(sample: Sample) -> None:
             check_sample(file.answer.mode, sample)
+            check_scorers(self.scorers, sample)
             renderer.check(sample)
             if renderer.shots is not None:
                 renderer.shots.check(sample)

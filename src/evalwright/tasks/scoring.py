@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from evalwright.core.errors import UsageError, closest
+from evalwright.core.samples import Sample
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.tasks import schema
+from evalwright.tasks.samples import RowError
 from evalwright.tasks.yaml_files import Document, KeyPath, plain
 
 DEFAULT_SCORER = {
@@ -48,6 +50,20 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
     if not bound:
         raise document.error(("scorers",), "a task needs at least one scorer.")
     return tuple(bound.values())
+
+
+def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
+    """Raise RowError where `similarity` alone would judge an answer that is right or wrong, not more or less alike."""
+    if any(scorer.kind != "similarity" for scorer in scorers):
+        return
+    from evalwright.scorers.similarity_guard import EXACT
+
+    kind = str(sample.metadata.get("answer_type") or "")
+    if kind in EXACT:
+        raise RowError(
+            f"its answer_type is '{kind}', and 'similarity' is the only scorer: similar is not right there. "
+            f"Put 'short-answer' before it (`scorers`)"
+        )
 
 
 def metrics_of(

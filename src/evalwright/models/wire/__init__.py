@@ -18,6 +18,7 @@ FORMATS = {
     "mistral": "mistral",
     "openai-chat": "openai_chat",
     "openai-completions": "openai_completions",
+    "openai-embeddings": "openai_embeddings",
     "openai-responses": "openai_responses",
     "replicate": "replicate",
     "vertex": "vertex",

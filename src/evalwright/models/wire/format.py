@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from evalwright.core.errors import BadReply, EmptyReply, Rejected
-from evalwright.core.requests import Generate, Message, Prompt
+from evalwright.core.requests import Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.models.http_faults import PromptFiltered, bad_reply
 
@@ -84,7 +84,7 @@ class Wire:
     error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed. stream_path and
     stream_payload: where and how a streamed answer is asked for (default: the same path, `"stream": true`). decoding: how
     events stand in the stream. wait: for jobs that are answered later, from the first reply to the last. lacks: those of
-    `SAMPLING` that the format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it. pasted: what
+    `SAMPLING` that the format has no field for. embed: asks once for a vector; with it, that is all the format is for. names_limit: whether `Settings.tokens_field` has a meaning in it. pasted: what
     people copy into a base URL although it is none of it, as a regular expression for the end of its path.
     """
 
@@ -101,6 +101,7 @@ class Wire:
     lacks: frozenset[str] = frozenset()
     names_limit: bool = True
     pasted: str = ""
+    embed: Callable[[HttpClient, Embed, Settings], Awaitable[Response]] | None = None
 
 
 async def ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
