@@ -36,7 +36,7 @@ def make(
     """A folder as the library sentence-transformers writes it."""
     from transformers import BertConfig, BertModel
 
-    tokenizer = _two_sided_tokenizer("bert")
+    tokenizer = _two_sided_tokenizer("bart")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
