@@ -33,6 +33,7 @@ BUILT_IN: dict[str, str] = {
     "oracle": "evalwright.models.oracle:OracleModel",
     "replay": "evalwright.models.replay:ReplayModel",
     "scripted": "evalwright.models.scripted:scripted_model",
+    "st": "evalwright.models.sentence_embedder:SentenceEmbedder",
     "vectara": "evalwright.models.consistency.vectara:VectaraModel",
 }
 
@@ -66,6 +67,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "oracle": ("oracle/gold", "SIMULATION: no model, but the gold answers (oracle/wrong, -M share=0.7)"),
     "replay": ("replay/answers.jsonl", "answers from recorded responses or an earlier run"),
     "scripted": ("scripted/echo", "no model: fixed answers, for trying out tasks"),
+    "st": (
+        "st/path/to/folder",
+        "an embedder in the form of sentence-transformers, for similarity (the extra hf)",
+    ),
     "vectara": ("vectara/hhem_v2.3", "a judge of consistency: Vectara's interface, with VECTARA_API_KEY"),
 }
 """Per provider an example of a name, and what it is."""
