@@ -16,7 +16,7 @@ quickstart: $(VENV)/core  ## Evaluate the two embedded models, compare them, wri
 	  --title "Quickstart" --markdown runs/quickstart.md --html runs/quickstart.html
 
 test: $(VENV)/dev  ## Run all tests
-	LM_EVAL_TASKS=$(CURDIR)/$(VENV)/lm_eval/lm_eval/tasks $(BIN)/python -m pytest
+	LM_EVAL_TASKS=$(CURDIR)/$(VENV)/lm_eval/lm_eval/tasks $(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/dev  ## Check style
 	$(BIN)/ruff check .
