@@ -48,9 +48,8 @@ def by_cosine(cases: list[dict[str, Any]], name: str) -> list[float]:
         raise SystemExit(f"'{name}' is no local model.")
     texts = sorted({plain(text) for case in cases for text in (case["text"], *case["targets"])})
     found = dict(model.answer_batch([Embed(text) for text in texts]))
-    vectors = {
-        text: found[place].values for place, text in enumerate(texts) if isinstance(found[place], Response)
-    }
+    answers = [(text, found[place]) for place, text in enumerate(texts)]
+    vectors = {text: answer.values for text, answer in answers if isinstance(answer, Response)}
     return [
         _best(vectors, plain(case["text"]), [plain(target) for target in case["targets"]]) for case in cases
     ]
