@@ -78,7 +78,7 @@ class Corpus:
         self.facts = list(facts)
         self.random = Random(seed)
         self.questions_opening = read_opening(BENCHMARK / "_questions.yaml")
-        self.passages_opening = read_opening(BENCHMARK / "grounded.yaml")
+        self.passages_opening = read_opening(BENCHMARK / "_passages.yaml")
         self.passages_share = 0.1
         self.longest_passage = 2
         self._makers = (self._recall, fiction, self._renamed)

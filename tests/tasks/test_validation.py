@@ -51,7 +51,7 @@ CASES = [
     (
         "a mode that is none",
         GOOD + "answer: {mode: likelyhood}\n",
-        "task.yaml:4: `answer.mode` must be generate, likelihood, letter, continuation or perplexity, "
+        "task.yaml:4: `answer.mode` must be generate, likelihood, letter, continuation, perplexity or classify, "
         "not 'likelyhood'. Did you mean likelihood?",
     ),
     (

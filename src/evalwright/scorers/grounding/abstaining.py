@@ -44,7 +44,8 @@ _GUESS = re.compile(
 )
 _NO_WISH = re.compile(
     r"\b(?:i am sorry|i'?m sorry|i apologi[sz]e|as an ai(?: language)?(?: model| assistant)?"
-    r"|unable to (?:help|assist|comply|fulfil\w*|continue|discuss|engage|provide that|do that))\b",
+    r"|unable to (?:help|assist|comply|fulfil\w*|continue|discuss|engage|provide that|do that)"
+    r"|(?:can not|cannot|can'?t|will not|won'?t) (?:help|assist|comply|continue|discuss|engage|provide that|do that))\b",
     re.IGNORECASE,
 )
 """Words of courtesy and of refusing to deal with a question, which say nothing of the passages."""
