@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,16 @@ def parts(key: str) -> tuple[str, int | None, dict[str, Any]]:
     return task, None if shots == "None" else int(shots), json.loads(arguments) if arguments else {}
 
 
+def package_spec() -> ModuleSpec | None:
+    """Where the released package is installed here. Our stand-in for it, which a test may have made, is none."""
+    stands_in = "lm_eval" in sys.modules and sys.modules["lm_eval"].__spec__ is None
+    return None if stands_in else importlib.util.find_spec("lm_eval")
+
+
 def shipped_folder() -> Path | None:
     """The released package's task files: in $LM_EVAL_TASKS, or of the package installed here or beside its command."""
     places = [Path(os.environ["LM_EVAL_TASKS"])] if os.environ.get("LM_EVAL_TASKS") else []
-    # Another test's stand-in for the package has no specification, and none is looked for behind it.
-    stands_in = "lm_eval" in sys.modules and sys.modules["lm_eval"].__spec__ is None
-    spec = None if stands_in else importlib.util.find_spec("lm_eval")
+    spec = package_spec()
     places += [Path(place) / "tasks" for place in (spec.submodule_search_locations or [])] if spec else []
     command = shutil.which("lm_eval")
     if command:

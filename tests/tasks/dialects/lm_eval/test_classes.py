@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
@@ -239,7 +238,7 @@ def check_corrected(found: dict[str, Any], shots: int) -> None:
 def test_a_class_needs_trust_and_the_package(folder: Path, load: Load) -> None:
     with pytest.raises(TaskError, match=r"runs Python code .* --trust"):
         load("odd")
-    if importlib.util.find_spec("lm_eval") is not None:
+    if golden.package_spec() is not None:
         pytest.skip("the package is installed here")
     with pytest.raises(
         ConfigurationError, match=r"not installed. Install it with: pip install 'lm_eval==0.4.13'"
