@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from evalwright.models.batch.interface import BatchApi
+if TYPE_CHECKING:
+    from evalwright.models.batch.interface import BatchApi
 
 APIS = {
     "anthropic": "AnthropicBatches",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evalwright.core.errors import Rejected, RequestError
+from evalwright.core.errors import RequestError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
 from evalwright.models.http import Reply
@@ -19,7 +19,7 @@ from evalwright.models.wire.format import (
     merged,
     not_documented,
     sampling,
-    system_and_turns,
+    system_and_talk,
     with_room_to_think,
 )
 
@@ -53,9 +53,7 @@ STATUS = {
 
 def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. A prefill stays the last message. Raises Rejected for a prompt without a user's turn."""
-    system, talk = system_and_turns(request.prompt)
-    if not talk:
-        raise Rejected(f"{settings.where} needs a user's turn; this prompt has only system messages.")
+    system, talk = system_and_talk(request, settings)
     told = sampling(request, settings)
     body: dict[str, Any] = {
         "model": settings.model,

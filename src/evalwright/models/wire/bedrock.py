@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from evalwright.core.errors import EmptyReply, Rejected, RequestError
+from evalwright.core.errors import EmptyReply, RequestError
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response, Usage
 from evalwright.models.http import Reply
@@ -20,7 +20,7 @@ from evalwright.models.wire.format import (
     merged,
     not_documented,
     sampling,
-    system_and_turns,
+    system_and_talk,
     with_room_to_think,
 )
 
@@ -58,9 +58,7 @@ def path_of(settings: Settings, method: str) -> str:
 
 def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. Turns of one role in a row become one message, because roles must alternate. Raises Rejected without a turn."""
-    system, talk = system_and_turns(request.prompt)
-    if not talk:
-        raise Rejected(f"{settings.where} needs a user's turn; this prompt has only system messages.")
+    system, talk = system_and_talk(request, settings)
     told = sampling(request, settings)
     config = {
         "maxTokens": told.max_tokens,

@@ -208,6 +208,14 @@ def system_and_turns(prompt: Prompt) -> tuple[str, tuple[Message, ...]]:
     return system, tuple(message for message in messages if message.role != "system")
 
 
+def system_and_talk(request: Generate, settings: Settings) -> tuple[str, tuple[Message, ...]]:
+    """As `system_and_turns`, for formats that need a turn. Raises Rejected for a prompt without one."""
+    system, talk = system_and_turns(request.prompt)
+    if not talk:
+        raise Rejected(f"{settings.where} needs a user's turn; this prompt has only system messages.")
+    return system, talk
+
+
 def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """`body` with `extra` over it, mappings merged key by key, so that one nested field can be added."""
     out = dict(body)

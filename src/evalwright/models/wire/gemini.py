@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from evalwright.core.errors import EmptyReply, Rejected
+from evalwright.core.errors import EmptyReply
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
 from evalwright.models.http import Reply
@@ -20,7 +20,7 @@ from evalwright.models.wire.format import (
     merged,
     not_documented,
     sampling,
-    system_and_turns,
+    system_and_talk,
     with_room_to_think,
 )
 
@@ -49,9 +49,7 @@ def path_of(settings: Settings, method: str) -> str:
 
 def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. A prefill stays the last turn of the model. Raises Rejected for a prompt without a turn."""
-    system, talk = system_and_turns(request.prompt)
-    if not talk:
-        raise Rejected(f"{settings.where} needs a user's turn; this prompt has only system messages.")
+    system, talk = system_and_talk(request, settings)
     told = sampling(request, settings)
     config = {
         "maxOutputTokens": told.max_tokens,
