@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.configuration import Configuration, ModelSpec, home_folder
-from evalwright.configuration_file import configuration_from, read_configuration, suites_of
+from evalwright.configuration_file import configuration_from, read_configuration
 from evalwright.core.errors import ConfigurationError, UsageError
 
 SUITE = """\
@@ -192,12 +192,10 @@ suites:
 
 def test_a_suite_is_what_differs_from_the_rest() -> None:
     path = written(SUITES)
-    assert suites_of(path) == ["test", "live"]
     test, live = read_configuration(path, "test"), read_configuration(path, "live")
     assert (test.limit, [spec.model for spec in test.models]) == (3, ["demo/small"])
     assert (live.limit, [spec.model for spec in live.models]) == (None, ["demo/large"])
     assert live.models[0].arguments == {"temperature": 1, "top_p": 1}
-    assert suites_of(written("tasks: [factual]", "plain.yaml")) == suites_of(Path("nowhere")) == []
 
 
 @pytest.mark.parametrize(

@@ -91,12 +91,6 @@ def read_configuration(path: Path, suite: str | None = None) -> Configuration:
     return _Reader(document.value, path, relative=True, document=document).read(suite)
 
 
-def suites_of(path: Path) -> list[str]:
-    """The names of the suites in a file, in its order; none where it is one evaluation."""
-    value = read_document(path).value.get("suites") if path.is_file() else None
-    return [str(name) for name in value] if isinstance(value, Mapping) else []
-
-
 def _from_json(path: Path) -> Any:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
