@@ -20,8 +20,8 @@ clock = time.process_time if sys.argv[6:] == ["cpu"] else time.perf_counter
 def ours(model: str, requests: list[Any], batch_size: str) -> tuple[float, float, list[str], Any]:
     """Load and generation seconds, the text of every answer, and how it was written."""
     from evalwright.core.requests import Generate
-    from evalwright.models.hf.generation import Generator
-    from evalwright.models.hf.model import TransformersModel
+    from evalwright.models.local.hf.generation import Generator
+    from evalwright.models.local.hf.model import TransformersModel
 
     began = clock()
     opened = TransformersModel(

@@ -36,7 +36,7 @@ def ours(model: str, pairs: list[Any], way: str, memory: float | None, limit: fl
     """The base, how many were answered, what the others said, and how it was computed."""
     from evalwright.core.errors import Failure
     from evalwright.core.requests import LogLikelihood
-    from evalwright.models.hf.model import TransformersModel
+    from evalwright.models.local.hf.model import TransformersModel
 
     more: dict[str, Any] = {} if memory is None else {"memory": memory}
     opened = TransformersModel(model, device="cpu", scoring=way, **more)

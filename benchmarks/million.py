@@ -23,10 +23,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from evalwright.analysis.comparison import compare_runs
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.comparison import compare_runs
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
 

@@ -20,7 +20,7 @@ clock = time.process_time if sys.argv[6:] == ["cpu"] else time.perf_counter
 def ours(model: str, requests: list[Any], way: str) -> tuple[float, float, list[Any], Any]:
     """Load and scoring seconds, (log-likelihood, is greedy, tokens) of every request, and how it was computed."""
     from evalwright.core.requests import LogLikelihood, RollingLogLikelihood
-    from evalwright.models.hf.model import TransformersModel
+    from evalwright.models.local.hf.model import TransformersModel
 
     began = clock()
     opened = TransformersModel(model, device="cpu", scoring=way)

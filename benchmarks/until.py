@@ -29,11 +29,11 @@ from evalwright import ModelSpec, ScriptedModel, evaluate
 from evalwright.core.requests import Generate, Request
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.tasks import Task
+from evalwright.evaluation.rules import UnitOrder, resolve_rules, unit_order
+from evalwright.evaluation.until import Watch, look_places
 from evalwright.models.scripted import last_text
-from evalwright.rules import UnitOrder, resolve_rules, unit_order
 from evalwright.statistics import compare_paired
 from evalwright.tasks.decorator import task_from_definition
-from evalwright.until import Watch, look_places
 
 HEAD = """| rule | difference | N | true of the full run | false | stopped early | median saved | mean saved |
 |---|---|---|---|---|---|---|---|"""
@@ -140,7 +140,7 @@ def same_end_to_end(n: int, gap: float, seed: int, text: str) -> bool:
 
 def order_of(task: Task, n: int, seed: int) -> UnitOrder:
     """The order that `evaluate` asks in."""
-    from evalwright.planning import sample_order
+    from evalwright.evaluation.planning import sample_order
 
     chosen: array[int] = sample_order(n, seed, None)
     return unit_order(task, chosen, seed)

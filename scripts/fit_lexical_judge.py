@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from evalwright.models.consistency.lexical.halves import is_fitted_on
-from evalwright.models.consistency.lexical.judge import VERSION, Weights, explained, judged, shipped_weights
-from evalwright.models.consistency.lexical.kinds import KINDS, strongest
-from evalwright.models.consistency.sentences import sentences
+from evalwright.models.judges.lexical.halves import is_fitted_on
+from evalwright.models.judges.lexical.judge import VERSION, Weights, explained, judged, shipped_weights
+from evalwright.models.judges.lexical.kinds import KINDS, strongest
+from evalwright.models.judges.sentences import sentences
 from evalwright.statistics import auroc
 
-TARGET = Path(__file__).resolve().parents[1] / "src/evalwright/models/consistency/lexical/weights.json"
+TARGET = Path(__file__).resolve().parents[1] / "src/evalwright/models/judges/lexical/weights.json"
 PRIOR = dict.fromkeys(KINDS, 1.0) | {"other words": 6.0, "copy altered": 5.0}
 """What a person who has seen no label would give."""
 PENALTIES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)

@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from evalwright.models.consistency.lexical.halves import is_fitted_on
+from evalwright.models.judges.lexical.halves import is_fitted_on
 
 LIBRARY = Path(__file__).resolve().parents[1] / "src/evalwright/tasks/library"
 SOURCE = LIBRARY / "summary_faithfulness"

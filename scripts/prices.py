@@ -1,4 +1,4 @@
-"""Writes `models/prices/prices.toml` from the price map inside a wheel of litellm. Only figures are taken.
+"""Writes `models/remote/prices/prices.toml` from the price map inside a wheel of litellm. Only figures are taken.
 
     pip download litellm --no-deps
     python -m scripts.prices litellm-1.109.1-....whl --as-of 2026-11-12
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 MAP = "litellm/model_prices_and_context_window_backup.json"
-OUT = Path(__file__).resolve().parent.parent / "src/evalwright/models/prices/prices.toml"
+OUT = Path(__file__).resolve().parent.parent / "src/evalwright/models/remote/prices/prices.toml"
 SNAPSHOT = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 NOT_TEXT = re.compile(
     r"audio|realtime|image|tts|live|robotics|lyria|transcribe|search|computer-use|omni|veo|guard|embed|experimental|beta|daybreak|cyber"

@@ -53,7 +53,7 @@ def environment(folder: Path) -> dict[str, str]:
     place.mkdir()
     commands = {
         "evalwright": "-m evalwright",
-        "hhem-leaderboard": "-m evalwright.cli.hhem_leaderboard",
+        "hhem-leaderboard": "-m evalwright.compat.hhem.command",
         "python": "",
     }
     for name, module in commands.items():

@@ -25,20 +25,20 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from evalwright import evaluate
+from evalwright.compat.lm_eval.tasks import compiling
+from evalwright.compat.lm_eval.tasks.asking import as_text
+from evalwright.compat.lm_eval.tasks.compiling import Work, compile_definition
+from evalwright.compat.lm_eval.tasks.config import Definition, read
+from evalwright.compat.lm_eval.tasks.functions import unavailable_in
+from evalwright.compat.lm_eval.tasks.loading import Library
+from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.results import task_results
+from evalwright.compat.lm_eval.tasks.splits import Splits
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.core.tasks import Task
 from evalwright.models.scripted import ScriptedModel
-from evalwright.tasks.dialects.lm_eval import compiling
-from evalwright.tasks.dialects.lm_eval.asking import as_text
-from evalwright.tasks.dialects.lm_eval.compiling import Work, compile_definition
-from evalwright.tasks.dialects.lm_eval.config import Definition, read
-from evalwright.tasks.dialects.lm_eval.functions import unavailable_in
-from evalwright.tasks.dialects.lm_eval.loading import Library
-from evalwright.tasks.dialects.lm_eval.options import Options
-from evalwright.tasks.dialects.lm_eval.results import task_results
-from evalwright.tasks.dialects.lm_eval.splits import Splits
 from parity import by_hand, hash_model, synthetic
 
 HERE = Path(__file__).resolve().parent

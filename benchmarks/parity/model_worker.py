@@ -21,7 +21,7 @@ def ours(model: str, asked: Asked, way: str, attention: str | None) -> dict[str,
     from evalwright.core.errors import Failure
     from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
     from evalwright.core.responses import Response
-    from evalwright.models.hf.model import TransformersModel
+    from evalwright.models.local.hf.model import TransformersModel
 
     opened = TransformersModel(model, device="cpu", scoring=way, attn_implementation=attention)
     requests: list[Request] = [LogLikelihood(*pair) for pair in asked["pairs"]]

@@ -34,7 +34,7 @@ def accuracy(folder: Path, facts: Sequence[Fact]) -> dict[str, bool]:
     """Which benchmark questions the exported model answers, asked plainly in its prompt, by exact match with an alias."""
     from evalwright.core.errors import Failure
     from evalwright.core.requests import Generate
-    from evalwright.models.onnx import OnnxModel
+    from evalwright.models.local.onnx.model import OnnxModel
 
     model = OnnxModel(str(folder))
     opening = read_opening(BENCHMARK / "_questions.yaml").text()

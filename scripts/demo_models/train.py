@@ -25,9 +25,9 @@ from scripts.demo_models.network import Network, round_to_half, weights_of
 from scripts.demo_models.shape import Shape
 from torch.nn import functional
 
-from evalwright.models.onnx_session import Decoder
+from evalwright.models.local.onnx.session import Decoder
 
-EMBEDDED = ROOT / "src/evalwright/models/embedded"
+EMBEDDED = ROOT / "src/evalwright/models/local/embedded"
 VOCABULARY = 1536
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from evalwright._version import __version__
 
 if TYPE_CHECKING:
-    from evalwright.api import aggregate_run, compare, leaderboard, open_run, score_run
-    from evalwright.configuration import Configuration, ModelSpec
+    from evalwright.analysis.api import aggregate_run, compare, leaderboard, open_run, score_run
+    from evalwright.analysis.power import plan
     from evalwright.core.asking import Ask
     from evalwright.core.errors import EvalwrightError, Failure, RequestFailed, UsageError
     from evalwright.core.requests import (
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from evalwright.core.responses import Response, Usage
     from evalwright.core.samples import Answer, NoScore, Passage, Sample, SampleRecord, Score
     from evalwright.core.tasks import Task
-    from evalwright.evaluation import evaluate
-    from evalwright.forecasting import plan
+    from evalwright.evaluation.configuration import Configuration, ModelSpec
+    from evalwright.evaluation.running import evaluate
     from evalwright.metrics.registry import Column, metric
     from evalwright.models.base import LocalModel, Model, Pacing, RemoteModel
     from evalwright.models.registry import model, open_model
@@ -46,7 +46,7 @@ _HOME = {
     "Ask": "core.asking",
     "Classify": "core.requests",
     "Column": "metrics.registry",
-    "Configuration": "configuration",
+    "Configuration": "evaluation.configuration",
     "Embed": "core.requests",
     "EvalwrightError": "core.errors",
     "Failure": "core.errors",
@@ -56,7 +56,7 @@ _HOME = {
     "Message": "core.requests",
     "NoScore": "core.samples",
     "Model": "models.base",
-    "ModelSpec": "configuration",
+    "ModelSpec": "evaluation.configuration",
     "Pacing": "models.base",
     "Passage": "core.samples",
     "RemoteModel": "models.base",
@@ -72,17 +72,17 @@ _HOME = {
     "Task": "core.tasks",
     "Usage": "core.responses",
     "UsageError": "core.errors",
-    "aggregate_run": "api",
-    "compare": "api",
-    "evaluate": "evaluation",
-    "leaderboard": "api",
+    "aggregate_run": "analysis.api",
+    "compare": "analysis.api",
+    "evaluate": "evaluation.running",
+    "leaderboard": "analysis.api",
     "load_task": "tasks.loading",
     "metric": "metrics.registry",
     "model": "models.registry",
     "open_model": "models.registry",
-    "open_run": "api",
-    "plan": "forecasting",
-    "score_run": "api",
+    "open_run": "analysis.api",
+    "plan": "analysis.power",
+    "score_run": "analysis.api",
     "scorer": "scorers.registry",
     "task": "tasks.decorator",
 }

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.cli.arguments import key_values, load_plugins, role_specs
-from evalwright.configuration import ModelSpec
 from evalwright.core.errors import ConfigurationError
+from evalwright.evaluation.configuration import ModelSpec
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from runs.formats.lm_eval_files import RELEASED
+from compat.lm_eval.runs.lm_eval_files import RELEASED
 from support.typed import typed
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from evalwright import evaluate
+from evalwright.analysis.lift import passages_lift
 from evalwright.core.errors import RunError
-from evalwright.runs.lift import passages_lift
 from evalwright.runs.reader import Run
 from support.grounded_models import HABITS, model, perfect, reading, rows
 from support.runs import make_run

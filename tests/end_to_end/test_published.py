@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.formats.hhem_trees import SHARED
+from compat.hhem.hhem_trees import SHARED
 from support.command import evalwright
 
 MODELS = ("google/gemini-2.5-flash-lite", "qwen/qwen3-8b", "google/gemma-3-4b-it")

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from evalwright import ModelSpec, aggregate_run, compare, evaluate, leaderboard, open_model, score_run
-from evalwright.calibrating.panels import judges_agreement
+from evalwright.analysis.judge_validation.panels import judges_agreement
+from evalwright.compat.hhem.importing import import_hhem
 from evalwright.core.errors import ConfigurationError, Overloaded, RequestError, TimedOut, UsageError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.models.base import Pacing
 from evalwright.models.scripted import ScriptedModel
-from evalwright.runs.formats.hhem_import import import_hhem
 from evalwright.runs.reader import Run
 from evalwright.statistics import wilson
 from support.openai_server import serving

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import RequestFailed
 from evalwright.core.responses import Response, Usage
 from evalwright.engine.purse import SPENT, Limits, Purse, Ticket
-from evalwright.models.prices import Price
+from evalwright.models.remote.prices import Price
 from evalwright.models.scripted import ScriptedLocalModel, ScriptedModel
 
 MODEL = ScriptedModel("x")

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compat.hhem.hhem_trees import REFUSAL, Line, Model, text_of
+from evalwright.analysis.board import make_board
+from evalwright.compat.hhem.importing import import_hhem
 from evalwright.reports.board_files import board_csv, board_json, text_cell
-from evalwright.runs.board import make_board
-from evalwright.runs.formats.hhem_import import import_hhem
 from evalwright.runs.writer import to_json
-from runs.formats.hhem_trees import REFUSAL, Line, Model, text_of
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from evalwright.analysis.board import make_board
 from evalwright.reports.columns import as_of, is_hallucination_board, normal, score_columns
 from evalwright.reports.markdown import board_markdown, readme_block
-from evalwright.runs.board import make_board
 from evalwright.runs.reader import Run
 from support.runs import make_run
 

@@ -6,9 +6,9 @@ import random
 from collections import Counter
 from pathlib import Path
 
+from compat.hhem.hhem_trees import PLACEHOLDERS, REFUSAL, Line, Model, text_of
+from evalwright.compat.hhem.importing import import_hhem
 from evalwright.reports.examples import LONGEST, read_samples
-from evalwright.runs.formats.hhem_import import import_hhem
-from runs.formats.hhem_trees import PLACEHOLDERS, REFUSAL, Line, Model, text_of
 from support.runs import make_run
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evalwright.analysis.board import make_board
 from evalwright.reports.board_files import board_csv, board_json
 from evalwright.reports.hardware_view import hardware_facts, size
 from evalwright.reports.html import board_html
@@ -15,7 +16,6 @@ from evalwright.reports.layout import Table
 from evalwright.reports.markdown import board_markdown
 from evalwright.reports.pages import board_blocks
 from evalwright.reports.run_page import run_blocks
-from evalwright.runs.board import make_board
 from evalwright.runs.reader import Run, open_run
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from evalwright.analysis.board import make_board
 from evalwright.core.errors import Failure
 from evalwright.reports.html import board_html
-from evalwright.runs.board import make_board
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from evalwright.analysis.board import make_board
 from evalwright.core.errors import Failure
 from evalwright.reports.html import board_html
-from evalwright.runs.board import make_board
 from support.browser import Tab, chromium, open_tab
 from support.hostile import HOSTILE
 from support.runs import make_run

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from evalwright.analysis.board import make_board
 from evalwright.reports import html_view
 from evalwright.reports.html import board_html
 from evalwright.reports.html_view import make_page
-from evalwright.runs.board import make_board
 from support.runs import make_run
 
 

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from evalwright.analysis.gate import Gate, Outcome, judge
+from evalwright.analysis.gate_rules import parse_rule
 from evalwright.reports.junit import junit_xml
-from evalwright.runs.gate import Gate, Outcome, judge
-from evalwright.runs.gate_rules import parse_rule
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
 

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from evalwright.calibrating.sheets import SheetRow
+from evalwright.analysis.judge_validation.sheets import SheetRow
 from evalwright.reports.label_sheet import LONGEST_CELL, cell, sheet_csv
 from support.hostile import ACTIVE, HOSTILE
 

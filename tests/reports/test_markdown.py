@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from evalwright.analysis.board import make_board
 from evalwright.reports.markdown import board_markdown, code, escape
-from evalwright.runs.board import make_board
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from compat.hhem.hhem_trees import REFUSAL, Line, Model, text_of
+from evalwright.analysis.board import make_board
+from evalwright.compat.hhem.importing import import_hhem
 from evalwright.core.errors import ConfigurationError, Failure
 from evalwright.reports.html import board_html
 from evalwright.reports.model_pages import page_files, write_pages
-from evalwright.runs.board import make_board
-from evalwright.runs.formats.hhem_import import import_hhem
 from evalwright.runs.reader import Run
-from runs.formats.hhem_trees import REFUSAL, Line, Model, text_of
 from support.browser import chromium, open_tab
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run

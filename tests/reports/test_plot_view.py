@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from compat.hhem.hhem_trees import REFUSAL, Line, Model, text_of
+from evalwright.analysis.board import Board, make_board
+from evalwright.compat.hhem.importing import import_hhem
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports.plot_view import answer_rate, plot_view
-from evalwright.runs.board import Board, make_board
-from evalwright.runs.formats.hhem_import import import_hhem
-from runs.formats.hhem_trees import REFUSAL, Line, Model, text_of
 from support.runs import make_run
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from evalwright.analysis.board import make_board
+from evalwright.analysis.comparison import compare_runs
+from evalwright.analysis.gate import judge
+from evalwright.analysis.gate_rules import parse_rule
+from evalwright.analysis.several import compare_several
 from evalwright.core.errors import Failure
 from evalwright.reports.terminal import show_board, show_comparison, show_run, show_runs
 from evalwright.reports.text import cell_width
-from evalwright.runs.board import make_board
-from evalwright.runs.comparison import compare_runs
-from evalwright.runs.gate import judge
-from evalwright.runs.gate_rules import parse_rule
 from evalwright.runs.reader import Run
-from evalwright.runs.several import compare_several
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
 
@@ -211,7 +211,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from evalwright.reports.terminal import show_board
-from evalwright.runs.board import make_board
+from evalwright.analysis.board import make_board
 from evalwright.runs.reader import open_run
 show_board(make_board([open_run(Path(name)) for name in sys.argv[1:]]))
 print("rich" in sys.modules, file=sys.stderr)

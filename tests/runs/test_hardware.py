@@ -11,11 +11,11 @@ import pytest
 
 import evalwright.runs
 from evalwright import ScriptedModel, evaluate, score_run
-from evalwright.configuration import Configuration
-from evalwright.configuration_file import configuration_from
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.responses import Response, Usage
 from evalwright.core.tasks import Task
+from evalwright.evaluation.configuration import Configuration
+from evalwright.evaluation.configuration_file import configuration_from
 from evalwright.runs.reader import open_run
 from evalwright.tasks.decorator import task_from_definition
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evalwright.analysis.comparison import compare_runs, read_matrices
 from evalwright.core.errors import UnknownName
 from evalwright.runs import measures
-from evalwright.runs.comparison import compare_runs, read_matrices
 from evalwright.runs.reader import Run, open_run
 from support.runs import make_run
 

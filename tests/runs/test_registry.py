@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from compat.open_factual_bench.test_importing import write_questions, write_run
 from evalwright import evaluate
+from evalwright.analysis.board import make_board
+from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
+from evalwright.compat.open_factual_bench.importing import import_ofb
 from evalwright.models.scripted import ScriptedModel
-from evalwright.runs.board import make_board
-from evalwright.runs.factual import factual_shares, hardware_of, is_factual
-from evalwright.runs.formats.ofb_import import import_ofb
 from evalwright.runs.reader import open_run
-from runs.formats.test_ofb_import import write_questions, write_run
 from support.typed import typed
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evalwright.analysis.comparison import compare_runs
 from evalwright.runs import scores as module
-from evalwright.runs.comparison import compare_runs
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import KEPT_FILE, item_scores
 from evalwright.statistics import compare_paired

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from evalwright.analysis.board import make_board
+from evalwright.analysis.comparison import compare_runs
 from evalwright.reports.html import board_html
 from evalwright.reports.markdown import board_markdown
 from evalwright.reports.terminal import show_board, show_comparison, show_run, show_runs
-from evalwright.runs.board import make_board
-from evalwright.runs.comparison import compare_runs
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import NOT_ADJUSTED, early_notes, sentences, with_valid_intervals
 from support.hostile import ACTIVE, HOSTILE

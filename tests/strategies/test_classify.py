@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import evalwright
-from evalwright.checking.material import preview
+from evalwright.analysis.task_checks.material import preview
 from evalwright.core.asking import Ask
 from evalwright.core.errors import DatasetError, RequestFailed, ScoringError, TaskError
 from evalwright.core.requests import Classify, Request

@@ -10,8 +10,8 @@ import pytest
 from evalwright.core.errors import RequestError
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
-from evalwright.models.openai import OpenAIModel
 from evalwright.models.registry import open_model
+from evalwright.models.remote.openai import OpenAIModel
 
 HELLO = Generate("hello", max_tokens=20)
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.configuration import Configuration, ModelSpec
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
+from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run

@@ -15,10 +15,10 @@ from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response
 from evalwright.engine import Engine, Store
 from evalwright.models.base import Model, RemoteModel
-from evalwright.models.http import HttpClient, Reply
-from evalwright.models.http_stream import gathered
 from evalwright.models.registry import open_model
-from evalwright.models.wire.format import Settings, Wire
+from evalwright.models.remote.http import HttpClient, Reply
+from evalwright.models.remote.http_stream import gathered
+from evalwright.models.remote.wire.format import Settings, Wire
 
 HELLO = Generate("hello", max_tokens=32)
 TALK = (

@@ -15,11 +15,11 @@ from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response
 from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
-from evalwright.models.api import ApiModel
-from evalwright.models.http import HttpClient, Reply
-from evalwright.models.http_stream import gathered
 from evalwright.models.registry import open_model
-from evalwright.models.wire.format import Settings, Wire
+from evalwright.models.remote.api import ApiModel
+from evalwright.models.remote.http import HttpClient, Reply
+from evalwright.models.remote.http_stream import gathered
+from evalwright.models.remote.wire.format import Settings, Wire
 
 HELLO = Generate("hello", max_tokens=50)
 TALK = (

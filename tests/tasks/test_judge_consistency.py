@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.checking.examining import check_constants, check_task
-from evalwright.models.consistency.lexical.halves import is_fitted_on
+from evalwright.analysis.task_checks.examining import check_constants, check_task
+from evalwright.models.judges.lexical.halves import is_fitted_on
 from evalwright.tasks.loading import load_task
 
 ROOT = Path(__file__).resolve().parents[2]

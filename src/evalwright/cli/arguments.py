@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.configuration import ModelSpec
 from evalwright.core.errors import ConfigurationError
+from evalwright.evaluation.configuration import ModelSpec
 
 
 def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def load_plugins(files: Sequence[str]) -> None:
         if not path.is_file():
             raise ConfigurationError(f"The plug-in '{file}' does not exist.")
         if path.suffix == ".toml":
-            from evalwright.models.providers import add_file
+            from evalwright.models.remote.providers import add_file
 
             add_file(path)
             continue

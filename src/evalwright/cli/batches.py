@@ -23,8 +23,8 @@ def batches() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 def list_(home: str | None, as_json: bool) -> None:
     """List all batches, the newest first. To fetch one, run the command that made it again."""
-    from evalwright.configuration import home_folder
-    from evalwright.models.batch.journal import FILE, Journal
+    from evalwright.evaluation.configuration import home_folder
+    from evalwright.models.remote.batch.journal import FILE, Journal
 
     entries = []
     if (home_folder(home) / FILE).is_file():
@@ -56,9 +56,9 @@ def list_(home: str | None, as_json: bool) -> None:
 @_HOME
 def forget(number: int, home: str | None) -> None:
     """Give up batch NUMBER: its requests may then be asked again, and its answers are paid for in vain."""
-    from evalwright.configuration import home_folder
     from evalwright.core.errors import ConfigurationError
-    from evalwright.models.batch.journal import FILE, Journal
+    from evalwright.evaluation.configuration import home_folder
+    from evalwright.models.remote.batch.journal import FILE, Journal
 
     known = None
     if (home_folder(home) / FILE).is_file():

@@ -18,9 +18,9 @@ def calibration(runs: tuple[str, ...], runs_folder: str, as_json: bool) -> int:
 
     Read is what answers state ("Confidence: 80%"), or the log-probabilities of options. Nobody is asked.
     """
-    from evalwright.api import open_run
+    from evalwright.analysis.api import open_run
+    from evalwright.analysis.confidence import confidence_of
     from evalwright.reports.confidence_page import show_confidence
-    from evalwright.runs.confidence import confidence_of
 
     found = [(run, confidence_of(run)) for run in (open_run(name, runs_folder) for name in runs)]
     if as_json:

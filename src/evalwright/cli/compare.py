@@ -10,8 +10,8 @@ import click
 from evalwright.cli.output import print_json, write_file
 
 if TYPE_CHECKING:
-    from evalwright.runs.gate import Gate
-    from evalwright.runs.gate_rules import Rule
+    from evalwright.analysis.gate import Gate
+    from evalwright.analysis.gate_rules import Rule
     from evalwright.runs.reader import Run
 
 
@@ -59,12 +59,12 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     The first run is A, the reference. With three or more runs all pairs are compared, with errors controlled over all of
     them. `--fail-if` makes it a gate: B against A, or every other run against A.
     """
-    from evalwright.api import compare as compare_runs
-    from evalwright.api import open_run
+    from evalwright.analysis.api import compare as compare_runs
+    from evalwright.analysis.api import open_run
+    from evalwright.analysis.gate_rules import parse_rule
     from evalwright.cli import say
     from evalwright.core.errors import ConfigurationError
     from evalwright.reports.terminal import show_comparison
-    from evalwright.runs.gate_rules import parse_rule
 
     if len(runs) < 2:
         raise ConfigurationError(
@@ -101,7 +101,7 @@ def _gates(opened: list[Run], baseline: Run | None, rules: list[Rule], mode: Any
     """The rules for every run against the baseline, which is the first run where none is named."""
     if not rules:
         return []
-    from evalwright.runs.gate import judge
+    from evalwright.analysis.gate import judge
 
     reference = baseline or opened[0]
     place = next(i for i, run in enumerate(opened) if run.folder.resolve() == reference.folder.resolve())

@@ -47,9 +47,9 @@ def contamination(runs: tuple[str, ...], **given: Any) -> int:
     """
     import json
 
-    from evalwright.api import open_run
+    from evalwright.analysis.api import open_run
+    from evalwright.analysis.contamination.report import contamination_report
     from evalwright.cli import say
-    from evalwright.provenance.report import contamination_report
     from evalwright.reports.contamination_page import contamination_markdown, show_contamination
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]

@@ -21,8 +21,8 @@ def import_() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the runs' names as JSON.")
 def lm_eval(path: str, name: str, out: str, as_json: bool) -> None:
     """Make runs of results of lm-evaluation-harness in PATH: a results or samples file, or a folder with many."""
+    from evalwright.compat.lm_eval.runs.importing import import_lm_eval
     from evalwright.reports.numbers import counted
-    from evalwright.runs.formats.lm_eval_import import import_lm_eval
 
     runs = import_lm_eval(Path(path), Path(out), name)
     if as_json:
@@ -57,8 +57,8 @@ def hhem(
 
     PATH is its output folder, a company's folder in it, or one model's.
     """
-    from evalwright.runs.formats.hhem_import import import_hhem
-    from evalwright.runs.formats.hhem_shown import as_record, lines_of
+    from evalwright.compat.hhem.importing import import_hhem
+    from evalwright.compat.hhem.shown import as_record, lines_of
 
     found = import_hhem(
         Path(path),
@@ -97,8 +97,8 @@ def open_factual_bench(
     path: str, name: str, out: str, scoring: str | None, tasks: str | None, as_json: bool
 ) -> None:
     """Make runs of recorded runs of open-factual-bench in PATH: a result file, or a folder with some."""
-    from evalwright.runs.formats.ofb_import import import_ofb
-    from evalwright.runs.formats.ofb_shown import as_record, lines_of
+    from evalwright.compat.open_factual_bench.importing import import_ofb
+    from evalwright.compat.open_factual_bench.shown import as_record, lines_of
 
     runs = import_ofb(Path(path), Path(out), name, scoring=scoring, tasks=Path(tasks) if tasks else None)
     if as_json:

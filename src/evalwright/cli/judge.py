@@ -11,7 +11,7 @@ import click
 from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
-    from evalwright.calibrating.drawing import LabelSet
+    from evalwright.analysis.judge_validation.drawing import LabelSet
     from evalwright.runs.reader import Run
 
 _RUNS = click.option(
@@ -85,9 +85,9 @@ def calibrate(
         else:
             _say_next(made)
         return
-    from evalwright.api import open_run
-    from evalwright.calibrating.calibration import calibrate_judge, keep_calibration
-    from evalwright.calibrating.difference import calibrate_difference
+    from evalwright.analysis.api import open_run
+    from evalwright.analysis.judge_validation.calibration import calibrate_judge, keep_calibration
+    from evalwright.analysis.judge_validation.difference import calibrate_difference
     from evalwright.cli import say
     from evalwright.reports.calibration_page import calibration_blocks, difference_blocks
     from evalwright.reports.terminal import show
@@ -124,8 +124,8 @@ def agreement(
 
     RUNS is one run whose scorer asks several judges, or several runs with the same answers (`evalwright score`).
     """
-    from evalwright.api import open_run
-    from evalwright.calibrating.panels import judges_agreement
+    from evalwright.analysis.api import open_run
+    from evalwright.analysis.judge_validation.panels import judges_agreement
     from evalwright.cli import say
     from evalwright.cli.output import write_file
     from evalwright.reports.agreement_page import agreement_blocks, agreement_markdown
@@ -157,10 +157,10 @@ def _draw(
     question: str | None = None,
 ) -> dict[str, Any]:
     """Draw a set, write its table or page, and keep the set beside its runs."""
-    from evalwright.api import open_run
-    from evalwright.calibrating.drawing import draw_set, draw_sets, keep_set
-    from evalwright.calibrating.sheets import sheet_rows
-    from evalwright.calibrating.verdicts import read_verdicts
+    from evalwright.analysis.api import open_run
+    from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, keep_set
+    from evalwright.analysis.judge_validation.sheets import sheet_rows
+    from evalwright.analysis.judge_validation.verdicts import read_verdicts
 
     opened = [open_run(name, runs_folder) for name in (run, run2) if name is not None]
     _check_pair(opened)

@@ -71,10 +71,10 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
             raise click.UsageError(f"--{name.removesuffix('s')} belongs to --workflow.")
     if not runs:
         raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
-    from evalwright.api import open_run
+    from evalwright.analysis.api import open_run
+    from evalwright.analysis.board import make_board
     from evalwright.cli import say
     from evalwright.reports.terminal import show_board
-    from evalwright.runs.board import make_board
     from evalwright.runs.simulations import refuse_mixture
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]

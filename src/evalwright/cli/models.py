@@ -54,9 +54,9 @@ _GROUPS = (_HERE, _OWN, _LOCAL, _REMOTE)
 
 def _row(name: str) -> dict[str, Any]:
     """What the list says of a provider. key: "set", "missing" or "none needed"; priced: models with a known price."""
-    from evalwright.models import prices
-    from evalwright.models.providers import find, own
     from evalwright.models.registry import EXAMPLES
+    from evalwright.models.remote import prices
+    from evalwright.models.remote.providers import find, own
 
     row = find(name)
     example, what = EXAMPLES.get(name, (f"{name}/...", "a plug-in"))
@@ -78,7 +78,7 @@ def _row(name: str) -> dict[str, Any]:
 
 def _has_key(variables: tuple[str, ...]) -> bool:
     from evalwright.core.errors import ConfigurationError
-    from evalwright.models.keys import find_key
+    from evalwright.models.remote.keys import find_key
 
     try:
         return any(find_key(variable) is not None for variable in variables)
@@ -172,8 +172,8 @@ def test(
     Exit code 1 where it fails a case. "look" means that it can be evaluated, and that you should read the answer first.
     """
     from evalwright.cli.arguments import key_values, load_plugins
+    from evalwright.evaluation.smoke import smoke_test
     from evalwright.models.registry import open_model
-    from evalwright.smoke import smoke_test
 
     load_plugins(plugins)
     verdicts = smoke_test(open_model(model, key_values(arguments, "-M")), words=words, home=home)
@@ -190,10 +190,10 @@ def test(
 def _ask(model: object, text: str) -> str:
     import asyncio
 
-    from evalwright.configuration import home_folder
     from evalwright.core.requests import Generate, Message, Prompt
     from evalwright.engine.engine import Engine
     from evalwright.engine.store import Store
+    from evalwright.evaluation.configuration import home_folder
     from evalwright.models.base import Model
 
     assert isinstance(model, Model)

@@ -11,7 +11,7 @@ from evalwright.cli.dialect import dialect_options, dialect_settings
 from evalwright.cli.output import OVERRIDES_HELP, print_json
 
 if TYPE_CHECKING:
-    from evalwright.forecasting import Forecast
+    from evalwright.analysis.power import Forecast
 
 
 @click.command()
@@ -92,9 +92,9 @@ def plan(**given: Any) -> int:
 
     Nothing is asked unless --pilot says so; without --pilot, --from and --assume the plan is for the worst case.
     """
+    from evalwright.analysis.power import read_assumptions, read_prices
     from evalwright.cli.arguments import key_values, load_plugins, role_specs
-    from evalwright.configuration import ModelSpec
-    from evalwright.forecasting import read_assumptions, read_prices
+    from evalwright.evaluation.configuration import ModelSpec
     from evalwright.reports.plan_page import show_plan
 
     load_plugins(given["plugins"])
@@ -131,7 +131,7 @@ def plan(**given: Any) -> int:
 
 
 def _planned(tasks: Any, models: Any, quiet: bool, **settings: Any) -> Forecast:
-    from evalwright.forecasting import plan as make_plan
+    from evalwright.analysis.power import plan as make_plan
     from evalwright.reports.progress import TerminalProgress
 
     if quiet:

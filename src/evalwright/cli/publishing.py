@@ -15,8 +15,8 @@ import click
 from evalwright.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from evalwright.configuration import Configuration
-    from evalwright.runs.board import Board
+    from evalwright.analysis.board import Board
+    from evalwright.evaluation.configuration import Configuration
     from evalwright.runs.reader import Run
 
 _FILES = ("into", "markdown", "html", "csv", "json_file")
@@ -122,7 +122,7 @@ def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes
 def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
     """Write the workflow file. Raises UsageError or ConfigurationError for what it cannot be made of."""
     from evalwright.cli import say
-    from evalwright.configuration_file import read_configuration
+    from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.reports.files import write_whole
     from evalwright.reports.workflow import Publication, workflow
 
@@ -167,7 +167,7 @@ def _published(given: Mapping[str, Any]) -> list[str]:
 
 def _keys(configuration: Configuration) -> list[str]:
     """The variables in which the configuration's models look for their keys."""
-    from evalwright.models.providers import find
+    from evalwright.models.remote.providers import find
 
     out = []
     for spec in (*configuration.models, *configuration.roles.values()):

@@ -96,8 +96,8 @@ def run(**given: Any) -> int:
     failed, run the same command again.
     """
     from evalwright.cli.arguments import key_values, load_plugins, role_specs
-    from evalwright.configuration import ModelSpec
-    from evalwright.configuration_file import configuration_from
+    from evalwright.evaluation.configuration import ModelSpec
+    from evalwright.evaluation.configuration_file import configuration_from
 
     load_plugins(given["plugins"])
     arguments = key_values(given["arguments"], "-M")
@@ -130,7 +130,7 @@ def run(**given: Any) -> int:
 
 
 def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
-    from evalwright.evaluation import evaluate_configuration, run_blocking
+    from evalwright.evaluation.running import evaluate_configuration, run_blocking
     from evalwright.reports.progress import TerminalProgress
     from evalwright.reports.terminal import show_board, show_run
 
@@ -142,7 +142,7 @@ def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
     if as_json:
         print_json([{**run.data, "folder": str(run.folder)} for run in runs])
     else:
-        from evalwright.runs.board import make_board
+        from evalwright.analysis.board import make_board
 
         for finished in runs:
             show_run(finished, slices=False)

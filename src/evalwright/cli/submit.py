@@ -10,7 +10,7 @@ import click
 from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
-    from evalwright.submitting import Verification
+    from evalwright.analysis.submission import Verification
 
 _SHOWN = 50
 
@@ -28,8 +28,8 @@ def submit() -> None:
 )
 def make(run: str, into: str, folder: str) -> None:
     """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no key."""
-    from evalwright.api import open_run
-    from evalwright.submitting import make_submission
+    from evalwright.analysis.api import open_run
+    from evalwright.analysis.submission import make_submission
 
     made = make_submission(open_run(run, folder), Path(into))
     click.echo(f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256 {made.data['sha256'][:16]})")
@@ -55,7 +55,7 @@ def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
 @click.option("--task", "tasks", multiple=True, metavar="FILE", help="A task file of your own. Repeatable.")
 def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
     """Verify FILE and write it as a run into a folder, for `evalwright leaderboard DIR/*`."""
-    from evalwright.submitting import add_submission
+    from evalwright.analysis.submission import add_submission
 
     found = _verified(file, tasks)
     _show(found)
@@ -67,7 +67,7 @@ def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
 
 
 def _verified(file: str, tasks: tuple[str, ...]) -> Verification:
-    from evalwright.submitting import read_submission, verify_submission
+    from evalwright.analysis.submission import read_submission, verify_submission
 
     return verify_submission(read_submission(Path(file)), task_files=[Path(task) for task in tasks])
 

@@ -38,9 +38,9 @@ def rewrite(task: str, **given: Any) -> int:
     Questions that no rule is sure of are left out, and counted. Look through what was written: every row says whether a
     person has checked it ("rewrite_checked").
     """
+    from evalwright.analysis.contamination.rewriting import only_definition, rewrite_by_rule, write_rewrites
     from evalwright.cli import say
     from evalwright.cli.arguments import key_values, load_plugins
-    from evalwright.provenance.rewriting import only_definition, rewrite_by_rule, write_rewrites
     from evalwright.tasks.loading import find_definitions, load_task
 
     load_plugins(given["plugins"])
@@ -50,9 +50,9 @@ def rewrite(task: str, **given: Any) -> int:
     kinds = list(dict.fromkeys(given["kinds"]))
     arguments = key_values(given["arguments"], "-M")
     if given["by"]:
-        from evalwright.configuration import home_folder
+        from evalwright.analysis.contamination.by_model import rewrite_by_model
+        from evalwright.evaluation.configuration import home_folder
         from evalwright.models.registry import open_model
-        from evalwright.provenance.by_model import rewrite_by_model
 
         found = rewrite_by_model(original, kinds, open_model(given["by"], arguments), home_folder())
     elif arguments:
@@ -97,8 +97,8 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
 
     Exit code 1 where scores of the two are not of the same questions, asked and judged in the same way.
     """
+    from evalwright.analysis.contamination.versions import diff_tasks
     from evalwright.cli.arguments import load_plugins
-    from evalwright.provenance.versions import diff_tasks
     from evalwright.reports.task_diff_page import show_task_diff
     from evalwright.tasks.loading import load_task
 
@@ -113,7 +113,7 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
 
 def _check_prompts(original: Task, made: Task, into: Path) -> None:
     """Raise where a rewrite is sent in its original's wording: a prompt that does not read what was rewritten."""
-    from evalwright.checking import preview
+    from evalwright.analysis.task_checks import preview
     from evalwright.core.errors import ConfigurationError
 
     places = {sample.id: place for place, sample in enumerate(original.samples)}

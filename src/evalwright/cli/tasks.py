@@ -12,7 +12,7 @@ from evalwright.cli.output import OVERRIDES_HELP, print_json
 from evalwright.cli.task_files import diff, rewrite
 
 if TYPE_CHECKING:
-    from evalwright.checking import Examined
+    from evalwright.analysis.task_checks import Examined
     from evalwright.core.requests import Request
     from evalwright.core.tasks import Task
     from evalwright.models.base import Model
@@ -65,8 +65,8 @@ def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> Non
 def _list_lm_eval(as_json: bool, roots: tuple[str, ...]) -> None:
     from pathlib import Path
 
-    from evalwright.tasks.dialects.lm_eval.index import Index
-    from evalwright.tasks.dialects.lm_eval.options import PREFIX, Options
+    from evalwright.compat.lm_eval.tasks.index import Index
+    from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
 
     index = Index(Options(roots=tuple(map(Path, roots))).folders())
     if as_json:
@@ -147,7 +147,7 @@ def preview(
     **dialect: Any,
 ) -> None:
     """Print exactly what would be sent for a sample of TASK. Nothing is asked."""
-    from evalwright.checking import preview as requests_of
+    from evalwright.analysis.task_checks import preview as requests_of
     from evalwright.cli.arguments import key_values
 
     loaded = _load(task, model, plugins, key_values(arguments, "-M"), dialect, overrides)
@@ -205,7 +205,7 @@ def check(
     **dialect: Any,
 ) -> int:
     """Check that TASKs are fit to be asked; no model is asked. Exit code 1 where there is a fault."""
-    from evalwright.checking import Examined, Finding, examine
+    from evalwright.analysis.task_checks import Examined, Finding, examine
     from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.core.errors import ConfigurationError, DatasetError
 
@@ -258,7 +258,7 @@ def _opened(model: str | None, arguments: dict[str, Any]) -> Model | None:
 
 
 def _opened_run(name: str | None, folder: str) -> Run | None:
-    from evalwright.api import open_run
+    from evalwright.analysis.api import open_run
 
     return None if name is None else open_run(name, folder)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.responses import Response, Usage
 from evalwright.models.base import Model
-from evalwright.models.prices import Price
+from evalwright.models.remote.prices import Price
 
 SPENT = "budget spent"
 """The kind of failure of a request that was not sent for want of money. It is nobody's answer and never recorded."""

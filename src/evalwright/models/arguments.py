@@ -10,7 +10,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.base import Pacing
-from evalwright.models.keys import remember
+from evalwright.models.remote.keys import remember
 
 _START_CONCURRENCY = 64
 _MOST_AT_START = 512

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
-from evalwright.models.prices import Price
+from evalwright.models.remote.prices import Price
 
 if TYPE_CHECKING:
-    from evalwright.models.tokens import Reader
+    from evalwright.models.local.tokens import Reader
 
 
 class Model(ABC):

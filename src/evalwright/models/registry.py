@@ -16,25 +16,25 @@ from typing import Any, TypeVar
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.models.base import LocalModel, Model, RemoteModel
-from evalwright.models.providers import table
+from evalwright.models.remote.providers import table
 
 BUILT_IN: dict[str, str] = {
-    "baseline": "evalwright.models.consistency.baseline:baseline_model",
-    "demo": "evalwright.models.demo:demo_model",
-    "hf": "evalwright.models.hf.model:TransformersModel",
-    "hhem": "evalwright.models.consistency.hhem:HhemModel",
-    "litellm": "evalwright.models.litellm:LiteLLMModel",
-    "lm": "evalwright.models.lm_adapter:lm_model",
-    "lm_eval": "evalwright.models.lm_adapter:lm_eval_model",
-    "minicheck": "evalwright.models.consistency.minicheck:MiniCheckModel",
-    "nli": "evalwright.models.consistency.nli:NliModel",
-    "onnx": "evalwright.models.onnx:OnnxModel",
-    "openai": "evalwright.models.openai:OpenAIModel",
+    "baseline": "evalwright.models.judges.baseline:baseline_model",
+    "demo": "evalwright.models.local.demo:demo_model",
+    "hf": "evalwright.models.local.hf.model:TransformersModel",
+    "hhem": "evalwright.models.judges.hhem:HhemModel",
+    "litellm": "evalwright.models.remote.litellm:LiteLLMModel",
+    "lm": "evalwright.compat.lm_eval.models.adapter:lm_model",
+    "lm_eval": "evalwright.compat.lm_eval.models.adapter:lm_eval_model",
+    "minicheck": "evalwright.models.judges.minicheck:MiniCheckModel",
+    "nli": "evalwright.models.judges.nli:NliModel",
+    "onnx": "evalwright.models.local.onnx.model:OnnxModel",
+    "openai": "evalwright.models.remote.openai:OpenAIModel",
     "oracle": "evalwright.models.oracle:OracleModel",
     "replay": "evalwright.models.replay:ReplayModel",
     "scripted": "evalwright.models.scripted:scripted_model",
-    "st": "evalwright.models.sentence_embedder:SentenceEmbedder",
-    "vectara": "evalwright.models.consistency.vectara:VectaraModel",
+    "st": "evalwright.models.local.sentence_embedder:SentenceEmbedder",
+    "vectara": "evalwright.models.judges.vectara:VectaraModel",
 }
 
 EXAMPLES: dict[str, tuple[str, str]] = {
@@ -148,7 +148,7 @@ def _find(provider: str) -> Callable[..., Model]:
             return loaded
     row = table.find(provider)
     if row is not None:
-        from evalwright.models.api import ApiModel
+        from evalwright.models.remote.api import ApiModel
 
         return partial(ApiModel, row)
     raise UnknownName("model provider", provider, providers(), f"Known: {', '.join(providers())}.")

@@ -12,7 +12,7 @@ from evalwright.reports.markdown import code
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from evalwright.calibrating.panels import PanelAgreement
+    from evalwright.analysis.judge_validation.panels import PanelAgreement
     from evalwright.statistics import Estimate
 
 _TITLES = ("Judge", "Passes [interval]", "Answers")

@@ -16,7 +16,7 @@ from evalwright.reports.pages import board_labels
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from evalwright.runs.board import Board
+    from evalwright.analysis.board import Board
     from evalwright.statistics import Estimate
 
 _FORMULA = re.compile("[=+@＝＋－＠-]|['\"]?\\s*[=+@-]")

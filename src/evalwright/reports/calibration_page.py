@@ -11,8 +11,8 @@ from evalwright.reports.layout import Block, Column, Gap, Heading, Line, Table
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from evalwright.calibrating.calibration import JudgeCalibration
-    from evalwright.calibrating.difference import JudgeDifference
+    from evalwright.analysis.judge_validation.calibration import JudgeCalibration
+    from evalwright.analysis.judge_validation.difference import JudgeDifference
 
 Cells = tuple[str, ...]
 

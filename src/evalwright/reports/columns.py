@@ -9,12 +9,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evalwright.analysis.factual import HALLUCINATED, SHARES
 from evalwright.reports import numbers
 from evalwright.reports.text import inert
-from evalwright.runs.factual import HALLUCINATED, SHARES
 
 if TYPE_CHECKING:
-    from evalwright.runs.board import Board, BoardRow, BoardTask
+    from evalwright.analysis.board import Board, BoardRow, BoardTask
     from evalwright.runs.results import MetricResult
     from evalwright.statistics import Estimate
 

@@ -11,8 +11,8 @@ from evalwright.reports.layout import Block, Column, Gap, Heading, Line, Table, 
 from evalwright.reports.text import inert, shorten
 
 if TYPE_CHECKING:
-    from evalwright.runs.comparison import Comparison, Flip, TaskComparison
-    from evalwright.runs.gate import Gate
+    from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
+    from evalwright.analysis.gate import Gate
     from evalwright.runs.slices import SliceComparison
 
 MOST_FLIPS = 5

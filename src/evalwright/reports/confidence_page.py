@@ -11,7 +11,7 @@ from evalwright.reports.terminal import show
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from evalwright.runs.confidence import TaskConfidence
+    from evalwright.analysis.confidence import TaskConfidence
 
 
 def show_confidence(

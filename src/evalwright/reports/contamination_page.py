@@ -12,9 +12,9 @@ from evalwright.reports.terminal import show
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from evalwright.provenance.drops import CutOff, Drop
-    from evalwright.provenance.overlap import Overlap
-    from evalwright.provenance.report import ContaminationReport
+    from evalwright.analysis.contamination.drops import CutOff, Drop
+    from evalwright.analysis.contamination.overlap import Overlap
+    from evalwright.analysis.contamination.report import ContaminationReport
 
 Section = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 """A title, the columns, the rows."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from evalwright.runs.board import Board
+    from evalwright.analysis.board import Board
     from evalwright.runs.reader import Run
 
 _SEPARATED = re.compile(r"[^/_@:+-]*[/_@:+-]+(?=.)|.+")

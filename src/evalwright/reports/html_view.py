@@ -17,7 +17,7 @@ from evalwright.reports.run_page import requests, token_counts
 from evalwright.runs.stopping import sentences
 
 if TYPE_CHECKING:
-    from evalwright.runs.board import Board, BoardRow, BoardTask
+    from evalwright.analysis.board import Board, BoardRow, BoardTask
     from evalwright.runs.reader import Run
     from evalwright.runs.results import MetricResult, TaskResult
     from evalwright.statistics import Estimate

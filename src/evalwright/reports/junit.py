@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from evalwright.runs.gate import Gate
+    from evalwright.analysis.gate import Gate
 
 _NO_XML = re.compile("[\ufffe\uffff]|[\U0001fffe\U0001ffff]")
 """Characters that XML 1.0 knows not, beyond those that `inert` shows as escapes."""

@@ -17,7 +17,7 @@ from evalwright.reports.label_sheet import inert_lines
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from evalwright.calibrating.sheets import SheetRow
+    from evalwright.analysis.judge_validation.sheets import SheetRow
 
 Choice = tuple[str, str, str]
 """A label's value, its name, and the key that gives it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from evalwright.calibrating.sheets import SheetRow
+    from evalwright.analysis.judge_validation.sheets import SheetRow
 
 COLUMNS = (
     "row",

@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from evalwright.analysis.board import SIMULTANEOUS_NOTE
 from evalwright.reports import numbers
 from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, score_columns
 from evalwright.reports.pages import board_labels, coverage, has_ties, together
 from evalwright.reports.text import inert
-from evalwright.runs.board import SIMULTANEOUS_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evalwright.runs.board import Board
+    from evalwright.analysis.board import Board
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 

@@ -14,7 +14,7 @@ from evalwright.reports.page_names import page_names
 from evalwright.reports.pages import board_labels
 
 if TYPE_CHECKING:
-    from evalwright.runs.board import Board
+    from evalwright.analysis.board import Board
     from evalwright.runs.reader import Run
 
 EXAMPLES = 5

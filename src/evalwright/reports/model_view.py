@@ -22,7 +22,7 @@ from evalwright.reports.html_view import MetricRow, ScoreCell, facts_of, metric_
 from evalwright.reports.pages import board_labels, coverage
 
 if TYPE_CHECKING:
-    from evalwright.runs.board import Board
+    from evalwright.analysis.board import Board
     from evalwright.runs.reader import Run
     from evalwright.runs.results import MetricResult, TaskResult
 

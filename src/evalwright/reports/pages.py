@@ -12,7 +12,7 @@ from evalwright.reports.text import inert
 from evalwright.runs.stopping import ended_early
 
 if TYPE_CHECKING:
-    from evalwright.runs.board import Board, BoardTask
+    from evalwright.analysis.board import Board, BoardTask
     from evalwright.runs.reader import Run
 
 

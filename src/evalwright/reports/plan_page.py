@@ -11,7 +11,7 @@ from evalwright.reports.terminal import show
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from evalwright.runs.forecasts import Amount, Forecast, TaskForecast, Usage
+    from evalwright.analysis.forecasts import Amount, Forecast, TaskForecast, Usage
 
 UNKNOWN = "not known"
 

@@ -13,8 +13,8 @@ from evalwright.reports.pages import board_labels
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
+    from evalwright.analysis.board import Board, BoardRow
     from evalwright.reports.columns import ScoreColumn
-    from evalwright.runs.board import Board, BoardRow
     from evalwright.statistics import Estimate
 
 BEST = 25

@@ -29,7 +29,7 @@ _WINDOW = 20.0
 
 
 class ProgressState(Protocol):
-    """What a report of progress says (`evalwright.evaluation.Progress`)."""
+    """What a report of progress says (`evalwright.evaluation.running.Progress`)."""
 
     @property
     def run(self) -> str: ...

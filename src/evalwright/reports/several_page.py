@@ -11,8 +11,8 @@ from evalwright.reports.layout import Block, Column, Gap, Heading, Line, Table, 
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from evalwright.runs.several import PairTable, SeveralComparison
-    from evalwright.runs.standing import Pair
+    from evalwright.analysis.ranking import Pair
+    from evalwright.analysis.several import PairTable, SeveralComparison
     from evalwright.statistics import Estimate
 
 MOST_PAIRS = 60

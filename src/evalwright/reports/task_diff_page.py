@@ -12,7 +12,7 @@ from evalwright.reports.terminal import show
 from evalwright.reports.text import inert, shorten
 
 if TYPE_CHECKING:
-    from evalwright.provenance.versions import TaskDiff
+    from evalwright.analysis.contamination.versions import TaskDiff
 
 MOST = 20
 """Samples named of each sort; the JSON form has all."""

@@ -17,11 +17,11 @@ from evalwright.reports.text import inert
 from evalwright.runs.writer import RUN_FILE
 
 if TYPE_CHECKING:
-    from evalwright.runs.board import Board
-    from evalwright.runs.comparison import Comparison
-    from evalwright.runs.gate import Gate
+    from evalwright.analysis.board import Board
+    from evalwright.analysis.comparison import Comparison
+    from evalwright.analysis.gate import Gate
+    from evalwright.analysis.several import SeveralComparison
     from evalwright.runs.reader import Run
-    from evalwright.runs.several import SeveralComparison
 
 PIPED_WIDTH = 120
 """Cells of a line where nobody says how wide it may be (a file, a pipe); $COLUMNS wins."""
@@ -55,7 +55,7 @@ def show_comparison(
     width: int | None = None,
 ) -> None:
     """Print a comparison of two or more runs; the last line is its conclusion in words, or that of its last gate."""
-    from evalwright.runs.comparison import Comparison
+    from evalwright.analysis.comparison import Comparison
 
     if isinstance(comparison, Comparison):
         blocks = comparison_blocks(comparison, most_flips)

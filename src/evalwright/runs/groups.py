@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.lm_eval.tasks.groups import Average, Group, group_results, pipelines_of_metric
+from evalwright.compat.lm_eval.tasks.options import PREFIX
+from evalwright.compat.lm_eval.tasks.results import groups_of_tasks, results_of_tasks
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.results import GroupResult, MetricResult
-from evalwright.tasks.dialects.lm_eval.groups import Average, Group, group_results, pipelines_of_metric
-from evalwright.tasks.dialects.lm_eval.options import PREFIX
-from evalwright.tasks.dialects.lm_eval.results import groups_of_tasks, results_of_tasks
 
 if TYPE_CHECKING:
     from evalwright.statistics import Estimate

@@ -6,10 +6,10 @@ import sys
 from typing import Any
 
 from evalwright.engine.speed import Speed
-from evalwright.hardware.energy import EnergyMeter
-from evalwright.hardware.limits import peak_memory
-from evalwright.hardware.machine import find_machine
 from evalwright.models.base import LocalModel, Model
+from evalwright.models.local.hardware.energy import EnergyMeter
+from evalwright.models.local.hardware.limits import peak_memory
+from evalwright.models.local.hardware.machine import find_machine
 
 
 class HardwareWatch:

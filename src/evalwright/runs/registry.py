@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.core.errors import RunError
-from evalwright.runs.factual import factual_shares, hardware_of, is_factual
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE
 

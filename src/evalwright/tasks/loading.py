@@ -62,7 +62,7 @@ def load_tasks(
             raise TaskError(
                 f"The settings of '{name_or_path}' are another framework's and cannot be overridden: use its own file."
             )
-        from evalwright.tasks.dialects.lm_eval.loading import load_named
+        from evalwright.compat.lm_eval.tasks.loading import load_named
 
         return load_named(str(name_or_path), dialect or {}, prompt_format=prompt_format, takes_chat=chat)
     from evalwright.tasks.compiling import compile_task

@@ -1,0 +1,79 @@
+"""The calls around `evaluate` that work on finished runs: open, compare, score or aggregate again, make a board."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import overload
+
+from evalwright.analysis.board import Board, make_board
+from evalwright.analysis.comparison import Comparison, compare_runs
+from evalwright.analysis.several import SeveralComparison, compare_several
+from evalwright.core.errors import ConfigurationError
+from evalwright.evaluation.aggregating import aggregate_run
+from evalwright.evaluation.rescoring import score_run
+from evalwright.runs.reader import Run
+from evalwright.runs.reader import open_run as _open_run
+
+__all__ = ["aggregate_run", "compare", "leaderboard", "open_run", "score_run"]
+
+RunLike = Run | str | Path
+
+
+def open_run(run: RunLike, runs_folder: str | Path = "runs") -> Run:
+    """The run at a folder, or of that name in `runs_folder`. Raises UnknownName with the closest names."""
+    return run if isinstance(run, Run) else _open_run(run, Path(runs_folder))
+
+
+@overload
+def compare(
+    a: RunLike,
+    b: RunLike,
+    /,
+    *,
+    baseline: None = None,
+    slices: Sequence[str] = ...,
+    most_flips: int = ...,
+    equivalent: float | None = ...,
+    runs_folder: str | Path = ...,
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    *runs: RunLike,
+    baseline: RunLike | None = None,
+    slices: Sequence[str] = ...,
+    most_flips: int = ...,
+    equivalent: float | None = ...,
+    runs_folder: str | Path = ...,
+) -> Comparison | SeveralComparison: ...
+
+
+def compare(
+    *runs: RunLike,
+    baseline: RunLike | None = None,
+    slices: Sequence[str] = (),
+    most_flips: int = 20,
+    equivalent: float | None = None,
+    runs_folder: str | Path = "runs",
+) -> Comparison | SeveralComparison:
+    """Compare two runs, paired by item, or three and more with their error controlled; `.conclusion` says it in words.
+
+    baseline: with three or more runs, the one that every other is compared with; else all pairs are. slices: metadata
+    keys by whose values to compare too. most_flips: flipped items named of two runs, in each direction. equivalent: the
+    margin of a test of equivalence of two runs. Raises RunError where the runs share no task.
+    """
+    opened = [open_run(run, runs_folder) for run in runs]
+    if len(opened) == 2 and baseline is None:
+        return compare_runs(*opened, most_flips=most_flips, slices=slices, equivalent=equivalent)
+    if equivalent is not None:
+        raise ConfigurationError("Equivalence is tested between two runs. Compare them pair by pair.")
+    base = None if baseline is None else open_run(baseline, runs_folder)
+    return compare_several(opened, baseline=base, slices=slices)
+
+
+def leaderboard(runs: RunLike | Sequence[RunLike], *, runs_folder: str | Path = "runs") -> Board:
+    """A leaderboard of some runs as data; `evalwright.reports` shows it. Raises RunError for none."""
+    several = [runs] if isinstance(runs, (Run, str, Path)) else runs
+    return make_board([open_run(run, runs_folder) for run in several])

@@ -1,0 +1,350 @@
+"""Two runs side by side: paired by item, task by task, with what flipped and what differs in how they were made.
+
+Where the runs share no item of a task they are compared as two independent samples, and the result says so. The estimand is
+always the mean difference on items like these, with the tasks fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalwright.analysis.conclusions import conclusion, unpaired_sentence
+from evalwright.analysis.differing import configuration_differences
+from evalwright.analysis.equivalent import TaskEquivalence, equivalence_of, overall_equivalence
+from evalwright.core.errors import RunError
+from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, make_matrix
+from evalwright.runs.reader import Run
+from evalwright.runs.results import MetricResult
+from evalwright.runs.scores import hashed, item_scores
+from evalwright.runs.slices import SliceComparison, compare_slices
+from evalwright.statistics import (
+    MacroDifference,
+    PairedComparison,
+    UnpairedComparison,
+    compare_paired,
+    compare_unpaired,
+    macro_difference,
+    sentence,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_READ = 200_000
+"""Records in which flipped items are looked for by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """An item on which the two runs disagree: its id and both scores."""
+
+    task: str
+    id: str
+    a: float
+    b: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskComparison:
+    """One task of two runs. Exactly one of paired and unpaired is there; unpaired where the runs share no item.
+
+    only_a, only_b: items that one run alone has; n_differing: items whose scores differ, n_a_higher and n_b_higher by
+    direction. bounded: scores lie between 0 and 1 and are shown in points of 100. warnings: what limits the comparison.
+    """
+
+    task: str
+    metric: str
+    scorer: str
+    bounded: bool
+    lower_is_better: bool
+    paired: PairedComparison | None
+    unpaired: UnpairedComparison | None
+    only_a: int
+    only_b: int
+    n_differing: int
+    n_a_higher: int
+    n_b_higher: int
+    flips: tuple[Flip, ...]
+    slices: tuple[SliceComparison, ...]
+    equivalence: TaskEquivalence | None
+    warnings: tuple[str, ...]
+    sentence: str
+
+    @property
+    def result(self) -> PairedComparison | UnpairedComparison:
+        """The comparison that was made: difference, interval, p and both means."""
+        found = self.paired or self.unpaired
+        assert found is not None
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        return {
+            **{name: getattr(self, name) for name in self.__slots__},
+            "paired": self.paired.as_dict() if self.paired else None,
+            "unpaired": self.unpaired.as_dict() if self.unpaired else None,
+            "flips": [asdict(flip) for flip in self.flips],
+            "slices": [part.as_dict() for part in self.slices],
+            "equivalence": self.equivalence.as_dict() if self.equivalence else None,
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs over all tasks that both have.
+
+    overall: every task counts the same; None with a single task, where tasks are measured in different units or directions,
+    and where one of them is not paired.
+    """
+
+    a: str
+    b: str
+    tasks: tuple[TaskComparison, ...]
+    overall: MacroDifference | None
+    overall_equivalence: TaskEquivalence | None
+    estimand: str
+    differences: tuple[str, ...]
+    conclusion: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        same = self.overall_equivalence
+        return {
+            "a": self.a,
+            "b": self.b,
+            "tasks": [task.as_dict() for task in self.tasks],
+            "overall": self.overall.as_dict() if self.overall else None,
+            "overall_equivalence": same.as_dict() if same else None,
+            "estimand": self.estimand,
+            "differences": list(self.differences),
+            "conclusion": self.conclusion,
+        }
+
+
+def compare_runs(
+    a: Run, b: Run, *, most_flips: int = 20, slices: Sequence[str] = (), equivalent: float | None = None
+) -> Comparison:
+    """Compare two runs on the tasks that both have, paired by sample id, on the main metric that each task has in A.
+
+    most_flips: flipped items named, in each direction. slices: metadata keys by whose values the tasks are compared too.
+    equivalent: the smallest difference that would matter, in the metric's own unit; then two one-sided tests are made.
+    Raises RunError where they share no task, have a task scored by different scorers, or no task has such a key, and
+    ConfigurationError for a margin that is none.
+    """
+    name_a, name_b = _labels(a, b)
+    matrices = read_matrices([a, b], slices)
+    tasks = tuple(_compare(a, b, found, (name_a, name_b), most_flips, equivalent) for found in matrices)
+    measures = [found.measure for found in matrices]
+    paired = [task.paired for task in tasks if task.paired]
+    overall = same = None
+    if len(paired) == len(tasks) > 1 and can_average(measures):
+        overall = macro_difference(paired, value_range=UNIT_RANGE)
+        same = overall_equivalence(matrices, equivalent, (name_a, name_b)) if equivalent is not None else None
+    if overall is not None:
+        text = conclusion(overall, {task.task: task.result for task in tasks}, name_a, name_b)
+    elif len(tasks) > 1:
+        text = " ".join(f"{task.task}: {task.sentence}" for task in tasks)
+    else:
+        text = tasks[0].sentence
+    said = [one.sentence for one in ([same] if same else [task.equivalence for task in tasks]) if one]
+    text = " ".join([text, *said])
+    found = tuple(configuration_differences(a, b))
+    return Comparison(a.id, b.id, tasks, overall, same, _estimand(tasks), found, text)
+
+
+def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:
+    """By task, the results that the runs have in common: the main metric of the first run, or the one of that label.
+
+    Raises RunError where there is no such task, or a run was scored otherwise.
+    """
+    first = runs[0]
+    by_name = [{task.name: task for task in run.tasks} for run in runs]
+    out: dict[str, tuple[MetricResult, ...]] = {}
+    for task in first.tasks:
+        chosen = task.main if metric is None else next((m for m in task.metrics if m.label == metric), None)
+        if chosen is None or not all(task.name in names for names in by_name):
+            continue
+        for run in runs[1:]:
+            _check_scorer(first, run, task.name, chosen.scorer)
+        out[task.name] = tuple(_same_metric(names[task.name].metrics, chosen) for names in by_name)
+    if not out:
+        there = " against ".join(", ".join(sorted(names)) or "none" for names in by_name)
+        who = " and ".join(f"'{run.id}'" for run in runs)
+        raise RunError(f"The runs {who} have no task in common: {there}.")
+    return out
+
+
+def read_matrices(runs: Sequence[Run], slices: Sequence[str] = (), metric: str | None = None) -> list[Matrix]:
+    """The runs' item scores side by side, a matrix per task that all have. Errors as `common_results`, and for slices."""
+    results = common_results(runs, metric)
+    scorers = {task: found[0].scorer for task, found in results.items()}
+    scores = [item_scores(run, scorers, slices) for run in runs]
+    found = [
+        make_matrix(task, several, [one[task] for one in scores], slices) for task, several in results.items()
+    ]
+    _check_slices(runs[0], slices, found)
+    return found
+
+
+def can_average(measures: Sequence[Measure]) -> bool:
+    """Whether a mean over these tasks means anything: all in points, and all in the same direction."""
+    return all(one.bounded for one in measures) and len({one.lower_is_better for one in measures}) == 1
+
+
+def _same_metric(metrics: Sequence[MetricResult], chosen: MetricResult) -> MetricResult:
+    """A run's own result of the metric, else the first by the same scorer, else the other run's."""
+    same = [one for one in metrics if one.scorer == chosen.scorer]
+    return next((one for one in same if one.label == chosen.label), same[0] if same else chosen)
+
+
+def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
+    """Both runs must have a score by the scorer that is compared."""
+    record = next(found for found in b.data["tasks"] if found["name"] == task)
+    there = [found["name"] for found in record["scorers"]]
+    if scorer not in there:
+        raise RunError(
+            f"On '{task}' the run '{a.id}' was scored by '{scorer}' and the run '{b.id}' by "
+            f"{', '.join(there)}. Score one of them again with `evalwright score`."
+        )
+
+
+def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> None:
+    from evalwright.core.errors import UnknownName
+
+    for key in slices:
+        if not any(key in matrix.slices for matrix in found):
+            known = sorted(_metadata_keys(run))
+            more = f"The samples have {', '.join(known)}." if known else "The samples have no metadata."
+            raise UnknownName("slice", key, known, f"{more} A key with more than 200 values makes no slices.")
+
+
+def _metadata_keys(run: Run) -> set[str]:
+    keys: set[str] = set()
+    for number, row in enumerate(run.rows()):
+        keys |= row.get("metadata", {}).keys()
+        if number >= 1000:
+            break
+    return keys
+
+
+# -- one task ----------------------------------------------------------------------------------------------------------
+
+
+def _compare(
+    a: Run, b: Run, found: Matrix, names: tuple[str, str], most_flips: int, equivalent: float | None
+) -> TaskComparison:
+    measure = found.measure
+    one, other = found.values
+    common = found.common()
+    higher, lower = one > other, one < other
+    paired = unpaired = same = None
+    if common.any():
+        (left, right), clusters = found.part(common)
+        paired = compare_paired(left, right, clusters=clusters, value_range=measure.value_range)
+        text = sentence(paired, *names, measure.unit)
+    else:
+        unpaired = _unpaired(found)
+        text = unpaired_sentence(unpaired, *names, measure.unit)
+    if equivalent is not None:
+        same = equivalence_of(found, equivalent, names)
+    return TaskComparison(
+        task=measure.task,
+        metric=measure.metric,
+        scorer=measure.scorer,
+        bounded=measure.bounded,
+        lower_is_better=measure.lower_is_better,
+        paired=paired,
+        unpaired=unpaired,
+        only_a=int((found.asked[0] & ~found.asked[1]).sum()),
+        only_b=int((found.asked[1] & ~found.asked[0]).sum()),
+        n_differing=int(higher.sum() + lower.sum()),
+        n_a_higher=int(higher.sum()),
+        n_b_higher=int(lower.sum()),
+        flips=_flips(a, found, higher, lower, most_flips),
+        slices=tuple(compare_slices(found, key) for key in found.slices),
+        equivalence=same,
+        warnings=tuple(_warnings(a, b, found, paired)),
+        sentence=f"{text[:-1]}; lower is better." if measure.lower_is_better else text,
+    )
+
+
+def _unpaired(found: Matrix) -> UnpairedComparison:
+    sides = [found.part(asked) for asked in found.asked]
+    return compare_unpaired(
+        sides[0][0][0],
+        sides[1][0][1],
+        clusters_a=sides[0][1],
+        clusters_b=sides[1][1],
+        value_range=found.measure.value_range,
+    )
+
+
+def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
+    import numpy as np
+
+    warnings = []
+    measure = found.measure
+    scored = (~np.isnan(found.values)).sum(axis=1)
+    if paired is None:
+        warnings.append(
+            "The runs share no item, so they are compared as two independent samples: items of unlike difficulty "
+            "count as a difference of the models."
+        )
+        if found.clusters is not None and np.intersect1d(*(found.clusters[one] for one in found.asked)).size:
+            warnings.append("Their items share passages, which this comparison cannot allow for.")
+    elif warning := half_of(a, b, paired.n, int(scored.max(initial=0))):
+        warnings.append(warning)
+    if not measure.is_mean:
+        warnings.append(
+            f"'{measure.metric}' is no mean over items: compared is the mean score of '{measure.scorer}' beneath it, "
+            f"of which more is better."
+        )
+    return warnings
+
+
+def _flips(
+    run: Run, found: Matrix, higher: NDArray[np.bool_], lower: NDArray[np.bool_], most: int
+) -> tuple[Flip, ...]:
+    """The first `most` items of each direction, in the order of the run, whose scores differ."""
+    if not most:
+        return ()
+    places: dict[int, int] = {}
+    left = [min(most, int(side.sum())) for side in (higher, lower)]
+    for side in (higher, lower):
+        numbers = side.nonzero()[0]
+        places.update(zip(found.keys[numbers].tolist(), numbers.tolist(), strict=True))
+    flips = []
+    for number, row in enumerate(run.rows() if any(left) else ()):
+        if number >= MOST_READ:
+            break
+        place = places.pop(hashed(row["id"]), None) if row["task"] == found.measure.task else None
+        if place is None:
+            continue
+        one, other = (float(value) for value in found.values[:, place])
+        side_left = 0 if one > other else 1
+        if left[side_left]:
+            left[side_left] -= 1
+            flips.append(Flip(found.measure.task, row["id"], one, other))
+            if not any(left):
+                break
+    return tuple(flips)
+
+
+def _labels(a: Run, b: Run) -> tuple[str, str]:
+    return (a.label, b.label) if a.label != b.label else (a.id, b.id)
+
+
+def _estimand(tasks: Sequence[TaskComparison]) -> str:
+    """What the numbers are about, in a sentence."""
+    paired = [task for task in tasks if task.paired]
+    how = "paired by item" if len(paired) == len(tasks) else "paired by item where items are shared"
+    if not paired:
+        how = "two independent samples of items"
+    clustered = any(task.paired.n_clusters is not None for task in paired if task.paired)
+    units = "; items that belong together count as one unit" if clustered else ""
+    over = f"over these {len(tasks)} tasks, each with the same weight, " if len(tasks) > 1 else ""
+    return f"Asked is the mean difference A - B {over}on items like these, {how}{units}. Intervals are 95%."

@@ -1,0 +1,136 @@
+"""What differs between how two runs were made: prompts, models, scorers, data, seed and versions, old value and new.
+
+Run folders hold no secrets of ours, but they may come from elsewhere: what is named or looks like a secret is not shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evalwright.models.remote.keys import mask
+from evalwright.runs.reader import Run
+from evalwright.runs.stopping import early_notes
+
+_LONGEST = 60
+_SECRET = re.compile(
+    r"(?:.*[_\-.])?(?:api_?key|key|token|password|passwd|secret|authorization|credentials?|cookie)",
+    re.IGNORECASE,
+)
+_USER_OF_URL = re.compile(r"(?<=://)[^/@\s]+@")
+_HIDDEN = "(hidden)"
+_NOTHING = object()
+
+
+def configuration_differences(a: Run, b: Run) -> Iterator[str]:
+    """What differs between two runs besides the names of their models, a line each: where, the value in A, that in B."""
+    one, other = a.data["configuration"], b.data["configuration"]
+    for key in ("seed", "limit", "format"):
+        if one.get(key) != other.get(key):
+            yield _line(key, one.get(key), other.get(key))
+    yield from _model(a, b)
+    tasks_b = {task["name"]: task for task in b.data["tasks"]}
+    for task in a.data["tasks"]:
+        if task["name"] in tasks_b:
+            yield from _task(task, tasks_b[task["name"]])
+    yield from early_notes((a, b))
+    if a.data["evalwright"] != b.data["evalwright"]:
+        yield _line("evalwright", a.data["evalwright"], b.data["evalwright"])
+    for path, left, right in _changes(a.data.get("environment", {}), b.data.get("environment", {})):
+        yield _line(f"environment: {path}", left, right)
+
+
+def _model(a: Run, b: Run) -> Iterator[str]:
+    one, other = a.data["model"], b.data["model"]
+    for path, left, right in _changes(_arguments(a), _arguments(b)):
+        yield _line(f"model argument {path}", left, right)
+    if one["name"] == other["name"] and one.get("fingerprint") != other.get("fingerprint"):
+        yield _line("model: fingerprint", one.get("fingerprint"), other.get("fingerprint"))
+    for path, left, right in _changes(a.data.get("roles", {}), b.data.get("roles", {})):
+        yield _line(f"role {path}", left, right)
+
+
+def _arguments(run: Run) -> Mapping[str, Any]:
+    """The arguments that the run's model was opened with."""
+    models = run.data["configuration"].get("models")
+    for spec in models if isinstance(models, list) else ():
+        if isinstance(spec, Mapping) and (len(models) == 1 or spec.get("name") == run.model):
+            found = spec.get("arguments")
+            return found if isinstance(found, Mapping) else {}
+    return {}
+
+
+def _task(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    name = one["name"]
+    for path, left, right in _changes(one["definition"], other["definition"]):
+        yield _line(f"{name}: {path or 'definition'}", left, right)
+    if one["version"] != other["version"]:
+        yield _line(f"{name}: version", one["version"], other["version"])
+    if one["content_hash"] != other["content_hash"]:
+        yield f"{name}: the data differ ({_shown('hash', one['content_hash'])} against {_shown('hash', other['content_hash'])})"
+    if one["scorers"] != other["scorers"] and one["definition"] == other["definition"]:
+        left, right = ([scorer["name"] for scorer in task["scorers"]] for task in (one, other))
+        said = f" ({', '.join(left)} against {', '.join(right)})" if left != right else ""
+        yield f"{name}: the scorers differ, as one of the runs was scored again{said}"
+
+
+def _changes(a: Any, b: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """(path, left, right) of every leaf that differs."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        for key in sorted({*a, *b}, key=str):
+            inner = f"{path}.{key}" if path else str(key)
+            yield from _changes(a.get(key, _NOTHING), b.get(key, _NOTHING), inner)
+    elif a != b:
+        yield path, a, b
+
+
+def _line(path: str, left: Any, right: Any) -> str:
+    one, other = _apart(*(_text(path, value) for value in (left, right)))
+    return f"{path}: {one} against {other}"
+
+
+def _shown(path: str, value: Any) -> str:
+    return _apart(_text(path, value), "")[0]
+
+
+def _text(path: str, value: Any) -> str:
+    if value is _NOTHING:
+        return "nothing"
+    if _may_hold_text(value) and any(_SECRET.fullmatch(part) for part in path.split(".")):
+        return _HIDDEN
+    if isinstance(value, (Mapping, list)):
+        value = json.dumps(_without_secrets(value), ensure_ascii=False, sort_keys=True, default=str)
+    return _USER_OF_URL.sub(f"{_HIDDEN}@", mask(str(value)))
+
+
+def _may_hold_text(value: Any) -> bool:
+    """A number of tokens is no secret."""
+    return isinstance(value, (str, Mapping, list))
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            key: _HIDDEN if _SECRET.fullmatch(str(key)) and _may_hold_text(part) else _without_secrets(part)
+            for key, part in value.items()
+        }
+    return [_without_secrets(part) for part in value] if isinstance(value, list) else value
+
+
+def _apart(one: str, other: str) -> tuple[str, str]:
+    """Both texts, long ones cut to the stretch where they begin to differ."""
+    begin = 0
+    if max(len(one), len(other)) > _LONGEST and one != other:
+        same = next(
+            (i for i, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other))
+        )
+        begin = max(0, same - _LONGEST // 3) if same > _LONGEST // 2 else 0
+    return _cut(one, begin), _cut(other, begin)
+
+
+def _cut(text: str, begin: int) -> str:
+    head = "…" if begin else ""
+    tail = "…" if len(text) - begin > _LONGEST else ""
+    return f"{head}{text[begin : begin + _LONGEST]}{tail}" or "''"

@@ -1,0 +1,250 @@
+"""One run's score corrected by people: what the judge says, what labels alone say, and both together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalwright.analysis.judge_validation.evidence import Evidence, file_facts, gather, sets_of
+from evalwright.analysis.judge_validation.labels import read_label_files
+from evalwright.analysis.judge_validation.probes import look_for_faults
+from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.runs.reader import Run
+from evalwright.runs.writer import write_json
+
+if TYPE_CHECKING:
+    from evalwright.statistics import Estimate, JudgeCorrection
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lean:
+    """By how much the judge's score is above people's on the same answers, with its interval; 0 to 1."""
+
+    value: float
+    low: float
+    high: float
+    method: str
+
+    @property
+    def seen(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values."""
+        return {
+            "value": _finite(self.value), "low": _finite(self.low), "high": _finite(self.high), "method": self.method,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the numbers rest on, in answers. drawn: rows of the set; labelled: of these with a label, unlabelled: without.
+
+    without_verdict: labelled answers that the judge gave no verdict on, which are in no number. labellers: labels by person.
+    """
+
+    verdicts: int
+    drawn: int
+    labelled: int
+    unlabelled: int
+    without_verdict: int
+    labellers: Mapping[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values."""
+        return {**{name: getattr(self, name) for name in self.__slots__}, "labellers": dict(self.labellers)}
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCalibration:
+    """A judge's verdicts on one run, corrected by labels.
+
+    judge: its own score; labels_alone: what the labels say without it
+    (in a stratified set weighted by strata, which are made of verdicts); corrected: both together. narrower: by which share the
+    corrected interval is narrower than that of the labels alone (below 0: wider). faults: results of the probes, by name;
+    unknown: for the others the reason why there is none. set, design, seed: of the labelling set. files: names and SHA-256.
+    """
+
+    run: str
+    model: str
+    scorer: str
+    tasks: tuple[str, ...]
+    samples_sha256: str
+    set: str
+    design: str
+    seed: int
+    files: tuple[Mapping[str, str], ...]
+    counts: Counts
+    judge: Estimate
+    labels_alone: JudgeCorrection
+    corrected: JudgeCorrection
+    narrower: float
+    lean: Lean
+    faults: Mapping[str, Any]
+    unknown: Mapping[str, str]
+    notes: tuple[str, ...]
+    conclusion: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON form, which `calibration-<scorer>.json` holds."""
+        plain = ("run", "model", "scorer", "samples_sha256", "set", "design", "seed", "conclusion")
+        return {
+            "schema": SCHEMA,
+            "kind": "calibration",
+            **{name: getattr(self, name) for name in plain},
+            "tasks": list(self.tasks),
+            "labels": [dict(file) for file in self.files],
+            "counts": self.counts.as_dict(),
+            "judge": self.judge.as_dict(),
+            "labels_alone": self.labels_alone.as_dict(),
+            "corrected": self.corrected.as_dict(),
+            "narrower": _finite(self.narrower),
+            "lean": self.lean.as_dict(),
+            "faults": {name: found.as_dict() for name, found in self.faults.items()},
+            "unknown": dict(self.unknown),
+            "notes": list(self.notes),
+        }
+
+
+def calibrate_judge(
+    run: Run, label_files: Sequence[str | Path], *, scorer: str = "", level: float = 0.95
+) -> JudgeCalibration:
+    """Correct a run's verdicts by the labels in one or several tables.
+
+    scorer: another one of the run than the set was drawn for. level: of the intervals of the three scores.
+    Raises ConfigurationError for labels that cannot be used, with file and line, and where they are too few.
+    """
+    from evalwright.analysis.judge_validation.conclusions import conclusion, notes
+
+    files = read_label_files(label_files)
+    evidence = gather(run, files, sets_of(files, [run]), scorer)
+    alone, corrected = corrected_scores(evidence, level)
+    faults, unknown = look_for_faults(evidence)
+    lean = find_lean(evidence, level)
+    counts = count(evidence)
+    verdicts, drawn = evidence.verdicts, evidence.drawn
+    return JudgeCalibration(
+        run=run.id,
+        model=run.label,
+        scorer=verdicts.scorer,
+        tasks=verdicts.tasks,
+        samples_sha256=str(run.data["samples"]["sha256"]),
+        set=drawn.name,
+        design=drawn.design,
+        seed=drawn.seed,
+        files=tuple(file_facts(files)),
+        counts=counts,
+        judge=_own_score(evidence, level),
+        labels_alone=alone,
+        corrected=corrected,
+        narrower=narrower(alone, corrected),
+        lean=lean,
+        faults=faults,
+        unknown=unknown,
+        notes=tuple(notes(evidence, counts)),
+        conclusion=conclusion(
+            run.label, corrected, alone, lean, counts, stratified=evidence.strata is not None
+        ),
+    )
+
+
+def corrected_scores(evidence: Evidence, level: float) -> tuple[JudgeCorrection, JudgeCorrection]:
+    """The score by labels alone, and corrected."""
+    from evalwright.statistics import corrected_mean
+
+    def score(judge_weight: float | None) -> JudgeCorrection:
+        return corrected_mean(
+            evidence.judge,
+            evidence.human,
+            clusters=evidence.verdicts.clusters,
+            strata=evidence.strata,
+            judge_weight=judge_weight,
+            level=level,
+        )
+
+    try:
+        alone, corrected = score(0.0), score(None)
+    except ValueError as error:
+        raise ConfigurationError(f"These labels do not suffice: {error}.") from error
+    if not corrected.n_labels:
+        raise ConfigurationError(
+            f"None of the labelled answers has a verdict of '{evidence.verdicts.scorer}': label others, or name another scorer."
+        )
+    return alone, corrected
+
+
+def find_lean(evidence: Evidence, level: float) -> Lean:
+    """The judge's score less people's on the answers that people saw, weighted where chances were unequal."""
+    import numpy as np
+
+    from evalwright.statistics import compare_paired, corrected_mean
+
+    clusters = evidence.verdicts.clusters
+    if evidence.strata is None:
+        found = compare_paired(evidence.judge, evidence.human, clusters=clusters, level=level)
+        return Lean(found.difference, found.low, found.high, f"paired, {found.interval_method}")
+    nothing = np.where(
+        np.isnan(evidence.judge), np.nan, 0.0
+    )  # a judge that says nothing: the labels' weighted mean
+    mean = corrected_mean(
+        nothing,
+        evidence.judge - evidence.human,
+        clusters=clusters,
+        strata=evidence.strata,
+        judge_weight=0.0,
+        value_range=(-1.0, 1.0),
+        level=level,
+    )
+    return Lean(mean.value, mean.low, mean.high, "paired, weighted by strata")
+
+
+def count(evidence: Evidence) -> Counts:
+    """What the numbers rest on."""
+    import numpy as np
+
+    judged = ~np.isnan(evidence.judge)
+    used = int(np.count_nonzero(evidence.labelled & judged))
+    labelled = int(np.count_nonzero(evidence.labelled))
+    by_person = (~np.isnan(evidence.people)).sum(axis=0).tolist()
+    return Counts(
+        verdicts=int(np.count_nonzero(judged)),
+        drawn=len(evidence.drawn.rows),
+        labelled=labelled,
+        unlabelled=evidence.n_unlabelled,
+        without_verdict=labelled - used,
+        labellers=dict(zip(evidence.labellers, by_person, strict=True)),
+    )
+
+
+def narrower(alone: JudgeCorrection, corrected: JudgeCorrection) -> float:
+    """By which share the corrected interval is narrower; nan where there is no interval."""
+    before, after = alone.high - alone.low, corrected.high - corrected.low
+    return 1 - after / before if before > 0 and math.isfinite(after) else math.nan
+
+
+def _own_score(evidence: Evidence, level: float) -> Estimate:
+    """The judge's score of all its verdicts, those that could not be drawn too."""
+    from evalwright.statistics import mean_interval
+
+    return mean_interval(evidence.verdicts.values, clusters=evidence.verdicts.clusters, level=level)
+
+
+def keep_calibration(run: Run, found: Mapping[str, Any], name: str) -> Path:
+    """Write a result into the run's folder as `calibration-<name>.json`, whole or not at all. Raises RunError."""
+    safe = "".join(char if char.isalnum() or char in "._+-" else "-" for char in name).strip(".-") or "scorer"
+    path = run.folder / f"calibration-{safe[:100]}.json"
+    try:
+        write_json(path, found)
+    except OSError as error:
+        raise RunError(f"'{path}' cannot be written: {error.strerror}.") from error
+    return path
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,249 @@
+"""Labelling sets: which answers people are to look at, drawn with known chances and kept beside the run.
+
+A set is named by its content, so that the same command draws the same set again. Its file `labelling-<set>.json` in the
+run's folder holds all that the correction needs later. Labels are of answers: they serve every run with the same answers,
+whoever judged them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalwright.analysis.judge_validation.verdicts import CONFIDENCE, Verdicts
+from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.runs.writer import write_json
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from evalwright.statistics.labelling import Design
+
+SCHEMA = 1
+USUAL_SIZE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSet:
+    """What people are to label of one run. Positions count the records of `tasks` in the run's order, from 0.
+
+    name: by which the rows of sheets are known. run, scorer, samples_sha256: what it was drawn from; answers: a digest of
+    those answers. rows: the positions drawn, in the order drawn; probabilities: of each of them. strata: of all
+    records, -1 where none could be drawn; None for a simple random set. left_out: positions that could not be drawn for
+    want of a verdict. partner: the other run's set where two runs were drawn together, else "".
+    """
+
+    name: str
+    run: str
+    scorer: str
+    tasks: tuple[str, ...]
+    samples_sha256: str
+    answers: str
+    graded: bool
+    design: Design
+    seed: int
+    rows: tuple[int, ...]
+    probabilities: tuple[float, ...]
+    strata: tuple[int, ...] | None
+    left_out: tuple[int, ...]
+    partner: str = ""
+
+    def row_name(self, number: int) -> str:
+        """What the row of that number (from 0) is called in sheets: nothing that a spreadsheet takes for a number or date."""
+        return f"{self.name}-{number + 1:0{len(str(len(self.rows)))}d}"
+
+    def check(self, records: int) -> None:
+        """Raise RunError where the set cannot be one of that many records."""
+        places = (*self.rows, *self.left_out)
+        sound = (
+            all(isinstance(place, int) and 0 <= place < records for place in places)
+            and all(isinstance(p, float | int) and 0 < p <= 1 for p in self.probabilities)
+            and len(self.probabilities) == len(set(self.rows)) == len(self.rows) > 0
+            and (self.strata is None or len(self.strata) == records)
+            and all(isinstance(stratum, int) for stratum in self.strata or ())
+        )
+        if not sound:
+            raise RunError(f"labelling-{self.name}.json was changed: it is not the set that was drawn.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON form: the schema's number and the fields."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {
+            "schema": SCHEMA,
+            **{name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()},
+        }
+
+
+def draw_set(verdicts: Verdicts, size: int | None, design: Design, seed: int) -> LabelSet:
+    """Draw what to label of one run; `size` None is 200, or all where there are fewer.
+
+    Graded verdicts are taken for the judge's confidence where it states none between 0 and 1, so that a stratified set has more of the
+    doubtful ones. Raises ConfigurationError for a size that cannot be drawn.
+    """
+    import numpy as np
+
+    sure = verdicts.parts[CONFIDENCE]
+    stated = bool((~np.isnan(sure)).any() and ((sure >= 0) & (sure <= 1) | np.isnan(sure)).all())
+    confidence = sure if stated else verdicts.values if verdicts.graded else None
+    positions = np.arange(len(verdicts.values))
+    (drawn,) = _drawn([verdicts], [positions], verdicts.values, confidence, size, design, seed)
+    return drawn
+
+
+def draw_sets(
+    a: Verdicts, b: Verdicts, size: int | None, design: Design, seed: int
+) -> tuple[LabelSet, LabelSet]:
+    """Draw the same items of two runs, for the difference between them: `size` answers of each.
+
+    Strata, where asked for, are by the difference of the two verdicts. Raises ConfigurationError where they have no item in
+    common, and for a size that cannot be drawn.
+    """
+    import numpy as np
+
+    _, in_a, in_b = np.intersect1d(a.keys, b.keys, return_indices=True)
+    order = np.argsort(in_a)
+    in_a, in_b = in_a[order], in_b[order]
+    differences = a.values[in_a] - b.values[in_b]
+    if not len(differences) or np.isnan(differences).all():
+        raise ConfigurationError(
+            f"No item has a verdict both in the run '{a.run.id}' and in '{b.run.id}': nothing can be compared."
+        )
+    first, second = _drawn([a, b], [in_a, in_b], differences, None, size, design, seed)
+    return first, second
+
+
+def _drawn(
+    sources: list[Verdicts],
+    positions: list[NDArray[np.int64]],
+    values: NDArray[np.float64],
+    confidence: NDArray[np.float64] | None,
+    size: int | None,
+    design: Design,
+    seed: int,
+) -> list[LabelSet]:
+    import numpy as np
+
+    from evalwright.statistics import draw_labelling_set
+
+    there = int(np.count_nonzero(~np.isnan(values)))
+    wanted = min(USUAL_SIZE, there) if size is None else size
+    if not 1 <= wanted <= there:
+        raise ConfigurationError(
+            f"--n must be between 1 and {there}, the number of answers with a verdict, but is {wanted}."
+        )
+    try:
+        found = draw_labelling_set(values, wanted, design=design, confidence=confidence, seed=seed)
+    except ValueError as error:
+        raise ConfigurationError(f"No labelling set can be drawn: {error}.") from error
+    names = [_name(source, sources, wanted, design, seed) for source in sources]
+    chosen, chances = np.array(found.indices), np.array(found.probabilities)
+    sets = []
+    for number, source in enumerate(sources):
+        strata = np.full(len(source.values), -1, dtype=np.int64)
+        strata[positions[number]] = found.strata
+        sets.append(
+            LabelSet(
+                name=names[number],
+                run=source.run.id,
+                scorer=source.scorer,
+                tasks=source.tasks,
+                samples_sha256=str(source.run.data["samples"]["sha256"]),
+                answers=source.digest,
+                graded=any(other.graded for other in sources),
+                design=design,
+                seed=seed,
+                rows=tuple(positions[number][chosen].tolist()),
+                probabilities=tuple(chances[chosen].tolist()),
+                strata=tuple(strata.tolist()) if design == "stratified" else None,
+                left_out=tuple(np.flatnonzero(strata < 0).tolist()),
+                partner=names[1 - number] if len(sources) == 2 else "",
+            )
+        )
+    return sets
+
+
+def _name(own: Verdicts, sources: list[Verdicts], size: int, design: str, seed: int) -> str:
+    """A name by content: letters first, so that no spreadsheet reads a number or a date into it."""
+    facts = [
+        [v.run.id, v.scorer, v.tasks, v.digest, blake2b(v.values.tobytes()).hexdigest()]
+        for v in (own, *sources)
+    ]
+    text = json.dumps([facts, size, design, seed])
+    return "s" + blake2b(text.encode(errors="surrogatepass"), digest_size=4).hexdigest()
+
+
+def set_file(folder: Path, name: str) -> Path:
+    """Where a run's labelling set of that name lies."""
+    return folder / f"labelling-{name}.json"
+
+
+def keep_set(folder: Path, drawn: LabelSet) -> Path:
+    """Write the set into the run's folder; the file is the old or the new one, whole. Raises RunError."""
+    path = set_file(folder, drawn.name)
+    try:
+        write_json(path, drawn.as_dict())
+    except OSError as error:
+        raise RunError(f"'{path}' cannot be written: {error.strerror}. Nothing was drawn.") from error
+    return path
+
+
+def find_set(name: str, folders: list[Path]) -> LabelSet | None:
+    """The set of that name in one of the runs' folders, or beside them; None where there is none. Raises RunError."""
+    beside = {folder.parent for folder in folders}
+    places = [set_file(folder, name) for folder in folders]
+    places += [path for parent in sorted(beside) for path in sorted(parent.glob(f"*/labelling-{name}.json"))]
+    for path in places:
+        if path.is_file():
+            return _read(path, name)
+    return None
+
+
+def _read(path: Path, name: str) -> LabelSet:
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise RunError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(data, Mapping) or data.get("schema") != SCHEMA or not _has_fields(data, name):
+        raise RunError(f"{path} is not a labelling set that this version reads.")
+    strata = data["strata"]
+    return LabelSet(
+        name=name,
+        run=data["run"],
+        scorer=data["scorer"],
+        tasks=tuple(data["tasks"]),
+        samples_sha256=data["samples_sha256"],
+        answers=data["answers"],
+        graded=data["graded"],
+        design=data["design"],
+        seed=data["seed"],
+        rows=tuple(data["rows"]),
+        probabilities=tuple(data["probabilities"]),
+        strata=None if strata is None else tuple(strata),
+        left_out=tuple(data["left_out"]),
+        partner=data["partner"],
+    )
+
+
+def _has_fields(data: Mapping[str, Any], name: str) -> bool:
+    """Whether the fields are there with the kinds of values that they have; `LabelSet.check` looks at the numbers."""
+    from evalwright.statistics.labelling import DESIGNS
+
+    texts = ("name", "run", "scorer", "samples_sha256", "answers", "partner")
+    lists = ("tasks", "rows", "probabilities", "left_out")
+    return (
+        all(isinstance(data.get(field), str) for field in texts)
+        and all(isinstance(data.get(field), list) for field in lists)
+        and all(isinstance(task, str) for task in data["tasks"])
+        and data["name"] == name
+        and isinstance(data.get("strata", 0), list | None)
+        and isinstance(data.get("graded"), bool)
+        and isinstance(data.get("seed"), int)
+        and data.get("design") in DESIGNS
+    )

@@ -1,0 +1,134 @@
+"""How many draws an item are worth their price, and whether more of them can make up for items that do not exist."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from evalwright.analysis.forecasts import Amount, DrawsForecast
+from evalwright.analysis.power.settings import Wanted
+from evalwright.analysis.power.spending import Evidence
+from evalwright.analysis.power.spreads import ASSUMED, Spread
+from evalwright.core.tasks import Task
+from evalwright.models.base import LocalModel
+from evalwright.statistics import best_draws, plan_draws, smallest_visible_difference
+from evalwright.statistics.power import paired_variance
+from evalwright.statistics.units import variance_components
+
+if TYPE_CHECKING:
+    from evalwright.runs.measurements import Measured
+
+MOST_DRAWS = 64
+"""More draws an item than this are not proposed."""
+
+GREEDY = "answers are not drawn at random, so another draw is the same answer"
+
+
+def draws_of(
+    task: Task,
+    spread: Spread,
+    sources: Sequence[Measured],
+    evidence: Sequence[Evidence],
+    assumed: Mapping[str, float],
+    wanted: Wanted,
+) -> DrawsForecast:
+    """What draws are worth on this task. sources: runs of it; evidence: the models that would be asked."""
+    if "generate" not in task.strategy.needs or _temperature(task) == 0:
+        return DrawsForecast(task.draws, Amount(1, basis=GREEDY), Amount(None, basis=GREEDY))
+    within, draws, basis = _within(sources, assumed)
+    if not within:
+        unknown = Amount(
+            None, basis="takes a run with two or more draws an item, or --assume within=VARIANCE"
+        )
+        return DrawsForecast(task.draws, unknown, unknown)
+    paired = spread.paired.value or 0.0
+    noise = [variance / count for variance, count in zip(within, draws, strict=True)]
+    between = max(0.0, paired - (sum(noise) if len(noise) > 1 else 2 * noise[0]))
+    return DrawsForecast(
+        task.draws,
+        _best(task, spread, sources, evidence, assumed),
+        _needed(len(task.samples), between, within, spread, wanted, basis),
+    )
+
+
+def _temperature(task: Task) -> float | None:
+    """The temperature at which the task is asked; None where its strategy does not show it."""
+    sampling = getattr(task.strategy, "sampling", None)
+    found = getattr(sampling, "temperature", None)
+    return float(found) if isinstance(found, (int, float)) else None
+
+
+def _within(
+    sources: Sequence[Measured], assumed: Mapping[str, float]
+) -> tuple[list[float], list[float], str]:
+    """The variance of one draw of each model, and the draws that the spread was measured with."""
+    if "within" in assumed:
+        return [assumed["within"]], [1.0], ASSUMED
+    found = [(source, variance_components(source.scores).within) for source in sources]
+    kept = [(source, within) for source, within in found if not math.isnan(within)]
+    names = " and ".join(source.run.label for source, _ in kept)
+    return (
+        [within for _, within in kept],
+        [float(source.scores.shape[1]) for source, _ in kept],
+        f"measured on draws of {names}",
+    )
+
+
+def _best(
+    task: Task,
+    spread: Spread,
+    sources: Sequence[Measured],
+    evidence: Sequence[Evidence],
+    assumed: Mapping[str, float],
+) -> Amount:
+    """The draws that make one model's mean the most precise for the money."""
+    per_item, per_draw, said = _costs(evidence)
+    if "within" in assumed:
+        single = spread.single.value or 0.0
+        between = single - assumed["within"]
+        if between <= 0:
+            return Amount(MOST_DRAWS, basis="items do not differ, so as many draws as wished")
+        best = best_draws(assumed["within"], between, per_item=per_item, per_draw=per_draw).draws
+        return Amount(min(best, MOST_DRAWS), basis=f"{ASSUMED}; {said}")
+    for source in sources:
+        if not math.isnan(variance_components(source.scores).within):
+            plan = plan_draws(source.scores, cost_item=per_item, cost_draw=per_draw, most=MOST_DRAWS)
+            share = f"{100 * plan.between_share:.0f}% of the variance lies between items"
+            return Amount(plan.best, basis=f"{share}, measured on {source.run.label}; {said}")
+    return Amount(None, basis="no run has two draws of an item")
+
+
+def _costs(evidence: Sequence[Evidence]) -> tuple[float, float, str]:
+    """What is paid once an item and for every draw, in tokens: a local model reads the prompt of several draws once."""
+    if evidence and all(isinstance(one.model, LocalModel) for one in evidence):
+        own = [one.own for one in evidence if one.own is not None and one.own.counts_tokens]
+        if own:
+            into = sum(float(source.input_tokens.mean()) for source in own)
+            out = sum(float(source.output_tokens.mean()) for source in own)
+            return into, max(1.0, out), "a prompt is read once for all its draws"
+    return 0.0, 1.0, "every draw pays for its prompt again"
+
+
+def _needed(
+    n_total: int, between: float, within: list[float], spread: Spread, wanted: Wanted, basis: str
+) -> Amount:
+    """The draws of both models with which all items show the difference."""
+    import numpy as np
+
+    draws = np.arange(1, MOST_DRAWS + 1)
+    a, b = within[0], within[1] if len(within) > 1 else within[0]
+    variance = paired_variance(between, within_a=a, within_b=b, draws_a=draws, draws_b=draws)
+    design = spread.design.value or 1.0
+    seen = smallest_visible_difference(n_total, variance * design, level=wanted.level, power=wanted.power)
+    enough = np.flatnonzero(seen <= wanted.difference)
+    if len(enough):
+        return Amount(int(draws[enough[0]]), basis=basis)
+    limit = float(
+        smallest_visible_difference(n_total, between * design, level=wanted.level, power=wanted.power)
+    )
+    if limit > wanted.difference:
+        return Amount(
+            None, basis=f"no number of draws makes up for items: the limit is {100 * limit:.1f} points"
+        )
+    return Amount(None, basis=f"more than {MOST_DRAWS} draws")

@@ -1,0 +1,162 @@
+"""What a plan goes by and for: runs with what they measured, a pilot that is really asked, and models with their tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import AbilityError, ConfigurationError
+from evalwright.core.tasks import Task
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.planning import Objects, make_plans
+from evalwright.evaluation.running import evaluate_configuration, run_blocking
+from evalwright.models.base import Model
+from evalwright.runs.measurements import Measured, Pace, judges_share, measure
+from evalwright.runs.progress import ProgressReporter
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.writer import RUN_FILE
+from evalwright.tasks.filtering import filtered, read_conditions
+from evalwright.tasks.loading import load_tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A run with what it measured."""
+
+    run: Run
+    tasks: Mapping[str, Measured]
+    pace: Pace
+    judges: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A model under test with the tasks as it would get them."""
+
+    spec: ModelSpec
+    model: Model
+    tasks: Sequence[Task]
+
+
+def configuration_of(tasks: Any, models: Any, objects: Objects, settings: dict[str, Any]) -> Configuration:
+    """The evaluation that is planned, as `evaluate` would be asked for it."""
+    if settings.get("limit") is not None:
+        raise ConfigurationError(
+            "A plan is of whole tasks and says how many items are needed: leave out limit. To measure on some, say pilot."
+        )
+    roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
+    configuration = Configuration(
+        roles=roles,
+        tasks=tuple(objects.task(task) for task in as_list(tasks)),
+        models=tuple(objects.model(model) for model in as_list(models)),
+        **settings,
+    )
+    if not configuration.tasks:
+        raise ConfigurationError(
+            "Nothing to plan: name at least one task. `evalwright tasks list` shows them."
+        )
+    return configuration
+
+
+# -- sources ------------------------------------------------------------------------------------------------------------
+
+
+def pilot_runs(
+    configuration: Configuration, pilot: int, objects: Objects, progress: ProgressReporter | None
+) -> list[Run]:
+    """The first items of the run that follows, really asked. A pilot that was made before, without failures, is read."""
+    wanted = replace(configuration, limit=pilot, name="")
+    plans = make_plans(wanted, objects)
+    made: dict[int, Run] = {}
+    for place, planned in enumerate(plans):
+        if (planned.folder / RUN_FILE).exists():
+            run = open_run(planned.folder)
+            if not run.n_failed:
+                made[place] = run
+    rest = [spec for place, spec in enumerate(wanted.models) if place not in made]
+    new: list[Run] = []
+    if rest:
+        left = replace(wanted, models=tuple(rest))
+        new = run_blocking(lambda: evaluate_configuration(left, progress=progress, objects=objects))
+    fresh = iter(new)
+    return [made[place] if place in made else next(fresh) for place in range(len(wanted.models))]
+
+
+def opened(run: Run | str | Path, folder: str) -> Run:
+    """The run at a folder, or of that name in `folder`. Raises UnknownName with the closest names."""
+    return run if isinstance(run, Run) else open_run(run, Path(folder))
+
+
+def source_of(run: Run) -> Source:
+    """A run with what it measured. Raises RunError where its records cannot be read."""
+    tasks, pace = measure(run)
+    answered = sum(float(found.requests.sum()) for found in tasks.values())
+    return Source(run, tasks, pace, judges_share(run, answered))
+
+
+def models_of(sources: Sequence[Source]) -> tuple[ModelSpec, ...]:
+    """The models of the runs, as their configurations name them."""
+    if not sources:
+        raise ConfigurationError(
+            "Nobody to ask: name at least one model with --model, for example demo/small."
+        )
+    specs = {}
+    for source in sources:
+        for named in source.run.data["configuration"].get("models", ()):
+            given: Mapping[str, Any] = {"model": named} if isinstance(named, str) else named
+            specs[source.run.model] = ModelSpec(
+                str(given.get("model", source.run.model)), given.get("arguments", {}), given.get("label", "")
+            )
+    return tuple(specs.values())
+
+
+# -- tasks and models ---------------------------------------------------------------------------------------------------
+
+
+def models_asked(configuration: Configuration, objects: Objects) -> list[Asked]:
+    """The models under test, each with the tasks as it would get them. Raises UsageError; opens no weights."""
+    if not configuration.models:
+        raise ConfigurationError("The runs name no model: name one with --model, for example demo/small.")
+    objects.providers(configuration)
+    loaded: dict[bool, list[Task]] = {}
+    out = []
+    for spec in configuration.models:
+        model = objects.open(spec)
+        chat = "chat" in model.abilities
+        if chat not in loaded:
+            loaded[chat] = _tasks_of(configuration, chat, objects)
+        for task in loaded[chat]:
+            missing = task.strategy.needs - model.abilities
+            if missing:
+                raise AbilityError(
+                    f"The task '{task.name}' needs a model that can do: {', '.join(sorted(missing))}; "
+                    f"'{model.name}' can do: {', '.join(sorted(model.abilities))}."
+                )
+        out.append(Asked(spec, model, loaded[chat]))
+    names = [one.model.name for one in out]
+    if len(set(names)) != len(names):
+        raise ConfigurationError(f"The model '{max(names, key=names.count)}' is named twice.")
+    return out
+
+
+def _tasks_of(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
+    out: list[Task] = []
+    for name in configuration.tasks:
+        if name in objects.tasks:
+            out.append(objects.tasks[name])
+        else:
+            out += load_tasks(
+                name, prompt_format=configuration.format, chat=chat, dialect=dict(configuration.dialect)
+            )
+    out = list(filtered(out, read_conditions(configuration.where)).tasks)
+    for task in out:
+        if not len(task.samples):
+            raise ConfigurationError(f"The task '{task.name}' has no samples, so there is nothing to plan.")
+    return out
+
+
+def as_list(value: Any) -> list[Any]:
+    """One thing or several, as a list."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -1,0 +1,120 @@
+"""What a plan is asked for: the difference to be seen, what is assumed, and prices; checked before anything is loaded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.models.remote.prices import Price
+
+ASSUMPTIONS = {
+    "accuracy": "the share of right answers, between 0 and 1",
+    "design_effect": "what clusters multiply variances by, at least 1",
+    "discordant": "the share of items that one of two models gets right and the other wrong, between 0 and 1",
+    "output_tokens": "tokens of one answer",
+    "variance": "the variance over items of the difference of two models' scores",
+    "within": "the variance of one draw around its item's mean score",
+}
+"""What may be assumed, and what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The smallest difference of two models that is to be seen with probability `power` at `level`, and the half width of
+    one model's interval; both in the unit of scores (0.02 is 2 points of accuracy). Raises ConfigurationError."""
+
+    difference: float
+    half_width: float
+    level: float
+    power: float
+
+    def __post_init__(self) -> None:
+        for name in ("difference", "half_width"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0):
+                raise ConfigurationError(
+                    f"The {name.replace('_', ' ')} must be above 0, for example 0.02 for 2 points, not {value:g}."
+                )
+        for name in ("level", "power"):
+            value = getattr(self, name)
+            if not 0 < value < 1:
+                raise ConfigurationError(
+                    f"The {name} must lie between 0 and 1, for example {0.95 if name == 'level' else 0.8}, not {value:g}."
+                )
+        if self.power < 0.5:
+            raise ConfigurationError(
+                f"A power under 0.5 plans to miss what is sought; {self.power:g} was given."
+            )
+
+    def check_bounded(self, task: str) -> None:
+        """Raise ConfigurationError where scores from 0 to 1 cannot differ by that much."""
+        for name in ("difference", "half_width"):
+            value = getattr(self, name)
+            if value >= 1:
+                raise ConfigurationError(
+                    f"The {name.replace('_', ' ')} is given in the unit of scores, which lie between 0 and 1 on '{task}': "
+                    f"2 points are 0.02, and {value:g} cannot be."
+                )
+
+
+def check_assumptions(assumed: Mapping[str, float], wanted: Wanted) -> None:
+    """Raise UnknownName with the closest names, or ConfigurationError for a value that cannot be."""
+    for name, value in assumed.items():
+        if name not in ASSUMPTIONS:
+            raise UnknownName("assumption", name, ASSUMPTIONS, f"Known: {', '.join(ASSUMPTIONS)}.")
+        least, most = (
+            1.0 if name == "design_effect" else 0.0,
+            1.0 if name in ("accuracy", "discordant") else math.inf,
+        )
+        if not (math.isfinite(value) and least <= value <= most):
+            raise ConfigurationError(f"'{name}' is {ASSUMPTIONS[name]}; {value:g} cannot be.")
+    if "variance" in assumed and "discordant" in assumed:
+        raise ConfigurationError("Assume either 'discordant' or 'variance': one follows from the other.")
+    if assumed.get("discordant", math.inf) < wanted.difference:
+        raise ConfigurationError(
+            f"Models that differ by {wanted.difference:g} disagree on at least that share of the items, so 'discordant' "
+            f"cannot be {assumed['discordant']:g}."
+        )
+    if assumed.get("variance", 1.0) == 0.0:
+        raise ConfigurationError("'variance' cannot be 0: then a single item would show any difference.")
+
+
+def read_assumptions(texts: Sequence[str]) -> dict[str, float]:
+    """`["accuracy=0.7,discordant=0.2"]` as a mapping. Raises ConfigurationError."""
+    out: dict[str, float] = {}
+    for pair in (part.strip() for text in texts for part in text.split(",")):
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        if not equals or not name:
+            raise ConfigurationError(f"--assume takes name=number, for example accuracy=0.7, not '{pair}'.")
+        out[name] = _number(value, f"--assume {name}")
+    return out
+
+
+def read_prices(texts: Sequence[str]) -> dict[str, Price]:
+    """`["0.15/0.60", "openai/m=2/8"]` as prices by model; "" is that of all others. Raises ConfigurationError."""
+    out: dict[str, Price] = {}
+    for text in texts:
+        model, equals, rest = text.rpartition("=")
+        into, slash, outof = rest.partition("/")
+        if not slash or (equals and not model.strip()):
+            raise ConfigurationError(
+                f"--price takes dollars for a million tokens in and out, IN/OUT or MODEL=IN/OUT, for example 0.15/0.60, "
+                f"not '{text}'."
+            )
+        price = Price(_number(into, "--price"), _number(outof, "--price"))
+        if min(price.input, price.output) < 0:
+            raise ConfigurationError(f"--price cannot be negative, as in '{text}'.")
+        out[model.strip()] = price
+    return out
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ConfigurationError(f"{where} needs a number, not '{text.strip()}'.")
+    return value

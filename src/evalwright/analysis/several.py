@@ -1,0 +1,262 @@
+"""Three or more runs compared: all pairs, or every other against a baseline, with simultaneous error control.
+
+The tables of several tasks share their error too: each is made at a level that holds them together (Bonferroni), and its
+adjusted p-values are multiplied accordingly. The mean over tasks is a family of its own, asked first. Slices likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from evalwright.analysis.comparison import can_average, read_matrices
+from evalwright.analysis.conclusions import several_conclusion
+from evalwright.analysis.differing import configuration_differences
+from evalwright.analysis.ranking import Pair, standing
+from evalwright.core.errors import RunError, UnknownName
+from evalwright.runs.measures import Matrix, common_counts
+from evalwright.runs.reader import Run
+from evalwright.statistics import Estimate, compare_paired, macro_average, macro_difference, mean_interval
+
+_SHARE = 0.05
+MOST_EXACT = 300
+"""Pairs for which the smallest visible difference is worked out one by one; past that from their standard errors."""
+
+_MORE_DRAWS = 10_000
+"""Where many families share 5%, the critical values lie further out and need more draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """All pairs on one task, on one slice of it, or over all tasks (task "").
+
+    means: each run's mean on its own items, in the order of the runs, with its own 95% interval. ranks and letters: as in
+    `Standing`, empty against a baseline. correction: over what the error is controlled.
+    """
+
+    task: str
+    slice: str
+    metric: str
+    bounded: bool
+    lower_is_better: bool
+    means: tuple[Estimate, ...]
+    pairs: tuple[Pair, ...]
+    ranks: tuple[tuple[int, int], ...]
+    letters: tuple[str, ...]
+    level: float
+    correction: str
+    method: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        return {
+            **asdict(self),
+            "means": [mean.as_dict() for mean in self.means],
+            "pairs": [pair.as_dict() for pair in self.pairs],
+            "ranks": [list(pair) for pair in self.ranks],
+            "letters": list(self.letters),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralComparison:
+    """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
+
+    differences: what was made otherwise than in the first run (or the baseline), by run.
+    """
+
+    runs: tuple[str, ...]
+    labels: tuple[str, ...]
+    baseline: int | None
+    overall: PairTable | None
+    tasks: tuple[PairTable, ...]
+    slices: tuple[PairTable, ...]
+    estimand: str
+    warnings: tuple[str, ...]
+    differences: dict[str, tuple[str, ...]]
+    conclusion: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        return {
+            "runs": list(self.runs),
+            "labels": list(self.labels),
+            "baseline": None if self.baseline is None else self.runs[self.baseline],
+            "overall": self.overall.as_dict() if self.overall else None,
+            "tasks": [task.as_dict() for task in self.tasks],
+            "slices": [part.as_dict() for part in self.slices],
+            "estimand": self.estimand,
+            "warnings": list(self.warnings),
+            "differences": {run: list(found) for run, found in self.differences.items()},
+            "conclusion": self.conclusion,
+        }
+
+
+def compare_several(
+    runs: Sequence[Run], *, baseline: Run | None = None, slices: Sequence[str] = ()
+) -> SeveralComparison:
+    """Compare three or more runs on the tasks that all have, on the main metric that each task has in the first run.
+
+    baseline: one of the runs; then every other is compared with it, else all pairs are. Raises RunError for fewer than two
+    runs, and as `compare_runs`; UnknownName for a baseline that is not among the runs.
+    """
+    if len(runs) < 2:
+        raise RunError("A comparison needs at least two runs.")
+    ids = [run.id for run in runs]
+    folders = [run.folder.resolve() for run in runs]
+    if twice := [run.id for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1]:
+        raise RunError(f"The run '{twice[0]}' is named more than once. Name each run of a comparison once.")
+    place = None
+    if baseline is not None:
+        if baseline.folder.resolve() not in folders:
+            raise UnknownName("baseline", baseline.id, ids, "It must be one of the runs that are compared.")
+        place = folders.index(baseline.folder.resolve())
+    found = read_matrices(runs, slices)
+    families = len(found)
+    tasks = tuple(_table([one], place, families, "tasks") for one in found)
+    overall = None
+    if families > 1 and can_average([one.measure for one in found]):
+        overall = _table(found, place, 1, "")
+    labels = _labels(runs)
+    first = runs[place or 0]
+    return SeveralComparison(
+        runs=tuple(ids),
+        labels=labels,
+        baseline=place,
+        overall=overall,
+        tasks=tasks,
+        slices=tuple(table for key in slices for one in found for table in _slices(one, key, place)),
+        estimand=_estimand(found, place),
+        warnings=tuple(_warnings(found, labels, place)),
+        differences={
+            run.id: lines
+            for run in runs
+            if run is not first and (lines := tuple(configuration_differences(first, run)))
+        },
+        conclusion=" ".join(
+            several_conclusion(table, labels, place) for table in ([overall] if overall else tasks)
+        ),
+    )
+
+
+def _table(
+    found: Sequence[Matrix],
+    baseline: int | None,
+    families: int,
+    of: str,
+    *,
+    items: Any = None,
+    name: str = "",
+) -> PairTable:
+    level = 1 - _SHARE / families
+    made = standing(found, level=level, items=items, draws=2000 if families == 1 else _MORE_DRAWS)
+    measure = found[0].measure
+    whole = len(found) > 1
+    pairs = made.pairs(baseline, families)
+    if len(pairs) <= MOST_EXACT:
+        pair_level = made.level_of_a_pair(baseline)
+        pairs = tuple(replace(pair, visible=_visible(found, pair, pair_level, items)) for pair in pairs)
+    against = "all pairs" if baseline is None else f"{len(pairs)} comparisons with the baseline"
+    more = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
+    means = [[_mean(one, row, items) for row in range(len(one.values))] for one in found]
+    return PairTable(
+        task="" if whole else measure.task,
+        slice=name,
+        metric="mean over tasks" if whole else measure.metric,
+        bounded=measure.bounded,
+        lower_is_better=measure.lower_is_better,
+        means=tuple(
+            macro_average(parts, value_range=measure.value_range) for parts in zip(*means, strict=True)
+        ),
+        pairs=pairs,
+        ranks=made.ranks if baseline is None else (),
+        letters=made.letters if baseline is None else (),
+        level=level,
+        correction=f"simultaneous for {against}{more}, 95%",
+        method=made.differences.method,
+    )
+
+
+def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any) -> float:
+    """The smallest visible difference as `compare_paired` has it, which does not trust the spread of a few items."""
+    if not pair.n:
+        return pair.visible  # two independent samples
+    parts = []
+    for one in found:
+        values, clusters = (one.values, one.clusters) if items is None else one.part(items)
+        a, b = values[pair.a], values[pair.b]
+        span = one.measure.value_range
+        parts.append(compare_paired(a, b, clusters=clusters, level=level, value_range=span))
+    if len(parts) == 1:
+        return parts[0].smallest_visible_difference
+    return macro_difference(parts, value_range=found[0].measure.value_range).smallest_visible_difference
+
+
+def _mean(found: Matrix, row: int, items: Any) -> Estimate:
+    """A run's mean over all items that it was asked."""
+    own = found.asked[row] if items is None else found.asked[row] & items
+    values, clusters = found.part(own)
+    return mean_interval(values[row], clusters=clusters, value_range=found.measure.value_range)
+
+
+def _slices(found: Matrix, key: str, baseline: int | None) -> list[PairTable]:
+    codes = found.slices.get(key)
+    if codes is None:
+        return []
+    there = [(name, codes.codes == code) for code, name in enumerate(codes.names)]
+    used = sorted(((name, inside) for name, inside in there if inside.any()), key=lambda pair: pair[0])
+    return [
+        _table([found], baseline, len(used), f"values of '{key}'", items=inside, name=f"{key}: {name}")
+        for name, inside in used
+    ]
+
+
+def _labels(runs: Sequence[Run]) -> tuple[str, ...]:
+    labels = [run.label for run in runs]
+    return tuple(
+        label if labels.count(label) == 1 else f"{label} ({run.id})"
+        for label, run in zip(labels, runs, strict=True)
+    )
+
+
+def _estimand(found: Sequence[Matrix], baseline: int | None) -> str:
+    over = f"over these {len(found)} tasks, each with the same weight, " if len(found) > 1 else ""
+    what = "mean differences of all pairs" if baseline is None else "mean differences from the baseline"
+    clustered = any(one.clusters is not None for one in found)
+    units = "; items that belong together count as one unit" if clustered else ""
+    return f"Asked are {what} {over}on items like these, each pair on the items that both answered{units}."
+
+
+def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | None) -> list[str]:
+    warnings = []
+    for one in found:
+        apart, few = [], []
+        table = common_counts(one).tolist()
+        for b, a in combinations(range(len(labels)), 2):
+            if baseline is not None and baseline not in (a, b):
+                continue
+            if not table[a][b]:
+                apart.append(f"{labels[b]} and {labels[a]}")
+            elif 2 * table[a][b] < max(table[a][a], table[b][b]):
+                few.append(f"{labels[b]} and {labels[a]} ({table[a][b]:,})")
+        name = one.measure.task
+        if apart:
+            warnings.append(
+                f"{name}: no item in common, so compared as independent samples, where items of unlike difficulty count as "
+                f"a difference of the models: {_some(apart)}."
+            )
+        if few:
+            warnings.append(f"{name}: under half of the items are common to {_some(few)}.")
+        if not one.measure.is_mean:
+            warnings.append(
+                f"{name}: '{one.measure.metric}' is no mean over items: compared is the mean score of "
+                f"'{one.measure.scorer}' beneath it, of which more is better."
+            )
+    return warnings
+
+
+def _some(parts: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(parts) - most} more pairs" if len(parts) > most else ""
+    return ", ".join(parts[:most]) + more

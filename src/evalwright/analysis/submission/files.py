@@ -1,0 +1,268 @@
+"""The file of a submission: one JSON document (gzip where its name ends in .gz) of raw answers, with a hash over all of it.
+
+It holds what scoring needs and what a reader wants to know, and nothing of the machine: no path, no address, no key. The hash
+shows damage and careless edits; what shows a false score is that the answers are scored again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.core.errors import RunError
+from evalwright.core.requests import Prompt, prompt_payload
+from evalwright.core.samples import Sample, SampleRecord
+from evalwright.models.remote.keys import mask
+from evalwright.runs.reader import Run
+from evalwright.runs.writer import to_json, write_bytes
+
+FORMAT = "evalwright-submission"
+VERSION = 1
+MOST_BYTES = 256 << 20
+"""Of the JSON text, unpacked."""
+
+_PARTS = {"format", "version", "evalwright", "run", "tasks", "samples", "sha256"}
+_SETTINGS = ("limit", "seed", "format", "where")
+_MODEL = ("name", "label", "abilities", "fingerprint", "simulation")
+_ENVIRONMENT = ("python", "platform", "processors", "libraries", "git_commit")
+_PATH = re.compile(r"^(?:/|~|\.{1,2}[/\\]|[A-Za-z]:[\\/]|\\\\|file:)")
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A submission as it was read. `data` has the parts that it must have; what is in them is unchecked."""
+
+    path: Path
+    data: Mapping[str, Any]
+    intact: bool
+    """Whether its hash is that of its content."""
+
+    @property
+    def run(self) -> Mapping[str, Any]:
+        """What it says of the run."""
+        found: Mapping[str, Any] = self.data["run"]
+        return found
+
+    @property
+    def hash(self) -> str:
+        """Of its content, as it is."""
+        return _hash(self.data)
+
+
+# -- writing ------------------------------------------------------------------------------------------------------------
+
+
+def make_submission(run: Run, path: Path) -> Submission:
+    """Write a run as one file. Raises RunError where it cannot be one: failed samples, tasks that are nobody else's."""
+    run.verify()
+    _check_fit(run)
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "evalwright": __version__,
+        "run": _run_part(run),
+        "tasks": [_task_part(task) for task in run.data["tasks"]],
+        "samples": [_row(record) for record in run.samples()],
+    }
+    # As it will be read: so the hash is of the same values.
+    data = json.loads(to_json(content))
+    data["sha256"] = _hash(data)
+    packed = (to_json(data, separators=(",", ":")) + "\n").encode("utf-8", "backslashreplace")
+    if len(packed) > MOST_BYTES:
+        raise RunError(
+            f"The run has {len(packed):,} bytes of answers; a submission has {MOST_BYTES:,} at the most."
+        )
+    try:
+        write_bytes(path, gzip.compress(packed, mtime=0) if path.suffix == ".gz" else packed)
+    except OSError as error:
+        raise RunError(f"'{path}' cannot be written: {error.strerror}.") from error
+    return Submission(path, data, True)
+
+
+def _check_fit(run: Run) -> None:
+    configuration = run.data["configuration"]
+    if "imported" in configuration or "submission" in configuration:
+        raise RunError(f"The run '{run.id}' was imported; only a run that was made here can be submitted.")
+    for key, what in (
+        ("overrides", "settings put over its tasks'"),
+        ("dialect", "another framework's tasks"),
+    ):
+        if configuration.get(key):
+            raise RunError(
+                f"The run '{run.id}' has {what}, which nobody else has: submit a run of the task as it is."
+            )
+    if run.data.get("stopping") or run.data.get("scored_from"):
+        raise RunError(
+            f"The run '{run.id}' was stopped early or scored again: submit a whole run as it was made."
+        )
+    failed = sum(sum(task["failures"].values()) for task in run.data["tasks"])
+    if failed:
+        raise RunError(
+            f"{failed} samples of the run '{run.id}' failed, and a submission is whole. Run the same command again to ask for "
+            f"these only."
+        )
+
+
+def _run_part(run: Run) -> dict[str, Any]:
+    data = run.data
+    configuration = data["configuration"]
+    part: dict[str, Any] = {
+        "id": run.id,
+        "identity": data.get("identity"),
+        "started": data["started"],
+        "seconds": data["seconds"],
+        "model": {key: data["model"][key] for key in _MODEL if key in data["model"]},
+        "arguments": _arguments(configuration),
+        "configuration": {key: configuration[key] for key in _SETTINGS if key in configuration},
+        "environment": {key: data["environment"].get(key) for key in _ENVIRONMENT},
+        "usage": data["usage"],
+    }
+    if isinstance(data.get("hardware"), dict):
+        part["hardware"] = data["hardware"]
+    cleaned: dict[str, Any] = _clean(part)
+    return cleaned
+
+
+def _arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """How the model was set: numbers, switches and words; no address, no headers, no nested settings."""
+    models = configuration.get("models") or [{}]
+    given = models[0].get("arguments", {}) if isinstance(models[0], Mapping) else {}
+    kept = {key: value for key, value in given.items() if isinstance(value, bool | int | float | str)}
+    return {key: value for key, value in kept.items() if "://" not in str(value)}
+
+
+def _clean(value: Any) -> Any:
+    """Without paths, of which the last part is kept, and without keys."""
+    if isinstance(value, Mapping):
+        return {str(key): _clean(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(part) for part in value]
+    return _clean_text(value) if isinstance(value, str) else value
+
+
+def _clean_text(text: str) -> str:
+    provider, slash, rest = text.partition("/")
+    if _PATH.match(text):
+        return _last(text)
+    # hf//home/me/model, onnx/./folder
+    if slash and provider.isidentifier() and _PATH.match(rest):
+        return f"{provider}/{_last(rest)}"
+    return mask(text)
+
+
+def _last(path: str) -> str:
+    """The last part of a path of either kind of system."""
+    return mask(PurePosixPath(PureWindowsPath(path).as_posix()).name or "local")
+
+
+def _task_part(task: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": task["name"],
+        "version": task["version"],
+        "content_hash": task["content_hash"],
+        "n_samples": task["n_samples"],
+        "draws": task["draws"],
+        "metrics": [
+            {key: metric.get(key) for key in ("label", "value", "low", "high", "n", "n_failed")}
+            for metric in task["metrics"]
+        ],
+    }
+
+
+def _row(record: SampleRecord) -> dict[str, Any]:
+    """What scoring a sample again needs. The question is the reader's own; its hash says that it is the same."""
+    answer = record.answer
+    if answer is None:
+        raise RunError(f"The sample '{record.sample.id}' has no answer.")
+    responses = [response.as_dict() for response in answer.responses]
+    for response in responses:
+        for name in ("cost", "latency", "model"):
+            response.pop(name, None)
+    return {
+        "task": record.task,
+        "id": record.sample.id,
+        "draw": record.draw,
+        "sample_sha256": sample_hash(record.sample),
+        "prompt_sha256": prompt_hash(answer.prompt),
+        "responses": responses,
+        "answer": answer.text,
+        "scores": {name: _score(score.value, score.label) for name, score in record.scores.items()},
+    }
+
+
+def _score(value: float, label: str) -> dict[str, Any]:
+    return {"value": value, "label": label} if label else {"value": value}
+
+
+def sample_hash(sample: Sample) -> str:
+    """Of a sample's question and what is right."""
+    return _digest([sample.input, list(sample.targets), list(sample.choices), list(sample.gold)])
+
+
+def prompt_hash(prompt: Prompt) -> str:
+    """Of a prompt as it is sent."""
+    return _digest(prompt_payload(prompt))
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _hash(data: Mapping[str, Any]) -> str:
+    rest = {key: value for key, value in data.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+# -- reading ------------------------------------------------------------------------------------------------------------
+
+
+def read_submission(path: Path) -> Submission:
+    """A submission from its file. Raises RunError for what is none; what it says is not checked here."""
+    try:
+        text = _unpacked(path)
+    except OSError as error:
+        raise RunError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+    try:
+        data = json.loads(text)
+        # Numbers that are none, half surrogates: what cannot be hashed cannot be intact.
+        intact = isinstance(data, dict) and data.get("sha256") == _hash(data)
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"'{path}' is not valid JSON: {str(error)[:200]}.") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise RunError(f"'{path}' is no submission: `evalwright submit make RUN --into FILE` writes one.")
+    if data.get("version") != VERSION:
+        raise RunError(f"'{path}' has version {str(data.get('version'))[:20]}; this version reads {VERSION}.")
+    missing = sorted(_PARTS - data.keys())
+    if missing:
+        raise RunError(f"'{path}' is no whole submission: '{missing[0]}' is missing.")
+    for part, kind in (("run", dict), ("tasks", list), ("samples", list)):
+        if not isinstance(data[part], kind):
+            raise RunError(f"'{path}' is no submission: '{part}' is not what it must be.")
+    return Submission(path, data, intact)
+
+
+def _unpacked(path: Path) -> bytes:
+    """The file's text, gzip or not, read no further than the limit. Raises RunError."""
+    with path.open("rb") as file:
+        head = file.read(2)
+        file.seek(0)
+        if head != b"\x1f\x8b":
+            text = file.read(MOST_BYTES + 1)
+        else:
+            try:
+                with gzip.GzipFile(fileobj=file) as inner:
+                    text = inner.read(MOST_BYTES + 1)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise RunError(f"'{path}' is a broken gzip file: {error}.") from error
+    if len(text) > MOST_BYTES:
+        raise RunError(f"'{path}' is larger than {MOST_BYTES >> 20} MiB, the most that a submission may be.")
+    return text

@@ -1,0 +1,22 @@
+"""Is a task fit to be asked? What can be known of it before money is spent, as verdicts: rows, prompts, shots and scorers.
+
+material    a task read once: samples, questions as rendered, requests exactly as they would be sent
+asking      the strategy answered by a script: what the gold answer, or an answer that knows nothing, is worth
+gold, ignorance, duplicates, texts, labels, shots, prompts, metadata      a subject each, from Material to findings
+window      with a model: does it fit into the model's context          extraction   with a run: could answers be read
+examining   all of it in order
+"""
+
+from evalwright.analysis.task_checks.examining import Examined, check_constants, check_task, examine
+from evalwright.analysis.task_checks.findings import Finding
+from evalwright.analysis.task_checks.material import PLACEHOLDER, preview
+
+__all__ = [
+    "PLACEHOLDER",
+    "Examined",
+    "Finding",
+    "check_constants",
+    "check_task",
+    "examine",
+    "preview",
+]

@@ -1,0 +1,145 @@
+"""The strategy answered by a script, and its answer scored: what would this reply be worth?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+from evalwright.analysis.task_checks.material import Material, answered
+from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.requests import Classify, LogLikelihood, Request
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample
+from evalwright.core.tasks import Scorer, Task
+from evalwright.evaluation.running import checked_score
+
+Reply = Callable[[int, Request], Response]
+"""From a request's place among those of its sample to the response."""
+
+UNSCORED = frozenset({"perplexity"})
+"""Scorers whose worth is a likelihood, so that no answer is right."""
+
+_LIKELY, _UNLIKELY, _UNCONDITIONAL = -1e-3, -1e3, -50.0
+
+
+def saying(text: str) -> Reply:
+    """Every request is answered with this text."""
+    return lambda place, request: Response(
+        text=text, finish_reason="stop", log_likelihood=_LIKELY, is_greedy=True
+    )
+
+
+def preferring(choice: int, repeats: int = 1) -> Reply:
+    """The likelihood of one choice is far above all others, also per character, byte or token; a judge is certain of it."""
+
+    def reply(place: int, request: Request) -> Response:
+        text = request.continuation if isinstance(request, LogLikelihood) else ""
+        if isinstance(request, Classify):
+            return Response(values=(float(choice == 0), float(choice == 1)))
+        preferred = place // repeats == choice
+        value = _LIKELY if preferred else _UNLIKELY * (1 + len(text.encode("utf-8", "surrogatepass")))
+        if isinstance(request, LogLikelihood) and request.context == "":
+            value = _UNCONDITIONAL
+        return Response(log_likelihood=value, is_greedy=preferred, tokens_scored=max(1, len(text.split())))
+
+    return reply
+
+
+def continuing(greedy: bool) -> Reply:
+    """Every continuation is, or is not, what greedy decoding gives."""
+    value = _LIKELY if greedy else _UNLIKELY
+    return lambda place, request: Response(log_likelihood=value, is_greedy=greedy, tokens_scored=1)
+
+
+def repeats_of(task: Task) -> int:
+    """How often each request is asked in a row."""
+    return int(getattr(task.strategy, "repeats", 1) or 1)
+
+
+def judged(material: Material) -> tuple[Scorer | None, str]:
+    """The scorer of the main metric, or None and why no answer can be judged without a model."""
+    task = material.task
+    if not task.scorers:
+        return None, "the task has no scorer"
+    wanted = task.metrics[0].scorer if task.metrics else task.scorers[0].name
+    scorer = next((one for one in task.scorers if one.name == wanted), task.scorers[0])
+    reason = unjudged(task, scorer)
+    return (None, reason) if reason else (scorer, "")
+
+
+def unjudged(task: Task, scorer: Scorer) -> str:
+    """Why a scorer's worth of a right answer is not known here; "" where it is 1."""
+    if scorer.asks:
+        what = "asks a model" if scorer.roles else "works through asking or runs programs"
+        return f"{scorer.name} {what}, so it cannot be checked here"
+    if scorer.kind in UNSCORED:
+        return f"{scorer.name} measures a likelihood, of which no answer is right or wrong"
+    if scorer.kind == "lm-eval":
+        own = [spec for spec in task.metrics if spec.scorer == scorer.name]
+        if not own or own[0].kind != "accuracy":
+            what = f"'{own[0].label}'" if own else "the task's own"
+            return f"the first metric is {what}, and what a right answer is worth to it is not known"
+    return ""
+
+
+def worths(material: Material, scorer: Scorer, asked: Iterable[tuple[Sample, Reply]]) -> list[float]:
+    """The worth of each reply. Raises ScoringError that names the first sample where strategy or scorer fails."""
+    task, out = material.task, []
+
+    async def work() -> None:
+        for sample, reply in asked:
+            out.append(_value(scorer, sample, await _answer(task, sample, reply)))
+
+    asyncio.run(work())
+    return out
+
+
+def preferences(material: Material, scorer: Scorer) -> list[tuple[Sample, int, float]]:
+    """For each sample and option the worth of finding that option the most likely. Raises as `worths` does; asked once."""
+    found = material.preferred.get(scorer.name)
+    if found is None:
+        repeats = repeats_of(material.task)
+        samples = [sample for sample in material.samples if sample.id not in material.broken]
+        pairs = [(sample, place) for sample in samples for place in range(len(sample.choices))]
+        replies = {place: preferring(place, repeats) for _, place in pairs}
+        values = worths(material, scorer, ((sample, replies[place]) for sample, place in pairs))
+        found = [(sample, place, value) for (sample, place), value in zip(pairs, values, strict=True)]
+        material.preferred[scorer.name] = found
+    return found
+
+
+async def _answer(task: Task, sample: Sample, reply: Reply) -> Answer:
+    place = -1
+
+    async def ask(role: str, request: Request) -> Response:
+        nonlocal place
+        place += 1
+        return reply(place, request)
+
+    try:
+        return await answered(task, sample, ask)
+    except Exception as error:
+        raise ScoringError(
+            f"the strategy fails on the sample '{sample.id}': {type(error).__name__}: {error}"
+        ) from error
+
+
+def value_of(scorer: Scorer, sample: Sample, text: str) -> float:
+    """The worth of a text, without a strategy. Raises ScoringError."""
+    return _value(scorer, sample, Answer(text=text, responses=(Response(text=text),)))
+
+
+def _value(scorer: Scorer, sample: Sample, answer: Answer) -> float:
+    try:
+        return checked_score(scorer.function(sample, answer)).value
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        reason = str(error) if isinstance(error, ScoringError) else f"{type(error).__name__}: {error}"
+        raise ScoringError(f"{scorer.name} fails on the sample '{sample.id}': {reason}") from error
+
+
+def cited(sample: Sample, text: str) -> str:
+    """A text with the citations that the sample wants."""
+    citations: Sequence[object] = sample.metadata.get("citations") or ()
+    return text + "".join(f" [{name}]" for name in citations)

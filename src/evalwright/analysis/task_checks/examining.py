@@ -1,0 +1,100 @@
+"""All checks in order, on one task, on tasks that are asked together, or with a model and a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalwright.analysis.task_checks.duplicates import check_duplicates
+from evalwright.analysis.task_checks.findings import Finding, ok
+from evalwright.analysis.task_checks.gold import check_gold
+from evalwright.analysis.task_checks.ignorance import check_ignorance
+from evalwright.analysis.task_checks.labels import check_labels
+from evalwright.analysis.task_checks.material import Material, material_of
+from evalwright.analysis.task_checks.metadata import check_metadata
+from evalwright.analysis.task_checks.prompts import check_prompts
+from evalwright.analysis.task_checks.shots import check_shots
+from evalwright.analysis.task_checks.texts import check_texts
+from evalwright.core.tasks import Task
+
+if TYPE_CHECKING:
+    from evalwright.models.base import Model
+    from evalwright.runs.reader import Run
+
+_CHECKS = (
+    check_duplicates,
+    check_texts,
+    check_gold,
+    check_shots,
+    check_prompts,
+    check_labels,
+    check_metadata,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """The verdicts under one title. task: the task's name, or what several were named by."""
+
+    task: str
+    title: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def n_faults(self) -> int:
+        """How many are faults."""
+        return sum(not finding.ok for finding in self.findings)
+
+
+def examine(
+    tasks: Sequence[Task], *, name: str = "", model: Model | None = None, run: Run | None = None
+) -> Iterator[Examined]:
+    """Verdicts on each of the tasks, then on answers that ignore the question over all of them.
+
+    name: what the tasks were named by. model: whose context the prompts must fit; it is not asked. run: whose answers the
+    tasks' scorers should be able to read.
+    """
+    materials = []
+    for task in tasks:
+        material = material_of(task)
+        materials.append(material)
+        yield Examined(task.name, f"{task.name}, version {task.version}", tuple(_all(material, model, run)))
+    title = name or ", ".join(task.name for task in tasks)
+    yield Examined(title, f"{title}: answers that ignore the question", tuple(check_ignorance(materials)))
+
+
+def check_task(task: Task) -> Iterator[Finding]:
+    """Verdicts on one task, whose rows were already read and validated by loading it."""
+    return _all(material_of(task), None, None)
+
+
+def check_constants(tasks: Sequence[Task]) -> Iterator[Finding]:
+    """Verdicts on tasks that are asked together: answers that ignore the question must not do better than chance."""
+    return check_ignorance([material_of(task) for task in tasks])
+
+
+def _all(material: Material, model: Model | None, run: Run | None) -> Iterator[Finding]:
+    yield ok("samples", f"{len(material.samples)} samples read, ids unique{_spread(material)}")
+    for check in _CHECKS:
+        yield from check(material)
+    if model is not None:
+        from evalwright.analysis.task_checks.window import check_window
+
+        yield from check_window(material, model)
+    if run is not None:
+        from evalwright.analysis.task_checks.extraction import check_extraction
+
+        yield from check_extraction(material, run)
+
+
+def _spread(material: Material) -> str:
+    parts = []
+    for key in material.task.slices:
+        values = {str(sample.metadata[key]) for sample in material.samples if sample.metadata.get(key)}
+        if len(values) > 1:
+            parts.append(f"{len(values)} values of {key}")
+    clusters = {sample.cluster or sample.id for sample in material.samples}
+    if len(clusters) < len(material.samples):
+        parts.append(f"{len(clusters)} clusters")
+    return f" ({', '.join(parts)})" if parts else ""

@@ -1,0 +1,265 @@
+"""Answers that ignore the question score what chance gives: empty, "I don't know", the question itself, always the same.
+
+Judged over all tasks that are asked together, because a part may be right to expect one answer ("no answer" to questions
+that have none). Chance is the mean share of right options, 0 where there are none; what it can give with so many
+samples is Wilson's interval around it, at `LEVEL`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+
+from evalwright.analysis.task_checks.asking import judged, preferences, saying, worths
+from evalwright.analysis.task_checks.findings import (
+    Finding,
+    counted,
+    fault,
+    note,
+    ok,
+    points,
+    quoted,
+    skipped,
+)
+from evalwright.analysis.task_checks.material import Material
+from evalwright.core.errors import ScoringError
+from evalwright.core.samples import Sample
+from evalwright.core.tasks import Scorer
+
+LEVEL = 0.999
+"""Of the interval of chance. High, because one task is tried with many answers, and a person checks many tasks."""
+
+LEAST_EXCESS = 0.05
+"""So much above chance is no fault, however many samples show it."""
+
+MOST_FOR_NOTHING = 0.5
+"""A text that ignores the question and still gets this much shows a fault, however few samples there are."""
+
+ONE_LABEL = 0.9
+"""Where all samples have the same options, one of them may be right more often than others; this often is a fault."""
+
+LEAST_SAMPLES = 10
+"""Fewer say nothing of where right options stand."""
+
+REFUSING = frozenset({"stress"})
+"""Scorers to which declining is right: what it is worth is judged on the tasks that are asked together with theirs."""
+
+_CHECK = "answers that ignore the question"
+_FEW_LABELS = 5
+"""Free answers are labels where each stands for so many samples on average."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A task whose answers can be judged, and its main scorer."""
+
+    material: Material
+    scorer: Scorer
+
+    @property
+    def samples(self) -> list[Sample]:
+        """Those that can be asked."""
+        return [sample for sample in self.material.samples if sample.id not in self.material.broken]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an answer got: `mean` of n samples, and what chance gives: `chance`, from low to high."""
+
+    mean: float
+    chance: float
+    low: float
+    high: float
+
+    @property
+    def above(self) -> bool:
+        """Whether it is more than chance gives."""
+        return self.mean > self.high and self.mean > self.chance + LEAST_EXCESS
+
+    def __str__(self) -> str:
+        if self.chance == 0:
+            return f"{points(self.mean)} of 100 (chance gives at most {points(self.high)})"
+        return f"{points(self.mean)} of 100 (chance gives {points(self.low)} to {points(self.high)})"
+
+
+def outcome(values: Sequence[float], samples: Sequence[Sample], chances: Sequence[float]) -> Outcome:
+    """The mean of values beside that of chances. Samples of one cluster count as one."""
+    from evalwright.statistics import wilson
+
+    chance = sum(chances) / len(chances)
+    units = len({(sample.cluster or sample.id) for sample in samples})
+    low, high = wilson(chance * units, units, LEVEL)
+    return Outcome(sum(values) / len(values), chance, low, high)
+
+
+def chance_of(sample: Sample) -> float:
+    """The share of options that are right; 0 for a question without options."""
+    return len(sample.gold) / len(sample.choices) if sample.choices else 0.0
+
+
+def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
+    """Verdicts on tasks that are asked together."""
+    asked = []
+    for material in materials:
+        scorer, reason = judged(material)
+        if scorer is None:
+            yield skipped(_CHECK, f"{material.task.name}: {reason}")
+        elif material.continues and not material.chooses:
+            yield skipped(
+                _CHECK, f"{material.task.name}: one continuation is scored, so there is nothing to choose"
+            )
+        else:
+            asked.append(Asked(material, scorer))
+    choosing = [one for one in asked if one.material.chooses]
+    saying_so = [one for one in asked if not one.material.chooses and one.material.generates]
+    try:
+        yield from _letters(choosing, _by_likelihood)
+        yield from _letters(
+            [one for one in saying_so if all(sample.choices for sample in one.samples)], _by_letter
+        )
+        yield from _texts(saying_so)
+    except ScoringError as error:
+        yield fault(_CHECK, f"an answer that ignores the question: {error}")
+
+
+# -- always the same option ---------------------------------------------------------------------------------------------
+
+
+Worths = Callable[["Asked", int], tuple[list[Sample], list[float]]]
+"""The samples that have an option at that place, and what choosing it is worth for each."""
+
+
+def _by_likelihood(one: Asked, place: int) -> tuple[list[Sample], list[float]]:
+    found = [entry for entry in preferences(one.material, one.scorer) if entry[1] == place]
+    return [sample for sample, _, _ in found], [value for _, _, value in found]
+
+
+def _by_letter(one: Asked, place: int) -> tuple[list[Sample], list[float]]:
+    having = [sample for sample in one.samples if place < len(sample.choices)]
+    reply = saying(ascii_uppercase[place])
+    return having, worths(one.material, one.scorer, ((sample, reply) for sample in having))
+
+
+def _letters(asked: Sequence[Asked], worths_of: Worths) -> Iterator[Finding]:
+    n = sum(len(one.samples) for one in asked)
+    if 0 < n < LEAST_SAMPLES:
+        yield skipped(
+            _CHECK, f"{counted(n, 'sample')} with options: too few to judge an option that is always chosen"
+        )
+        return
+    found: dict[int, Outcome] = {}
+    most = max((len(sample.choices) for one in asked for sample in one.samples), default=0)
+    for place in range(min(most, len(ascii_uppercase))):
+        values: list[float] = []
+        samples: list[Sample] = []
+        for one in asked:
+            having, got_there = worths_of(one, place)
+            samples += having
+            values += got_there
+        found[place] = outcome(values, samples, [chance_of(sample) for sample in samples])
+    if not found:
+        return
+    fixed = _labels(asked)
+    bad = {place: got for place, got in found.items() if got.above}
+    for place, got in bad.items():
+        name = f"always {ascii_uppercase[place]}{f' ({fixed[place]})' if fixed else ''}"
+        if fixed and got.mean < ONE_LABEL:
+            yield note(_CHECK, f"{name}: {got}: the labels are not balanced, so read scores beside this one")
+        else:
+            yield fault(_CHECK, f"{name}: {got}: the labels are skewed towards {ascii_uppercase[place]}")
+    if not bad:
+        best = max(found, key=lambda place: found[place].mean)
+        yield ok(_CHECK, f"always the same option: at most {found[best]}, for {ascii_uppercase[best]}")
+
+
+def _labels(asked: Sequence[Asked]) -> tuple[str, ...]:
+    """The options, where all samples have the same ones in one order; they are labels then, and no places."""
+    kinds = {sample.choices for one in asked for sample in one.samples}
+    return tuple(quoted(label) for label in kinds.pop()) if len(kinds) == 1 else ()
+
+
+# -- the same words -----------------------------------------------------------------------------------------------------
+
+
+def _texts(asked: Sequence[Asked]) -> Iterator[Finding]:
+    n = sum(len(one.samples) for one in asked)
+    if n < 2:
+        if n:
+            yield skipped(_CHECK, "one sample alone says nothing of answers that ignore the question")
+        return
+    yield _judged_text("empty answers", asked, lambda sample: "")
+    answerable = [one for one in asked if one.scorer.kind not in REFUSING]
+    if answerable:
+        yield _judged_text(
+            "'I don't know'", answerable, lambda sample: "I don't know.", _chance_of_abstaining
+        )
+    yield _judged_text("the question itself", asked, lambda sample: sample.input)
+    if len(answerable) < len(asked):
+        n = sum(len(one.samples) for one in asked if one.scorer.kind in REFUSING)
+        text = f"declining is right on {counted(n, 'sample')}: ask them together with questions that have answers"
+        yield note(_CHECK, text)
+    free = [one for one in answerable if not all(sample.choices for sample in one.samples)]
+    for text in dict.fromkeys(text for one in free if (text := _commonest(one))):
+        yield _constant(text, answerable)
+
+
+def _commonest(one: Asked) -> str:
+    counts = Counter(sample.target for sample in one.samples if sample.target)
+    return counts.most_common(1)[0][0] if counts else ""
+
+
+def _chance_of_abstaining(sample: Sample) -> float:
+    """Where a sample says that it cannot be answered, whoever abstains is right."""
+    return 1.0 if sample.metadata.get("answerable") is False else chance_of(sample)
+
+
+def _judged_text(
+    name: str,
+    asked: Sequence[Asked],
+    text: Callable[[Sample], str],
+    chance: Callable[[Sample], float] = chance_of,
+) -> Finding:
+    """An answer that was not taken from the gold answers has to stay within chance."""
+    values, samples = _said(asked, text)
+    got = outcome(values, samples, [chance(sample) for sample in samples])
+    if got.above:
+        return fault(_CHECK, f"{name}: {got}", _right(values, samples))
+    if _generous(got):
+        return fault(_CHECK, f"{name}: {points(got.mean)} of 100", _right(values, samples))
+    return ok(_CHECK, f"{name}: {got}")
+
+
+def _constant(text: str, asked: Sequence[Asked]) -> Finding:
+    """The commonest gold answer: right as often as it is one, and so for labels ("yes", "no") right by chance."""
+    name = f"always {quoted(text)}"
+    values, samples = _said(asked, lambda sample: text)
+    chances = [chance_of(sample) or _label_chance(one) for one in asked for sample in one.samples]
+    got = outcome(values, samples, chances)
+    if _generous(got):
+        return fault(_CHECK, f"{name}: {points(got.mean)} of 100", _right(values, samples))
+    if got.chance and got.above:
+        return note(_CHECK, f"{name}: {got}: the labels are not balanced, so read scores beside this one")
+    return ok(_CHECK, f"{name}: {points(got.mean)} of 100")
+
+
+def _said(asked: Sequence[Asked], text: Callable[[Sample], str]) -> tuple[list[float], list[Sample]]:
+    values: list[float] = []
+    for one in asked:
+        values += worths(one.material, one.scorer, ((sample, saying(text(sample))) for sample in one.samples))
+    return values, [sample for one in asked for sample in one.samples]
+
+
+def _generous(got: Outcome) -> bool:
+    return got.mean >= (ONE_LABEL if got.chance >= MOST_FOR_NOTHING / 2 else MOST_FOR_NOTHING)
+
+
+def _right(values: Sequence[float], samples: Sequence[Sample]) -> list[str]:
+    return [sample.id for sample, value in zip(samples, values, strict=True) if value >= MOST_FOR_NOTHING]
+
+
+def _label_chance(one: Asked) -> float:
+    """What guessing gives where free answers are a few labels; else 0."""
+    counts = Counter(sample.target for sample in one.samples)
+    return 1 / len(counts) if len(counts) > 1 and len(one.samples) >= _FEW_LABELS * len(counts) else 0.0

@@ -1,0 +1,224 @@
+"""What a task says of its rows is so: clusters, dates, languages, and the level of chance."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+
+from evalwright.analysis.task_checks.findings import (
+    Finding,
+    counted,
+    fault,
+    note,
+    ok,
+    points,
+    quoted,
+    skipped,
+)
+from evalwright.analysis.task_checks.ignorance import chance_of
+from evalwright.analysis.task_checks.material import Material
+from evalwright.core.samples import Sample
+
+_CHECK = "metadata"
+
+SCRIPTS = {
+    "LATIN": "af az bs ca cs cy da de en eo es et eu fi fil fr ga gl ha hr hu id ig is it jv lt lv mg ms mt nl no nb nn pl "
+    "pt ro sk sl so sq sv sw tl tr uz vi xh yo zu",
+    "CYRILLIC": "be bg kk ky mk mn ru tg uk",
+    "ARABIC": "ar fa ps sd ug ur",
+    "DEVANAGARI": "hi mr ne sa",
+    "CJK": "zh",
+    "CJK HIRAGANA KATAKANA": "ja",
+    "HANGUL": "ko",
+    "GREEK": "el",
+    "HEBREW": "he yi",
+    "THAI": "th",
+    "BENGALI": "bn as",
+    "TAMIL": "ta",
+    "TELUGU": "te",
+    "KANNADA": "kn",
+    "MALAYALAM": "ml",
+    "GUJARATI": "gu",
+    "GURMUKHI": "pa",
+    "SINHALA": "si",
+    "KHMER": "km",
+    "LAO": "lo",
+    "MYANMAR": "my",
+    "ETHIOPIC": "am ti",
+    "GEORGIAN": "ka",
+    "ARMENIAN": "hy",
+}
+"""The script of a language by its ISO 639-1 code, in the first words of Unicode's names; a few languages that use several are
+left out or named by the commonest."""
+
+SCRIPT_TAGS = {
+    "latn": "LATIN",
+    "cyrl": "CYRILLIC",
+    "arab": "ARABIC",
+    "deva": "DEVANAGARI",
+    "hans": "CJK",
+    "hant": "CJK",
+    "jpan": "CJK HIRAGANA KATAKANA",
+    "hang": "HANGUL",
+    "kore": "HANGUL",
+    "grek": "GREEK",
+    "hebr": "HEBREW",
+    "beng": "BENGALI",
+    "taml": "TAMIL",
+    "telu": "TELUGU",
+    "knda": "KANNADA",
+    "mlym": "MALAYALAM",
+    "gujr": "GUJARATI",
+    "guru": "GURMUKHI",
+    "sinh": "SINHALA",
+    "khmr": "KHMER",
+    "laoo": "LAO",
+    "mymr": "MYANMAR",
+    "ethi": "ETHIOPIC",
+    "geor": "GEORGIAN",
+    "armn": "ARMENIAN",
+}
+"""The same by the ISO 15924 code of a script that a language tag may hold ("zho_Hans"); it goes before the language."""
+
+_OF_TAG = {tag: frozenset(names.split()) for tag, names in SCRIPT_TAGS.items()}
+_OF_LANGUAGE = {code: frozenset(names.split()) for names, codes in SCRIPTS.items() for code in codes.split()}
+LEAST_SCRIPT = 0.5
+"""Of a language's letters that must be of its script."""
+
+_CHANCE_KEYS = ("chance", "chance_level", "random_baseline")
+_CHANCE_ROUNDING = 0.02
+_FIXED_CHANCE = frozenset({"balanced-accuracy", "macro-f1"})
+
+
+def check_metadata(material: Material) -> Iterator[Finding]:
+    """Verdicts on clusters, dates, languages and chance; what is not claimed is not judged."""
+    faults = [*_clusters(material), *_dates(material), *_languages(material), *_chance(material)]
+    yield from faults
+    if all(finding.ok for finding in faults):
+        yield ok(_CHECK, "clusters, dates, languages and chance are as stated, where they are stated")
+
+
+def _clusters(material: Material) -> Iterator[Finding]:
+    claimed = [sample for sample in material.samples if sample.cluster and sample.cluster != sample.id]
+    sizes = Counter(sample.cluster or sample.id for sample in material.samples)
+    if claimed and len(sizes) == len(material.samples) > 1:
+        yield fault(_CHECK, "clusters are stated, and each has one sample", [sample.id for sample in claimed])
+
+
+def _dates(material: Material) -> Iterator[Finding]:
+    unread, future = [], []
+    tomorrow = datetime.now(UTC).date() + timedelta(days=1)
+    for sample in material.samples:
+        given = sample.metadata.get("created_at")
+        if given in (None, ""):
+            continue
+        found = read_date(str(given))
+        if found is None:
+            unread.append(sample)
+        elif found > tomorrow:
+            future.append(sample)
+    for samples, what in ((unread, "no date (2024, 2024-05 or 2024-05-31)"), (future, "in the future")):
+        if samples:
+            shown = quoted(str(samples[0].metadata["created_at"]))
+            ids = [sample.id for sample in samples]
+            yield fault(_CHECK, f"created_at of {counted(len(ids), 'sample')} is {what} ({shown})", ids)
+
+
+def read_date(text: str) -> date | None:
+    """A year, a month, a day or a moment in the form of ISO 8601, as its (first) day; None for anything else."""
+    text = text.strip()
+    if text.isascii() and text.replace("-", "").isdigit():
+        text += {4: "-01-01", 7: "-01"}.get(len(text), "")
+    try:
+        return datetime.fromisoformat(text).date()
+    except ValueError:
+        return None
+
+
+def _languages(material: Material) -> Iterator[Finding]:
+    by_language: dict[str, list[tuple[Sample, int, int]]] = {}
+    unknown: Counter[str] = Counter()
+    for sample in material.samples:
+        language = str(sample.metadata.get("language") or "")
+        wanted = script_of(language)
+        if wanted is None:
+            unknown[language] += bool(language)
+            continue
+        letters = [_script(char) for char in f"{sample.input} {' '.join(sample.choices)}" if char.isalpha()]
+        by_language.setdefault(language, []).append(
+            (sample, sum(name in wanted for name in letters), len(letters))
+        )
+    for language, found in by_language.items():
+        own, all_letters = sum(hits for _, hits, _ in found), sum(total for _, _, total in found)
+        if all_letters and own / all_letters < LEAST_SCRIPT:
+            ids = [sample.id for sample, hits, total in found if hits < LEAST_SCRIPT * total]
+            yield fault(
+                _CHECK,
+                f"the language is '{language}', and {points(own / all_letters)} of 100 letters are of its script",
+                ids,
+            )
+            continue
+        strange = [one.id for one, hits, total in found if total >= 10 and hits < LEAST_SCRIPT * total]
+        if strange:
+            yield note(
+                _CHECK,
+                f"{counted(len(strange), 'sample')} of language '{language}' in another script",
+                strange,
+            )
+    if +unknown:
+        yield skipped(_CHECK, f"the script of the language {quoted(next(iter(+unknown)))} is not known here")
+
+
+@lru_cache(maxsize=1024)
+def script_of(language: str) -> frozenset[str] | None:
+    """The script of a language tag ("de", "pt-BR", "zho_Hans"), None where it is not known."""
+    code, *subtags = language.lower().replace("_", "-").split("-")
+    return next((_OF_TAG[tag] for tag in subtags if tag in _OF_TAG), _OF_LANGUAGE.get(code))
+
+
+@lru_cache(maxsize=8192)
+def _script(char: str) -> str:
+    return unicodedata.name(char, "?").split()[0].split("-")[0]
+
+
+def _chance(material: Material) -> Iterator[Finding]:
+    samples = [sample for sample in material.samples if sample.choices and sample.gold]
+    if not samples:
+        return
+    sizes = Counter(len(sample.choices) for sample in samples)
+    chance = sum(map(chance_of, samples)) / len(samples)
+    commonest = sizes.most_common(1)[0][0]
+    odd = [sample.id for sample in samples if len(sample.choices) != commonest]
+    metadata = material.task.metadata
+    declared = next((metadata[key] for key in _CHANCE_KEYS if key in metadata), None)
+    assuming = sorted({spec.kind for spec in material.task.metrics} & _FIXED_CHANCE)
+    if odd:
+        counts = ", ".join(f"{size} in {count:,}" for size, count in sorted(sizes.items()))
+        told = f"samples differ in their number of options ({counts})"
+        if declared is not None or assuming:
+            why = (
+                f"the metric {assuming[0]} takes letters for classes"
+                if assuming
+                else f"a chance of {declared} is declared"
+            )
+            yield fault(_CHECK, f"{told}, and {why}", odd)
+        else:
+            yield note(_CHECK, f"{told}; chance is {points(chance)} of 100 on average", odd)
+    if declared is not None:
+        yield from _declared(declared, chance)
+
+
+def _declared(declared: object, chance: float) -> Iterator[Finding]:
+    try:
+        value = float(str(declared).rstrip("%")) / (100 if str(declared).endswith("%") else 1)
+    except ValueError:
+        yield fault(_CHECK, f"the declared chance {quoted(str(declared))} is no number")
+        return
+    value = value / 100 if value > 1 else value
+    if abs(value - chance) > _CHANCE_ROUNDING:
+        yield fault(
+            _CHECK, f"a chance of {points(value)} of 100 is declared, and guessing gives {points(chance)}"
+        )

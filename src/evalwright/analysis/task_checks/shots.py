@@ -1,0 +1,192 @@
+"""Worked examples: none is the question, none gives it away, each is right by its own gold, and none comes from what is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from evalwright.analysis.task_checks.asking import cited, judged, value_of
+from evalwright.analysis.task_checks.findings import Finding, counted, fault, note, ok, quoted, skipped
+from evalwright.analysis.task_checks.material import Material, normalised, prompt_text, request_prompt
+from evalwright.core.errors import ScoringError
+from evalwright.core.samples import Sample
+
+_CHECK = "shots"
+_TELLING = 16
+"""A shorter text may stand in a shot by chance."""
+
+
+def check_shots(material: Material) -> Iterator[Finding]:
+    """Verdicts on a task's shots; nothing where it has none."""
+    shots = getattr(material.renderer, "shots", None)
+    if shots is not None:
+        yield from _own_shots(material, shots)
+    elif material.dialect:
+        yield from _foreign_shots(material)
+
+
+def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
+    drawn: dict[tuple[str, str], Any] = {}
+    equal: list[str] = []
+    leaking: list[str] = []
+    for sample, question in zip(material.samples, material.questions, strict=True):
+        if sample.id in material.broken:
+            continue
+        own, _ = shots.draw(sample, question)
+        drawn.update({(shot.user, shot.answer): shot for shot in own})
+        wanted = normalised(question)
+        if any(_asks_the_same(shot, wanted, sample) for shot in own):
+            equal.append(sample.id)
+        elif any(_gives_away(shot, wanted, sample) for shot in own):
+            leaking.append(sample.id)
+    if equal:
+        yield fault(_CHECK, f"a shot asks the question itself in {counted(len(equal), 'sample')}", equal)
+    if leaking:
+        yield fault(
+            _CHECK,
+            f"a shot holds the question or its whole answer in {counted(len(leaking), 'sample')}",
+            leaking,
+        )
+    evaluated = list(_evaluated(material, shots, list(drawn.values())))
+    wrong = list(_wrong(material, list(drawn.values())))
+    yield from evaluated
+    yield from wrong
+    if not (equal or leaking or evaluated or wrong):
+        yield ok(
+            _CHECK,
+            f"{counted(len(drawn), 'shot')}: none is a question of the task, none is wrong by its own gold",
+        )
+
+
+def _asks_the_same(shot: Any, question: str, sample: Sample) -> bool:
+    """In the same words, or the same question with the same options in any order."""
+    if shot.sample is None or not sample.choices:
+        return normalised(shot.user) == question
+    options = sorted(map(normalised, shot.sample.choices)) == sorted(map(normalised, sample.choices))
+    return options and _question_of(shot.sample, shot.user) == _question_of(sample, question)
+
+
+def _question_of(sample: Sample, rendered: str) -> str:
+    """The question without its options, where it is known apart from them."""
+    return normalised(sample.input or rendered)
+
+
+def _gives_away(shot: Any, question: str, sample: Sample) -> bool:
+    text = normalised(f"{shot.user}\n{shot.answer}")
+    if len(question) >= _TELLING and _holds(text, question) and not sample.choices:
+        return True
+    asked = normalised(sample.input)
+    if len(asked) >= _TELLING and _holds(text, asked) and not _only_options_differ(shot, sample):
+        return True
+    return any(len(form) >= 2 * _TELLING and _holds(text, normalised(form)) for form in sample.targets)
+
+
+def _holds(text: str, part: str) -> bool:
+    """Whether a part stands in a text, and not in the middle of a word or number."""
+    place = text.find(part)
+    while place >= 0:
+        around = text[place - 1 : place] + text[place + len(part) : place + len(part) + 1]
+        if not any(char.isalnum() for char in around):
+            return True
+        place = text.find(part, place + 1)
+    return False
+
+
+def _only_options_differ(shot: Any, sample: Sample) -> bool:
+    """The question is a fixed one ("Which is right?") and the options are what is asked."""
+    return shot.sample is not None and normalised(shot.sample.input) == normalised(sample.input)
+
+
+def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Finding]:
+    """Shots that are samples of the task. A pool of their own must not hold any; without one it is the task's choice."""
+    pairs = zip(material.samples, material.questions, strict=True)
+    names = {_key(sample, question): sample.id for sample, question in pairs if question.strip()}
+    taken = [
+        names[key]
+        for shot in drawn
+        if shot.sample is not None and (key := _key(shot.sample, shot.user)) in names
+    ]
+    if taken:
+        told = f"the evaluated samples hold {len(taken)} of {counted(len(drawn), 'shot')}"
+        if shots.pool.content_hash == material.task.samples.content_hash:
+            yield note(
+                _CHECK, f"{told}; a pool of other questions would keep them apart (few_shot: dataset)", taken
+            )
+        else:
+            yield fault(_CHECK, told, taken)
+
+
+def _key(sample: Sample, rendered: str) -> tuple[object, ...]:
+    """What a question is. Options are listed in the rendered one, and their order does not make it another."""
+    passages = tuple(normalised(passage.text) for passage in sample.passages)
+    question = _question_of(sample, rendered) if sample.choices else normalised(rendered)
+    return question, tuple(sorted(map(normalised, sample.choices))), passages
+
+
+def _wrong(material: Material, drawn: list[Any]) -> Iterator[Finding]:
+    """Whether a shot's answer, as the model reads it, scores 1 against the shot's own gold."""
+    samples = [shot.sample for shot in drawn if shot.sample is not None]
+    if material.chooses:
+        options = getattr(material.task.strategy, "options", None)
+        if options is None:
+            return
+        for sample in samples:
+            said = material.renderer.answer(sample)
+            right = [options(sample)[place].strip() for place in sample.gold]
+            if right and said.strip() not in right:
+                yield _wrong_shot(sample, said, f"where {quoted(right[0])} is scored")
+        return
+    scorer, _ = judged(material)
+    if scorer is None or not material.generates:
+        return
+    for sample in samples:
+        said = material.renderer.answer(sample)
+        try:
+            value = value_of(scorer, sample, cited(sample, said))
+        except ScoringError:
+            continue  # its row lacks what the scorer reads, which says nothing of the answer
+        if value != 1.0:
+            yield _wrong_shot(
+                sample, said, f"and {scorer.name} gives it {value:g} by its own gold {quoted(sample.target)}"
+            )
+
+
+def _wrong_shot(sample: Sample, said: str, why: str) -> Finding:
+    return fault(_CHECK, f"the shot {quoted(sample.input)} answers {quoted(said)}, {why}", [sample.id])
+
+
+# -- another framework's tasks ------------------------------------------------------------------------------------------
+
+
+def _foreign_shots(material: Material) -> Iterator[Finding]:
+    definition = material.task.definition
+    if not definition.get("num_fewshot"):
+        return
+    config = definition.get("config") or {}
+    evaluated = config.get("test_split") or config.get("validation_split")
+    own = config.get("fewshot_config") or {}
+    split = (
+        (own.get("split") if isinstance(own, dict) else None)
+        or config.get("fewshot_split")
+        or config.get("training_split")
+        or config.get("validation_split")
+        or config.get("test_split")
+    )
+    twice = []
+    for sample, question, asked in zip(material.samples, material.questions, material.requests, strict=True):
+        wanted = normalised(question)
+        if asked and len(wanted) >= _TELLING:
+            text = normalised(prompt_text(request_prompt(asked[0])))
+            if text.count(wanted) > 1:
+                twice.append(sample.id)
+    if twice:
+        yield fault(
+            _CHECK,
+            f"the question stands twice in the prompt of {counted(len(twice), 'sample')}: in a shot, too",
+            twice,
+        )
+    if split is not None and split == evaluated:
+        yield fault(_CHECK, f"shots are drawn from the evaluated split '{split}'")
+    if not twice and split != evaluated:
+        yield ok(_CHECK, "no question stands in its own shots, and shots come from another split")
+    yield skipped(_CHECK, "whether a shot is right by its own gold is not known of another framework's tasks")

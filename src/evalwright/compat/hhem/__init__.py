@@ -1,0 +1,1 @@
+"""The HHEM leaderboard: its files, its order of models, its command."""

@@ -1,0 +1,179 @@
+"""A group's rows as sample records, and as the arrays that its numbers are made of."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalwright.compat.hhem.files import Judgment
+from evalwright.compat.hhem.groups import DataSet, Group, Row
+from evalwright.compat.hhem.outcomes import ANSWERED, Outcome, is_refusal, is_summary, outcome_of
+from evalwright.core.errors import Failure
+from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.runs.scores import hashed
+
+TASK = "summary-faithfulness"
+CONSISTENCY, RESPONSE, WORDS = "consistency", "answered", "words"
+THRESHOLD = 0.5
+"""A summary is consistent from this score on; the engine's scores are rounded, and hundreds are exactly this."""
+
+_NAN = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What rows are called, so that two runs pair by it. how: in words, for the record."""
+
+    ids: tuple[str, ...]
+    clusters: tuple[str, ...]
+    how: str
+    articles: tuple[str, ...] | None
+
+
+def names_of(group: Group, data: DataSet, odd: float | None) -> Names:
+    """Ids by article, or by the row's place. odd: a correlation that says that places mean other articles here.
+
+    A place is given with the number of rows ("17 of 7731"): where rows were lost, all later ones moved up, and must pair
+    with nothing.
+    """
+    n = len(group.rows)
+    found = group.articles
+    how = "by article_id, which the summaries tell"
+    if found is None and data.articles is not None and n == data.size and odd is None:
+        found, how = list(data.articles), "by article_id: the rows are as many as the articles of the CSV"
+    if found is None:
+        more = f" in the order of {group.name}" if odd is not None else ""
+        how = f"by the row's place in the file among {n}, as there are no summaries to tell the article"
+        if odd is not None:
+            how = (
+                f"with no other run: its rows seem to stand in another order (their scores correlate {odd:.2f} "
+                "with those of the other runs)"
+            )
+        return Names(tuple(f"{place} of {n}{more}" for place in range(1, n + 1)), ("",) * n, how, None)
+    seen: Counter[str] = Counter()
+    ids = []
+    for article in found:
+        seen[article] += 1
+        ids.append(article if seen[article] == 1 else f"{article}#{seen[article]}")
+    several = len(seen) < n
+    return Names(tuple(ids), tuple(found) if several else ("",) * n, how, tuple(found))
+
+
+@dataclass(slots=True)
+class Table:
+    """Arrays with a row for each row of a group; nan where a scorer says nothing.
+
+    failed: rows that nobody can score, by kind in `failures`. checks: what the summaries say about what was recorded.
+    """
+
+    consistency: array[float] = field(default_factory=lambda: array("d"))
+    answered: array[float] = field(default_factory=lambda: array("d"))
+    words: array[float] = field(default_factory=lambda: array("d"))
+    failed: array[int] = field(default_factory=lambda: array("b"))
+    unasked: array[int] = field(default_factory=lambda: array("b"))
+    clusters: array[int] = field(default_factory=lambda: array("q"))
+    slices: list[Mapping[str, str]] = field(default_factory=list)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    checks: Counter[str] = field(default_factory=Counter)
+
+
+def records_of(group: Group, names: Names, data: DataSet, table: Table) -> Iterator[SampleRecord]:
+    """The group's rows as records, in their order; counts them into `table` as they pass."""
+    for index, row in enumerate(group.rows):
+        found = _seen(row)
+        failure = found.failure or _not_judged(row, found)
+        article = names.articles[index] if names.articles else ""
+        slices = dict((data.articles or {}).get(article, {}))
+        _count(table, row, found, failure, slices, hashed(names.clusters[index] or f"\0{names.ids[index]}"))
+        yield SampleRecord(
+            TASK,
+            index,
+            0,
+            Sample(names.ids[index], cluster=names.clusters[index], metadata={**slices, **_kept(row, found)}),
+            _answer(row, found),
+            _scores(row, found, failure),
+            score_failures={CONSISTENCY: failure} if failure else {},
+        )
+
+
+def _seen(row: Row) -> Outcome:
+    text = row.summary.text if row.summary else None
+    if row.judgment is not None:
+        return outcome_of(row.judgment.valid, row.judgment.words, text)
+    if text is None:
+        message = "The summary is no text, and was never judged."
+        return Outcome("failed", message, Failure("bad reply", "provider", message))
+    return outcome_of(is_summary(text) and not is_refusal(text), len(text.split()), text)
+
+
+def _not_judged(row: Row, found: Outcome) -> Failure | None:
+    """A summary without a score of the judge is no summary that is wrong."""
+    if found.label != ANSWERED or (row.judgment and row.judgment.score is not None):
+        return None
+    return Failure("not judged", "judge", "The files hold no score for this summary.")
+
+
+def _count(
+    table: Table, row: Row, found: Outcome, failure: Failure | None, slices: Mapping[str, str], cluster: int
+) -> None:
+    judgment = row.judgment
+    valid = judgment is not None and judgment.valid
+    table.consistency.append(_consistent(judgment) if judgment and valid else _NAN)
+    table.words.append(float(judgment.words) if judgment and valid else _NAN)
+    table.answered.append(float(found.label == ANSWERED))
+    table.failed.append(failure is not None)
+    table.unasked.append(found.failure is not None)
+    table.clusters.append(cluster)
+    table.slices.append(slices)
+    table.outcomes[found.label] += 1
+    if failure is not None:
+        table.failures[failure.kind] += 1
+    if row.summary is not None and judgment is not None and row.summary.text is not None:
+        _check(table.checks, judgment, row.summary.text)
+
+
+def _check(checks: Counter[str], judgment: Judgment, text: str) -> None:
+    """Compare what was recorded with what the summary says."""
+    checks["summaries"] += 1
+    checks["word counts that differ"] += len(text.split()) != judgment.words
+    differs = is_summary(text) != judgment.valid
+    older = differs and is_refusal(text)
+    checks["refusals in the words of older prompts"] += older
+    checks["validity that differs"] += differs and not older
+
+
+def _consistent(judgment: Judgment) -> float:
+    return _NAN if judgment.score is None else float(judgment.score >= THRESHOLD)
+
+
+def _scores(row: Row, found: Outcome, failure: Failure | None) -> dict[str, Score]:
+    judgment = row.judgment
+    scores = {}
+    if judgment is not None and judgment.valid:
+        if failure is None and judgment.score is not None:
+            scores[CONSISTENCY] = Score(_consistent(judgment), parts={"score": judgment.score})
+        scores[WORDS] = Score(float(judgment.words))
+    label = found.label
+    scores[RESPONSE] = Score(float(label == ANSWERED), label=label, explanation=found.explanation)
+    return scores
+
+
+def _answer(row: Row, found: Outcome) -> Answer | None:
+    text = row.summary.text if row.summary else None
+    return Answer(text) if text is not None and found.failure is None else None
+
+
+def _kept(row: Row, found: Outcome) -> dict[str, Any]:
+    """What has no other place in a record: the uid, and of rows that are no summaries what stood there."""
+    one = row.judgment or row.summary
+    kept: dict[str, Any] = {"summary_uid": one.uid if one else ""}
+    if row.judgment is not None and not row.judgment.valid:
+        kept["judged"] = {"score": row.judgment.score, "words": row.judgment.words}
+    if found.failure is not None and row.summary is not None and row.summary.text is not None:
+        kept["recorded"] = row.summary.text
+    return kept

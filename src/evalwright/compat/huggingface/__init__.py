@@ -1,0 +1,1 @@
+"""Results in the forms that the Hugging Face hub reads."""

@@ -1,0 +1,146 @@
+"""Writes a run as an entry for a model repository on the Hugging Face Hub: `.eval_results/<benchmark>.yaml`.
+
+The fields are those of the Hub's documentation of evaluation results. A `value` there has no unit (published examples are 20.90 and
+0.412), so the notes say it, with the interval and what the number rests on.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.compat.huggingface.hf_results import one_metric, one_task
+from evalwright.core.errors import ConfigurationError, RunError, UnknownName
+from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
+from evalwright.runs.reader import Run
+from evalwright.runs.results import MetricResult, TaskResult
+from evalwright.runs.writer import write_text
+
+FOLDER = ".eval_results"
+UNITS = ("percent", "share")
+
+_DATASET = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a result can be looked up. name: what is shown; user: a Hub user or organisation."""
+
+    url: str
+    name: str = ""
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Which benchmark a result is of. dataset: its id on the Hub; task_id: as the dataset's eval.yaml names it.
+
+    name: of the file, the dataset's where empty. unit: of a bounded metric, "percent" or "share". notes: put before ours.
+    """
+
+    dataset: str
+    task_id: str
+    name: str = ""
+    revision: str = ""
+    unit: str = "percent"
+    source: Source | None = None
+    framework: str = "evalwright"
+    notes: str = ""
+
+
+def export_eval_results(run: Run, out: Path, entry: Entry, *, task: str = "", metric: str = "") -> Path:
+    """Write `out/.eval_results/<name>.yaml` with one result, and return it. out: the model's repository.
+
+    task, metric: which number; the only task and its main metric where they are empty. Raises RunError, UnknownName or
+    ConfigurationError.
+    """
+    import yaml
+
+    found = one_task(run, task)
+    name = _checked(entry)
+    rows = [_row(run, found, one_metric(found, metric), entry)]
+    text = yaml.safe_dump(rows, sort_keys=False, allow_unicode=True, width=100)
+    file = out / FOLDER / f"{name}.yaml"
+    try:
+        write_text(file, text)
+    except OSError as error:
+        raise RunError(f"'{file}' cannot be written: {error.strerror or error}.") from error
+    return file
+
+
+def _checked(entry: Entry) -> str:
+    """The file's name. Raises for what the Hub would not take."""
+    if not _DATASET.fullmatch(entry.dataset):
+        raise ConfigurationError(
+            f"'{entry.dataset}' is not the id of a data set on the Hub: it must be 'owner/name'."
+        )
+    if not entry.task_id.strip():
+        raise ConfigurationError("The task id is empty: give the one in the data set's eval.yaml.")
+    if entry.unit not in UNITS:
+        raise UnknownName("unit", entry.unit, UNITS, "There are 'percent' and 'share'.")
+    if entry.source is not None and not re.match(r"https?://\S+$", entry.source.url):
+        raise ConfigurationError(
+            f"The source '{entry.source.url}' is not an address that begins with https://."
+        )
+    name = entry.name or entry.dataset.rpartition("/")[2]
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(f"'{name}' cannot name the file: letters, digits, '-', '_' and '.' only.")
+    return name
+
+
+def _row(run: Run, task: TaskResult, metric: MetricResult, entry: Entry) -> dict[str, Any]:
+    dataset = {"id": entry.dataset, "task_id": entry.task_id}
+    if entry.revision:
+        dataset["revision"] = entry.revision
+    row: dict[str, Any] = {
+        "dataset": dataset,
+        "value": _number(metric, metric.estimate.value, entry.unit),
+        "date": str(run.data["started"])[:10],
+    }
+    if entry.source is not None:
+        named = {"url": entry.source.url, "name": entry.source.name, "user": entry.source.user}
+        row["source"] = {key: text for key, text in named.items() if text}
+    if entry.framework:
+        row["evaluation_framework"] = entry.framework
+    row["notes"] = "; ".join(part for part in (entry.notes.strip(), _notes(run, task, metric, entry)) if part)
+    return row
+
+
+def _number(metric: MetricResult, value: float, unit: str) -> float:
+    scaled = 100 * value if metric.kind in BOUNDED and unit == "percent" else value
+    return round(scaled, 4 if unit == "percent" else 6)
+
+
+def _notes(run: Run, task: TaskResult, metric: MetricResult, entry: Entry) -> str:
+    """The unit first, then how sure the number is and what it is of."""
+    estimate = metric.estimate
+    unit = (
+        {"percent": "percent", "share": "share of 1"}[entry.unit]
+        if metric.kind in BOUNDED
+        else "its own unit"
+    )
+    less = metric.kind in LOWER_IS_BETTER or metric.lower_is_better
+    parts = [f"{metric.label} in {unit}, {'less' if less else 'more'} is better"]
+    if estimate.low == estimate.low and estimate.high == estimate.high:
+        low, high = (_number(metric, end, entry.unit) for end in (estimate.low, estimate.high))
+        parts.append(f"{100 * estimate.level:g}% interval {low} to {high} ({estimate.method})")
+    failed = f", {estimate.n_failed} failed ones left out" if estimate.n_failed else ""
+    parts.append(f"{estimate.n} items{failed}")
+    parts.append(f"task {task.name} version {task.version}")
+    judge = _judge(run, task)
+    if judge:
+        parts.append(f"judge {judge}")
+    return "; ".join([*parts, f"evalwright {__version__}"])
+
+
+def _judge(run: Run, task: TaskResult) -> str:
+    """The model that judged, or what an imported task says of it."""
+    role = run.data.get("roles", {}).get("judge", {})
+    if role.get("name"):
+        return str(role["name"])
+    found = next((t["definition"].get("judge") for t in run.data["tasks"] if t["name"] == task.name), None)
+    return found if isinstance(found, str) else ""

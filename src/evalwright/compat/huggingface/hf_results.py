@@ -1,0 +1,182 @@
+"""Writes a run as the structured results that leaderboard spaces on the Hugging Face Hub read: a JSON file for each model.
+
+The shape is that of the hallucination leaderboard's Hub files: `config`, `results`, `model_annotations`, `category_results` and
+`text_complexity_results`; rates in percent, everything to three decimals. What is not known is null: a model's precision, its
+revision, the numbers of a category without a sample. Intervals and counts stand beside them under `evalwright`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.compat.lm_eval.runs.names import file_safe
+from evalwright.core.errors import ConfigurationError, RunError, UnknownName
+from evalwright.metrics.registry import BOUNDED
+from evalwright.runs.reader import Run
+from evalwright.runs.results import MetricResult, TaskResult
+from evalwright.runs.writer import write_json
+
+NAMES = {"mean-words": "average_summary_length"}
+"""Their names of metrics, where they are not ours with underscores."""
+
+COMPLEXITY = {"standard_text": "low_complexity_text", "intensive_text": "high_complexity_text"}
+"""Their names of the data set's text types."""
+
+OF_ALL = ("hallucination_rate", "factual_consistency_rate", "answer_rate", "average_summary_length")
+OF_A_PART = ("hallucination_rate", "answer_rate", "average_summary_length")
+"""What they give of all samples and of a category, where the run has a hallucination rate; other runs give all they have."""
+
+Annotations = Mapping[str, Mapping[str, Any]]
+
+
+def export_hf_results(
+    run: Run, out: Path, *, task: str = "", annotations: Annotations | None = None, category: str = "category"
+) -> Path:
+    """Write `out/<company>/<model>/results_<time>.json` and return it.
+
+    task: the one whose numbers are written, where the run has several. annotations: by model, as read by `read_annotations`.
+    category: the slice key that gives `category_results`. Raises RunError or UnknownName.
+    """
+    found = one_task(run, task)
+    name = hub_name(run.model)
+    started = str(run.data["started"])[:19].replace(":", "-")
+    folder = out.joinpath(*(file_safe(part) for part in name.split("/")))
+    file = folder / f"results_{file_safe(started)}.json"
+    data = {
+        "config": {
+            "model_dtype": _told(run, "dtype", "[a-z]+[0-9]+[a-z0-9_]*"),
+            "model_name": name,
+            "model_sha": _told(run, "revision", "[0-9a-f]{40}"),
+        },
+        "results": _results(found.metrics),
+        "model_annotations": _annotated(annotations or {}, run, name),
+        "category_results": {
+            value: _part(metrics) for value, metrics in found.slices.get(category, {}).items()
+        },
+        "text_complexity_results": _complexity(found),
+        "evalwright": {
+            "version": __version__,
+            "run": run.id,
+            "task": found.name,
+            "started": run.data["started"],
+            "rates": "percent",
+            "metrics": {
+                _their_name(metric.label): {
+                    "value": _scaled(metric, metric.estimate.value),
+                    "interval": [_scaled(metric, metric.estimate.low), _scaled(metric, metric.estimate.high)],
+                    "level": metric.estimate.level,
+                    "n": metric.estimate.n,
+                    "n_failed": metric.estimate.n_failed,
+                    "method": metric.estimate.method,
+                }
+                for metric in found.metrics
+            },
+        },
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(file, data)
+    except OSError as error:
+        raise RunError(f"'{file}' cannot be written: {error.strerror or error}.") from error
+    return file
+
+
+def one_task(run: Run, name: str) -> TaskResult:
+    """The task of that name, or the only one. Raises RunError where nothing says which, UnknownName for an unknown one."""
+    if name:
+        return run.task(name)
+    tasks = [task for task in run.tasks if task.main]
+    if len(tasks) != 1:
+        names = ", ".join(f"'{task.name}'" for task in tasks) or "none with a metric"
+        raise RunError(f"The run '{run.id}' has several tasks ({names}): name one with --task.")
+    return tasks[0]
+
+
+def one_metric(task: TaskResult, label: str) -> MetricResult:
+    """The task's metric of that label, or its main one. Raises UnknownName."""
+    known = {metric.label: metric for metric in task.metrics}
+    if label and label not in known:
+        raise UnknownName(f"metric of '{task.name}'", label, known, f"Known: {', '.join(known)}.")
+    found = known[label] if label else task.main
+    if found is None or math.isnan(found.estimate.value):
+        raise RunError(f"'{task.name}' has no value to export: nothing was scored.")
+    return found
+
+
+def hub_name(model: str) -> str:
+    """A model's name on the Hub: ours without the provider `hf` and without a revision."""
+    name = model.removeprefix("hf/")
+    return name.partition("@")[0] if name != model else name
+
+
+def read_annotations(file: Path) -> Annotations:
+    """The table of a YAML file: a mapping for each model's name. Raises ConfigurationError naming what is wrong."""
+    from evalwright.tasks.yaml_files import read_document
+
+    if not file.is_file():
+        raise ConfigurationError(f"The annotations '{file}' do not exist.")
+    found = read_document(file).value
+    if not isinstance(found, Mapping):
+        raise ConfigurationError(f"{file} must be a mapping of models' names to their annotations.")
+    for name, fields in found.items():
+        if not isinstance(fields, Mapping):
+            raise ConfigurationError(
+                f"{file}: '{name}' must be a mapping, for example {{model_size: small, accessibility: open}}."
+            )
+    return {str(name): dict(fields) for name, fields in found.items()}
+
+
+def is_annotated(annotations: Annotations, run: Run) -> bool:
+    """Whether the table has the run's model."""
+    return any(name in annotations for name in (run.model, hub_name(run.model), run.label))
+
+
+def _annotated(annotations: Annotations, run: Run, name: str) -> dict[str, Any]:
+    """The model's annotations; null for what the table tells of others and not of it."""
+    keys = dict.fromkeys(key for fields in annotations.values() for key in fields)
+    own: Mapping[str, Any] = {}
+    for known in (run.model, name, run.label):
+        own = own or annotations.get(known, {})
+    return {key: own.get(key) for key in keys}
+
+
+def _told(run: Run, key: str, form: str) -> str | None:
+    """What the record says of the model, where it is what the field is for: a branch is no hash, and "auto" no precision."""
+    found = str(run.data["model"].get(key, ""))
+    return found if re.fullmatch(form, found) else None
+
+
+def _numbers(metrics: Sequence[MetricResult]) -> dict[str, float | None]:
+    return {_their_name(metric.label): _scaled(metric, metric.estimate.value) for metric in metrics}
+
+
+def _results(metrics: Sequence[MetricResult], names: Sequence[str] = OF_ALL) -> dict[str, float | None]:
+    numbers = _numbers(metrics)
+    return {name: numbers[name] for name in names if name in numbers} if names[0] in numbers else numbers
+
+
+def _part(metrics: Sequence[MetricResult]) -> dict[str, float | None]:
+    return _results(metrics, OF_A_PART)
+
+
+def _complexity(task: TaskResult) -> dict[str, Any]:
+    by_value = task.slices.get("text_type", {})
+    return {
+        theirs: _part(by_value[ours]) if ours in by_value else None for ours, theirs in COMPLEXITY.items()
+    }
+
+
+def _their_name(label: str) -> str:
+    plain = label.replace(" ", "-")
+    return NAMES.get(plain, plain.replace("-", "_"))
+
+
+def _scaled(metric: MetricResult, value: float) -> float | None:
+    if not math.isfinite(value):
+        return None
+    return round(100 * value if metric.kind in BOUNDED else value, 3)

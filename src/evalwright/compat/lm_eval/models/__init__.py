@@ -1,0 +1,1 @@
+"""Model classes written for lm-evaluation-harness."""

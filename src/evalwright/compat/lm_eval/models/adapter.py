@@ -1,0 +1,338 @@
+"""`lm/<name>` and `lm_eval/<backend>`: classes of lm-evaluation-harness's model interface as local models of ours.
+
+All waiting requests of a kind are handed over in one call; what comes back is checked one by one. A method that a class does not
+have, or that only raises NotImplementedError, is an ability that the model has not, which is known before anything is asked.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from typing import Any
+
+from evalwright.compat.lm_eval.models import interface as lm_interface
+from evalwright.compat.lm_eval.models.classes import (
+    METHODS,
+    abilities_of,
+    check_arguments,
+    is_secret,
+    own_method,
+    source_of,
+)
+from evalwright.compat.lm_eval.models.interface import Instance, RequestType
+from evalwright.core.errors import (
+    ConfigurationError,
+    Failure,
+    ModelError,
+    RequestError,
+    UnknownName,
+)
+from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
+from evalwright.core.responses import Response
+from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.local.tokens import stop_at
+
+ENTRY_POINTS = "evalwright.lm"
+"""The entry point group of model classes: name = "module:Class"."""
+
+
+class LMAdapter(LocalModel):
+    """A model class behind our door. The class is instantiated in `load`, in the worker thread.
+
+    chat: whether it takes messages (None: whether it defines `apply_chat_template`). fingerprint: what names its answers in the
+    store; by default the source of the file that defines the class, and the arguments.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        made: type,
+        arguments: Mapping[str, Any],
+        *,
+        chat: bool | None = None,
+        fingerprint: str | None = None,
+        identity: str | None = None,
+    ) -> None:
+        self.name = name
+        self._class = made
+        self._arguments = dict(arguments)
+        self._lm: Any = None
+        self.abilities = abilities_of(made, chat)
+        if not self.abilities - {"chat"}:
+            raise ConfigurationError(
+                f"The model class {made.__name__} can do nothing: it defines none of {', '.join(lm_interface.METHODS)}, "
+                "or they only raise NotImplementedError."
+            )
+        check_arguments(name, made, self._arguments)
+        own = fingerprint or getattr(made, "fingerprint", None)
+        known = {key: value for key, value in self._arguments.items() if not is_secret(key)}
+        identity = str(own) if isinstance(own, str) and own else identity or source_of(made)
+        self.fingerprint = fingerprint_of(
+            {"lm": identity, "arguments": known, "chat": "chat" in self.abilities}
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """With the class and its arguments; those that look like keys are left out."""
+        shown = {key: value for key, value in self._arguments.items() if not is_secret(key)}
+        return {
+            **super().describe(),
+            "class": f"{self._class.__module__}.{self._class.__qualname__}",
+            "arguments": shown,
+        }
+
+    def load(self) -> None:
+        """Make the model. Raises ModelError with the class's own words where it cannot be made."""
+        if self._lm is not None:
+            return
+        try:
+            self._lm = self._made()
+        except RequestError:
+            raise
+        except Exception as error:
+            raise ModelError(f"The model '{self.name}' cannot be made: {_words(error)}") from error
+
+    def unload(self) -> None:
+        """Drop the model."""
+        self._lm = None
+        gc.collect()
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """One call of the model's method for each kind of request that waits."""
+        if self._lm is None:
+            self.load()
+        for kind, (method, _) in METHODS.items():
+            places = [index for index, request in enumerate(requests) if isinstance(request, kind)]
+            if places:
+                yield from self._ask(method, [requests[index] for index in places], places)
+        for index, request in enumerate(requests):
+            if type(request) not in METHODS:
+                yield index, ModelError(f"'{self.name}' cannot do '{request.ability}'.").as_failure()
+
+    def _made(self) -> Any:
+        made, given = self._class, self._arguments
+        from_text, from_mapping = "create_from_arg_string", "create_from_arg_obj"
+        if own_method(made, from_text) and not own_method(made, from_mapping):
+            return made.create_from_arg_string(lm_interface.argument_string(given))  # type: ignore[attr-defined]
+        if own_method(made, from_mapping):
+            return made.create_from_arg_obj(dict(given))  # type: ignore[attr-defined]
+        return made(**given)
+
+    def _ask(
+        self, method: RequestType, requests: Sequence[Any], places: Sequence[int]
+    ) -> Iterator[tuple[int, Response | Failure]]:
+        """Call one method with all its requests and check each result as it comes."""
+        kept: list[tuple[int, Any]] = []
+        instances: list[Instance] = []
+        for place, request in zip(places, requests, strict=True):
+            try:
+                arguments = self._arguments_of(request)
+            except Exception as error:
+                yield place, self._failure("apply_chat_template", error)
+                continue
+            number = len(instances)
+            instances.append(Instance(method, {}, arguments, number, ("evalwright", number, 1)))
+            kept.append((place, request))
+        if not instances:
+            return
+        answered = 0
+        try:
+            results = getattr(self._lm, method)(instances)
+            for place, request, result in self._paired(method, kept, results):
+                answered += 1
+                try:
+                    answer: Response | Failure = self._response(method, request, result)
+                except RequestError as error:
+                    answer = error.as_failure()
+                yield place, answer
+        except Exception as error:
+            failure = self._failure(method, error)
+            for place, _ in kept[answered:]:
+                yield place, failure
+
+    def _paired(
+        self, method: str, kept: Sequence[tuple[int, Any]], results: Any
+    ) -> Iterator[tuple[int, Any, Any]]:
+        """Requests with their results. Raises ModelError where there are not as many of both."""
+        if isinstance(results, str | bytes | Mapping) or not isinstance(results, Iterable):
+            raise ModelError(
+                f"`{method}` of '{self.name}' must give a list with one result per request, not {type(results).__name__}."
+            )
+        if isinstance(results, Sequence) and len(results) != len(kept):
+            raise ModelError(
+                f"`{method}` of '{self.name}' gave {len(results)} results for {len(kept)} requests, so none can be told whose it is."
+            )
+        count = 0
+        for result in results:
+            if count == len(kept):
+                raise ModelError(
+                    f"`{method}` of '{self.name}' gave more results than the {len(kept)} requests."
+                )
+            place, request = kept[count]
+            count += 1
+            yield place, request, result
+        if count < len(kept):
+            raise ModelError(
+                f"`{method}` of '{self.name}' gave only {count} results for {len(kept)} requests."
+            )
+
+    def _failure(self, method: str, error: Exception) -> Failure:
+        if isinstance(error, RequestError):
+            return error.as_failure()
+        if isinstance(error, NotImplementedError):
+            return ModelError(
+                f"'{self.name}' does not implement `{method}` for this request: {_words(error)}"
+            ).as_failure()
+        return ModelError(f"`{method}` of '{self.name}' failed: {_words(error)}").as_failure()
+
+    def _arguments_of(self, request: Any) -> tuple[Any, ...]:
+        if isinstance(request, LogLikelihood):
+            return self._text(request.context), request.continuation
+        if isinstance(request, RollingLogLikelihood):
+            return (request.text,)
+        return self._text(request.prompt), _settings(request)
+
+    def _text(self, prompt: Prompt) -> Any:
+        """Messages by the model's own template. What it gives is handed on as it is: some clients take more than text."""
+        if isinstance(prompt, str):
+            return prompt
+        opening = prompt[-1].role != "assistant"
+        return self._lm.apply_chat_template(
+            [turn.as_dict() for turn in prompt], add_generation_prompt=opening
+        )
+
+    def _response(self, method: RequestType, request: Any, result: Any) -> Response:
+        if method == "generate_until":
+            if not isinstance(result, str):
+                raise ModelError(f"`{method}` of '{self.name}' must give text, not {type(result).__name__}.")
+            return Response(stop_at(result, request.stop), finish_reason="stop")
+        if method == "loglikelihood":
+            if not isinstance(result, tuple | list) or len(result) != 2:
+                raise ModelError(
+                    f"`{method}` of '{self.name}' must give pairs (log-probability, is greedy), not {_shown(result)}."
+                )
+            value = self._number(method, result[0])
+            greedy = self._truth(method, result[1])
+            return Response(log_likelihood=value, is_greedy=greedy, tokens_scored=self._count(request))
+        # Some classes give the number in a tuple, as the guide's text says, others bare, as its code does.
+        bare = result[0] if isinstance(result, tuple | list) and result else result
+        return Response(log_likelihood=self._number(method, bare), tokens_scored=self._count(request))
+
+    def _number(self, method: str, value: Any) -> float:
+        try:
+            number = float(value) if not isinstance(value, str | bool) else math.nan
+        except (TypeError, ValueError):
+            number = math.nan
+        if math.isnan(number) or number > 1e-4:
+            raise ModelError(
+                f"`{method}` of '{self.name}' must give a natural log-probability, at most 0, not {_shown(value)}."
+            )
+        return min(number, 0.0)
+
+    def _truth(self, method: str, value: Any) -> bool:
+        if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool") or value in (0, 1):
+            return bool(value)
+        raise ModelError(
+            f"`{method}` of '{self.name}' must say true or false for 'is greedy', not {_shown(value)}."
+        )
+
+    def _count(self, request: Any) -> int | None:
+        """How many tokens were scored, where the class has a tokenizer; else nobody knows."""
+        encode = getattr(self._lm, "tok_encode", None)
+        if not callable(encode):
+            return None
+        try:
+            if isinstance(request, RollingLogLikelihood):
+                return len(encode(request.text, add_special_tokens=False))
+            pair = getattr(self._lm, "_encode_pair", None)
+            if callable(pair) and isinstance(request.context, str) and request.context:
+                return len(pair(request.context, request.continuation)[1])
+            return len(encode(request.continuation, add_special_tokens=False))
+        except Exception:
+            return None
+
+
+def lm_model(
+    name: str, *, chat: bool | None = None, fingerprint: str | None = None, **arguments: Any
+) -> LMAdapter:
+    """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point group `evalwright.lm`."""
+    made = lm_interface.registered.get(name)
+    points = list(entry_points(group=ENTRY_POINTS))
+    if made is None:
+        for point in points:
+            if point.name == name:
+                made = point.load()
+                if not inspect.isclass(made):
+                    raise ConfigurationError(
+                        f"The entry point '{name}' of {ENTRY_POINTS} is no model class: {point.value}."
+                    )
+                break
+    if made is None:
+        known = sorted({*lm_interface.registered, *(point.name for point in points)})
+        listed = f"Known: {', '.join(known)}." if known else "None is registered."
+        raise UnknownName(
+            "model class", name, known, f"{listed} Name the file that registers it with --plugin."
+        )
+    return LMAdapter(f"lm/{name}", made, arguments, chat=chat, fingerprint=fingerprint)
+
+
+def lm_eval_model(
+    name: str, *, chat: bool = False, fingerprint: str | None = None, **arguments: Any
+) -> LMAdapter:
+    """`lm_eval/<backend>`: a model class of the installed package lm_eval.
+
+    chat: apply the model's chat template; the package, too, does so only on request.
+    """
+    try:
+        release = version("lm_eval")
+        registry = import_module("lm_eval.api.registry")
+    except (ImportError, PackageNotFoundError):
+        raise ConfigurationError(
+            f"The model 'lm_eval/{name}' needs the package lm_eval, which is not installed. Install it with: pip install lm_eval"
+        ) from None
+    try:
+        made = registry.get_model(name)
+    except (KeyError, ValueError):
+        known = sorted(map(str, registry.model_registry.keys()))
+        raise UnknownName("backend of lm_eval", name, known) from None
+    except ImportError as error:
+        raise ConfigurationError(
+            f"The backend '{name}' of lm_eval cannot be imported: {_words(error)}"
+        ) from None
+    inside = str(made.__module__).startswith("lm_eval.")
+    identity = f"lm_eval {release} {name}" if inside else None
+    return LMAdapter(
+        f"lm_eval/{name}", made, arguments, chat=chat, fingerprint=fingerprint, identity=identity
+    )
+
+
+def _settings(request: Generate) -> dict[str, Any]:
+    """A request's settings under the names of the interface; what the task leaves open is left out."""
+    sampled = request.temperature > 0
+    out: dict[str, Any] = {
+        "until": list(request.stop),
+        "do_sample": sampled,
+        "temperature": request.temperature,
+    }
+    optional = {"max_gen_toks": request.max_tokens, "top_p": request.top_p}
+    out |= {key: value for key, value in optional.items() if value is not None}
+    if request.seed is not None:
+        out["seed"] = request.seed + request.draw
+    return out
+
+
+def _words(error: Exception) -> str:
+    text = (str(error).strip().splitlines() or [""])[0].rstrip(".")
+    return f"{type(error).__name__}: {text}." if text else f"{type(error).__name__}."
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,1 @@
+"""Finished runs of lm-evaluation-harness, read and written."""

@@ -1,0 +1,300 @@
+"""Writes a run as lm-evaluation-harness 0.4.13 writes its results: `results_<time>.json` and `samples_<task>_<time>.jsonl`.
+
+Every number is the run's own. What failed has no place in those files, whose readers expect a score on every line, so it
+stands beside them in `failures_<task>_<time>.jsonl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.compat.lm_eval.runs.names import (
+    DIALECT,
+    NO_FILTER,
+    NOT_AVAILABLE,
+    PREFIX,
+    digest,
+    file_safe,
+    higher_is_better,
+    their_metric,
+)
+from evalwright.compat.lm_eval.runs.rows import GENERATE, ExportedMetric, Rows, generation, output_type
+from evalwright.compat.lm_eval.tasks.results import all_results, groups_of
+from evalwright.core.errors import RunError
+from evalwright.core.samples import SampleRecord
+from evalwright.runs.reader import Run
+from evalwright.runs.writer import to_json, write_json
+
+_TRACKED = ("system_instruction", "system_instruction_sha", "fewshot_as_multiturn", "chat_template")
+
+
+def export_lm_eval(run: Run, out: Path) -> list[Path]:
+    """Write a run under `out/<model>/` and return the files, the results first. Raises RunError."""
+    time = _started(run).replace(tzinfo=None).isoformat(timespec="microseconds").replace(":", "-")
+    folder = out / file_safe(run.model)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tasks = {task["name"]: _Exported(task, folder, time) for task in run.data["tasks"]}
+        for name, records in groupby(run.samples(), key=lambda record: record.task):
+            tasks[name].write(records)
+        results = folder / f"results_{time}.json"
+        write_json(results, _results(run, list(tasks.values())))
+    except OSError as error:
+        raise RunError(f"'{folder}' cannot be written: {error.strerror or error}.") from error
+    return [results, *(file for task in tasks.values() for file in task.files)]
+
+
+class _Exported:
+    """One task: its metrics in their names, and its lines as they are written."""
+
+    def __init__(self, task: Mapping[str, Any], folder: Path, time: str) -> None:
+        self.task = task
+        self.definition: Mapping[str, Any] = task["definition"]
+        self.name = str(task["name"]).removeprefix(PREFIX)
+        self.metrics = _metrics(task)
+        self.type = GENERATE
+        self.count = 0
+        self.hashes = ""
+        self.files: list[Path] = []
+        safe = file_safe(self.name)
+        self.samples_file = folder / f"samples_{safe}_{time}.jsonl"
+        self.failures_file = folder / f"failures_{safe}_{time}.jsonl"
+
+    def write(self, records: Iterator[SampleRecord]) -> None:
+        """Write the task's lines: all of the first filter, then all of the next, as their readers expect."""
+        rows = Rows(self.task, self.metrics)
+        parts = [self.samples_file.with_suffix(f".{i}.tmp") for i in range(len(rows.filters))]
+        hashes: list[list[str]] = [[] for _ in parts]
+        outs = [part.open("w", encoding="utf-8", newline="\n", errors="backslashreplace") for part in parts]
+        failed: list[str] = []
+        try:
+            for _, draws in groupby(records, key=lambda record: record.index):
+                several = list(draws)
+                lines = rows.lines(several)
+                if not lines:
+                    failed.append(_line(rows.failed_line(several[0])))
+                    continue
+                answered = next(record for record in several if record.answer)
+                if not self.count and answered.answer:
+                    self.type = output_type(answered, answered.answer)
+                self.count += 1
+                for i, line in enumerate(lines):
+                    outs[i].write(_line(line))
+                    hashes[i].append(line["doc_hash"] + line["prompt_hash"] + line["target_hash"])
+        finally:
+            for part_out in outs:
+                part_out.close()
+        self.hashes = digest("".join(text for part in hashes for text in part))
+        self._join(parts)
+        if failed:
+            self.failures_file.write_text("".join(failed), encoding="utf-8", errors="backslashreplace")
+            self.files.append(self.failures_file)
+
+    def _join(self, parts: Sequence[Path]) -> None:
+        if self.count:
+            with self.samples_file.open("wb") as whole:
+                for part in parts:
+                    with part.open("rb") as lines:
+                        while block := lines.read(1 << 20):
+                            whole.write(block)
+            self.files.insert(0, self.samples_file)
+        for part in parts:
+            part.unlink()
+
+    def results(self) -> dict[str, Any]:
+        """The task's entry in `results`."""
+        found = {metric["label"]: metric for metric in self.task["metrics"]}
+        alias = self.definition.get("alias", self.name)
+        out: dict[str, Any] = {"name": self.name, "alias": alias, "sample_len": self.effective}
+        for metric in self.metrics:
+            entry = found[metric.label]
+            out[metric.key] = _available(entry["value"])
+            out[metric.error_key] = _available(entry["standard_error"])
+        return out
+
+    @property
+    def effective(self) -> int:
+        """How many samples the numbers rest on: the lines, else what the record says."""
+        return self.count or max((metric["n"] for metric in self.task["metrics"]), default=0)
+
+    def original(self) -> int:
+        """How many samples the data have, where that is known."""
+        dataset = self.definition.get("dataset")
+        whole = (
+            dataset.get("samples")
+            if isinstance(dataset, Mapping)
+            else self.task.get("metadata", {}).get("original")
+        )
+        return whole if isinstance(whole, int) else int(self.task["n_samples"])
+
+    def config(self) -> dict[str, Any]:
+        """The task's entry in `configs`: as imported, else our definition in their words."""
+        if self.definition.get("dialect") == DIALECT:
+            config = dict(self.definition.get("config", {}))
+            run_here = "generation" in self.definition
+            return {**config, "num_fewshot": self.shots()} if run_here else config
+        prompt, answer = self.definition.get("prompt") or {}, self.definition.get("answer") or {}
+        dataset = self.definition.get("dataset") or {}
+        out = {
+            "task": self.name,
+            "dataset_path": dataset.get("path") if isinstance(dataset, Mapping) else None,
+            "doc_to_text": prompt.get("user", ""),
+            "doc_to_target": prompt.get("assistant", ""),
+            "description": prompt.get("system", ""),
+            "target_delimiter": prompt.get("delimiter", " "),
+            "fewshot_delimiter": prompt.get("separator", "\n\n"),
+            "num_fewshot": self.shots(),
+            "metric_list": [
+                {"metric": metric.name, "higher_is_better": higher_is_better(metric.kind)}
+                for metric in self.metrics
+            ],
+            "output_type": self.type,
+            "repeats": self.task["draws"],
+            "should_decontaminate": False,
+            "metadata": {"version": self.version(), "content_hash": self.task["content_hash"]},
+        }
+        return {**out, "generation_kwargs": generation(answer)} if self.type == GENERATE else out
+
+    def shots(self) -> int:
+        """How many worked examples each prompt has."""
+        shots = self.definition.get("few_shot") or {}
+        found = self.definition.get("num_fewshot", shots.get("count", 0) if isinstance(shots, Mapping) else 0)
+        return found if isinstance(found, int) else 0
+
+    def version(self) -> Any:
+        """The version as a number where it is one, which is what they write."""
+        text = self.task["version"]
+        for kind in (int, float):
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+        return text
+
+    def better(self) -> dict[str, Any]:
+        """Whether more is better, by metric."""
+        said = self.task.get("metadata", {}).get("higher_is_better")
+        known = said or self.definition.get("higher_is_better") or {}
+        out = {}
+        for metric in self.metrics:
+            found = known.get(metric.name)
+            out[metric.name] = higher_is_better(metric.kind) if found is None else found
+        return out
+
+
+def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
+    """Names and filters that no two metrics of the task share."""
+    scorers = {scorer["name"]: scorer for scorer in task["scorers"]}
+    taken: set[tuple[str, str]] = set()
+    out = []
+    for metric in task["metrics"]:
+        label, kind, scorer = metric["label"], metric["kind"], metric["scorer"]
+        theirs = scorers.get(scorer, {}).get("kind") == DIALECT
+        if theirs:
+            name, pipeline = label.removesuffix(f",{scorer}"), scorer
+        else:
+            name, pipeline = their_metric(label, kind, scorers.get(scorer, {})), NO_FILTER
+            if (name, pipeline) in taken:
+                pipeline = scorer.replace(",", "_")
+        taken.add((name, pipeline))
+        out.append(ExportedMetric(name, pipeline, label, kind, scorer, theirs))
+    return out
+
+
+def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
+    data = run.data
+    imported: Mapping[str, Any] = data["configuration"].get("imported", {})
+    groups: Mapping[str, Any] = imported.get("groups", {}) or _groups(run)
+    environment = data["environment"]
+    libraries = environment.get("libraries", {})
+    own = f"{NOT_AVAILABLE} (written by evalwright {__version__})"
+    out: dict[str, Any] = {
+        "results": {**{task.name: task.results() for task in tasks}, **groups.get("results", {})},
+        "groups": groups.get("groups", {}),
+        "group_subtasks": groups.get("group_subtasks") or {task.name: [] for task in tasks},
+        "configs": {task.name: task.config() for task in tasks},
+        "versions": {**groups.get("versions", {}), **{task.name: task.version() for task in tasks}},
+        "n-shot": {**groups.get("n-shot", {}), **{task.name: task.shots() for task in tasks}},
+        "higher_is_better": {
+            **groups.get("higher_is_better", {}),
+            **{task.name: task.better() for task in tasks},
+        },
+        "n-samples": {
+            task.name: {"original": task.original(), "effective": task.effective} for task in tasks
+        },
+        "config": imported.get("config") or _config(run),
+        "git_hash": environment.get("git_commit"),
+        "date": _started(run).timestamp(),
+        "pretty_env_info": f"Python version: {environment['python']}\nOS: {environment['platform']}",
+        "transformers_version": libraries.get("transformers", NOT_AVAILABLE),
+        "lm_eval_version": libraries.get("lm_eval", own),
+        "upper_git_hash": None,
+        "task_hashes": {task.name: task.hashes for task in tasks if task.count},
+        "model_source": imported.get("model_source", data["model"]["name"].partition("/")[0]),
+        "model_name": run.model,
+        "model_name_sanitized": file_safe(run.model),
+        **{key: imported.get(key) for key in _TRACKED},
+        "chat_template_sha": imported.get("chat_template_sha"),
+        "total_evaluation_time_seconds": str(data["seconds"]),
+    }
+    if not imported or imported.get("evalwright"):
+        # Says that ids and clusters of rows are ours, should the files come back.
+        out["evalwright"] = {"rows": 1, "failed": {task.name: task.task["n_failed"] for task in tasks}}
+    if not out["groups"]:
+        del out["groups"]
+    return out
+
+
+def _groups(run: Run) -> dict[str, Any]:
+    """The groups that a run's tasks were asked for through, in their form."""
+    groups = groups_of(run)
+    if not groups:
+        return {}
+    results = {name: entry for name, entry in all_results(run).items() if name in groups}
+    return {
+        "results": results,
+        "groups": {name: results[name] for name, group in groups.items() if group.averages},
+        "group_subtasks": {name: list(group.children) for name, group in groups.items()},
+        "versions": {name: group.version for name, group in groups.items()},
+    }
+
+
+def _config(run: Run) -> dict[str, Any]:
+    configuration = run.data["configuration"]
+    provider, _, rest = run.model.partition("/")
+    seed = configuration.get("seed")
+    return {
+        "model": provider,
+        "model_args": {"model": rest or provider},
+        "batch_size": None,
+        "batch_sizes": [],
+        "device": None,
+        "use_cache": None,
+        "limit": configuration.get("limit"),
+        "bootstrap_iters": 0,
+        "gen_kwargs": {},
+        "random_seed": seed,
+        "numpy_seed": seed,
+        "torch_seed": seed,
+        "fewshot_seed": seed,
+    }
+
+
+def _started(run: Run) -> datetime:
+    try:
+        return datetime.fromisoformat(str(run.data["started"]))
+    except ValueError as error:
+        raise RunError(f"The run '{run.id}' names no time at which it started: {error}.") from error
+
+
+def _available(value: Any) -> Any:
+    return NOT_AVAILABLE if value is None else value
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    return to_json(row) + "\n"

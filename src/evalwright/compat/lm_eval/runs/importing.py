@@ -1,0 +1,359 @@
+"""Makes run folders of results of lm-evaluation-harness: its results files with their samples, old or new, one run for each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.compat.lm_eval.runs.files import SampleLines, Source, find_sources, read_lines
+from evalwright.compat.lm_eval.runs.names import DIALECT, PREFIX, doc_digest
+from evalwright.compat.lm_eval.runs.numbers import Items, metric_result, metrics_of, size
+from evalwright.compat.lm_eval.runs.records import failed_record, number, record_of
+from evalwright.core.errors import RunError
+from evalwright.core.samples import SampleRecord
+from evalwright.metrics.registry import LOWER_IS_BETTER
+from evalwright.models.base import fingerprint_of
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.results import MetricResult, TaskResult
+from evalwright.runs.scores import hashed
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+
+_SECRET = re.compile(r"(?:.*_)?(?:api_?key|token|password|secret|authorization)", re.IGNORECASE)
+_MODEL_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
+_GROUPED = ("versions", "n-shot", "higher_is_better")
+_KEPT = (
+    "model_source",
+    "system_instruction",
+    "system_instruction_sha",
+    "fewshot_as_multiturn",
+    "chat_template",
+    "chat_template_sha",
+)
+
+
+def import_lm_eval(path: Path, out: Path, name: str = "") -> list[Run]:
+    """Make a run of every evaluation in `path`, under `out`, and return them.
+
+    path: a results file, a samples file, or a folder with any number of them. name: of the run; with several, the model's
+    name is added. Raises RunError for broken files, and where a run of that name was made from something else.
+    """
+    sources = find_sources(path)
+    folders: dict[Path, Source] = {}
+    for source in sources:
+        model = _slug(_model(source))
+        run_id = name and (_slug(name) if len(sources) == 1 else f"{_slug(name)}-{model}")
+        folder = out / (run_id or "--".join(part for part in (model, _slug(source.time)) if part))
+        if folder in folders:
+            folder = out / f"{folder.name}-{len(folders) + 1}"
+        folders[folder] = source
+    identities = {folder: _identity(source) for folder, source in folders.items()}
+    for folder, identity in identities.items():
+        if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != identity:
+            raise RunError(f"'{folder}' holds another run: choose another --name.")
+    return [_import(source, folder, identities[folder]) for folder, source in folders.items()]
+
+
+def _import(source: Source, folder: Path, identity: str) -> Run:
+    tasks = [_Task(source, name) for name in _task_names(source)]
+    if not tasks:
+        raise RunError(f"{source.file or source.folder} has no task with a metric.")
+    with RunWriter(folder) as writer:
+        position = 0
+        for task in tasks:
+            for record in task.records():
+                writer.add(position, record)
+                position += 1
+        writer.finish(
+            {
+                "schema": SCHEMA_VERSION,
+                "evalwright": __version__,
+                "id": folder.name,
+                "identity": identity,
+                "started": _started(source),
+                "seconds": max(0.0, number(source.data.get("total_evaluation_time_seconds")) or 0.0),
+                "model": _model_record(source),
+                "roles": {},
+                "configuration": _configuration(source, folder.name, tasks),
+                "environment": _environment(source),
+                "usage": _USAGE,
+                "tasks": [task.as_dict() for task in tasks],
+            }
+        )
+    return open_run(folder)
+
+
+_USAGE = {
+    "requested": 0,
+    "asked": 0,
+    "stored": 0,
+    "joined": 0,
+    "failed": 0,
+    "retries": 0,
+    "usage": {},
+    "cost": None,
+    "failures": {},
+}
+
+
+class _Task:
+    """One task of a source: its entry, its samples where there are any, and what they add up to."""
+
+    def __init__(self, source: Source, name: str) -> None:
+        self.source = source
+        self.name = name
+        self.entry: Mapping[str, Any] = source.part("results").get(name, {})
+        self.metrics = metrics_of(self.entry)
+        self.ours = bool(source.part("evalwright").get("rows"))
+        better = source.part("higher_is_better").get(name)
+        named = better.items() if isinstance(better, dict) else ()
+        # A log-likelihood is better when higher, also where its perplexity is better when lower.
+        self.less = frozenset(key for key, up in named if up is False and key != "perplexity")
+        self.better = dict(named)
+        path = source.samples.get(name)
+        self.lines = SampleLines(path, tuple(self.metrics)) if path else None
+        if self.lines and not self.metrics:
+            self.metrics = {found: self.lines.metrics[found] for found in self.lines.filters}
+        self.items = {
+            (pipeline, metric): Items(metric)
+            for pipeline in self.metrics
+            for metric in self.metrics[pipeline]
+        }
+        self.failures: Counter[str] = Counter()
+        self.failed: set[int] = set()
+        self.lost = 0
+        self.count = 0
+        self.clustered = False
+        self.content = hashlib.sha256()
+
+    def records(self) -> Iterator[SampleRecord]:
+        """The task's records in the order of doc_id; counts them in as they pass."""
+        failed = self._failed_records()
+        for doc, lines in self.lines.documents() if self.lines else ():
+            yield from (failed.pop(place) for place in sorted(place for place in failed if place < doc))
+            record = record_of(PREFIX + self.name, doc, lines, self.metrics, less=self.less, ours=self.ours)
+            self._count(record, lines)
+            yield record
+        yield from (failed[place] for place in sorted(failed))
+
+    def _failed_records(self) -> dict[int, SampleRecord]:
+        path = self.source.failures.get(self.name)
+        out: dict[int, SampleRecord] = {}
+        for line, _, row in read_lines(path) if path else ():
+            doc = row.get("doc_id")
+            if not isinstance(doc, int) or doc in out:
+                raise RunError(f"{path}, line {line} has no 'doc_id' of its own.")
+            out[doc] = failed_record(PREFIX + self.name, row, doc, self.ours)
+            found = out[doc].failure
+            self.failures[found.kind if found else "not scored"] += 1
+            self.failed.add(doc)
+        self.lost = len(out)
+        self.count += self.lost
+        return out
+
+    def _count(self, record: SampleRecord, lines: Mapping[str, Mapping[str, Any]]) -> None:
+        self.count += 1
+        sample = record.sample
+        self.clustered = self.clustered or bool(sample.cluster)
+        unit = hashed(sample.cluster or f"\0{sample.id}")
+        for (pipeline, metric), items in self.items.items():
+            items.add(lines.get(pipeline, {}).get(metric), unit)
+        for failure in record.score_failures.values():
+            self.failures[failure.kind] += 1
+        if record.score_failures:
+            self.failed.add(record.index)
+        self.content.update(doc_digest(sample.metadata.get("doc")).encode())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The task's part of `run.json`."""
+        source, name = self.source, self.name
+        counted = source.part("n-samples").get(name, {})
+        counted = counted if isinstance(counted, dict) else {}
+        names = [metric for several in self.metrics.values() for metric in several]
+        whole = size(self.entry, counted, names)
+        results: list[MetricResult] = [
+            metric_result(
+                metric, pipeline, self.entry, whole, items if self.lines else None, self.lost, self.clustered
+            )
+            for (pipeline, metric), items in self.items.items()
+        ]
+        results = [
+            replace(found, lower_is_better=metric in self.less and found.kind not in LOWER_IS_BETTER)
+            for found, (_, metric) in zip(results, self.items, strict=True)
+        ]
+        config = source.part("configs").get(name, {})
+        version = str(source.part("versions").get(name, "N/A"))
+        result = TaskResult(
+            PREFIX + name,
+            version,
+            self.count or whole,
+            len(self.failed),
+            tuple(results),
+            failures=dict(sorted(self.failures.items())),
+        )
+        config = config if isinstance(config, dict) else {}
+        definition = {
+            "dialect": DIALECT,
+            "task": name,
+            "alias": str(self.entry.get("alias", name)).strip(" -") or name,
+            "groups": [],
+            "num_fewshot": source.part("n-shot").get(name, config.get("num_fewshot", 0)),
+            "config": config,
+        }
+        content = (
+            self.content.hexdigest()[:32] if self.lines else fingerprint_of({"task": name, "v": version})
+        )
+        return {
+            **result.as_dict(),
+            "description": f"imported from lm_eval: {name}",
+            "metadata": {
+                "imported": DIALECT,
+                "higher_is_better": self.better,
+                "original": counted.get("original"),
+            },
+            "definition": definition,
+            "content_hash": content,
+            "draws": 1,
+            "slice_keys": [],
+            "scorers": [
+                {"name": pipeline, "kind": DIALECT, "options": {"metrics": several}}
+                for pipeline, several in self.metrics.items()
+            ],
+            "metric_specs": [
+                {
+                    "label": found.label,
+                    "kind": found.kind,
+                    "scorer": found.scorer,
+                    "options": {},
+                    **({"lower_is_better": True} if found.lower_is_better else {}),
+                }
+                for found in results
+            ],
+        }
+
+
+def _task_names(source: Source) -> list[str]:
+    """Tasks with a number of their own or with samples; groups are averages of others and are kept apart."""
+    groups = _group_names(source)
+    named = [name for name, entry in source.part("results").items() if metrics_of(entry)]
+    own = [name for name in named if name not in groups]
+    return list(dict.fromkeys([*own, *source.samples]))
+
+
+def _group_names(source: Source) -> set[str]:
+    members = {name for name, several in source.part("group_subtasks").items() if several}
+    return (members | set(source.part("groups"))) - set(source.samples)
+
+
+def _configuration(source: Source, name: str, tasks: Sequence[_Task]) -> dict[str, Any]:
+    config = source.part("config")
+    groups = _group_names(source)
+    grouped: dict[str, Any] = {
+        "results": {name: entry for name, entry in source.part("results").items() if name in groups},
+        "groups": source.part("groups"),
+        "group_subtasks": source.part("group_subtasks"),
+    }
+    for key in _GROUPED:
+        grouped[key] = {name: value for name, value in source.part(key).items() if name in groups}
+    imported: dict[str, Any] = {
+        "format": DIALECT,
+        "config": _without_secrets(config),
+        "groups": grouped,
+        **{key: source.data[key] for key in _KEPT if key in source.data},
+        **({"evalwright": source.data["evalwright"]} if source.part("evalwright") else {}),
+    }
+    return {
+        "tasks": [PREFIX + task.name for task in tasks],
+        "limit": config.get("limit"),
+        "seed": config.get("random_seed"),
+        "name": name,
+        "imported": imported,
+    }
+
+
+def _without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration without what may be a key among the model's arguments."""
+    given = config.get("model_args")
+    if isinstance(given, dict):
+        kept: Any = {key: value for key, value in given.items() if not _SECRET.fullmatch(str(key))}
+    elif isinstance(given, str):
+        kept = ",".join(p for p in given.split(",") if not _SECRET.fullmatch(p.partition("=")[0].strip()))
+    else:
+        kept = given
+    return {**config, "model_args": kept} if "model_args" in config else dict(config)
+
+
+def _model(source: Source) -> str:
+    """The model's name. lm_eval invents one where its arguments name none; then the backend's name is used."""
+    named, config = source.data.get("model_name"), source.part("config")
+    if source.part("evalwright") and isinstance(named, str) and named:
+        return named
+    given = config.get("model_args")
+    if isinstance(given, str):
+        given = dict(pair.partition("=")[::2] for pair in given.split(","))
+    if isinstance(given, dict):
+        for key in _MODEL_KEYS:
+            if given.get(key):
+                return str(given[key])
+    backend = config.get("model") or named
+    return str(backend) if backend else source.folder.resolve().name.replace("__", "/")
+
+
+def _model_record(source: Source) -> dict[str, Any]:
+    config, name = source.part("config"), _model(source)
+    facts = {key: config[key] for key in ("model_dtype", "model_revision", "model_sha") if config.get(key)}
+    backend = source.data.get("model_source", config.get("model"))
+    identity = {"imported": DIALECT, "name": name, "backend": backend, **facts}
+    return {"name": name, "abilities": [], "fingerprint": fingerprint_of(identity), **facts}
+
+
+def _environment(source: Source) -> dict[str, Any]:
+    text = str(source.data.get("pretty_env_info") or "")
+    python = re.search(r"Python version: (\S+)", text)
+    system = re.search(r"^OS: (.+)$", text, re.MULTILINE)
+    versions = {"lm_eval": "lm_eval_version", "transformers": "transformers_version"}
+    commit = source.data.get("git_hash")
+    return {
+        "python": python[1] if python else "unknown",
+        "platform": system[1] if system else "unknown",
+        "processors": None,
+        "libraries": {key: str(source.data[name]) for key, name in versions.items() if source.data.get(name)},
+        "git_commit": commit if isinstance(commit, str) else None,
+    }
+
+
+def _started(source: Source) -> str:
+    """When it began: the record's own time, else that of its name, else that of the file."""
+    seconds = number(source.data.get("date"))
+    try:
+        if seconds is not None:
+            return datetime.fromtimestamp(seconds, UTC).isoformat()
+        day, _, clock = source.time.partition("T")
+        return datetime.fromisoformat(f"{day}T{clock.replace('-', ':')}").replace(tzinfo=UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        changed = min(path.stat().st_mtime for path in source.files)
+        return datetime.fromtimestamp(int(changed), UTC).isoformat()
+
+
+def _identity(source: Source) -> str:
+    digest = hashlib.sha256()
+    for path in source.files:
+        try:
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    names = json.dumps([path.name for path in source.files])
+    return fingerprint_of({"imported": digest.hexdigest(), "files": names})
+
+
+def _slug(text: str) -> str:
+    kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
+    return kept.strip(".-")[:80]

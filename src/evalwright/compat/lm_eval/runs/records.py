@@ -1,0 +1,264 @@
+"""A document's lines of a samples file as one SampleRecord: every filter is a scorer, every metric a part of its score.
+
+What a record has no place for (the row, arguments beyond the prompt, filtered responses, items that are no numbers) is kept
+in the sample's metadata, so that nothing is lost when the run is written back.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalwright.compat.lm_eval.runs.names import COUNTED, spelled
+from evalwright.compat.lm_eval.runs.rows import first_responses, responses_of
+from evalwright.core.errors import Failure
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+
+_NUMPY = re.compile(r"(?:np|numpy)\.\w+\((.*)\)")
+_QUESTIONS = ("input", "question", "query", "problem", "prompt", "text", "sentence", "ctx")
+
+Lines = Mapping[str, Mapping[str, Any]]
+"""Filter -> its line."""
+
+
+def number(value: Any) -> float | None:
+    """A finite number, also where it was written as text; else None."""
+    if isinstance(value, str):
+        found = _NUMPY.fullmatch(value)
+        try:
+            value = float(found[1] if found else value)
+        except ValueError:
+            return None
+    if not isinstance(value, (int, float)):
+        return None
+    try:
+        made = float(value)
+    except OverflowError:
+        return None
+    return made if math.isfinite(made) else None
+
+
+def pair(metric: str, value: Any) -> tuple[float, float] | None:
+    """The log-likelihood and count of an item of a perplexity per word or byte."""
+    if metric not in COUNTED or not isinstance(value, list) or len(value) != 2:
+        return None
+    total, count = number(value[0]), number(value[1])
+    return (total, count) if total is not None and count is not None and count > 0 else None
+
+
+def record_of(
+    task: str,
+    doc: int,
+    lines: Lines,
+    metrics: Mapping[str, Sequence[str]],
+    *,
+    less: frozenset[str] = frozenset(),
+    ours: bool = False,
+) -> SampleRecord:
+    """The record of document number `doc`. metrics: names by filter.
+
+    less: metrics of which less is better, whose scores are negated, as scores are better when higher. ours: the rows are
+    those of our own export.
+    """
+    first = next(iter(lines.values()))
+    arguments = _arguments(first.get("arguments"))
+    rolling = bool(arguments) and all(len(part) == 1 for part in arguments)
+    prompt = "" if rolling or not arguments else _text(arguments[0][0] if arguments[0] else "")
+    responses, several = _responses(first.get("resps"), rolling)
+    choices = _choices(arguments, responses)
+    sample = _sample(doc, first, prompt, choices, ours)
+    answer = _answer(lines, prompt, arguments, responses, choices)
+    scores, failures = _scores(lines, metrics, less)
+    kept: dict[str, Any] = {"target": _text(first.get("target", ""))}
+    kept["arguments"] = [[None if value == prompt else value for value in part] for part in arguments]
+    if several > 1:
+        kept["repeats"] = several
+    record = SampleRecord(
+        task, doc, 0, _with(sample, {**sample.metadata, "lm_eval": kept}), answer, scores, None, failures
+    )
+    raw = spelled(first.get("resps") or [])
+    if responses_of(record) != raw:
+        kept["resps"] = raw
+    filtered = {name: spelled(line.get("filtered_resps") or []) for name, line in lines.items()}
+    differing = {name: value for name, value in filtered.items() if value != first_responses(raw)}
+    if differing:
+        kept["filtered_resps"] = differing
+    items = {name: _items(line, metrics.get(name, ())) for name, line in lines.items()}
+    if any(items.values()):
+        kept["items"] = {name: value for name, value in items.items() if value}
+    return record
+
+
+def failed_record(task: str, row: Mapping[str, Any], doc: int, ours: bool) -> SampleRecord:
+    """The record of a line of a failures file, which only our own export writes."""
+    sample = _sample(doc, row, "", (), ours)
+    found = row.get("failure")
+    try:
+        failure = Failure(**found) if isinstance(found, dict) else None
+    except TypeError:
+        failure = None
+    failure = failure or Failure("not scored", "task", "The file does not say why.")
+    kept = {"lm_eval": {"target": _text(row.get("target", ""))}}
+    return SampleRecord(task, doc, 0, _with(sample, {**sample.metadata, **kept}), None, {}, failure)
+
+
+def _with(sample: Sample, metadata: Mapping[str, Any]) -> Sample:
+    from dataclasses import replace
+
+    return replace(sample, metadata=metadata)
+
+
+def _sample(doc: int, row: Mapping[str, Any], prompt: str, choices: tuple[str, ...], ours: bool) -> Sample:
+    content = row.get("doc")
+    columns: Mapping[str, Any] = content if isinstance(content, dict) else {}
+    question = next((columns[key] for key in _QUESTIONS if isinstance(columns.get(key), str)), prompt)
+    target = _text(row.get("target", ""))
+    gold = _gold(target, choices)
+    targets = tuple(choices[index] for index in gold) or ((target,) if target else ())
+    cluster, name = columns.get("cluster"), columns.get("id")
+    return Sample(
+        id=name if ours and isinstance(name, str) else str(doc),
+        input=question,
+        targets=targets,
+        choices=choices,
+        gold=gold,
+        metadata={"doc": content},
+        cluster=cluster if ours and isinstance(cluster, str) else "",
+    )
+
+
+def _gold(target: str, choices: tuple[str, ...]) -> tuple[int, ...]:
+    if not choices:
+        return ()
+    if target in choices:
+        return (choices.index(target),)
+    try:
+        found = json.loads(target)
+    except (ValueError, RecursionError):
+        return ()
+    listed = found if isinstance(found, list) else [found]
+    return tuple(one for one in listed if isinstance(one, int) and 0 <= one < len(choices))
+
+
+def _arguments(found: Any) -> list[list[Any]]:
+    """Arguments by request, from lists (old) or from `{"gen_args_0": {"arg_0": ...}}`."""
+    parts = list(found.values()) if isinstance(found, dict) else found if isinstance(found, list) else []
+    return [
+        list(part.values()) if isinstance(part, dict) else part if isinstance(part, list) else [part]
+        for part in parts
+    ]
+
+
+def _responses(found: Any, rolling: bool) -> tuple[tuple[Response, ...], int]:
+    """Responses one after another, and how many there are to each request."""
+    if not isinstance(found, list) or not found:
+        return (), 1
+    listed = [one if isinstance(one, list) else [one] for one in found]
+    return tuple(_response(value, rolling) for one in listed for value in one), max(1, len(listed[0]))
+
+
+def _response(value: Any, rolling: bool) -> Response:
+    if isinstance(value, list) and len(value) == 2:
+        likelihood = _likelihood(value[0])
+        if likelihood is not None and str(value[1]) in ("True", "False"):
+            return Response(log_likelihood=likelihood, is_greedy=str(value[1]) == "True")
+    likelihood = _likelihood(value) if rolling else None
+    return Response(log_likelihood=likelihood) if likelihood is not None else Response(text=_text(value))
+
+
+def _likelihood(value: Any) -> float | None:
+    try:
+        made = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return None if math.isnan(made) else made
+
+
+def _choices(arguments: Sequence[Sequence[Any]], responses: Sequence[Response]) -> tuple[str, ...]:
+    """The options of multiple choice: continuations of one context, or contexts with one continuation."""
+    if len(arguments) < 2 or any(len(part) != 2 for part in arguments):
+        return ()
+    if any(response.log_likelihood is None for response in responses):
+        return ()
+    same = [_text(part[1]) for part in arguments if part[0] == arguments[0][0]]
+    if len(same) > 1:
+        return tuple(text.strip() for text in same)
+    return tuple(_text(part[0]) for part in arguments)
+
+
+def _answer(
+    lines: Lines,
+    prompt: str,
+    arguments: Sequence[Sequence[Any]],
+    responses: tuple[Response, ...],
+    choices: tuple[str, ...],
+) -> Answer:
+    found = tuple(one.log_likelihood for one in responses if one.log_likelihood is not None)
+    if choices and len(found) >= len(choices):
+        values = found[: len(choices)]
+        best = max(range(len(values)), key=values.__getitem__)
+        return Answer(choices[best], choice=best, log_likelihoods=values, prompt=prompt, responses=responses)
+    if found and arguments and arguments[0]:
+        text = _text(arguments[0][-1])
+        return Answer(text, log_likelihoods=found[:1], prompt=prompt, responses=responses)
+    taken = next(iter(lines.values())).get("filtered_resps")
+    while isinstance(taken, list) and taken:
+        taken = taken[0]
+    text = taken if isinstance(taken, str) else responses[0].text if responses else ""
+    return Answer(text, prompt=prompt, responses=responses)
+
+
+def _scores(
+    lines: Lines, metrics: Mapping[str, Sequence[str]], less: frozenset[str]
+) -> tuple[dict[str, Score], dict[str, Failure]]:
+    scores: dict[str, Score] = {}
+    failures: dict[str, Failure] = {}
+    for name, names in metrics.items():
+        line = lines.get(name, {})
+        parts: dict[str, float] = {}
+        for metric in names:
+            if (counted := pair(metric, line.get(metric))) is not None:
+                parts["log_likelihood"], parts[COUNTED[metric]] = counted
+            elif (value := number(line.get(metric))) is not None:
+                parts[metric] = value
+        worth = _worth(names[0], line.get(names[0])) if names else None
+        if worth is None:
+            message = f"The samples have no value of '{names[0]}' here." if names else "There is no metric."
+            failures[name] = Failure("no score", "scorer", message)
+        elif names[0] in less and names[0] not in COUNTED and names[0] in parts:
+            scores[name] = Score(-worth, explanation="negated: less is better", parts=parts)
+        else:
+            scores[name] = Score(worth, parts=parts)
+    return scores, failures
+
+
+def _worth(metric: str, value: Any) -> float | None:
+    """One number for an item: of a pair, the log-likelihood, or whether both are the same."""
+    counted = pair(metric, value)
+    if counted is not None:
+        return counted[0]
+    if metric == "brier_score" and (squares := _brier(value)) is not None:
+        return -squares
+    if isinstance(value, list):
+        return float(len(value) == 2 and value[0] == value[1])
+    return number(value)
+
+
+def _brier(value: Any) -> float | None:
+    """An item's squared distance of (right class, probabilities of all classes)."""
+    if not isinstance(value, list) or len(value) != 2 or not isinstance(value[1], list):
+        return None
+    numbers = [number(one) for one in value[1]]
+    return math.fsum(((one or 0.0) - float(place == value[0])) ** 2.0 for place, one in enumerate(numbers))
+
+
+def _items(line: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: line[name] for name in names if isinstance(line.get(name), (list, dict))}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,263 @@
+"""Records of samples as lines of `samples_<task>_<time>.jsonl`, one for each sample and filter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import Any
+
+from evalwright.compat.lm_eval.runs.names import COUNTED, DIALECT, digest, doc_digest, spelled
+from evalwright.core.requests import Prompt
+from evalwright.core.samples import Answer, SampleRecord, Score
+
+GENERATE, CHOOSE, CONTINUE, ROLLING = (
+    "generate_until",
+    "multiple_choice",
+    "loglikelihood",
+    "loglikelihood_rolling",
+)
+PAIRED = {"macro-f1", "balanced-accuracy"}
+"""Metrics over classes, of which an item is the pair (right class, class given)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedMetric:
+    """One metric of a task: `name,filter` there; label, kind and scorer here.
+
+    theirs: the scorer is one of their filters, which keeps every metric as a part of its score.
+    """
+
+    name: str
+    filter: str
+    label: str
+    kind: str
+    scorer: str
+    theirs: bool = False
+
+    @property
+    def key(self) -> str:
+        """The key of its value in the results."""
+        return f"{self.name},{self.filter}"
+
+    @property
+    def error_key(self) -> str:
+        """The key of its standard error in the results."""
+        return f"{self.name}_stderr,{self.filter}"
+
+
+class Rows:
+    """Makes the lines of one task from its records. task: the task's part of `run.json`."""
+
+    def __init__(self, task: Mapping[str, Any], metrics: Sequence[ExportedMetric]) -> None:
+        definition = task["definition"]
+        self.metrics = metrics
+        self.filters = tuple(dict.fromkeys(metric.filter for metric in metrics))
+        self.answer = definition.get("answer") or {}
+        self.theirs = definition.get("dialect") == DIALECT
+        self.generation = definition.get("generation") or generation(self.answer)
+        config, prompt = definition.get("config") or {}, definition.get("prompt") or {}
+        chat = prompt.get("format") == "chat" and not prompt.get("prefill")
+        given = config.get("target_delimiter") if self.theirs else prompt.get("delimiter")
+        self.delimiter = "" if chat else str(" " if given is None else given)
+
+    def lines(self, draws: Sequence[SampleRecord]) -> list[dict[str, Any]]:
+        """The lines of one sample, of all its draws, by filter; none where nothing was scored."""
+        answered = [record for record in draws if record.answer is not None]
+        if not answered or not any(record.scores for record in answered):
+            return []
+        whole = self._request(answered)
+        return [
+            # In the order of their lines, so that the files read alike.
+            {
+                **whole,
+                **self._filtered(name, answered, whole),
+                **_hashes(whole),
+                **self._items(name, answered),
+            }
+            for name in self.filters
+        ]
+
+    def failed_line(self, record: SampleRecord) -> dict[str, Any]:
+        """What is kept of a sample without a score, in a file of its own."""
+        found = record.failure or next(iter(record.score_failures.values()), None)
+        doc, target = self._doc(record), _target(record)
+        line = {"doc_id": record.index, "doc": doc, "target": target, "doc_hash": doc_digest(doc)}
+        return {**line, "failure": found.as_dict() if found else None}
+
+    def _request(self, draws: Sequence[SampleRecord]) -> dict[str, Any]:
+        first = draws[0]
+        assert first.answer is not None
+        kept = _kept(first)
+        doc, target = self._doc(first), _target(first)
+        arguments = (
+            restored_arguments(kept["arguments"], first.answer)
+            if "arguments" in kept
+            else self._arguments(first, first.answer)
+        )
+        made = [responses_of(record) for record in draws]
+        requests = range(max(map(len, made)))
+        resps = [[value for one in made if i < len(one) for value in one[i]] for i in requests]
+        return {
+            "doc_id": first.index,
+            "doc": doc,
+            "target": target,
+            "arguments": {
+                f"gen_args_{i}": {f"arg_{j}": value for j, value in enumerate(part)}
+                for i, part in enumerate(arguments)
+            },
+            "resps": kept.get("resps", resps),
+        }
+
+    def _doc(self, record: SampleRecord) -> Any:
+        sample = record.sample
+        if self.theirs and "doc" in sample.metadata:
+            return sample.metadata["doc"]
+        # The same columns in every row: viewers read the file as a table.
+        return {
+            "id": sample.id,
+            "input": sample.input,
+            "targets": list(sample.targets),
+            "choices": list(sample.choices),
+            "gold": list(sample.gold),
+            "passages": [{"id": passage.id, "text": passage.text} for passage in sample.passages],
+            "cluster": sample.cluster,
+            "metadata": dict(sample.metadata),
+        }
+
+    def _arguments(self, record: SampleRecord, answer: Answer) -> list[list[Any]]:
+        kind, prompt = output_type(record, answer), as_text(answer.prompt)
+        if kind == CHOOSE:
+            letters = self.answer.get("mode") == "letter"
+            options = ascii_uppercase if letters else record.sample.choices
+            count = len(record.sample.choices)
+            return [[prompt, self.delimiter + option] for option in options[:count]]
+        if kind == CONTINUE:
+            # A task of theirs answers with the whole continuation.
+            return [[prompt, answer.text if self.theirs else self.delimiter + answer.text]]
+        return [[answer.text]] if kind == ROLLING else [[prompt, dict(self.generation)]]
+
+    def _filtered(self, name: str, draws: Sequence[SampleRecord], whole: Mapping[str, Any]) -> dict[str, Any]:
+        kept = _kept(draws[0])
+        return {
+            "filtered_resps": kept.get("filtered_resps", {}).get(name, self._taken(draws, whole)),
+            "filter": name,
+            "metrics": [metric.name for metric in self.metrics if metric.filter == name],
+        }
+
+    def _items(self, name: str, draws: Sequence[SampleRecord]) -> dict[str, Any]:
+        return {metric.name: self._item(metric, draws) for metric in self.metrics if metric.filter == name}
+
+    @staticmethod
+    def _taken(draws: Sequence[SampleRecord], whole: Mapping[str, Any]) -> list[Any]:
+        """What was scored: the answers' texts without their reasoning, or the first response to each request."""
+        first = draws[0]
+        assert first.answer is not None
+        if output_type(first, first.answer) == GENERATE and "doc" not in first.sample.metadata:
+            texts = [record.answer.text for record in draws if record.answer]
+            return texts if len(texts) == 1 else [texts]
+        return first_responses(whole["resps"])
+
+    def _item(self, metric: ExportedMetric, draws: Sequence[SampleRecord]) -> Any:
+        items = _kept(draws[0]).get("items", {}).get(metric.filter, {})
+        if metric.theirs and metric.name in items:
+            return items[metric.name]
+        scores = [record.scores[metric.scorer] for record in draws if metric.scorer in record.scores]
+        if not scores:
+            return None
+        unit = COUNTED.get(metric.name)
+        if unit and {"log_likelihood", unit} <= scores[0].parts.keys():
+            return [_mean_part(scores, "log_likelihood"), _mean_part(scores, unit)]
+        if metric.kind in PAIRED and {"gold", "predicted"} <= scores[0].parts.keys():
+            return [scores[0].parts["gold"], scores[0].parts["predicted"]]
+        if metric.theirs:
+            # Items that are no numbers stand in `item` where the score has one.
+            whole = getattr(scores[0], "item", None)
+            named = whole if isinstance(whole, Mapping) else {}
+            return named.get(metric.name, scores[0].parts.get(metric.name))
+        return sum(score.value for score in scores) / len(scores)
+
+
+def _hashes(line: Mapping[str, Any]) -> dict[str, str]:
+    requests = list(line["arguments"].values())
+    prompt = str(requests[0].get("arg_0", "")) if requests else ""
+    return {
+        "doc_hash": doc_digest(line["doc"]),
+        "prompt_hash": digest(prompt),
+        "target_hash": digest(line["target"]),
+    }
+
+
+def output_type(record: SampleRecord, answer: Answer) -> str:
+    """Their word for how an answer was made, as its responses show it."""
+    if not any(response.log_likelihood is not None for response in answer.responses):
+        return GENERATE
+    if record.sample.choices and len(answer.log_likelihoods) == len(record.sample.choices):
+        return CHOOSE
+    return CONTINUE if answer.responses[0].is_greedy is not None else ROLLING
+
+
+def responses_of(record: SampleRecord) -> list[list[Any]]:
+    """A record's responses by request: texts, or pairs of log-likelihood and whether it is greedy, all as text."""
+    assert record.answer is not None
+    responses = record.answer.responses
+    values: list[Any] = []
+    for response in responses:
+        if response.log_likelihood is None:
+            values.append(response.text)
+        elif response.is_greedy is None:
+            values.append(spelled(response.log_likelihood))
+        else:
+            values.append(spelled([response.log_likelihood, response.is_greedy]))
+    several = _kept(record).get("repeats", 1)
+    return [values[i : i + several] for i in range(0, len(values), several)]
+
+
+def first_responses(resps: Any) -> list[Any]:
+    """The first response to each request."""
+    return [one[0] if isinstance(one, list) and one else one for one in resps]
+
+
+def restored_arguments(kept: Sequence[Sequence[Any]], answer: Answer) -> list[list[Any]]:
+    """Arguments as imported: the prompt is kept once, in the answer, and None stands in its place."""
+    return [[as_text(answer.prompt) if value is None else value for value in part] for part in kept]
+
+
+def as_text(prompt: Prompt) -> str:
+    """A prompt as one text; messages as JSON, as their chat backends get them."""
+    if isinstance(prompt, str):
+        return prompt
+    messages = [{"role": message.role, "content": message.content} for message in prompt]
+    return json.dumps(messages, ensure_ascii=False)
+
+
+def generation(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Generation settings in their words, from the part `answer` of a task's definition."""
+    temperature = answer.get("temperature") or 0.0
+    out = {"until": list(answer.get("stop") or ()), "do_sample": temperature > 0, "temperature": temperature}
+    if answer.get("max_tokens") is not None:
+        out["max_gen_toks"] = answer["max_tokens"]
+    if answer.get("top_p") is not None:
+        out["top_p"] = answer["top_p"]
+    return out
+
+
+def _kept(record: SampleRecord) -> Mapping[str, Any]:
+    """What an import kept of a line that a record has no place for."""
+    kept: Mapping[str, Any] = record.sample.metadata.get("lm_eval", {})
+    return kept
+
+
+def _target(record: SampleRecord) -> str:
+    kept = _kept(record)
+    if "target" in kept:
+        return str(kept["target"])
+    sample = record.sample
+    listed = list(sample.gold) if sample.choices else list(sample.targets)
+    return str(listed[0]) if len(listed) == 1 else str(listed) if listed else ""
+
+
+def _mean_part(scores: Sequence[Score], name: str) -> float:
+    found = [score.parts[name] for score in scores if name in score.parts]
+    return sum(found) / len(found)

@@ -1,0 +1,285 @@
+"""Scores of all rows as one number with its standard error.
+
+The published standard errors: of a mean, the sample deviation over the root of n; of some others, the spread of bootstrap
+replicates drawn with Python's generator in chunks of 1,000, each chunk seeded with its number; of the rest, none. The draws
+are reproduced to the last one, but made and summed as arrays.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalwright.compat.lm_eval.tasks import labels
+from evalwright.core.errors import MissingExtra, TaskError, UnknownName
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Items = Sequence[Any]
+Aggregation = Callable[[Items], Any]
+
+CHUNK = 1_000
+SLOW = frozenset({"bleu", "chrf", "chrf++", "ter"})
+"""Metrics of which 100 replicates are drawn."""
+
+
+def mean(items: Items) -> Any:
+    """The mean."""
+    return sum(items) / len(items)
+
+
+def nanmean(items: Items) -> float:
+    """The mean of what is a number."""
+    kept = [float(item) for item in items if not math.isnan(item)]
+    return sum(kept) / len(kept) if kept else math.nan
+
+
+def upper_median(items: Items) -> Any:
+    """The middle value, the upper of two."""
+    return sorted(items)[len(items) // 2]
+
+
+def perplexity(items: Items) -> float:
+    """exp of minus the mean log-likelihood."""
+    return math.exp(-mean(items))
+
+
+def _weighted(items: Items) -> float:
+    likelihoods, weights = zip(*items, strict=True)
+    return float(sum(likelihoods) / sum(weights))
+
+
+def weighted_perplexity(items: Items) -> float:
+    """exp of minus the summed log-likelihood over the summed words or bytes."""
+    return math.exp(-_weighted(items))
+
+
+def bits_per_byte(items: Items) -> float:
+    """Minus the summed log2-likelihood over the summed bytes."""
+    return -_weighted(items) / math.log(2)
+
+
+def brier_score(items: Items) -> float:
+    """The mean squared distance of the probabilities from the gold choice."""
+    import numpy as np
+
+    golds, predictions = zip(*items, strict=True)
+    table = np.array(predictions, dtype=float)
+    return float(np.mean(np.sum((table - np.eye(table.shape[1])[list(golds)]) ** 2, axis=1)))
+
+
+def _no_number(items: Items) -> int:
+    return 999
+
+
+def corpus_score(name: str, items: Items) -> float:
+    """BLEU, chrF, chrF++ or TER of sacrebleu over (reference or references, text) pairs."""
+    try:
+        import sacrebleu
+    except ImportError:
+        raise MissingExtra(f"The metric '{name}'", "lm-eval", "sacrebleu") from None
+    references, texts = zip(*items, strict=True)
+    spread = [[one] if isinstance(one, str) else list(one) for one in references]
+    texts = tuple(text if isinstance(text, str) else text[0] for text in texts)
+    streams = [list(stream) for stream in zip(*spread, strict=False)]
+    if name == "bleu":
+        return float(sacrebleu.corpus_bleu(list(texts), streams).score)
+    if name == "ter":
+        return float(sacrebleu.corpus_ter(list(texts), streams).score)
+    return float(sacrebleu.corpus_chrf(list(texts), streams, word_order=2 if name == "chrf++" else 0).score)
+
+
+BUILT_IN: dict[str, Aggregation] = {
+    "bits_per_byte": bits_per_byte,
+    "bleu": lambda items: corpus_score("bleu", items),
+    "brier_score": brier_score,
+    "bypass": _no_number,
+    "chrf": lambda items: corpus_score("chrf", items),
+    "chrf++": lambda items: corpus_score("chrf++", items),
+    "f1": labels.binary_f1,
+    "matthews_corrcoef": labels.matthews,
+    "mean": mean,
+    "median": upper_median,
+    "nanmean": nanmean,
+    "perplexity": perplexity,
+    "ter": lambda items: corpus_score("ter", items),
+    "weighted_perplexity": weighted_perplexity,
+}
+
+OF_METRIC = {
+    "bits_per_byte": "bits_per_byte",
+    "bleu": "bleu",
+    "brier_score": "brier_score",
+    "bypass": "bypass",
+    "byte_perplexity": "weighted_perplexity",
+    "chrf": "chrf",
+    "chrf++": "chrf++",
+    "f1": "f1",
+    "mcc": "matthews_corrcoef",
+    "perplexity": "perplexity",
+    "ter": "ter",
+    "word_perplexity": "weighted_perplexity",
+    **dict.fromkeys(
+        ("acc", "acc_all", "acc_bytes", "acc_mutual_info", "acc_norm", "exact_match", "likelihood"), "mean"
+    ),
+}
+"""The aggregation of a metric whose entry names none."""
+
+BOOTSTRAPPED = frozenset(
+    {"bleu", "chrf", "chrf++", "f1", "matthews_corrcoef", "median", "nanmean", "perplexity", "ter"}
+)
+"""Aggregations whose standard error is a bootstrap's."""
+
+
+def named(given: Any, metric: str, task: str) -> tuple[str, Aggregation]:
+    """The name and function of an aggregation; the name is "" where the task brings its own function.
+
+    Raises UnknownName, or TaskError where a metric names none and has none of its own.
+    """
+    if callable(given):
+        return "", given
+    name = OF_METRIC.get(metric) if given is None else str(given)
+    if name is None:
+        raise TaskError(
+            f"The task '{task}': the metric '{metric}' needs the key `aggregation`, such as mean."
+        )
+    if name not in BUILT_IN:
+        raise UnknownName(
+            f"aggregation (in the task '{task}')", name, BUILT_IN, f"Known: {', '.join(BUILT_IN)}."
+        )
+    return name, BUILT_IN[name]
+
+
+def standard_error(name: str, items: Items, metric: str, iterations: int) -> float | None:
+    """The published standard error of an aggregation by name, None where there is none. iterations: of the bootstrap."""
+    if len(items) < 2 or iterations < 1:
+        return None
+    if name == "mean":
+        return _deviation([float(item) for item in items]) / math.sqrt(len(items))
+    if name not in BOOTSTRAPPED and name != "macro_f1":
+        return None
+    if metric in SLOW:
+        iterations = min(iterations, 100)
+    return _deviation([value for chunk in _replicates(name, items, iterations) for value in chunk])
+
+
+def _deviation(values: Sequence[float]) -> float:
+    centre = sum(values) / len(values)
+    return math.sqrt(sum((value - centre) ** 2 for value in values) / (len(values) - 1))
+
+
+def _replicates(name: str, items: Items, iterations: int) -> Iterator[list[float]]:
+    """The statistic over each bootstrap sample, chunk by chunk."""
+    size = min(CHUNK, iterations)
+    over = _over_rows(name, items)
+    for chunk in range(iterations // size):
+        yield over(_draws(chunk, size, len(items)))
+
+
+def _draws(seed: int, rows: int, n: int) -> NDArray[np.int64]:
+    """What `random.Random(seed).choices(range(n), k=n)` gives `rows` times: shape (rows, n). Both generators are MT19937."""
+    import numpy as np
+
+    _, state, _ = random.Random(seed).getstate()
+    generator = np.random.RandomState()
+    generator.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1], 0, 0.0))
+    return np.floor(generator.random_sample((rows, n)) * n).astype(np.int64)
+
+
+def _over_rows(name: str, items: Items) -> Callable[[NDArray[np.int64]], list[float]]:
+    import numpy as np
+
+    if name in ("perplexity", "median", "nanmean"):
+        values = np.array(items, dtype=float)
+        if name == "perplexity":
+            return lambda draws: np.exp(-values[draws].mean(axis=1)).tolist()
+        if name == "median":
+            return lambda draws: np.sort(values[draws], axis=1)[:, len(items) // 2].tolist()
+        return lambda draws: _nanmeans(values[draws])
+    if name in ("matthews_corrcoef", "f1", "macro_f1"):
+        return _over_labels(name, items)
+    function = BUILT_IN[name]
+    return lambda draws: [float(function([items[place] for place in row])) for row in draws]
+
+
+def _nanmeans(values: NDArray[np.float64]) -> list[float]:
+    import numpy as np
+
+    there = ~np.isnan(values)
+    counts = there.sum(axis=1)
+    sums = np.where(there, values, 0.0).sum(axis=1)
+    means: list[float] = np.divide(
+        sums, counts, out=np.full(counts.shape, math.nan), where=counts > 0
+    ).tolist()
+    return means
+
+
+def _over_labels(name: str, items: Items) -> Callable[[NDArray[np.int64]], list[float]]:
+    """Replicates from counts of (gold, predicted) pairs, of which there are few, not from rows."""
+    import numpy as np
+
+    pairs = sorted({(gold, predicted) for gold, predicted in items}, key=repr)
+    codes = np.array([pairs.index((gold, predicted)) for gold, predicted in items])
+    names = sorted({label for pair in pairs for label in pair}, key=repr)
+    if name == "f1" and (len(names) > 2 or (len(names) == 2 and 1 not in names)):
+        raise ValueError(f"binary F1 needs the labels 0 and 1, not {names}")
+    gold = np.array([[pair[0] == label for label in names] for pair in pairs], dtype=float)
+    predicted = np.array([[pair[1] == label for label in names] for pair in pairs], dtype=float)
+    right = gold * predicted
+
+    def over(draws: NDArray[np.int64]) -> list[float]:
+        drawn = codes[draws]
+        table = np.stack([(drawn == code).sum(axis=1) for code in range(len(pairs))], axis=1).astype(float)
+        hits, golds, predictions = table @ right, table @ gold, table @ predicted
+        if name == "matthews_corrcoef":
+            return _matthews(hits, golds, predictions)
+        if name == "macro_f1":
+            return _macro_f1(hits, golds, predictions)
+        return _f1(hits, golds, predictions, names)
+
+    return over
+
+
+def _matthews(
+    hits: NDArray[np.float64], golds: NDArray[np.float64], predictions: NDArray[np.float64]
+) -> list[float]:
+    import numpy as np
+
+    n = golds.sum(axis=1)
+    both = hits.sum(axis=1) * n - (golds * predictions).sum(axis=1)
+    spread = (n * n - (golds**2).sum(axis=1)) * (n * n - (predictions**2).sum(axis=1))
+    found: list[float] = np.divide(both, np.sqrt(spread), out=np.zeros_like(both), where=spread > 0).tolist()
+    return found
+
+
+def _macro_f1(
+    hits: NDArray[np.float64], golds: NDArray[np.float64], predictions: NDArray[np.float64]
+) -> list[float]:
+    import numpy as np
+
+    total = golds + predictions
+    each = np.divide(2 * hits, total, out=np.zeros_like(total), where=total > 0)
+    found: list[float] = (each.sum(axis=1) / (total > 0).sum(axis=1)).tolist()
+    return found
+
+
+def _f1(
+    hits: NDArray[np.float64],
+    golds: NDArray[np.float64],
+    predictions: NDArray[np.float64],
+    names: Sequence[Any],
+) -> list[float]:
+    import numpy as np
+
+    if 1 not in names:
+        return [0.0] * len(hits)
+    place = list(names).index(1)
+    total = golds[:, place] + predictions[:, place]
+    found: list[float] = np.divide(
+        2 * hits[:, place], total, out=np.zeros_like(total), where=total > 0
+    ).tolist()
+    return found

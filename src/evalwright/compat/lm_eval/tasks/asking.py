@@ -1,0 +1,191 @@
+"""What is asked of the model for one row, in the published words and as our requests, and the strategy that asks it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalwright.compat.lm_eval.tasks.config import Definition
+from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.prompts import Prompts
+from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
+from evalwright.core.asking import Ask
+from evalwright.core.reasoning import separate_reasoning
+from evalwright.core.requests import (
+    Ability,
+    Generate,
+    LogLikelihood,
+    Message,
+    Prompt,
+    Request,
+    RollingLogLikelihood,
+)
+from evalwright.core.responses import Response
+from evalwright.core.samples import Answer, Sample
+from evalwright.strategies.generate import TARGET, log_likelihood_of
+
+ABILITIES: Mapping[str, Ability] = {
+    "loglikelihood": "log-likelihood",
+    "multiple_choice": "log-likelihood",
+    "loglikelihood_rolling": "rolling",
+    "generate_until": "generate",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """One request in the published words: a context, and a continuation or settings of generation.
+
+    A rolling request has only a text, as `context`, and nothing else.
+    """
+
+    context: Prompt
+    rest: Any = None
+    rolling: bool = False
+
+    def request(self, draw: int) -> Request:
+        """The request as ours."""
+        if self.rolling:
+            assert isinstance(self.context, str)
+            return RollingLogLikelihood(self.context)
+        if isinstance(self.rest, str):
+            return LogLikelihood(self.context, self.rest)
+        return generate(self.context, self.rest, draw)
+
+
+def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate:
+    """The published settings of generation as a request. `do_sample: false` is greedy, whatever the temperature says."""
+    until = settings.get("until") or ()
+    limit = next(
+        (
+            settings[key]
+            for key in ("max_gen_toks", "max_new_tokens", "max_tokens")
+            if settings.get(key) is not None
+        ),
+        None,
+    )
+    sampled = settings.get("do_sample") is not False
+    temperature = float(settings.get("temperature") or 0.0) if sampled else 0.0
+    top_p = settings.get("top_p")
+    return Generate(
+        prompt,
+        max_tokens=None if limit is None else int(limit),
+        temperature=temperature,
+        top_p=float(top_p) if top_p is not None and temperature > 0 else None,
+        stop=(until,) if isinstance(until, str) else tuple(until),
+        draw=draw if temperature > 0 else 0,
+    )
+
+
+class Questions:
+    """Makes the requests of a row. mutual: each choice is also asked for after nothing."""
+
+    def __init__(
+        self,
+        definition: Definition,
+        fields: Fields,
+        prompts: Prompts,
+        options: Options,
+    ) -> None:
+        self.definition = definition
+        self.fields = fields
+        self.prompts = prompts
+        self.mutual = any(metric.name == "acc_mutual_info" for metric in definition.metrics)
+        self.generation = {**definition.generation, **options.generation}
+        self.delimiter = self._delimiter(options)
+
+    def __call__(self, index: int, doc: Doc) -> list[Arguments]:
+        """The row's requests, in order."""
+        kind = self.definition.config.output_type
+        if kind == "loglikelihood_rolling":
+            return [Arguments(self.fields.target(doc), rolling=True)]
+        prompt = self.prompts(index, doc)
+        if kind == "multiple_choice":
+            return self._choices(prompt, doc)
+        assert not isinstance(prompt, list)
+        if kind == "loglikelihood":
+            return [Arguments(prompt, self.fields.target(doc))]
+        return [Arguments(prompt, dict(self.generation))]
+
+    def _choices(self, prompt: Prompt | list[Prompt], doc: Doc) -> list[Arguments]:
+        choices = self.fields.choices(doc)
+        if isinstance(prompt, list):
+            asked = [Arguments(one, f"{self.delimiter}{self.fields.target(doc)}") for one in prompt]
+        else:
+            asked = [Arguments(prompt, f"{self.delimiter}{choice}") for choice in choices]
+        if self.mutual:
+            asked += [Arguments("", f"{self.delimiter}{choice}") for choice in choices]
+        return asked
+
+    def _delimiter(self, options: Options) -> str:
+        """Between question and choice; after a chat template's own opening of the answer there is nothing to set apart."""
+        config = self.definition.config
+        if options.chat and not (config.gen_prefix and not config.gen_prefix[-1].isspace()):
+            return ""
+        return config.target_delimiter
+
+
+class Strategy:
+    """Asks all requests of a row, each `repeats` times; the answer keeps the responses in that order.
+
+    The answer's text is the first response's; its choice the most likely option.
+    """
+
+    def __init__(self, needs: frozenset[Ability], row: Any, repeats: int, published: bool) -> None:
+        self.needs = needs
+        self.row = row
+        self.repeats = repeats
+        self.published = published
+
+    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+        """All requests are asked at once. Raises what the task's own Python raises on this row."""
+        index, doc, questions = self.row(sample)
+        asked: list[Arguments] = questions(index, doc)
+        wanted = [
+            ask(TARGET, arguments.request(draw * self.repeats + repeat))
+            for arguments in asked
+            for repeat in range(self.repeats)
+        ]
+        responses = tuple(await asyncio.gather(*wanted))
+        prompt = asked[0].context
+        if isinstance(asked[0].rest, Mapping):
+            return Answer(text=self._text(responses[0]), prompt=prompt, responses=responses)
+        values = tuple(log_likelihood_of(response) for response in responses[:: self.repeats])
+        if asked[0].rolling:
+            text = prompt if isinstance(prompt, str) else ""
+            return Answer(text=text, log_likelihoods=values, prompt="", responses=responses)
+        best = max(range(len(values)), key=values.__getitem__) if len(asked) > 1 else None
+        told = str(asked[best or 0].rest)
+        return Answer(text=told, choice=best, log_likelihoods=values, prompt=prompt, responses=responses)
+
+    def _text(self, response: Response) -> str:
+        return response.text if self.published else separate_reasoning(response).answer
+
+
+def answers_of(answer: Answer, output_type: str, repeats: int, published: bool) -> list[list[Any]]:
+    """The responses in the published form, for each request its repeats: (log-likelihood, is greedy), a number, or a text.
+
+    In published scoring a text is what came, reasoning included.
+    """
+    found = [value_of(response, output_type, published) for response in answer.responses]
+    return [found[start : start + repeats] for start in range(0, len(found), repeats)]
+
+
+def value_of(response: Response, output_type: str, published: bool) -> Any:
+    """One response in the published form."""
+    if output_type == "generate_until":
+        return response.text if published else separate_reasoning(response).answer
+    if output_type == "loglikelihood_rolling":
+        return response.log_likelihood
+    return response.log_likelihood, response.is_greedy
+
+
+def as_text(prompt: Prompt, template: Any) -> str:
+    """A prompt as one text. template: `(messages, add_generation_prompt)` to text, as a model would render messages."""
+    if isinstance(prompt, str):
+        return prompt
+    messages: Sequence[Message] = prompt
+    rendered: str = template([turn.as_dict() for turn in messages], messages[-1].role != "assistant")
+    return rendered

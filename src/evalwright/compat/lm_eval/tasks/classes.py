@@ -1,0 +1,282 @@
+"""Tasks that are Python classes of lm-evaluation-harness (`class: !function task.Name`), run by their own methods.
+
+Such a class holds its data, its prompts, its requests and its arithmetic, so the released package must be installed. What we
+add is all around it: the door to the model, the record, intervals, and in corrected scoring the shots.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+from evalwright.compat.lm_eval.tasks.asking import Arguments
+from evalwright.compat.lm_eval.tasks.config import Definition, FewShot, MetricEntry, TaskConfig
+from evalwright.compat.lm_eval.tasks.estimates import Metrics
+from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.refusals import has_code_metric, refuse_images, refuse_unsafe
+from evalwright.compat.lm_eval.tasks.shots import digest_of
+from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet
+from evalwright.core.errors import ConfigurationError, DatasetError, EvalwrightError, ScoringError, TaskError
+from evalwright.core.requests import Message, Prompt
+from evalwright.core.samples import Answer, Sample, Score
+
+INSTALL = "pip install 'lm_eval==0.4.13'"
+STRUCTURE = ("tag", "group", "task_list", "class")
+"""Keys that the class's own configuration does not get."""
+
+
+def require_package(task: str) -> None:
+    """Import the released package. Raises ConfigurationError with the command that installs it."""
+    known = sys.modules.get("lm_eval")
+    missing = hasattr(known, "__evalwright__") if known else importlib.util.find_spec("lm_eval") is None
+    about = f"The task '{task}' is a Python class of lm-evaluation-harness and runs by that package"
+    if missing:
+        raise ConfigurationError(f"{about}, which is not installed. Install it with: {INSTALL}")
+    try:
+        importlib.import_module("lm_eval.api.task")
+        importlib.import_module("lm_eval.filters")
+    except Exception as error:
+        raise ConfigurationError(
+            f"{about}, which cannot be imported: {type(error).__name__}: {error}. Install it whole with: {INSTALL}"
+        ) from error
+
+
+def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
+    """The task object of a class, which opens its data. Raises ConfigurationError or DatasetError."""
+    name = str(settings["task"])
+    if not isinstance(cls, type):
+        raise TaskError(f"The task '{name}': `class` names {cls!r}, which is no class.")
+    module = sys.modules.get(cls.__module__)
+    refuse_unsafe(name, bool(settings.get("unsafe_code")) or has_code_metric(vars(module) if module else {}))
+    config = {key: value for key, value in settings.items() if key not in STRUCTURE}
+    makes: Callable[..., Any] = cls
+    takes_config = "config" in inspect.signature(makes).parameters
+    try:
+        with fixed_chance(), quiet():
+            task = makes(config=config) if takes_config else makes()
+    except EvalwrightError:
+        raise
+    except Exception as error:
+        raise DatasetError(
+            f"The class {cls.__name__} of the task '{name}' cannot be made: {type(error).__name__}: {error}."
+        ) from error
+    if hasattr(getattr(task, "config", None), "task"):
+        task.config.task = name
+    refuse_unsafe(name, bool(getattr(task, "UNSAFE_CODE", False)))
+    refuse_images(name, bool(getattr(task, "MULTIMODAL", False)))
+    return task
+
+
+_MARK = "\0conversation\0"
+
+
+class Conversation(str):
+    """Messages where the package expects the text that a chat template made of them."""
+
+    messages: tuple[Message, ...]
+
+    @classmethod
+    def of(cls, turns: Sequence[Mapping[str, str]], **how: Any) -> Conversation:
+        """Called as the package calls a model's template. how: whether the answer is begun, which the last turn says too."""
+        made = cls(_MARK + "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns))
+        made.messages = tuple(Message(turn["role"], turn["content"]) for turn in turns)  # type: ignore[arg-type]
+        return made
+
+
+def prompt_of(context: Any, task: str) -> Prompt:
+    """A request's context as a prompt. Raises TaskError where it is no text, or messages to which the class added text."""
+    if isinstance(context, Conversation):
+        return context.messages
+    if not isinstance(context, str):
+        raise TaskError(f"The task '{task}' asks with {type(context).__name__} in place of text.")
+    if _MARK in context:
+        raise TaskError(
+            f"The task '{task}' adds to its prompt after it was rendered, which messages do not allow. Run it with --format text."
+        )
+    return context
+
+
+class ClassWork:
+    """One task object at work: its rows, what they are asked, and what the answers are worth."""
+
+    def __init__(self, task: Any, name: str, options: Options) -> None:
+        self.task = task
+        self.name = name
+        self.options = options
+        own, wanted = task.get_config("num_fewshot"), options.num_fewshot
+        if wanted is None or (own == 0 and options.published):
+            wanted = own or 0
+        self.num_fewshot = int(wanted)
+        task.set_config(key="num_fewshot", value=self.num_fewshot)
+        if options.generation and task.get_config("output_type") == "generate_until":
+            known = dict(task.get_config("generation_kwargs") or {})
+            task.set_config(key="generation_kwargs", value={**known, **options.generation})
+        self.repeats = int(task.get_config("repeats") or 1)
+        self.pipelines: Mapping[str, Any] = {one.name: one for one in task._filters}
+        self.metrics = Metrics(self._definition(), options)
+
+    @cached_property
+    def rows(self) -> Any:
+        """The rows that are asked."""
+        try:
+            with fixed_chance(), quiet():
+                rows = self.task.eval_docs
+                rows = rows if hasattr(rows, "__getitem__") else list(rows)
+        except Exception as error:
+            raise DatasetError(
+                f"The class of the task '{self.name}' fails on its data: {type(error).__name__}: {error}."
+            ) from error
+        if not len(rows):
+            raise DatasetError(f"The task '{self.name}' has no rows.")
+        return rows
+
+    @cached_property
+    def pool(self) -> list[Any]:
+        """The rows that shots are drawn from, none where no shots are wanted."""
+        if not self.num_fewshot:
+            return []
+        with fixed_chance(), quiet():
+            return list(self.task.fewshot_docs() or ())
+
+    def _definition(self) -> Definition:
+        """Names and aggregations of the class as those of a file."""
+        import numpy as np
+        from lm_eval.api.registry import AGGREGATION_REGISTRY
+
+        names = {function: name for name, function in AGGREGATION_REGISTRY.items()}
+        if not self.options.published:
+            names[np.mean] = "mean"  # the published runner knows no error of it
+        better = self.task.higher_is_better() or {}
+        entries = [
+            MetricEntry(metric, _known(names, function), better.get(metric))
+            for metric, function in (self.task.aggregation() or {}).items()
+        ]
+        config = TaskConfig(task=self.name, process_results=self.task.process_results)
+        return Definition(config, FewShot(), tuple(entries), (), {}, ())
+
+    def row(self, index: int) -> Any:
+        """A row, apart from the rows kept, as the class's code may change it."""
+        doc = self.rows[index]
+        return copy.deepcopy(doc) if isinstance(self.rows, list) else doc
+
+    def expected(self) -> Any:
+        """The metrics that the class says it has, for every filter pipeline."""
+        names = [metric.name for metric in self.metrics.definition.metrics]
+        return self.metrics.specs(dict.fromkeys(self.pipelines, names))
+
+    # -- asking -----------------------------------------------------------------------------------------------------
+
+    def context(self, index: int) -> Any:
+        """Instruction, shots and question of a row, as the class puts them together."""
+        if self.num_fewshot and self.options.published:
+            return self._stream[index]
+        doc = self.row(index)
+        if self.num_fewshot:
+            self._avoid(doc)
+        self.task.set_fewshot_seed(seed=f"{self.options.seed}:{digest_of(doc)}")
+        return self._context(doc)
+
+    @cached_property
+    def _stream(self) -> list[Any]:
+        """All contexts, made in the order of the rows from one stream of random numbers."""
+        self.task.set_fewshot_seed(seed=self.options.seed)
+        return [self._context(self.row(index)) for index in range(len(self.rows))]
+
+    def _context(self, doc: Any) -> Any:
+        chat = self.options.chat
+        return self.task.fewshot_context(
+            doc,
+            num_fewshot=self.num_fewshot,
+            system_instruction=self.options.system or None,
+            apply_chat_template=chat,
+            fewshot_as_multiturn=self.options.multiturn,
+            chat_template=Conversation.of if chat else None,
+            gen_prefix=self.task.doc_to_prefix(doc),
+        )
+
+    def _avoid(self, doc: Any) -> None:
+        """No row is its own shot: the sampler leaves out this one, where it is in the pool."""
+        sampler = getattr(self.task, "sampler", None)
+        if sampler is None:
+            return
+        own = doc if digest_of(doc) in self._pooled else None
+        draw = type(sampler).sample.__get__(sampler)
+
+        def sample(n: int, eval_doc: Any = None, **more: Any) -> Any:
+            return draw(n=n, eval_doc=own, **more)
+
+        sampler.sample = sample
+
+    @cached_property
+    def _pooled(self) -> frozenset[str]:
+        return frozenset(map(digest_of, self.pool))
+
+    def instances(self, index: int) -> list[Any]:
+        """The row's requests in the package's form."""
+        found = self.task.construct_requests(
+            doc=self.row(index),
+            ctx=self.context(index),
+            metadata=(self.name, index, self.repeats),
+            apply_chat_template=self.options.chat,
+            chat_template=Conversation.of if self.options.chat else None,
+        )
+        return list(found) if isinstance(found, list | tuple) else [found]
+
+    def asked(self, index: int) -> list[Arguments]:
+        """The row's requests as ours."""
+        return [self._arguments(instance) for instance in self.instances(index)]
+
+    def _arguments(self, instance: Any) -> Arguments:
+        first, *rest = instance.args
+        if instance.request_type == "loglikelihood_rolling":
+            return Arguments(str(first), rolling=True)
+        if not rest:
+            raise TaskError(f"The task '{self.name}' makes a request without a continuation or settings.")
+        return Arguments(prompt_of(first, self.name), rest[0] if isinstance(rest[0], str) else dict(rest[0]))
+
+    # -- scoring ----------------------------------------------------------------------------------------------------
+
+    def scores(self, pipeline: str, index: int, answer: Answer) -> dict[str, Any]:
+        """A row's worth by metric, as the class has it."""
+        instances = self.instances(index)
+        if len(answer.responses) != len(instances) * self.repeats:
+            raise ScoringError(
+                f"The row asks {len(instances) * self.repeats} requests, and {len(answer.responses)} responses are there."
+            )
+        for place, instance in enumerate(instances):
+            own = answer.responses[place * self.repeats : (place + 1) * self.repeats]
+            instance.resps = [self._value(response, instance.request_type) for response in own]
+        self.pipelines[pipeline].apply(instances)
+        instances.sort(key=lambda one: one.idx)
+        results = [one.filtered_resps[pipeline] for one in instances]
+        found: dict[str, Any] = self.task.process_results(self.row(index), results)
+        return found
+
+    def _value(self, response: Any, kind: str) -> Any:
+        from evalwright.compat.lm_eval.tasks.asking import value_of
+
+        return value_of(
+            response, "loglikelihood" if kind == "multiple_choice" else kind, self.options.published
+        )
+
+    def score(self, sample: Sample, answer: Answer, *, pipeline: str) -> Score:
+        """The same as a Score."""
+        return self.metrics.score(self.scores(pipeline, int(sample.id), answer))
+
+    def scorers(self) -> dict[str, Callable[[Sample, Answer], Score]]:
+        """A scoring function by filter pipeline."""
+        return {name: partial(self.score, pipeline=name) for name in self.pipelines}
+
+
+def _known(names: Mapping[Any, str], function: Any) -> Any:
+    """The name of one of the package's own aggregations, else the function."""
+    try:
+        return names.get(function, function)
+    except TypeError:  # a function that has no hash
+        return function

@@ -1,0 +1,238 @@
+"""One task's settings, with their defaults: what a task file says, checked key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from evalwright.compat.lm_eval.tasks.filters import Pipeline, pipelines_of
+from evalwright.core.errors import TaskError, UnknownName
+
+OutputType = Literal["loglikelihood", "loglikelihood_rolling", "generate_until", "multiple_choice"]
+OUTPUT_TYPES = ("loglikelihood", "loglikelihood_rolling", "multiple_choice", "generate_until")
+MAX_TOKENS = 256
+"""How much is generated where a task does not say."""
+
+STRUCTURE = frozenset({"tag", "group", "task_list"})
+"""Keys that place a task among others and say nothing of the task itself."""
+
+DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = {
+    "loglikelihood": ("perplexity", "acc"),
+    "loglikelihood_rolling": ("word_perplexity", "byte_perplexity", "bits_per_byte"),
+    "multiple_choice": ("acc", "acc_norm"),
+    "generate_until": ("exact_match",),
+}
+_METRIC_KEYS = ("metric", "aggregation", "higher_is_better", "hf_evaluate")
+_EXACT_MATCH = ("regexes_to_ignore", "ignore_case", "ignore_punctuation", "ignore_numbers")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricEntry:
+    """One entry of `metric_list`. function: a metric that the task brings; options: what it is called with."""
+
+    name: str
+    aggregation: Any = None
+    higher_is_better: bool | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    function: Callable[..., Any] | None = None
+    from_evaluate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FewShot:
+    """How shots are chosen and written. What a file leaves out is as for the task's own questions."""
+
+    sampler: Any = "default"
+    split: str | None = None
+    process_docs: Callable[..., Any] | None = None
+    fewshot_indices: Sequence[int] | None = None
+    samples: Any = None
+    doc_to_text: Any = None
+    doc_to_choice: Any = None
+    doc_to_target: Any = None
+    gen_prefix: str | None = None
+    fewshot_delimiter: str | None = None
+    target_delimiter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConfig:
+    """A task's settings under the names of its file; see `read`."""
+
+    task: str = ""
+    task_alias: str | None = None
+    custom_dataset: Callable[..., Any] | None = None
+    dataset_path: str | None = None
+    dataset_name: str | None = None
+    dataset_kwargs: Mapping[str, Any] | None = None
+    training_split: str | None = None
+    validation_split: str | None = None
+    test_split: str | None = None
+    fewshot_split: str | None = None
+    process_docs: Callable[..., Any] | None = None
+    doc_to_text: Any = None
+    doc_to_target: Any = None
+    doc_to_image: Any = None
+    doc_to_audio: Any = None
+    unsafe_code: bool = False
+    doc_to_choice: Any = None
+    process_results: Callable[..., Any] | None = None
+    use_prompt: str | None = None
+    description: str = ""
+    target_delimiter: str = " "
+    fewshot_delimiter: str = "\n\n"
+    fewshot_config: Any = None
+    num_fewshot: int | None = None
+    metric_list: Sequence[Any] | None = None
+    output_type: str = "generate_until"
+    generation_kwargs: dict[str, Any] | None = None
+    repeats: int = 1
+    filter_list: Any = None
+    should_decontaminate: bool = False
+    doc_to_decontamination_query: str | None = None
+    gen_prefix: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A task's settings with everything derived from them. findings: what is odd in the file, in sentences."""
+
+    config: TaskConfig
+    shots: FewShot
+    metrics: tuple[MetricEntry, ...]
+    pipelines: tuple[Pipeline, ...]
+    generation: Mapping[str, Any]
+    findings: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The task's name in its own framework."""
+        return self.config.task
+
+
+def read(settings: Mapping[str, Any], where: str = "") -> Definition:
+    """A task's definition from its merged settings, `!function` already resolved. where: the file, for errors.
+
+    Raises UnknownName at a key that tasks do not have, TaskError at a value that cannot be used.
+    """
+    given = {key: value for key, value in settings.items() if key not in STRUCTURE}
+    name = str(given.get("task", ""))
+    _known(given, TaskConfig, f"key of the task '{name}'", where)
+    config = TaskConfig(
+        **{key: value for key, value in given.items() if value is not None or key in ("task",)}
+    )
+    if config.output_type not in OUTPUT_TYPES:
+        raise UnknownName(f"output_type of the task '{name}'", str(config.output_type), OUTPUT_TYPES)
+    findings: list[str] = []
+    shots = _few_shot(config, where)
+    if shots.fewshot_indices is not None:
+        findings.append("`fewshot_config.fewshot_indices` has no effect, as published.")
+    metrics = _metrics(config, findings)
+    return Definition(
+        config,
+        shots,
+        metrics,
+        pipelines_of(config.filter_list, name),
+        _generation(config, findings),
+        tuple(findings),
+    )
+
+
+def _known(given: Mapping[str, Any], cls: Any, kind: str, where: str) -> None:
+    names = [one.name for one in fields(cls)]
+    for key in given:
+        if key not in names:
+            raise UnknownName(kind, str(key), names, f"({where})" if where else "")
+
+
+def _few_shot(config: TaskConfig, where: str) -> FewShot:
+    given = config.fewshot_config or {}
+    if not isinstance(given, Mapping):
+        raise TaskError(f"The task '{config.task}': `fewshot_config` is a mapping. ({where})")
+    _known(given, FewShot, f"key of `fewshot_config` of the task '{config.task}'", where)
+    inherited = {
+        "split": config.fewshot_split,
+        **{
+            key: getattr(config, key)
+            for key in (
+                "process_docs",
+                "fewshot_delimiter",
+                "target_delimiter",
+                "gen_prefix",
+                "doc_to_text",
+                "doc_to_choice",
+                "doc_to_target",
+            )
+        },
+    }
+    return FewShot(**{**inherited, **given})
+
+
+def _metrics(config: TaskConfig, findings: list[str]) -> tuple[MetricEntry, ...]:
+    if config.metric_list is None:
+        return tuple(MetricEntry(name) for name in DEFAULT_METRICS[config.output_type])
+    entries: dict[str, MetricEntry] = {}
+    for entry in config.metric_list:
+        if not isinstance(entry, Mapping) or "metric" not in entry:
+            raise TaskError(f"The task '{config.task}': every entry of `metric_list` needs the key `metric`.")
+        made = _metric(config, entry, findings)
+        entries[made.name] = made
+    return tuple(entries.values())
+
+
+def _metric(config: TaskConfig, entry: Mapping[str, Any], findings: list[str]) -> MetricEntry:
+    metric = entry["metric"]
+    function = metric if callable(metric) else None
+    name = str(getattr(metric, "__name__", metric) if function else metric)
+    options = {key: value for key, value in entry.items() if key not in _METRIC_KEYS}
+    from_evaluate = entry.get("hf_evaluate") is True
+    unused = config.process_results is not None or (
+        function is None
+        and not from_evaluate
+        and (config.output_type != "generate_until" or name != "exact_match")
+    )
+    checked = name == "exact_match" and function is None
+    odd = [key for key in options if unused or (checked and key not in _EXACT_MATCH)]
+    findings += [_odd_key(f"metric '{name}'", str(key), _METRIC_KEYS) for key in odd]
+    better = entry.get("higher_is_better")
+    if better is not None and not isinstance(better, bool):
+        findings.append(
+            f"The metric '{name}' has `higher_is_better: {better}`, which is neither true nor false."
+        )
+    if config.process_results is not None:
+        function, options = None, {}
+    return MetricEntry(
+        name,
+        entry.get("aggregation"),
+        None if better is None else bool(better),
+        options,
+        function,
+        from_evaluate,
+    )
+
+
+def _odd_key(place: str, key: str, known: Sequence[str]) -> str:
+    from evalwright.core.errors import closest
+
+    near = [] if key in _EXACT_MATCH else closest(key, known)
+    meant = f" Was '{near[0]}' meant?" if near else ""
+    return f"The {place} has the key '{key}', which has no effect.{meant}"
+
+
+def _generation(config: TaskConfig, findings: list[str]) -> dict[str, Any]:
+    """How text is generated, in the published words: until, do_sample, temperature, max_gen_toks, ..."""
+    if config.generation_kwargs is None:
+        if config.output_type != "generate_until":
+            return {}
+        until = config.fewshot_delimiter
+        return {"temperature": 0.0, "do_sample": False, "max_gen_toks": MAX_TOKENS, "until": [until]}
+    given = dict(config.generation_kwargs)
+    if config.output_type != "generate_until":
+        findings.append(f"`generation_kwargs` has no effect where the output type is {config.output_type}.")
+    if "temperature" in given:
+        given["temperature"] = float(given["temperature"])
+    if "until" not in given:
+        given["until"] = [config.fewshot_delimiter]
+    return given

@@ -1,0 +1,221 @@
+"""A task's metrics over all its rows, as Estimates: published numbers as they were made, or with the interval that suits them.
+
+What the record keeps of a row's scores are numbers (`Score.parts`) and, for metrics that are no numbers by themselves, the
+pairs that an aggregation reads (`Score.item`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import statistics as standard
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalwright.compat.lm_eval.tasks import aggregation, labels
+from evalwright.compat.lm_eval.tasks.aggregation import Aggregation
+from evalwright.compat.lm_eval.tasks.config import Definition
+from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.core.errors import MissingExtra
+from evalwright.core.samples import Score
+from evalwright.core.tasks import MetricSpec
+from evalwright.metrics.registry import LOWER_IS_BETTER
+
+if TYPE_CHECKING:
+    from evalwright.metrics.registry import Column
+    from evalwright.statistics import Estimate
+
+_SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
+LESS = frozenset(
+    {"bits_per_byte", "brier_score", "byte_perplexity", "cer", "perplexity", "ter", "wer", "word_perplexity"}
+)
+"""Metrics of which less is better where a task does not say."""
+
+_LIKELIHOODS = frozenset({"perplexity", "weighted_perplexity", "bits_per_byte"})
+"""Aggregations of log-likelihoods, which are better when higher."""
+
+_Z95 = 1.959963984540054
+_CORRECTED_ITERATIONS = 1_000
+
+
+class Metrics:
+    """Which metrics a task has, and how each is computed. Task-made metrics may appear only with the first scores."""
+
+    def __init__(self, definition: Definition, options: Options) -> None:
+        self.definition = definition
+        self.published = options.published
+        self.iterations = options.bootstrap if options.published else _CORRECTED_ITERATIONS
+        self._ways: dict[str, tuple[str, Aggregation]] = {}
+        for metric in definition.metrics:
+            self._ways[metric.name] = self._way(metric.aggregation, metric.name)
+        self._brought = {name for name, (known, _) in self._ways.items() if not known}
+
+    def _way(self, given: Any, metric: str) -> tuple[str, Aggregation]:
+        name, function = aggregation.named(given, metric, self.definition.name)
+        if not self.published and name == "median":
+            return name, standard.median
+        if not self.published and name == "f1":
+            return "macro_f1", _f1_of_any
+        return name, function
+
+    def check(self) -> None:
+        """Raise MissingExtra where a metric needs a library that is not installed, before anything is asked."""
+        for name, _ in self._ways.values():
+            if name in aggregation.SLOW and importlib.util.find_spec("sacrebleu") is None:
+                raise MissingExtra(
+                    f"The metric '{name}' of the task '{self.definition.name}'", "lm-eval", "sacrebleu"
+                )
+
+    def expected(self) -> tuple[MetricSpec, ...]:
+        """The metrics that the task's file names, for every pipeline."""
+        names = [metric.name for metric in self.definition.metrics]
+        return self.specs({pipeline.name: names for pipeline in self.definition.pipelines})
+
+    def specs(self, found: Mapping[str, Sequence[str]]) -> tuple[MetricSpec, ...]:
+        """Specs of the metrics that scores have, by pipeline: those of the file first, in its order."""
+        out = []
+        for metric in dict.fromkeys([*self._ways, *(name for names in found.values() for name in names)]):
+            for pipeline, names in found.items():
+                if metric in names:
+                    out.append(self._spec(metric, pipeline))
+        return tuple(out)
+
+    def _spec(self, metric: str, pipeline: str) -> MetricSpec:
+        name, function = self._of(metric)
+
+        def compute(column: Column) -> Estimate:
+            return self.estimate(metric, name, function, column)
+
+        return MetricSpec(
+            label=metric if pipeline == "none" else f"{metric},{pipeline}",
+            kind=self._kind(metric, name),
+            scorer=pipeline,
+            options={"aggregation": name or "the task's own"},
+            lower_is_better=self.less(metric) and self._kind(metric, name) not in LOWER_IS_BETTER,
+            function=compute,
+        )
+
+    def less(self, metric: str) -> bool:
+        """Whether less of a metric is better: as the task says, else as the published registry does."""
+        said = {entry.name: entry.higher_is_better for entry in self.definition.metrics}.get(metric)
+        return metric in LESS if said is None else not said
+
+    def _of(self, metric: str) -> tuple[str, Aggregation]:
+        """A metric that another one gave rise to ("pass@1" of "pass_at_k") is aggregated like it, others by their mean."""
+        if metric in self._ways:
+            return self._ways[metric]
+        own = [entry.name for entry in self.definition.metrics if entry.function is not None]
+        return self._ways[own[0]] if len(own) == 1 else ("mean", aggregation.mean)
+
+    def _kind(self, metric: str, name: str) -> str:
+        if name == "mean":
+            shares = metric in _SHARES and self.definition.config.process_results is None
+            return "accuracy" if shares else "mean"
+        if metric in ("word_perplexity", "byte_perplexity", "bits_per_byte"):
+            return metric.replace("_", "-")
+        return name.replace("_", "-") or "mean"
+
+    def score(self, found: Mapping[str, Any]) -> Score:
+        """A row's scores as one Score: its value is the first metric's."""
+        parts: dict[str, float] = {}
+        item: dict[str, Any] = {}
+        for name, value in found.items():
+            number = _number(value)
+            if number is not None:
+                parts[name] = number
+            if number is None or name in self._brought:
+                item[name] = value
+        first = next(iter(found), None)
+        if first is None:
+            return Score(0.0, parts=parts, item=item or None)
+        if first in parts and self.less(first) and self._of(first)[0] not in _LIKELIHOODS:
+            return Score(-parts[first], explanation="negated: less is better", parts=parts, item=item or None)
+        return Score(parts.get(first, _worth(found[first])), parts=parts, item=item or None)
+
+    def estimate(self, metric: str, name: str, function: Aggregation, column: Column) -> Estimate:
+        """One metric over one pipeline's column."""
+        from evalwright.statistics import Estimate, mean_interval
+
+        items = values_of(metric, column)
+        n = len(items)
+        failed = column.n_failed
+        if not n:
+            return _nothing(n, failed, "no interval: nothing was scored")
+        try:
+            if not self.published and name == "mean":
+                numbers = [float(item) for item in items]
+                limits = (0.0, 1.0) if all(0 <= number <= 1 for number in numbers) else None
+                return mean_interval(numbers, n_failed=failed, value_range=limits)
+            value = float(function(items))
+            error = aggregation.standard_error(name, items, metric, self.iterations)
+        except Exception as error_found:
+            return _nothing(n, failed, f"no number: {type(error_found).__name__}: {error_found}")
+        if error is None or not math.isfinite(error):
+            return Estimate(
+                value, math.nan, math.nan, 0.95, n, failed, None, None, _method("none", self.published)
+            )
+        reach = _Z95 * error
+        how = "of the mean" if name == "mean" else "by bootstrap"
+        return Estimate(
+            value, value - reach, value + reach, 0.95, n, failed, None, error, _method(how, self.published)
+        )
+
+
+def values_of(metric: str, column: Column) -> list[Any]:
+    """A metric's values over the rows that have one, in order: raw items where there are any, else numbers."""
+    part = column.parts.get(metric)
+    out = []
+    for place, item in enumerate(column.items or [None] * len(column.values)):
+        if isinstance(item, Mapping) and metric in item:
+            out.append(item[metric])
+        elif part is not None and not math.isnan(part[place]):
+            out.append(float(part[place]))
+    return out
+
+
+def _f1_of_any(items: Any) -> float:
+    """F1 of label 1 where labels are 0 and 1, else the mean over labels: the published one stops at a third label."""
+    names = {label for pair in items for label in pair}
+    return labels.binary_f1(items) if names <= {0, 1} else labels.macro_f1(items)
+
+
+def _method(how: str, published: bool) -> str:
+    whose = "as published" if published else "corrected"
+    return f"no interval ({whose})" if how == "none" else f"normal interval, standard error {how} ({whose})"
+
+
+def _nothing(n: int, failed: int, method: str) -> Estimate:
+    from evalwright.statistics import Estimate
+
+    return Estimate(math.nan, math.nan, math.nan, 0.95, n, failed, None, None, method)
+
+
+def _number(value: Any) -> float | None:
+    """The value as a finite number, None where it is none."""
+    if isinstance(value, str | bytes) or value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _worth(value: Any) -> float:
+    """One number for a pair, better when higher: its log-likelihood, minus its squared distance from the gold choice, or whether
+    both are equal. It is shown and compared, never summed up.
+    """
+    if isinstance(value, tuple | list) and len(value) == 2:
+        first, second = value
+        if isinstance(first, int) and isinstance(second, list) and 0 <= first < len(second):
+            return -float(sum((part - (place == first)) ** 2 for place, part in enumerate(second)))
+        if isinstance(first, float) and _number(second) is not None:
+            return first
+        try:
+            return float(bool(first == second))
+        except ValueError:
+            return 0.0
+    return _number(value) or 0.0
+
+
+Compute = Callable[["Column"], "Estimate"]

@@ -1,0 +1,342 @@
+"""What is taken from a model's answers before they are scored: pipelines of small steps, each from lists to lists.
+
+A step gets, for every request, the list of its answers (one per repeat), and the row each request belongs to. `take_first`
+ends most pipelines by turning the list into one answer.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from evalwright.compat.lm_eval.tasks.functions import Unavailable
+from evalwright.core.errors import TaskError, UnknownName
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+class Filter:
+    """Base of filters, also of those that task modules bring."""
+
+    def __init__(self, **options: Any) -> None:
+        """A filter without options takes none."""
+
+    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
+        """For every request, its filtered answers."""
+        return list(resps)
+
+
+_brought: dict[str, type[Any]] = {}
+
+
+def register_filter(name: str) -> Callable[[type[Any]], type[Any]]:
+    """Register a filter class that a task module brings."""
+
+    def register(cls: type[Any]) -> type[Any]:
+        _brought[name] = cls
+        return cls
+
+    return register
+
+
+def _each(name: str, change: Callable[[Any], Any]) -> type[Filter]:
+    """A filter that changes every answer by itself."""
+
+    class Each(Filter):
+        def __init__(self) -> None:
+            super().__init__()
+
+        def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
+            return [[change(answer) for answer in answers] for answers in resps]
+
+    Each.__name__ = name
+    return Each
+
+
+class TakeFirst(Filter):
+    """The first answer, no longer a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
+        """The first of every request's answers."""
+        return [answers[0] for answers in resps]
+
+
+class TakeFirstK(Filter):
+    """The first `k` answers."""
+
+    def __init__(self, *, k: int) -> None:
+        super().__init__()
+        self.k = k
+
+    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
+        """Raises ValueError where there are fewer."""
+        every = list(resps)
+        if every and len(every[0]) < self.k:
+            raise ValueError(
+                f"{self.k} answers are to be taken, and there are {len(every[0])}: raise `repeats`"
+            )
+        return [answers[: self.k] for answers in every]
+
+
+class MajorityVote(Filter):
+    """The commonest answer, the first seen of equals, in a list of one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
+        """One answer for every request."""
+        return [[Counter(answers).most_common(1)[0][0]] for answers in resps]
+
+
+class RegexFilter(Filter):
+    """The match of a pattern that `group_select` picks; `fallback` where there is none. Of several groups the first that
+    is not empty.
+    """
+
+    def __init__(
+        self,
+        regex_pattern: str = r"#### (\-?[0-9\.\,]+)",
+        group_select: int = 0,
+        fallback: Any = "[invalid]",
+    ) -> None:
+        super().__init__()
+        self.regex_pattern = regex_pattern
+        self.regex = re.compile(regex_pattern)
+        self.group_select = group_select
+        self.fallback = fallback
+
+    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
+        """For every answer what was found."""
+        return [[self._extracted(answer) for answer in answers] for answers in resps]
+
+    def _extracted(self, answer: Any) -> Any:
+        found = self.regex.findall(answer if isinstance(answer, str) else "")
+        if not found:
+            return self.fallback
+        picked = found[self.group_select]
+        if isinstance(picked, tuple):
+            picked = next((group for group in picked if group), self.fallback)
+        return picked.strip()
+
+
+class MultiChoiceRegexFilter(RegexFilter):
+    """The pattern's match; else a choice whose text is in the answer, as "(B)"; else a letter after a colon.
+
+    Needs a column `choices` in the row.
+    """
+
+    def __init__(
+        self,
+        regex_pattern: str = r"#### (\-?[0-9\.\,]+)",
+        group_select: int = 0,
+        fallback: Any = "[invalid]",
+        ignore_case: bool = False,
+        ignore_punctuation: bool = False,
+        regexes_to_ignore: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(regex_pattern, group_select, fallback)
+        self.ignore_case = ignore_case
+        self.ignore_punctuation = ignore_punctuation
+        self.regexes_to_ignore = regexes_to_ignore
+
+    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
+        """For every answer what was found, a letter as "(B)"."""
+        out = []
+        for answers, doc in zip(resps, docs, strict=True):
+            letters = [chr(ord("A") + index) for index in range(len(doc["choices"]))]
+            by_text = {
+                self._plain(choice.strip()): f"({letter})"
+                for choice, letter in zip(doc["choices"], letters, strict=True)
+            }
+            # Every choice keeps its place, also one of equals; the longest is tried first, so none is hidden by its beginning.
+            texts = sorted((re.escape(self._plain(c.strip())) for c in doc["choices"]), key=len, reverse=True)
+            text = re.compile("|".join(texts))
+            letter = re.compile(rf":[\s]*({'|'.join(letters)})")
+            by_letter = {letter: f"({letter})" for letter in letters}
+            out.append([self._first(answer, text, by_text, letter, by_letter) for answer in answers])
+        return out
+
+    def _first(
+        self,
+        answer: Any,
+        text: re.Pattern[str],
+        by_text: Mapping[str, str],
+        letter: re.Pattern[str],
+        by_letter: Mapping[str, str],
+    ) -> Any:
+        return (
+            self._matched(self.regex, answer, {})
+            or self._matched(text, self._plain(answer), by_text)
+            or self._matched(letter, answer, by_letter)
+            or self.fallback
+        )
+
+    def _matched(self, regex: re.Pattern[str], answer: Any, names: Mapping[str, str]) -> str:
+        found = regex.findall(answer if isinstance(answer, str) else "")
+        if not found:
+            return ""
+        picked = found[self.group_select]
+        if isinstance(picked, tuple):
+            picked = next((group for group in picked if group), "")
+        picked = picked.strip()
+        return names.get(picked, picked)
+
+    def _plain(self, text: str) -> str:
+        for pattern in self.regexes_to_ignore or ():
+            text = re.sub(pattern, "", text)
+        if self.ignore_case:
+            text = text.lower()
+        return text.translate(_punctuation()) if self.ignore_punctuation else text
+
+
+@lru_cache(maxsize=1)
+def _punctuation() -> dict[int, None]:
+    return {code: None for code in range(sys.maxunicode) if unicodedata.category(chr(code)).startswith("P")}
+
+
+class TagsFilter(Filter):
+    """The tags of ('word', 'TAG') pairs in an answer; its pattern is taken and not used, as published."""
+
+    def __init__(
+        self, regex_pattern: str = r"\['(.*?)'\]", group_select: int = 0, fallback: Any = None
+    ) -> None:
+        super().__init__()
+        self.fallback = ["invalid"] if fallback is None else fallback
+
+    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
+        """For every answer its list of tags."""
+        return [[self._tags(answer) for answer in answers] for answers in resps]
+
+    def _tags(self, answer: Any) -> Any:
+        pairs = re.findall(r"\('([^']*)', '([^']*)'\)", answer) if isinstance(answer, str) else answer
+        return [tag for _, tag in pairs] or self.fallback
+
+
+class MapFilter(Filter):
+    """Answers by a table; `default_value` where the table has none."""
+
+    def __init__(self, mapping_dict: Mapping[Any, Any] | None = None, default_value: Any = None) -> None:
+        super().__init__()
+        self.table = dict(mapping_dict or {})
+        self.default = default_value
+
+    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
+        """For every answer what stands for it."""
+        return [[self.table.get(answer, self.default) for answer in answers] for answers in resps]
+
+
+class CustomFilter(Filter):
+    """A function of all answers and rows."""
+
+    def __init__(self, *, filter_fn: Callable[[Any, Rows], Iterable[Any]]) -> None:
+        super().__init__()
+        self.function = filter_fn
+
+    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
+        """What the function gives."""
+        return self.function(resps, docs)
+
+
+_ENTITIES = (
+    ("PER", "person people persons per"),
+    ("LOC", "location counties places country continent loc"),
+    ("ORG", "organization company org"),
+    ("DATE", "time date"),
+)
+_ENTITY_ORDER = "person location organization counties places people persons company country continent time date per loc org"
+
+
+def named_entities(answer: str) -> str:
+    """ "person: Ada$$location: Rome" as "per: Ada $ loc: rome": labels by their short names, empty ones left out."""
+    short = {word: label for label, words in _ENTITIES for word in words.split()}
+    text = answer.lower()
+    for word in _ENTITY_ORDER.split():
+        text = re.sub(rf"\b{word}\s*:", f"{short[word]}:", text)
+    text = text.replace("$$", "$").rstrip("$").replace("\n", "$").strip()
+    found = [
+        (label.lower(), entity.strip())
+        for label, entities in re.findall(r"\b(PER|LOC|ORG|DATE):\s*([^$]+)", text)
+        for entity in entities.split(",")
+    ]
+    return " $ ".join(f"{label}: {entity}" for label, entity in found if entity.lower() != "none")
+
+
+_BUILT_IN: dict[str, type[Filter]] = {
+    "custom": CustomFilter,
+    "format_span": _each("SpanFilter", named_entities),
+    "lowercase": _each("LowercaseFilter", str.lower),
+    "majority_vote": MajorityVote,
+    "map": MapFilter,
+    "multi_choice_regex": MultiChoiceRegexFilter,
+    "regex": RegexFilter,
+    "regex_pos": TagsFilter,
+    "remove_whitespace": _each("WhitespaceFilter", str.strip),
+    "take_first": TakeFirst,
+    "take_first_k": TakeFirstK,
+    "uppercase": _each("UppercaseFilter", str.upper),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A named sequence of steps. Each application makes its filters anew, so none keeps a state."""
+
+    name: str
+    steps: tuple[Callable[[], Any], ...]
+
+    def __call__(self, answers: Sequence[Any], doc: Mapping[str, Any]) -> list[Any]:
+        """answers: for each request of one row, its answers. Returns what is scored, one for each request."""
+        found: Any = list(answers)
+        docs = [doc] * len(found)
+        for step in self.steps:
+            found = step().apply(found, docs)
+        return list(found)
+
+
+DEFAULT = Pipeline("none", (TakeFirst,))
+
+
+def pipelines_of(settings: Any, task: str) -> tuple[Pipeline, ...]:
+    """The pipelines of `filter_list`, or the one that takes the first answer. Raises TaskError or UnknownName."""
+    if settings is None:
+        return (DEFAULT,)
+    try:
+        return tuple(
+            Pipeline(str(entry["name"]), tuple(_step(step, task) for step in entry["filter"]))
+            for entry in settings
+        )
+    except (KeyError, TypeError) as error:
+        raise TaskError(
+            f"The task '{task}': every entry of `filter_list` has a `name` and a list `filter` of steps with a `function` ({error})."
+        ) from error
+
+
+def _step(step: Mapping[str, Any], task: str) -> Callable[[], Any]:
+    function = step["function"]
+    options = {key: value for key, value in step.items() if key != "function"}
+    if callable(function):
+        cls: Any = function
+        if isinstance(function, Unavailable):
+            return lambda: cls(**options)
+    else:
+        known = {**_BUILT_IN, **_brought}
+        if function not in known:
+            raise UnknownName(
+                f"filter (in the task '{task}')", str(function), known, f"Known: {', '.join(known)}."
+            )
+        cls = known[function]
+    try:
+        cls(**options)
+    except TypeError as error:
+        raise TaskError(f"The task '{task}': the filter '{function}' cannot be made: {error}.") from error
+    return lambda: cls(**options)

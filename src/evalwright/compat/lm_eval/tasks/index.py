@@ -1,0 +1,180 @@
+"""Every name in a folder of its task files: tasks, groups and tags, without opening any where nothing changed.
+
+The index is kept under `$EVALWRIGHT_HOME/lm-eval`, for one state of all files (path, size, time). Reading it imports no yaml.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from evalwright.compat.lm_eval.tasks.options import PREFIX
+from evalwright.core.errors import TaskError, UnknownName
+
+Kind = Literal["task", "python", "group", "tag"]
+_VERSION = 1
+_SKIPPED = {"__pycache__", ".ipynb_checkpoints"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name. path: its file ("" for a tag). members: a tag's tasks, sorted."""
+
+    name: str
+    kind: Kind
+    path: str = ""
+    members: tuple[str, ...] = ()
+
+
+class Index(Mapping[str, Entry]):
+    """The names of one or more folders; where two carry the same one, the later folder wins.
+
+    problems: files that name nothing or cannot be read, with the reason.
+    """
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._entries: dict[str, Entry] = {}
+        self.problems: dict[str, str] = {}
+        for folder in folders:
+            entries, problems = _of_folder(folder)
+            self._entries.update((entry.name, entry) for entry in entries)
+            self.problems.update(problems)
+
+    def __getitem__(self, name: str) -> Entry:
+        """The entry of a name; raises UnknownName with the closest ones."""
+        try:
+            return self._entries[name]
+        except KeyError:
+            hint = f"`evalwright tasks list --dialect {PREFIX.rstrip(':')}` shows all of them."
+            unread = [text for text in self.problems.values() if "names no task" not in text]
+            if unread:
+                hint += f" Not used: {unread[0]}" + (
+                    f" (and {len(unread) - 1} more files)" if unread[1:] else ""
+                )
+            raise UnknownName("lm-eval task", name, self._entries, hint) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._entries))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def _of_folder(folder: Path) -> tuple[list[Entry], dict[str, str]]:
+    files = sorted(_yaml_files(str(folder)))
+    digest = hashlib.blake2b(digest_size=16)
+    for path, size, time in files:
+        digest.update(f"{path}\0{size}\0{time}\n".encode(errors="surrogateescape"))
+    state = digest.hexdigest()
+    cache = _cache_path(folder)
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        data = json.loads(cache.read_text(encoding="utf-8"))
+        if data["version"] == _VERSION and data["state"] == state and _unchanged(data["outside"]):
+            rows = [Entry(name, kind, path, tuple(members)) for name, kind, path, members in data["entries"]]
+            return rows, dict(data["problems"])
+    entries, problems, outside = _read(folder, [path for path, _, _ in files])
+    _keep(
+        cache,
+        {
+            "version": _VERSION,
+            "state": state,
+            "outside": outside,
+            "entries": [[entry.name, entry.kind, entry.path, entry.members] for entry in entries],
+            "problems": problems,
+        },
+    )
+    return entries, problems
+
+
+def _yaml_files(folder: str) -> Iterator[tuple[str, int, int]]:
+    """All files below, also those without a suffix, which are included by others: (path, size, time)."""
+    stack = [folder]
+    while stack:
+        try:
+            items = list(os.scandir(stack.pop()))
+        except OSError:
+            continue
+        for item in items:
+            with suppress(OSError):
+                if item.is_dir():
+                    if item.name not in _SKIPPED:
+                        stack.append(item.path)
+                elif item.name.endswith("yaml"):
+                    status = item.stat()
+                    yield item.path, status.st_size, status.st_mtime_ns
+
+
+def _read(folder: Path, paths: Sequence[str]) -> tuple[list[Entry], dict[str, str], dict[str, list[int]]]:
+    from evalwright.compat.lm_eval.tasks.files import Files
+
+    files = Files()
+    entries: dict[str, Entry] = {}
+    tags: dict[str, set[str]] = {}
+    problems: dict[str, str] = {}
+    for path in paths:
+        if not path.endswith(".yaml"):
+            continue
+        try:
+            _register(files.read(Path(path)), path, entries, tags)
+        except TaskError as error:
+            problems[path] = str(error)
+    for tag, members in tags.items():
+        entries.setdefault(tag, Entry(tag, "tag", members=tuple(sorted(members))))
+    known = set(paths)
+    outside = {}
+    for used in files.used():
+        if str(used) not in known:
+            outside[str(used)] = _stamp(used)
+    return list(entries.values()), problems, outside
+
+
+def _register(
+    config: Mapping[str, Any], path: str, entries: dict[str, Entry], tags: dict[str, set[str]]
+) -> None:
+    kind: Kind = "python" if "class" in config else "group" if "group" in config else "task"
+    name = config.get("group" if kind == "group" else "task")
+    if not isinstance(name, str):
+        raise TaskError(f"{path}: the file names no task and no group; it is a piece that others include.")
+    if name in entries:
+        raise TaskError(f"{path}: the name '{name}' is taken by {entries[name].path}; this file is not used.")
+    entries[name] = Entry(name, kind, path)
+    if kind != "group":
+        tag = config.get("tag") or ()
+        for one in [tag] if isinstance(tag, str) else tag:
+            tags.setdefault(str(one), set()).add(name)
+
+
+def _unchanged(outside: Mapping[str, list[int]]) -> bool:
+    return all(_stamp(Path(path)) == stamp for path, stamp in outside.items())
+
+
+def _stamp(path: Path) -> list[int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return []
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _cache_path(folder: Path) -> Path:
+    home = Path(os.environ.get("EVALWRIGHT_HOME") or ".evalwright")
+    name = hashlib.blake2b(str(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
+    return home / "lm-eval" / f"index-{name}.json"
+
+
+def _keep(path: Path, data: Mapping[str, Any]) -> None:
+    """Write the cache whole; a folder that cannot be written costs only time."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
+        partial.replace(path)

@@ -1,0 +1,231 @@
+"""A name of theirs as Tasks of ours: found in the index, read, expanded where it stands for several, and compiled.
+
+Nothing of a task's data is opened here; that happens when its samples are first asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from evalwright.compat.lm_eval.tasks.class_tasks import compile_class
+from evalwright.compat.lm_eval.tasks.compiling import compile_definition
+from evalwright.compat.lm_eval.tasks.config import read
+from evalwright.compat.lm_eval.tasks.files import Files
+from evalwright.compat.lm_eval.tasks.functions import Functions, unavailable_in, withheld
+from evalwright.compat.lm_eval.tasks.groups import Group, averages_of
+from evalwright.compat.lm_eval.tasks.index import Entry, Index
+from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
+from evalwright.compat.lm_eval.tasks.refusals import refusals
+from evalwright.core.errors import ConfigurationError, TaskError, UnknownName
+from evalwright.core.tasks import Task
+
+_GROUP_KEYS = frozenset({"group", "group_alias", "task", "aggregate_metric_list", "metadata"})
+Settings = dict[str, Any]
+
+log = logging.getLogger("evalwright.lm_eval")
+
+
+@dataclass(slots=True)
+class Collection:
+    """What a name stands for. tasks: their merged settings by name; groups: by name, inner ones first."""
+
+    tasks: dict[str, Settings] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+
+
+class Library:
+    """The tasks of some folders. Files and functions are read once, however many tasks are loaded."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.roots = options.folders()
+        self.index = Index(self.roots)
+        self.files = Files()
+        self.functions = Functions(options.trust, self.roots)
+
+    def load(self, name: str, generated: Options | None = None) -> list[Task]:
+        """The tasks of a name or of a YAML file. generated: other options for those that generate text.
+
+        Raises UnknownName, TaskError.
+        """
+        collection = self.collect(name)
+        tasks = [self.compile(settings, collection, generated) for settings in collection.tasks.values()]
+        self._say(name, tasks, collection)
+        return tasks
+
+    def compile(
+        self, settings: Settings, collection: Collection | None = None, generated: Options | None = None
+    ) -> Task:
+        """One task of its merged settings."""
+        name = str(settings.get("task", ""))
+        groups = [group for group in (collection or Collection()).groups.values() if name in group.tasks]
+        if "class" in settings:
+            return compile_class(settings, self.functions, self.options, groups, generated)
+        where = str((settings.get("metadata") or {}).get("config_source", ""))
+        refused = list(refusals(name, settings))
+        resolved = withheld(settings, refused[0]) if refused else self.functions.resolve(settings, name)
+        definition = read(resolved, where)
+        lacking = refused or [*refusals(name, resolved), *unavailable_in(resolved)]
+        generates = definition.config.output_type == "generate_until"
+        options = generated if generated and generates else self.options
+        return compile_definition(definition, options, groups, lacking)
+
+    def collect(self, name: str) -> Collection:
+        """The settings of all tasks that a name stands for."""
+        found = Collection()
+        if name.endswith((".yaml", ".yml")) and Path(name).is_file():
+            path = Path(name).resolve()
+            config = self.files.read(path)
+            kind = "python" if "class" in config else "group" if "group" in config else "task"
+            own = config.get("group" if kind == "group" else "task")
+            if not isinstance(own, str):
+                raise TaskError(f"The file '{name}' names no task and no group.")
+            self._add(Entry(own, "group" if kind == "group" else "task", str(path)), {}, found)
+        else:
+            self._add(self.index[name], {}, found)
+        return found
+
+    def _add(self, entry: Entry, overrides: Settings, found: Collection) -> list[str]:
+        """Add what an entry stands for; returns the names of the tasks below it."""
+        if entry.kind == "tag":
+            return [
+                task for member in entry.members for task in self._add(self.index[member], overrides, found)
+            ]
+        if entry.kind == "group":
+            return self._add_group(entry.name, dict(self.files.read(Path(entry.path))), overrides, found)
+        settings = {**self.files.read(Path(entry.path)), **overrides}
+        return [self._add_task(settings, entry.path, found)]
+
+    def _add_task(self, settings: Settings, path: str, found: Collection) -> str:
+        metadata = settings.get("metadata") or {}
+        kept = dict(metadata) if isinstance(metadata, Mapping) else {"_metadata": metadata}
+        name = str(settings["task"])
+        settings["metadata"] = {**kept, **self.options.metadata, "config_source": path or "inline"}
+        found.tasks[name] = settings
+        return name
+
+    def _add_group(self, name: str, config: Settings, overrides: Settings, found: Collection) -> list[str]:
+        below = {key: value for key, value in config.items() if key not in _GROUP_KEYS} | overrides
+        members = config.get("task")
+        tasks: list[str] = []
+        children: list[str] = []
+        for member in [members] if isinstance(members, str) else members or ():
+            child, leaves = self._add_member(name, member, below, found)
+            children += child
+            tasks += leaves
+        averages, findings = averages_of(config.get("aggregate_metric_list"), name)
+        metadata = config.get("metadata") or {}
+        found.groups[name] = Group(
+            name,
+            str(config.get("group_alias") or name),
+            averages,
+            str(metadata.get("version", "N/A")),
+            tuple(dict.fromkeys(children)),
+            tuple(dict.fromkeys(tasks)),
+            findings,
+        )
+        return tasks
+
+    def _add_member(
+        self, group: str, member: Any, overrides: Settings, found: Collection
+    ) -> tuple[list[str], list[str]]:
+        """One entry of a group's list: (direct children, tasks below)."""
+        if isinstance(member, str):
+            member = {"task": member}
+        if not isinstance(member, Mapping) or not ("task" in member or "group" in member):
+            raise TaskError(f"The group '{group}' has a member without `task` and `group`: {member!r}.")
+        if "group" in member:
+            own = str(member["group"])
+            if own in self.index:
+                inner = {key: value for key, value in member.items() if key != "group"}
+                return [own], self._add(self.index[own], {**overrides, **inner}, found)
+            return [f"{group}::{own}"], self._add_group(f"{group}::{own}", dict(member), overrides, found)
+        base = str(member["task"])
+        inner = {**overrides, **{key: value for key, value in member.items() if key != "task"}}
+        if base not in self.index and {"dataset_path", "custom_dataset"} & inner.keys():
+            made = self._add_task({**inner, "task": f"{group}::{base}"}, "", found)
+            return [made], [made]
+        entry = self.index[base]
+        leaves = self._add(entry, inner, found)
+        return (leaves if entry.kind == "tag" else [base]), leaves
+
+    def _say(self, name: str, tasks: Sequence[Task], collection: Collection) -> None:
+        """Once for a name: what is odd in its files, and what corrected scoring changes."""
+        for group in collection.groups.values():
+            for finding in group.findings:
+                log.warning("%s%s: %s", PREFIX, group.name, finding)
+        told: dict[str, list[str]] = {}
+        for task in tasks:
+            if notes := task.metadata.get("notes"):
+                told.setdefault(" ".join(notes), []).append(task.name)
+        for note, names in told.items():
+            more = f" (and {len(names) - 1} more tasks)" if len(names) > 1 else ""
+            log.warning("%s%s: %s", names[0], more, note)
+        if not self.options.published:
+            log.warning("%s%s: %s", PREFIX, name, CORRECTED)
+
+
+CORRECTED = (
+    "corrected scoring: a question is never its own shot, shots depend on the row and not on its place, several right answers "
+    "keep graded scores, and answers that are digits are not taken for places. Published numbers: --scoring published."
+)
+
+
+def load(name: str, options: Options) -> list[Task]:
+    """The tasks of one name (without its prefix)."""
+    return Library(options).load(name)
+
+
+_SETTINGS = (
+    "task_root",
+    "trust",
+    "num_fewshot",
+    "scoring",
+    "system",
+    "multiturn",
+    "seed",
+    "generation",
+    "metadata",
+    "bootstrap",
+)
+
+
+def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
+    """Options from a configuration's `dialect` settings. Raises UnknownName or ConfigurationError."""
+    for key in settings:
+        if key not in _SETTINGS:
+            raise UnknownName("setting of `dialect`", str(key), _SETTINGS, f"Known: {', '.join(_SETTINGS)}.")
+    given = dict(settings)
+    scoring = given.get("scoring", "corrected")
+    if scoring not in ("corrected", "published"):
+        raise UnknownName("scoring", str(scoring), ("corrected", "published"))
+    shots = given.get("num_fewshot")
+    if shots is not None and (not isinstance(shots, int) or shots < 0):
+        raise ConfigurationError(f"The number of shots must be 0 or more, not {shots}.")
+    for key, name in (("task_root", "roots"), ("trust", "trust")):
+        given[name] = tuple(Path(folder) for folder in _listed(given.pop(key, ())))
+    return Options(**given, chat=chat)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return [value] if isinstance(value, str | Path) else list(value or ())
+
+
+def load_named(
+    name: str, settings: Mapping[str, Any], *, prompt_format: str = "auto", takes_chat: bool = False
+) -> list[Task]:
+    """The tasks of "lm-eval:NAME". Prompts are messages where that is asked for, or, in corrected scoring, where the model
+    takes them and the task generates text; published prompts are texts unless messages are asked for.
+    """
+    options = options_of(settings, chat=prompt_format == "chat")
+    own = Path(name.removeprefix(PREFIX))
+    if not options.roots and own.suffix in (".yaml", ".yml"):
+        options = replace(options, roots=(own.parent,))
+    if prompt_format == "auto" and takes_chat and not options.published:
+        chatting = replace(options, chat=True)
+        return Library(options).load(name.removeprefix(PREFIX), generated=chatting)
+    return load(name.removeprefix(PREFIX), options)

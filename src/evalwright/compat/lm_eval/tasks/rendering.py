@@ -1,0 +1,137 @@
+"""From a row to text, target and choices: a setting is a column's name, a template, a literal or a function.
+
+The published rules turn rendered text back into values: digits become a number where a task has choices, "[...]" becomes a
+list. They are kept; what they get wrong ("10" as an answer, "01") is mended in corrected scoring.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from evalwright.compat.lm_eval.tasks.config import TaskConfig
+from evalwright.core.errors import TaskError
+
+Doc = Mapping[str, Any]
+
+
+def _regex_replace(text: str, pattern: str, replacement: str, count: int = 0) -> str:
+    return re.sub(pattern, replacement, text, count=count)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
+    )
+    environment.filters["regex_replace"] = _regex_replace
+    return environment
+
+
+@lru_cache(maxsize=4096)
+def template(source: str) -> Template:
+    """The compiled template. Raises TaskError where it is not one."""
+    try:
+        return _environment().from_string(source)
+    except TemplateError as error:
+        raise TaskError(f"The template {source!r} cannot be read: {error}.") from None
+
+
+def render(source: str, doc: Doc) -> str:
+    """The template filled from a row."""
+    return template(source).render(**doc)
+
+
+def field_of(doc: Doc, setting: str | None) -> Any:
+    """A column where the row has one of that name, else the rendered template; None where there is no setting."""
+    if not setting:
+        return None
+    return doc[setting] if setting in doc else render(setting, doc)
+
+
+class Fields:
+    """Text, target and choices of rows. columns: of the rows that are asked. strict: published coercions, as they are."""
+
+    def __init__(self, config: TaskConfig, columns: Collection[str], *, strict: bool) -> None:
+        self.config = config
+        self.columns = frozenset(columns)
+        self.strict = strict
+        self.has_choices = config.doc_to_choice is not None
+
+    def text(self, doc: Doc, setting: Any = None) -> Any:
+        """The question; a number where the rows' choices are the contexts and this is the right one."""
+        setting = self.config.doc_to_text if setting is None else setting
+        if isinstance(setting, int):
+            return setting
+        if callable(setting):
+            return setting(doc)
+        if not isinstance(setting, str):
+            raise TaskError(f"`doc_to_text` cannot be a {type(setting).__name__}.")
+        if setting in self.columns:
+            return doc[setting]
+        found = render(setting, doc)
+        return self._number(found) if self.has_choices and found.isdigit() else found
+
+    def target(self, doc: Doc, setting: Any = None) -> Any:
+        """The answer: text, a list of texts, or the number of a choice (or a list of them)."""
+        setting = self.config.doc_to_target if setting is None else setting
+        if isinstance(setting, int | list):
+            return setting
+        if callable(setting):
+            return setting(doc)
+        if not isinstance(setting, str):
+            raise TaskError(f"`doc_to_target` cannot be a {type(setting).__name__}.")
+        if setting in self.columns:
+            return doc[setting]
+        found = render(setting, doc)
+        if self.has_choices and found.isdigit():
+            return self._choice_number(found, doc)
+        if len(found) >= 2 and found[0] == "[" and found[-1] == "]":
+            try:
+                return ast.literal_eval(found)
+            except (SyntaxError, ValueError):
+                return found
+        return found
+
+    def choices(self, doc: Doc, setting: Any = None) -> Any:
+        """The options of a row."""
+        setting = self.config.doc_to_choice if setting is None else setting
+        if isinstance(setting, str):
+            return doc[setting] if setting in self.columns else ast.literal_eval(render(setting, doc))
+        if isinstance(setting, list):
+            return setting
+        if isinstance(setting, Mapping):
+            return list(setting.values())
+        if callable(setting):
+            return setting(doc)
+        raise TaskError("`doc_to_choice` is not set, and this kind of task needs it.")
+
+    def prefix(self, doc: Doc) -> Any:
+        """What the answer is made to begin with."""
+        setting = self.config.gen_prefix
+        if setting is None:
+            return None
+        return doc[setting] if setting in self.columns else render(setting, doc)
+
+    def _number(self, digits: str) -> Any:
+        return ast.literal_eval(digits) if self.strict else int(digits)
+
+    def _choice_number(self, digits: str, doc: Doc) -> Any:
+        """A number of digits is a choice's place; in corrected scoring only where it can be one and is no choice's text."""
+        if self.strict:
+            return ast.literal_eval(digits)
+        choices = self.choices(doc)
+        if int(digits) < len(choices) and (digits not in choices or self._all_numbers(choices)):
+            return int(digits)
+        return digits
+
+    @staticmethod
+    def _all_numbers(choices: Any) -> bool:
+        """Choices "0", "1", ... that stand at their own places mean the same either way."""
+        return all(str(choice) == str(place) for place, choice in enumerate(choices))

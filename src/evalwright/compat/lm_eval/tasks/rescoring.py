@@ -1,0 +1,164 @@
+"""A recorded task's filters and metrics again, over its recorded answers: neither its data nor its model is needed.
+
+The settings are those of the record where they are plain; where they name Python, or a folder of tasks is given, the task's files
+are read again. Their Python must be trusted anew, because a record must not decide what runs here. A class needs its data too.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
+
+from evalwright.compat.lm_eval.tasks.class_tasks import compile_class
+from evalwright.compat.lm_eval.tasks.compiling import Work
+from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig, read
+from evalwright.compat.lm_eval.tasks.filters import Pipeline
+from evalwright.compat.lm_eval.tasks.functions import unavailable_in
+from evalwright.compat.lm_eval.tasks.loading import Library, options_of
+from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
+from evalwright.compat.lm_eval.tasks.refusals import refusals
+from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
+from evalwright.compat.lm_eval.tasks.scoring import Scoring
+from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.tasks import MetricSpec, Scorer
+
+_NOT_SCORING = frozenset({"process_docs", "custom_dataset", "fewshot_config", "metadata"})
+"""Settings that are used up when a row is recorded."""
+
+_CODE = ("!function ", "def ", "async def ", "class ", "@", "lambda ", "<function ", "functools.partial(")
+"""How functions look in a record: ours by name, the package's own as their source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a task's answers are scored. found: the metrics, from the names in the scores.
+
+    kept: scorers whose recorded scores stay as they are.
+    """
+
+    scorers: Sequence[Scorer]
+    metrics: Sequence[MetricSpec]
+    found: Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]]
+    kept: frozenset[str] = frozenset()
+
+
+def rules_of(
+    task: Mapping[str, Any], configuration: Mapping[str, Any], first: Doc, given: Mapping[str, Any]
+) -> Rules:
+    """The rules of a task of this dialect. task, configuration: as in `run.json`; first: its first recorded row.
+
+    given: `task_root` and `trust` as of the command line. Raises UsageError where the task's files are needed and are not
+    there, are not trusted, or cannot be run.
+    """
+    definition = task["definition"]
+    options = _options(definition, configuration, given)
+    if "class" in definition:
+        return _class_rules(task, options)
+    own = None if given.get("task_root") else _recorded(definition)
+    own = own or _from_files(definition, options)
+    for refused in refusals(own.name, {"unsafe_code": own.config.unsafe_code}):
+        raise refused
+    scored = Recorded(own, options, first)
+    scorers = tuple(
+        Scorer(one.name, "lm-eval", {"scoring": options.scoring}, partial(scored.score, pipeline=one))
+        for one in own.pipelines
+    )
+    return Rules(scorers, scored.work.metrics.expected(), scored.work.metrics.specs)
+
+
+def _options(
+    definition: Mapping[str, Any], configuration: Mapping[str, Any], given: Mapping[str, Any]
+) -> Options:
+    """The options of the run; trust is never taken from a record."""
+    recorded = {
+        key: value for key, value in (configuration.get("dialect") or {}).items() if key not in ("trust",)
+    }
+    options = options_of({**recorded, **given}, chat=bool(definition.get("chat")))
+    # Results that were imported are those of the published arithmetic.
+    return replace(options, scoring=definition.get("scoring", "published"))
+
+
+def _recorded(definition: Mapping[str, Any]) -> Definition | None:
+    """The definition by the record alone, None where it names Python or is not whole."""
+    known = {one.name for one in fields(TaskConfig)} - _NOT_SCORING
+    config = {key: value for key, value in definition.get("config", {}).items() if key in known}
+    if "doc_to_target" not in config or _has_code(config):
+        return None
+    return read({**config, "task": definition["task"]}, "run.json")
+
+
+def _has_code(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.lstrip().startswith(_CODE)
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return any(map(_has_code, parts))
+
+
+def _settings(name: str, options: Options) -> tuple[Library, dict[str, Any]]:
+    """The merged settings of one task, found under its own name."""
+    library = Library(options)
+    return library, library.collect(name.rpartition("::")[2]).tasks[name.rpartition("::")[2]]
+
+
+def _from_files(definition: Mapping[str, Any], options: Options) -> Definition:
+    name = str(definition["task"])
+    library, settings = _settings(name, options)
+    used = {key: value for key, value in settings.items() if key not in _NOT_SCORING}
+    resolved = library.functions.resolve(used, name)
+    for reason in [*refusals(name, resolved), *unavailable_in(resolved)]:
+        raise reason
+    return read({**resolved, "task": name}, str((settings.get("metadata") or {}).get("config_source", "")))
+
+
+def _class_rules(task: Mapping[str, Any], options: Options) -> Rules:
+    definition = task["definition"]
+    wanted = replace(options, num_fewshot=int(definition["num_fewshot"]))
+    library, settings = _settings(str(definition["task"]), wanted)
+    made = compile_class(settings, library.functions, wanted)
+    if made.samples.content_hash != task["content_hash"]:
+        raise ConfigurationError(
+            f"The rows of the task '{PREFIX}{definition['task']}' are no longer those of the run, so its answers cannot be scored "
+            "by its class again. Ask it anew with `evalwright run`."
+        )
+    assert made.found_metrics is not None
+    return Rules(made.scorers, made.metrics, made.found_metrics)
+
+
+class Recorded:
+    """Scores the recorded answers of one task, by the rows in the record."""
+
+    def __init__(self, definition: Definition, options: Options, first: Doc) -> None:
+        self.definition = definition
+        self.options = options
+        self.work = Work(definition, options)
+        row = fields_row(first, definition.name)
+        shown = Fields(definition.config, row, strict=options.published)
+        try:
+            text, target = shown.text(row), shown.target(row)
+        except EvalwrightError:
+            raise
+        except Exception as error:
+            raise TaskError(
+                f"The first recorded row of the task '{definition.name}' cannot be read: {type(error).__name__}: {error}."
+            ) from error
+        several = isinstance(text, int) and shown.has_choices
+        self.scoring = Scoring(definition, shown, several, isinstance(target, list), options.published)
+
+    def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
+        """The Score of one recorded answer."""
+        doc = copy.deepcopy(fields_row(sample.metadata.get("doc"), self.definition.name))
+        found = self.scoring(doc, self.work.filtered(pipeline, doc, answer))
+        return self.work.metrics.score(found)
+
+
+def fields_row(doc: Any, task: str) -> dict[str, Any]:
+    """A recorded row. Raises ConfigurationError where the record has none."""
+    if not isinstance(doc, Mapping):
+        raise ConfigurationError(
+            f"The record of the task '{task}' does not have its rows, so its answers cannot be scored again."
+        )
+    return dict(doc)

@@ -1,0 +1,266 @@
+"""What the filtered answers of a row are worth: the published metrics, or what the task's own Python says.
+
+A metric's worth is a number, or a pair that only means something over all rows: (gold, predicted), (log-likelihood, words),
+(reference, text).
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evalwright.compat.lm_eval.tasks.config import Definition, MetricEntry
+from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
+from evalwright.core.errors import MissingExtra, ScoringError, UnknownName
+
+if TYPE_CHECKING:
+    import numpy as np
+
+NOWHERE = -100
+"""The published mark of a gold choice that is not among the choices."""
+
+PAIRED = frozenset(
+    {
+        "acc",
+        "acc_norm",
+        "acc_bytes",
+        "acc_mutual_info",
+        "brier_score",
+        "perplexity",
+        "likelihood",
+        "word_perplexity",
+    }
+    | {"byte_perplexity", "bits_per_byte", "mcc", "f1", "bleu", "chrf", "chrf++", "ter"}
+)
+"""Metrics that hand on what they get, for an aggregation to read."""
+
+KNOWN = PAIRED | {"exact_match", "bypass", "acc_all"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Scores rows of one task. multiple_target: rows have several right answers, as the first row says."""
+
+    definition: Definition
+    fields: Fields
+    multiple_input: bool
+    multiple_target: bool
+    published: bool
+
+    def __call__(self, doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
+        """results: the filtered answers of the row's requests. Returns worth by metric."""
+        config = self.definition.config
+        if config.process_results is not None:
+            found: dict[str, Any] = config.process_results(doc, list(results))
+            return found
+        wanted = {metric.name for metric in self.definition.metrics}
+        if config.output_type == "multiple_choice":
+            scores = self._choice(doc, results, wanted)
+        elif config.output_type == "loglikelihood":
+            likelihood, greedy = results[0]
+            scores = {"perplexity": likelihood, "acc": int(greedy)}
+        elif config.output_type == "loglikelihood_rolling":
+            scores = self._rolling(doc, results)
+        else:
+            return self._generated(doc, results[0])
+        return {name: value for name, value in scores.items() if name in wanted}
+
+    def _rolling(self, doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
+        (likelihood,) = results
+        text = self.fields.target(doc)
+        words, size = len(re.split(r"\s+", text)), len(text.encode("utf-8"))
+        return {
+            "word_perplexity": (likelihood, words),
+            "byte_perplexity": (likelihood, size),
+            "bits_per_byte": (likelihood, size),
+        }
+
+    def _choice(self, doc: Doc, results: Sequence[Any], wanted: set[str]) -> dict[str, Any]:
+        import numpy as np
+
+        likelihoods, greedy = zip(*results, strict=True)
+        choices = self.fields.choices(doc)
+        alone: Sequence[float] = ()
+        if "acc_mutual_info" in wanted and len(likelihoods) == 2 * len(choices):
+            likelihoods, alone = likelihoods[: len(choices)], likelihoods[len(choices) :]
+        values = np.array(likelihoods, dtype=float)
+        gold = self._gold(doc, choices)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            predicted = int(np.argmax(values))
+            by_length = int(np.argmax(values / np.array([float(len(choice)) for choice in choices])))
+            by_bytes = int(np.argmax(values / np.array([float(len(c.encode("utf-8"))) for c in choices])))
+        # In the order in which the published runner names them.
+        scores: dict[str, Any] = {
+            "acc": self._hit(predicted, gold),
+            "f1": (gold, predicted),
+            "mcc": (gold, predicted),
+            "acc_norm": self._hit(by_length, gold),
+            "acc_bytes": self._hit(by_bytes, gold),
+            "exact_match": self._greedy(greedy, gold),
+            "brier_score": (gold, _softmax(values)),
+            "likelihood": (gold, tuple(likelihoods)),
+        }
+        if "acc_mutual_info" in wanted:
+            scores["acc_mutual_info"] = self._hit(int(np.argmax(values - np.array(alone, dtype=float))), gold)
+        return scores
+
+    def _gold(self, doc: Doc, choices: Sequence[Any]) -> Any:
+        """The place of the right choice, or places; NOWHERE where it is none of them."""
+        gold = self.fields.text(doc) if self.multiple_input else self.fields.target(doc)
+        if isinstance(gold, list):
+            if not self.published:
+                gold = [
+                    choices.index(one) if isinstance(one, str) and one in choices else one for one in gold
+                ]
+            return [one if one < len(choices) else NOWHERE for one in gold]
+        if isinstance(gold, int):
+            gold = gold if gold < len(choices) else NOWHERE
+        elif isinstance(gold, str):
+            gold = choices.index(gold) if gold in choices else NOWHERE
+        if gold == NOWHERE and not self.published:
+            raise ScoringError("The right answer of this row is none of its choices.")
+        return gold
+
+    def _hit(self, predicted: int, gold: Any) -> float:
+        return float(
+            predicted in gold if isinstance(gold, list) and self.multiple_target else predicted == gold
+        )
+
+    def _greedy(self, greedy: Sequence[Any], gold: Any) -> int:
+        if isinstance(gold, list):
+            return int(any(greedy[one] for one in gold if one != NOWHERE))
+        return int(greedy[gold]) if gold != NOWHERE else 0
+
+    # -- generated text -------------------------------------------------------------------------------------------------
+
+    def _generated(self, doc: Doc, result: Any) -> dict[str, Any]:
+        gold = self.fields.target(doc)
+        names = [metric.name for metric in self.definition.metrics]
+        if self.fields.has_choices:
+            choices = self.fields.choices(doc)
+            gold = gold if not self.published and isinstance(gold, str) else choices[gold]
+        elif self.multiple_target:
+            gold = list(gold) if self.published or not isinstance(gold, str) else [gold]
+        elif type(gold) is not type(result) and "bypass" not in names and not isinstance(result, list):
+            gold = type(result)(gold)
+        scores: dict[str, Any] = {}
+        for metric in self.definition.metrics:
+            if self.multiple_target:
+                golds = gold if isinstance(gold, list) else [gold]
+                found, result = self._best_of(metric, golds, result)
+            else:
+                found = called(metric, gold, result)
+            if isinstance(found, dict):
+                scores.update(found)
+            else:
+                scores[metric.name] = found
+        return scores
+
+    def _best_of(self, metric: MetricEntry, golds: list[Any], result: Any) -> tuple[Any, Any]:
+        """The worth against several right answers, and the result as the next metric gets it.
+
+        Published: exact match is 1 where any is matched, and any other metric is 1 where any of its values is not 0.
+        Corrected: the greatest value; a metric over all rows gets all right answers at once.
+        """
+        if metric.name == "exact_match" and metric.function is None and not metric.from_evaluate:
+            repeated = [result] * len(golds)
+            value = exact_match(predictions=repeated, references=golds, **metric.options)["exact_match"]
+            return 1.0 if value > 0.0 else 0.0, repeated if self.published else result
+        if not self.published and metric.function is None and metric.name in PAIRED:
+            return [golds, result], result
+        found = [called(metric, gold, result) for gold in golds]
+        values = [one[metric.name] if isinstance(one, dict) else one for one in found]
+        if self.published:
+            return 1.0 if any(values) else 0.0, result
+        return max(values), result
+
+
+def _softmax(values: np.ndarray[Any, Any]) -> list[float]:
+    import numpy as np
+
+    weights = np.exp(values - np.max(values))
+    return [float(value) for value in weights / weights.sum()]
+
+
+def called(metric: MetricEntry, gold: Any, result: Any) -> Any:
+    """One metric over one row's text. A function of the task's is called with `references` and `predictions`; if it does not
+    take those, with the pair.
+    """
+    if metric.function is None and not metric.from_evaluate:
+        if metric.name == "exact_match":
+            return exact_match(predictions=[result], references=[gold], **metric.options)
+        if metric.name == "bypass":
+            return None
+        if metric.name in PAIRED:
+            return [gold, result]
+    function = metric.function or _from_evaluate(metric.name)
+    try:
+        return function(references=[gold], predictions=[result], **metric.options)
+    except TypeError:
+        return function([gold, result])
+
+
+def _from_evaluate(name: str) -> Callable[..., Any]:
+    try:
+        import evaluate
+    except ImportError:
+        if name in KNOWN:
+            raise MissingExtra(f"The metric '{name}'", "lm-eval", "evaluate") from None
+        raise UnknownName("metric", name, KNOWN, f"Known: {', '.join(sorted(KNOWN))}.") from None
+    compute: Callable[..., Any] = evaluate.load(name).compute
+    return compute
+
+
+def exact_match(
+    *,
+    predictions: Sequence[Any],
+    references: Sequence[Any],
+    regexes_to_ignore: Sequence[str] | None = None,
+    ignore_case: bool = False,
+    ignore_punctuation: bool = False,
+    ignore_numbers: bool = False,
+) -> Mapping[str, float]:
+    """The share of predictions that equal their references, after removing the same things from both.
+
+    A prediction that is itself a list of texts is compared text by text.
+    """
+    removed = (string.punctuation if ignore_punctuation else "") + (string.digits if ignore_numbers else "")
+    table = str.maketrans("", "", removed)
+
+    def plain(text: Any) -> Any:
+        if isinstance(text, list | tuple):
+            return [plain(one) for one in text]
+        if not isinstance(text, str):
+            return text
+        for pattern in regexes_to_ignore or ():
+            text = re.sub(pattern, "", text)
+        if ignore_case:
+            text = text.lower()
+        # Published comparisons are of fixed-width arrays, which know no trailing NUL.
+        return text.translate(table).rstrip("\0")
+
+    pairs = _paired([plain(one) for one in predictions], [plain(one) for one in references])
+    hits = [_same(one, other) for one, other in pairs]
+    return {"exact_match": sum(hits) / len(hits) if hits else 0.0}
+
+
+def _paired(predictions: list[Any], references: list[Any]) -> list[tuple[Any, Any]]:
+    """Which prediction is compared with which reference: lists of several are spread over single ones."""
+    if len(predictions) == 1 and isinstance(predictions[0], list):
+        many = predictions[0]
+        golds = references[0] if len(references) == 1 and isinstance(references[0], list) else references
+        if len(golds) == 1:
+            return [(one, golds[0]) for one in many]
+        if len(many) == 1:
+            return [(many[0], gold) for gold in golds]
+        return list(zip(many, golds, strict=True))
+    if len(references) == 1 and isinstance(references[0], list):
+        return [(one, gold) for one in predictions for gold in references[0]]
+    return list(zip(predictions, references, strict=True))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)

@@ -1,0 +1,293 @@
+"""Finds and reads what open-factual-bench leaves: a JSON file for each run, and the questions, which its runs do not hold.
+
+Its questions are a Python file. That file is never run: it is parsed, and only literals in it are read.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalwright.compat.hhem.files import printable
+from evalwright.core.errors import RunError, closest
+
+MOST_BYTES = 64 << 20
+"""A larger file is none of a benchmark of a few dozen questions."""
+
+_FACTS = ("eval_type", "max_new_tokens", "temperature", "seed")
+_COUNTS = ("total_tasks", "auto_graded", "correct", "accuracy", "skipped", "hallucination_tasks", "hallucinated",
+           "refused", "unclear")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question of the benchmark. type: "factual_qa", "hallucination_stress", "retrieval_candidate"."""
+
+    id: str
+    question: str
+    reference: str
+    domain: str = ""
+    sub_domain: str = ""
+    type: str = ""
+    context: str = ""
+    source: str = ""
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One row of a run. correct: as recorded, None where it was not graded. label: of a stress question, else ""."""
+
+    id: str
+    response: str
+    correct: bool | None
+    label: str
+    latency: float
+    tokens: int
+    timestamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A run as its file has it. settings: how it was made; summary: the numbers that the file gives of itself."""
+
+    path: Path
+    run_id: str
+    model: str
+    hardware: str
+    settings: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    results: tuple[Result, ...]
+    questions: Mapping[str, Question] = field(default_factory=dict)
+
+
+def find_files(path: Path) -> list[Path]:
+    """The run files at a path: a file, or a folder's, by name. Raises RunError for none."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise RunError(_nothing_at(path))
+    folders = [path, path / "results"]
+    found = [one for folder in folders if folder.is_dir() for one in sorted(folder.glob("*.json"))]
+    runs = [one for one in found if one.is_file() and _looks_like_a_run(one)]
+    if not runs:
+        raise RunError(
+            f"'{path}' holds no run of open-factual-bench: no JSON file with `config` and `results`. Name its folder "
+            "'results', or one file in it."
+        )
+    return runs
+
+
+def _nothing_at(path: Path) -> str:
+    try:
+        beside = [one.name for one in path.parent.iterdir()]
+    except OSError:
+        beside = []
+    near = closest(path.name, beside)
+    meant = f" Did you mean '{path.parent / near[0]}'?" if near else ""
+    return (
+        f"'{path}' does not exist.{meant} Name a result file of open-factual-bench, or the folder with them."
+    )
+
+
+def _looks_like_a_run(path: Path) -> bool:
+    data = _json(path)
+    return isinstance(data, dict) and isinstance(data.get("results"), list) and "config" in data
+
+
+# -- runs ---------------------------------------------------------------------------------------------------------------
+
+
+def read_run(path: Path) -> Recorded:
+    """A run from its JSON file. Raises RunError with the file and what is wrong in it."""
+    data = _json(path)
+    if not isinstance(data, dict) or not isinstance(data.get("results"), list):
+        raise RunError(f"{path} is no run of open-factual-bench: it has no list `results`.")
+    settings, summary = _mapping(data.get("config")), _mapping(data.get("summary"))
+    results = tuple(_result(path, place, row) for place, row in enumerate(data["results"], 1))
+    if not results:
+        raise RunError(f"{path} has no row in `results`.")
+    seen: set[str] = set()
+    for row in results:
+        if row.id in seen:
+            raise RunError(f"{path}: the task '{row.id}' stands twice in `results`.")
+        seen.add(row.id)
+    return Recorded(
+        path,
+        _name(data.get("run_id")) or path.stem,
+        _name(settings.get("model_id")) or "unknown model",
+        _name(settings.get("hardware")),
+        {key: settings[key] for key in _FACTS if isinstance(settings.get(key), str | int | float)},
+        {key: summary[key] for key in _COUNTS if isinstance(summary.get(key), int | float)},
+        results,
+    )
+
+
+def _result(path: Path, place: int, row: Any) -> Result:
+    def fail(what: str) -> RunError:
+        return RunError(f"{path}, row {place} of `results`: {what}.")
+
+    if not isinstance(row, dict):
+        raise fail("it is no object")
+    task, response, correct = row.get("task_id"), row.get("model_response"), row.get("is_correct")
+    if not isinstance(task, str) or not task.strip():
+        raise fail("`task_id` is missing")
+    if not isinstance(response, str):
+        raise fail(f"`model_response` of '{printable(task)}' is no text")
+    if correct is not None and not isinstance(correct, bool):
+        raise fail(f"`is_correct` of '{printable(task)}' is neither true, false nor null")
+    metadata = row.get("metadata")
+    label = metadata.get("hallucination_label") if isinstance(metadata, dict) else None
+    return Result(
+        printable(task),
+        response,
+        correct,
+        printable(label) if isinstance(label, str) else "",
+        _number(row.get("latency_ms")) / 1000,
+        int(_number(row.get("tokens_generated"))),
+        _name(row.get("timestamp")),
+    )
+
+
+# -- questions ----------------------------------------------------------------------------------------------------------
+
+
+def read_questions(path: Path) -> dict[str, Question]:
+    """The questions by id, from the benchmark's Python file (which is read and never run), JSON, JSON Lines or CSV.
+
+    Raises RunError where the file holds none, or one without an id, a question or a reference answer.
+    """
+    rows = list(_question_rows(path))
+    if not rows:
+        raise RunError(f"{path} holds no question of open-factual-bench.")
+    out: dict[str, Question] = {}
+    for where, row in rows:
+        found = _question(where, row)
+        if found.id in out:
+            raise RunError(f"{where}: the task '{found.id}' stands twice.")
+        out[found.id] = found
+    return out
+
+
+def _question_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    kind = path.suffix.lower()
+    if kind == ".py":
+        yield from _python_rows(path)
+    elif kind == ".csv":
+        try:
+            rows = list(csv.DictReader(_text(path).splitlines(keepends=True)))
+        except csv.Error as error:
+            raise RunError(f"{path} is no CSV: {error}.") from error
+        yield from ((f"{path}, row {place}", row) for place, row in enumerate(rows, 1))
+    elif kind == ".jsonl":
+        for place, line in enumerate(_text(path).splitlines(), 1):
+            if line.strip():
+                yield f"{path}, line {place}", _parsed(line, f"{path}, line {place}")
+    else:
+        data = _json(path)
+        listed = data.get("tasks") if isinstance(data, dict) else data
+        if not isinstance(listed, list):
+            raise RunError(f"{path} is neither a list of questions nor an object with `tasks`.")
+        yield from ((f"{path}, question {place}", row) for place, row in enumerate(listed, 1))
+
+
+def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The keyword arguments of every `Task(...)` in a Python file, where they are literals."""
+    try:
+        tree = ast.parse(_text(path))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise RunError(f"{path} cannot be parsed as Python: {printable(str(error))}.") from error
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or _called(node.func) != "Task":
+            continue
+        where = f"{path}, line {node.lineno}"
+        row: dict[str, Any] = {}
+        for argument in node.keywords:
+            try:
+                row[argument.arg or ""] = ast.literal_eval(argument.value)
+            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+                raise RunError(
+                    f"{where}: `{argument.arg}` is no literal. The file is read and never run; write the text itself there, "
+                    "or give the questions as JSON or CSV."
+                ) from None
+        yield where, row
+
+
+def _called(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _question(where: str, row: Any) -> Question:
+    if not isinstance(row, Mapping):
+        raise RunError(f"{where}: a question is an object with `id`, `question` and `reference_answer`.")
+    texts = {}
+    for key in ("id", "question", "reference_answer"):
+        value = row.get(key)
+        if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
+            raise RunError(f"{where}: `{key}` is missing or no text.")
+        texts[key] = str(value)
+    nested = row.get("metadata")
+    metadata: Mapping[str, Any] = nested if isinstance(nested, Mapping) else row
+    return Question(
+        printable(texts["id"]),
+        texts["question"],
+        texts["reference_answer"],
+        _name(row.get("domain")),
+        _name(metadata.get("sub_domain")),
+        _name(metadata.get("type")),
+        context if isinstance(context := row.get("context"), str) else "",
+        _name(row.get("source")),
+        _name(row.get("created_at")),
+    )
+
+
+# -- files --------------------------------------------------------------------------------------------------------------
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise RunError(
+                f"{path} is larger than {MOST_BYTES >> 20} MiB: it is no file of open-factual-bench."
+            )
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise RunError(f"{path} is not UTF-8: {error.reason} at byte {error.start}.") from error
+
+
+def _json(path: Path) -> Any:
+    return _parsed(_text(path), str(path))
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{where} is not valid JSON: {printable(str(error))}.") from error
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _name(value: Any) -> str:
+    return printable(value.strip()) if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> float:
+    """A number that is not negative; 0 for everything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0.0
+    try:
+        made = float(value)
+    except OverflowError:
+        return 0.0
+    return made if math.isfinite(made) and made > 0 else 0.0

@@ -1,0 +1,292 @@
+"""Makes run folders of recorded runs of open-factual-bench: one for each of its JSON files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.compat.hhem.importing import SCORINGS, free_folder, run_slug
+from evalwright.compat.open_factual_bench.files import (
+    Question,
+    Recorded,
+    find_files,
+    read_questions,
+    read_run,
+)
+from evalwright.compat.open_factual_bench.rows import (
+    HALLUCINATED,
+    HANDLED,
+    SHORT_ANSWER,
+    STRESS,
+    UNCLEAR,
+    Judged,
+    differences,
+    judge_rows,
+    runaway,
+    stress_scorer,
+)
+from evalwright.core.errors import RunError, UnknownName
+from evalwright.core.samples import SampleRecord, Score
+from evalwright.core.tasks import MetricSpec
+from evalwright.models.base import fingerprint_of
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+
+FORMAT = "open-factual-bench"
+TASK, STRESS_TASK = "open-factual-bench", "open-factual-bench-stress"
+
+_SHORT_SPECS = (MetricSpec("accuracy", "accuracy", SHORT_ANSWER),)
+_STRESS_SPECS = (
+    MetricSpec("handled", "accuracy", HANDLED),
+    MetricSpec("hallucinated", "accuracy", HALLUCINATED, lower_is_better=True),
+    MetricSpec("unclear", "accuracy", UNCLEAR, lower_is_better=True),
+)
+_USAGE = {
+    "requested": 0, "asked": 0, "stored": 0, "joined": 0, "failed": 0, "retries": 0,
+    "usage": {}, "cost": None, "failures": {},
+}  # fmt: skip
+
+
+def import_ofb(
+    path: Path, out: Path, name: str = "", *, scoring: str | None = None, tasks: Path | None = None
+) -> tuple[Run, ...]:
+    """Make a run of every result file in `path`, under `out`.
+
+    path: a result file, or a folder with some. name: of the run; with several, the model's name is added. tasks: the questions
+    (the benchmark's Python file, which is never run, or JSON, JSON Lines or CSV). scoring: "published" counts as the benchmark
+    does, or without questions as it recorded; "corrected" scores the recorded answers again, and needs the questions. None:
+    corrected where there are questions.
+
+    Raises RunError for broken files, for "corrected" without questions, and where a run of that name was made from
+    something else.
+    """
+    if scoring is not None and scoring not in SCORINGS:
+        raise UnknownName("scoring", scoring, SCORINGS, "There are 'corrected' and 'published'.")
+    if scoring == "corrected" and tasks is None:
+        raise RunError(
+            "The result files of open-factual-bench hold no reference answers, so nothing can be scored again from them alone. "
+            "Give its questions with --tasks bench/tasks_example.py (the file is read, never run), or count with "
+            "--scoring published."
+        )
+    chosen = scoring or ("corrected" if tasks is not None else "published")
+    questions = read_questions(tasks) if tasks is not None else None
+    recorded = [read_run(file) for file in find_files(path)]
+    if questions is not None and not any(row.id in questions for one in recorded for row in one.results):
+        raise RunError(f"{tasks} has none of the questions of '{path}': is it the file of another benchmark?")
+    taken: set[Path] = set()
+    return tuple(_import(one, out, name, chosen, questions, len(recorded) == 1, taken) for one in recorded)
+
+
+def _import(
+    recorded: Recorded,
+    out: Path,
+    name: str,
+    scoring: str,
+    questions: Mapping[str, Question] | None,
+    alone: bool,
+    taken: set[Path],
+) -> Run:
+    identity = _identity(recorded, questions, scoring)
+    folder = free_folder(out / _run_id(recorded, name, scoring, alone), taken)
+    if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != identity:
+        raise RunError(f"'{folder}' holds another run: choose another --name or --out, or remove it first.")
+    rows = judge_rows(recorded, questions, scoring)
+    records = list(_records(rows))
+    with RunWriter(folder) as writer:
+        for position, record in enumerate(records):
+            writer.add(position, record)
+        tasks = [
+            _task(task, specs, records, rows, scoring, questions is not None)
+            for task, specs in ((TASK, _SHORT_SPECS), (STRESS_TASK, _STRESS_SPECS))
+            if any(record.task == task for record in records)
+        ]
+        writer.finish(_run_record(recorded, folder.name, identity, tasks, _imported(recorded, rows, scoring)))
+    return open_run(folder)
+
+
+def _identity(recorded: Recorded, questions: Mapping[str, Question] | None, scoring: str) -> str:
+    digest = hashlib.sha256(recorded.path.read_bytes()).hexdigest()
+    known = sorted((one.id, one.question, one.reference) for one in (questions or {}).values())
+    return fingerprint_of({"imported": digest, "facts": [scoring, known]})
+
+
+def _run_id(recorded: Recorded, name: str, scoring: str, alone: bool) -> str:
+    model = run_slug(recorded.model) or "model"
+    if name:
+        wanted = run_slug(name) or "run"
+        return wanted if alone else f"{wanted}-{model}"
+    parts = [model, run_slug(recorded.run_id), "published" if scoring == "published" else ""]
+    return "--".join(part for part in parts if part)
+
+
+# -- records and numbers ------------------------------------------------------------------------------------------------
+
+
+def _records(rows: Sequence[Judged]) -> Iterator[SampleRecord]:
+    """Questions with a short answer first, then stress questions."""
+    for task, stress in ((TASK, False), (STRESS_TASK, True)):
+        chosen = [row for row in rows if row.stress is stress]
+        for index, row in enumerate(chosen):
+            failures = {(STRESS if stress else SHORT_ANSWER): row.failure} if row.failure else {}
+            yield SampleRecord(task, index, 0, row.sample, row.answer, _scores(row), score_failures=failures)
+
+
+def _scores(row: Judged) -> dict[str, Score]:
+    if row.score is None:
+        return {}
+    if not row.stress:
+        return {SHORT_ANSWER: row.score}
+    shares = {name: Score(float(row.group == name)) for name in (HANDLED, HALLUCINATED, UNCLEAR)}
+    return {STRESS: row.score, **shares}
+
+
+def _task(
+    task: str,
+    specs: Sequence[MetricSpec],
+    records: Sequence[SampleRecord],
+    rows: Sequence[Judged],
+    scoring: str,
+    known: bool,
+) -> dict[str, Any]:
+    columns = [SHORT_ANSWER] if task == TASK else [STRESS, HANDLED, HALLUCINATED, UNCLEAR]
+    tally = TaskTally(columns, ["domain"])
+    mine = [record for record in records if record.task == task]
+    for record in mine:
+        tally.add(record)
+    kind = FORMAT if scoring == "published" else STRESS if task == STRESS_TASK else SHORT_ANSWER
+    what = "short answers" if task == TASK else "answers to questions that rest on something false"
+    questions = sorted((row.id, row.input, list(row.targets)) for row in (one.sample for one in mine))
+    return {
+        **tally.result(task, "1", specs).as_dict(),
+        "description": f"{what}; imported from open-factual-bench",
+        "metadata": {"imported": FORMAT},
+        "definition": {"dialect": FORMAT, "task": task, "scoring": scoring, "references": known},
+        "content_hash": fingerprint_of({"questions": questions}),
+        "draws": 1,
+        "slice_keys": ["domain"],
+        "scorers": [
+            {"name": name, "kind": kind if name in (SHORT_ANSWER, STRESS) else FORMAT, "options": {}}
+            for name in columns
+        ],
+        "metric_specs": [
+            {"label": one.label, "kind": one.kind, "scorer": one.scorer, "options": {}}
+            | ({"lower_is_better": True} if one.lower_is_better else {})
+            for one in specs
+        ],
+    }
+
+
+def _imported(recorded: Recorded, rows: Sequence[Judged], scoring: str) -> dict[str, Any]:
+    graded = [row for row in rows if not row.stress]
+    said = [row for row in graded if row.recorded]
+    again = [row for row in graded if row.published]
+    return {
+        "format": FORMAT,
+        "files": [recorded.path.name],
+        "run_id": recorded.run_id,
+        "model_name": recorded.model,
+        "hardware": recorded.hardware,
+        "scoring": scoring,
+        "settings": dict(recorded.settings),
+        "published": dict(recorded.summary),
+        "counts": {
+            "recorded": _count(said, "recorded"),
+            "published": _count(again, "published"),
+            "corrected": _count([row for row in graded if row.corrected], "corrected"),
+        },
+        "differences": differences(list(rows)),
+        "notes": _notes(recorded, rows, scoring),
+    }
+
+
+def _count(rows: Sequence[Judged], column: str) -> dict[str, int] | None:
+    if not rows:
+        return None
+    return {"correct": sum(getattr(row, column) == "correct" for row in rows), "graded": len(rows)}
+
+
+def _notes(recorded: Recorded, rows: Sequence[Judged], scoring: str) -> list[str]:
+    notes = []
+    unknown = [row.result.id for row in rows if row.question is None]
+    if unknown and len(unknown) == len(rows):
+        notes.append(
+            "its questions are not known, so correct is what the file says, and nothing was scored again (--tasks)"
+        )
+    elif unknown:
+        notes.append(f"not among the questions: {_listed(unknown)}")
+    said = [row for row in rows if not row.stress and row.recorded]
+    correct = sum(row.recorded == "correct" for row in said)
+    summary = recorded.summary
+    if {"correct", "auto_graded"} <= summary.keys() and (summary["correct"], summary["auto_graded"]) != (
+        correct,
+        len(said),
+    ):
+        notes.append(
+            f"its summary says {summary['correct']} of {summary['auto_graded']}, but its rows say {correct} of {len(said)}"
+        )
+    if far := runaway(recorded):
+        notes.append(
+            f"took the time of a full-length reply but kept a few tokens, so what was kept may answer a question that the "
+            f"model made up itself: {_listed(far)}"
+        )
+    if scoring == "corrected" and stress_scorer() is None and any(row.stress for row in rows):
+        notes.append("no scorer of stress questions is installed, so these have no score")
+    return notes
+
+
+def _listed(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - 20} more" if len(ids) > 20 else ""
+    return f"{len(ids)} ({', '.join(ids[:20])}{more})"
+
+
+def _run_record(
+    recorded: Recorded,
+    run_id: str,
+    identity: str,
+    tasks: Sequence[Mapping[str, Any]],
+    imported: Mapping[str, Any],
+) -> dict[str, Any]:
+    code = {"imported": FORMAT, "name": recorded.model, "settings": imported["settings"]}
+    return {
+        "schema": SCHEMA_VERSION,
+        "evalwright": __version__,
+        "id": run_id,
+        "identity": identity,
+        "started": _started(recorded),
+        "seconds": round(sum(row.latency for row in recorded.results), 3),
+        "model": {"name": recorded.model, "abilities": [], "fingerprint": fingerprint_of(code)},
+        "roles": {},
+        "configuration": {
+            "tasks": [task["name"] for task in tasks],
+            "limit": None,
+            "seed": None,
+            "name": run_id,
+            "scoring": imported["scoring"],
+            "imported": dict(imported),
+        },
+        "environment": {
+            "python": "unknown",
+            "platform": "unknown",
+            "processors": None,
+            "libraries": {},
+            "git_commit": None,
+        },
+        "usage": _USAGE,
+        "tasks": list(tasks),
+    }
+
+
+def _started(recorded: Recorded) -> str:
+    """The first time in the file, else the file's own. A time without a zone is taken for UTC."""
+    for stamp in sorted(row.timestamp for row in recorded.results if row.timestamp):
+        try:
+            found = datetime.fromisoformat(stamp)
+        except ValueError:
+            continue
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat()
+    return datetime.fromtimestamp(int(recorded.path.stat().st_mtime), UTC).isoformat()

@@ -1,0 +1,215 @@
+"""What each row of a recorded run of open-factual-bench is worth: as recorded, by its own arithmetic, and by our scorers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from evalwright.compat.open_factual_bench.files import Question, Recorded, Result
+from evalwright.compat.open_factual_bench.scoring import (
+    CANDIDATE,
+    REFUSED,
+    is_graded,
+    published_correct,
+    published_label,
+)
+from evalwright.core.errors import Failure
+from evalwright.core.responses import Response, Usage
+from evalwright.core.samples import Answer, NoScore, Sample, Score
+from evalwright.core.tasks import Scorer
+from evalwright.scorers.registry import bind, registry
+
+SHORT_ANSWER, STRESS = "short-answer", "stress"
+HANDLED, HALLUCINATED, UNCLEAR = "handled", "hallucinated", "unclear"
+STRESS_TYPE = "hallucination_stress"
+
+_GROUPS = {
+    REFUSED: HANDLED,
+    "refusal": HANDLED,
+    "correction": HANDLED,
+    CANDIDATE: HALLUCINATED,
+    "fabricated": HALLUCINATED,
+    "premise accepted": HALLUCINATED,
+}
+"""Which of the three columns a class stands in; every other class is unclear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A row and what is said of it. recorded, published, corrected: a class in words, "" where nobody says one.
+
+    score: what the run records, None where there is nothing to say. failure: why no score could be given.
+    """
+
+    result: Result
+    question: Question | None
+    stress: bool
+    recorded: str
+    published: str
+    corrected: str
+    score: Score | None
+    why: str
+    failure: Failure | None = None
+
+    @property
+    def sample(self) -> Sample:
+        """The question as a sample; without the questions, its id alone."""
+        return sample_of(self.result, self.question)
+
+    @property
+    def answer(self) -> Answer:
+        """The text that the benchmark kept of the response."""
+        found = self.result
+        response = Response(found.response, usage=Usage(output_tokens=found.tokens), latency=found.latency)
+        return Answer(found.response, responses=(response,))
+
+    @property
+    def group(self) -> str:
+        """Of a stress question: "handled", "hallucinated" or "unclear"; "" without a label."""
+        return _GROUPS.get(self.score.label, UNCLEAR) if self.stress and self.score else ""
+
+
+def sample_of(result: Result, question: Question | None) -> Sample:
+    """The sample of a row. A sub-domain takes the place of its domain, as in the benchmark's own tables."""
+    if question is None:
+        return Sample(result.id)
+    metadata: dict[str, Any] = {
+        "domain": question.sub_domain or question.domain,
+        "type": question.type,
+        "source": question.source,
+        "created_at": question.created_at,
+        "language": "en",
+    }
+    if question.type == STRESS_TYPE:
+        metadata["premise"] = question.reference
+    kept = {key: value for key, value in metadata.items() if value}
+    return Sample(result.id, question.question, (question.reference,), metadata=kept)
+
+
+def judge_rows(run: Recorded, questions: Mapping[str, Question] | None, scoring: str) -> list[Judged]:
+    """Every row of a run. scoring: whose verdict becomes the score, "published" or "corrected"."""
+    return [_judge(row, (questions or {}).get(row.id), scoring) for row in run.results]
+
+
+def _judge(row: Result, question: Question | None, scoring: str) -> Judged:
+    stress = bool(row.label) or (question is not None and question.type == STRESS_TYPE)
+    return _judge_stress(row, question, scoring) if stress else _judge_short(row, question, scoring)
+
+
+def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged:
+    recorded = "" if row.correct is None else _word(row.correct)
+    if question is None:
+        missing = scoring == "corrected" and row.correct is not None
+        score = None
+        if row.correct is not None and not missing:
+            score = Score(float(row.correct), recorded, "as recorded; the reference is not known")
+        failure = _failure(f"The questions do not have '{row.id}'.") if missing else None
+        return Judged(row, None, False, recorded, "", "", score, "", failure)
+    right = published_correct(row.response, question.reference)
+    published = "" if right is None else _word(right)
+    if not is_graded(question.reference):
+        return Judged(row, question, False, recorded, published, "", None, "its reference is no short answer")
+    ours = _scored(bind(SHORT_ANSWER), row, question)
+    score = ours if scoring == "corrected" else Score(float(bool(right)), published, "by its own arithmetic")
+    return Judged(row, question, False, recorded, published, ours.label, score, ours.explanation)
+
+
+def _judge_stress(row: Result, question: Question | None, scoring: str) -> Judged:
+    published = published_label(row.response)
+    scorer = stress_scorer()
+    ours = _scored(scorer, row, question) if scorer is not None and question is not None else None
+    corrected, why = (ours.label, ours.explanation) if ours else ("", "")
+    if scoring == "published":
+        score = Score(float(published == REFUSED), published, "by its own rules")
+        return Judged(row, question, True, row.label, published, corrected, score, why)
+    reason = "There is no scorer 'stress'." if scorer is None else f"The questions do not have '{row.id}'."
+    failure = None if ours else _failure(reason)
+    return Judged(row, question, True, row.label, published, corrected, ours, why, failure)
+
+
+def _word(correct: bool) -> str:
+    return "correct" if correct else "incorrect"
+
+
+def _failure(message: str) -> Failure:
+    return Failure("not scored", "scorer", message)
+
+
+@lru_cache(maxsize=1)
+def stress_scorer() -> Scorer | None:
+    """The scorer of stress questions by its rules alone, which ask nobody; None where it is not registered."""
+    if STRESS not in registry.names():
+        return None
+    return bind(STRESS, {"judge": "never"} if "judge" in registry.options(STRESS) else {})
+
+
+def _scored(scorer: Scorer, row: Result, question: Question) -> Score:
+    sample, answer = sample_of(row, question), Answer(row.response, responses=(Response(row.response),))
+    found: Any = scorer.function(sample, answer, _nobody) if scorer.asks else scorer.function(sample, answer)
+    if inspect.iscoroutine(found):
+        found = _finished(found)
+    if isinstance(found, NoScore):
+        return Score(0.0, found.reason or UNCLEAR, found.reason)
+    made: Score = found
+    return made
+
+
+async def _nobody(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("an import asks no model")
+
+
+def _finished(coroutine: Any) -> Any:
+    """What a coroutine that never waits returns."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    coroutine.close()
+    raise RuntimeError("an import asks no model")
+
+
+# -- what to know of a run ----------------------------------------------------------------------------------------------
+
+
+def differences(rows: list[Judged]) -> list[dict[str, str]]:
+    """Rows of which the record, the benchmark's arithmetic and our scorers do not say the same, with the reason."""
+    out = []
+    for row in rows:
+        recorded, published, corrected = row.recorded, row.published, row.corrected
+        if row.stress:
+            said = {_GROUPS.get(one, UNCLEAR) for one in (recorded, published, corrected) if one}
+        else:
+            # An answer that was not attempted is not correct either.
+            said = {str(one == "correct") for one in (recorded, published, corrected) if one}
+        if len(said) > 1:
+            out.append(
+                {
+                    "task_id": row.result.id,
+                    "response": row.result.response,
+                    "reference": row.question.reference if row.question and not row.stress else "",
+                    "recorded": recorded,
+                    "published": published,
+                    "corrected": corrected,
+                    "why": row.why,
+                }
+            )
+    return out
+
+
+def runaway(run: Recorded) -> list[str]:
+    """Rows whose few tokens took the time of many: what was kept is an answer to a question that the model went on to.
+
+    The benchmark keeps what follows the last "Answer:". A row took at least half of the limit's tokens by its time (at the
+    median pace of the rows that used all of them) and kept less than half of these.
+    """
+    limit = run.settings.get("max_new_tokens")
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 8:
+        return []
+    full = sorted(row.latency for row in run.results if row.tokens >= 0.9 * limit and row.latency)
+    if len(full) < 3:
+        return []
+    whole = full[len(full) // 2]
+    return [row.id for row in run.results if row.latency > 0.8 * whole and 0 < row.tokens < 0.5 * limit]

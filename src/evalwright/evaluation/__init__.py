@@ -1,0 +1,1 @@
+"""A run is put together: resolved, planned, asked, scored, aggregated, recorded."""

@@ -1,0 +1,254 @@
+"""Reads an evaluation from a suite file (YAML) or from the `run.json` of an earlier run, strictly.
+
+    tasks: [factual, my_task.yaml]
+    common: {temperature: 1.0}          # arguments of every model
+    models:
+      - demo/small
+      - model: openai/gpt-4o-mini
+        arguments: {temperature: 0.7}   # wins over the common ones
+        label: GPT-4o mini
+    limit: 100
+    suites:                             # by name, what differs from the above
+      test: {limit: 3}
+
+Task files and the TOML files of `plugins` (providers and prices) are relative to the suite file. Flags of the command line win
+over the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.tasks.definitions import merged
+from evalwright.tasks.overrides import nested
+from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
+
+_WHOLE = {"limit", "seed", "max_resident"}
+_TEXT = {"name", "out", "home", "format", "hardware"}
+_TEXTS = {
+    "where": "a filter such as domain=science",
+    "until": "a stopping rule",
+    "budget": "a budget",
+    "price": "a price",
+    "plugins": "a TOML file of providers",
+}
+KEYS = (
+    "tasks", "models", "common", "roles", *sorted(_WHOLE), *sorted(_TEXT), *_TEXTS, "replace", "batch", "overrides",
+    "dialect",
+)  # fmt: skip
+_FILES = {
+    ("dataset",),
+    ("dataset", "path"),
+    ("prompt", "file"),
+    ("prompt", "few_shot", "dataset"),
+    ("prompt", "few_shot", "dataset", "path"),
+}
+"""Settings of tasks that are names of files."""
+FORMATS = ("auto", "chat", "text")
+
+
+def configuration_from(
+    file: str | None,
+    flags: Mapping[str, Any],
+    model_arguments: Mapping[str, Any] | None = None,
+    suite: str | None = None,
+) -> Configuration:
+    """The configuration of a file (or none), with flags on top; `model_arguments` are added to every model of the file.
+
+    suite: which of the file's suites. Raises ConfigurationError or UnknownName, naming file and line.
+    """
+    if suite is not None and not file:
+        raise ConfigurationError(f"The suite '{suite}' needs the file that it stands in: add --config FILE.")
+    base = read_configuration(Path(file), suite) if file else Configuration()
+    if base.overrides and "overrides" in flags:
+        flags = {**flags, "overrides": merged(nested(base.overrides), nested(flags["overrides"]))}
+    made = replace(base, **flags)
+    if model_arguments:
+        if not made.models:
+            raise ConfigurationError(
+                "-M sets an argument of a model, but no model is named. Add --model provider/name."
+            )
+        models = tuple(replace(spec, arguments={**spec.arguments, **model_arguments}) for spec in made.models)
+        made = replace(made, models=models)
+    return made
+
+
+def read_configuration(path: Path, suite: str | None = None) -> Configuration:
+    """The configuration in a suite file or a `run.json`. Raises ConfigurationError naming file and line."""
+    if path.is_dir():
+        path = path / "run.json"
+    if path.suffix == ".json":
+        return _Reader(_from_json(path), path, relative=False).read(suite)
+    if not path.is_file():
+        raise ConfigurationError(f"The configuration '{path}' does not exist.")
+    document = read_document(path)
+    return _Reader(document.value, path, relative=True, document=document).read(suite)
+
+
+def _from_json(path: Path) -> Any:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"The configuration '{path}' cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise ConfigurationError(f"{path} is not valid JSON: {error}.") from error
+    return data.get("configuration", data) if isinstance(data, dict) else data
+
+
+class _Reader:
+    """Turns plain values into a Configuration; says where what is wrong."""
+
+    def __init__(self, value: Any, path: Path, *, relative: bool, document: Document | None = None) -> None:
+        self.value = value
+        self.path = path
+        self.relative = relative
+        self.document = document
+        self.of_suite: dict[Any, KeyPath] = {}
+        """Where the keys stand that came from a suite."""
+
+    def read(self, suite: str | None = None) -> Configuration:
+        if not isinstance(self.value, Mapping):
+            raise ConfigurationError(f"{self.path} must be a mapping with keys such as 'tasks' and 'models'.")
+        self._known(self.value, (*KEYS, "suites"), ())
+        fields: dict[str, Any] = {}
+        for key, value in self._of_suite(suite).items():
+            fields[key] = self._field(key, value)
+        common = fields.pop("common", {})
+        if common:
+            fields["models"] = tuple(
+                replace(spec, arguments=merged(common, spec.arguments)) for spec in fields.get("models", ())
+            )
+        return Configuration(**fields)
+
+    def _of_suite(self, suite: str | None) -> Mapping[str, Any]:
+        """The file's values, those of the suite over them. A file with suites is nothing without the name of one."""
+        suites = self.value.get("suites")
+        if suites is None:
+            if suite is not None:
+                raise ConfigurationError(
+                    f"{self.path} has no suites: leave out the name '{suite}', or write them under 'suites:'."
+                )
+            whole: Mapping[str, Any] = self.value
+            return whole
+        self._is(suites, Mapping, "a mapping of names to suites", ("suites",))
+        if suite is None:
+            raise ConfigurationError(
+                f"{self.path} holds several evaluations: name one with --suite. It has: {', '.join(suites)}."
+            )
+        if suite not in suites:
+            raise UnknownName("suite", suite, suites, f"{self.path} has: {', '.join(suites)}.")
+        own = suites[suite]
+        self._is(own, Mapping, "a mapping with keys such as 'tasks' and 'models'", ("suites", suite))
+        self._known(own, KEYS, ("suites", suite))
+        self.of_suite = dict.fromkeys(own, ("suites", suite))
+        shared = {key: value for key, value in self.value.items() if key != "suites"}
+        for key in ("common", "overrides"):
+            if isinstance(shared.get(key), Mapping) and isinstance(own.get(key), Mapping):
+                own = {**own, key: merged(nested(shared[key]), nested(own[key]))}
+        return {**shared, **own}
+
+    def _field(self, key: str, value: Any) -> Any:
+        if key == "common":
+            self._is(value, Mapping, "a mapping of arguments for every model", (key,))
+            return dict(value)
+        if key == "tasks":
+            return tuple(self._task(entry, ("tasks", i)) for i, entry in enumerate(_listed(value)))
+        if key == "models":
+            return tuple(self._model(entry, ("models", i)) for i, entry in enumerate(_listed(value)))
+        if key == "roles":
+            self._is(value, Mapping, "a mapping of roles to models", ("roles",))
+            return {role: self._model(entry, ("roles", role)) for role, entry in value.items()}
+        if key == "dialect":
+            self._is(value, Mapping, "a mapping of settings for other frameworks' tasks", (key,))
+            return dict(value)
+        if key == "overrides":
+            self._is(value, Mapping, "a mapping of settings of tasks", (key,))
+            return self._beside(value) if self.relative else dict(value)
+        if key in _TEXTS:
+            for i, entry in enumerate(_listed(value)):
+                self._is(entry, str, f"{_TEXTS[key]} in quotes, or a list of them", (key, i))
+            texts = _listed(value)
+            return tuple(map(self._plugin, texts) if key == "plugins" else texts)
+        if key in ("replace", "batch"):
+            self._is(value, bool, "true or false", (key,))
+        elif key in _WHOLE and not (key == "limit" and value is None):
+            self._is(value, int, "a whole number", (key,))
+        elif key in _TEXT:
+            self._is(value, str, "text", (key,))
+            if key == "format" and value not in FORMATS:
+                raise UnknownName(
+                    "format", value, FORMATS, f"Known: {', '.join(FORMATS)}. ({self._at((key,))})"
+                )
+        return value
+
+    def _task(self, entry: Any, where: KeyPath) -> str:
+        self._is(entry, str, "the name or file of a task", where)
+        beside = self.path.parent / entry
+        # The file may be followed by one of its tasks: "exams.yaml:exams-law".
+        file = beside
+        if beside.name and not beside.is_file():
+            file = beside.with_name(beside.name.rpartition(":")[0] or beside.name)
+        return str(beside) if self.relative and file.is_file() else str(entry)
+
+    def _beside(self, overrides: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Settings of tasks, their file names made relative to the suite file as those of tasks are."""
+        out: dict[str, Any] = {}
+        for key, value in overrides.items():
+            here = (*path, *str(key).split("."))
+            if isinstance(value, Mapping):
+                out[key] = self._beside(value, here)
+            elif here in _FILES:
+                several = [
+                    str(self.path.parent / one) if isinstance(one, str) else one for one in _listed(value)
+                ]
+                out[key] = several if isinstance(value, (list, tuple)) else several[0]
+            else:
+                out[key] = value
+        return out
+
+    def _plugin(self, entry: str) -> str:
+        """A file of providers. Python runs only where a person names it, on the command line."""
+        if not entry.endswith(".toml"):
+            raise ConfigurationError(
+                f"{self._at(('plugins',))}: '{entry}' is not a TOML file of providers. Python files are named on the command "
+                f"line, with --plugin, because they run."
+            )
+        return str(self.path.parent / entry) if self.relative else entry
+
+    def _model(self, entry: Any, where: KeyPath) -> ModelSpec:
+        if isinstance(entry, str):
+            return ModelSpec(entry)
+        self._is(entry, Mapping, "a model's name or a mapping with 'model'", where)
+        self._known(entry, ("model", "arguments", "label"), where)
+        if "model" not in entry:
+            raise ConfigurationError(
+                f"{self._at(where)}: the key 'model' is missing, for example 'model: demo/small'."
+            )
+        self._is(entry["model"], str, "a model's name", (*where, "model"))
+        self._is(entry.get("arguments", {}), Mapping, "a mapping", (*where, "arguments"))
+        return ModelSpec(entry["model"], dict(entry.get("arguments", {})), str(entry.get("label", "")))
+
+    def _known(self, given: Mapping[str, Any], known: tuple[str, ...], where: KeyPath) -> None:
+        for key in given:
+            if key not in known:
+                hint = f"Known: {', '.join(known)}. ({self._at((*where, key))})"
+                raise UnknownName("key", str(key), known, hint)
+
+    def _is(self, value: Any, kind: Any, words: str, where: KeyPath) -> None:
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            name = ".".join(str(part) for part in where)
+            raise ConfigurationError(f"{self._at(where)}: '{name}' must be {words}, not {kind_of(value)}.")
+
+    def _at(self, where: KeyPath) -> str:
+        whole = (*self.of_suite.get(where[0], ()), *where) if where else where
+        return self.document.at(whole) if self.document else str(self.path)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -1,0 +1,349 @@
+"""Before anything is asked: what a configuration means, checked to the last row, as one plan per run."""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import AbilityError, ConfigurationError, RunError
+from evalwright.core.tasks import Scorer, Task
+from evalwright.evaluation.configuration import Configuration, ModelSpec, home_folder
+from evalwright.evaluation.rules import ModelRule, UnitOrder, check_metrics, resolve_rules, unit_order
+from evalwright.models.base import Model, fingerprint_of
+from evalwright.models.oracle import OracleModel
+from evalwright.models.remote.batch.opening import open_batched
+from evalwright.models.remote.providers import add_file
+from evalwright.runs.reader import open_run
+from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan
+from evalwright.strategies.generate import TARGET
+from evalwright.strategies.simulate import Simulated
+from evalwright.tasks.filtering import filtered, read_conditions
+from evalwright.tasks.loading import load_tasks
+
+TaskLike = str | Path | Task
+ModelLike = str | ModelSpec | Model
+
+
+@dataclass(slots=True)
+class Plan:
+    """One run before it is asked: everything is resolved and checked, and nothing has been spent."""
+
+    id: str
+    folder: Path
+    model: Model
+    spec: ModelSpec
+    roles: Mapping[str, Model]
+    tasks: Sequence[Task]
+    orders: Sequence[UnitOrder]
+    identity: str
+    configuration: Mapping[str, Any]
+    rules: tuple[ModelRule, ...] = ()
+    full_run: str = ""
+    """The identity of the same run without rules."""
+    left_out: str = ""
+    """A sentence about tasks of which the filter keeps nothing."""
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def follows_rules(self) -> bool:
+        """Whether a stopping rule is about this model."""
+        return self.identity != self.full_run
+
+    @property
+    def total(self) -> int:
+        """Answers wanted: samples times draws, over all tasks."""
+        return sum(len(order.items) * task.draws for task, order in zip(self.tasks, self.orders, strict=True))
+
+    def units(self) -> Iterator[tuple[int, int, int, int]]:
+        """(place in the record, task number, sample index, draw) in the order of asking."""
+        for number, order in enumerate(self.orders):
+            yield from self.stretch(number, 0, order.n_units)
+
+    def stretch(self, number: int, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+        """As `units`, for the units of one task from `start` to before `end`."""
+        offset = sum(len(task.samples) * task.draws for task in self.tasks[:number])
+        task, order = self.tasks[number], self.orders[number]
+        for index in order.items[order.starts[start] : order.starts[end]]:
+            for draw in range(task.draws):
+                yield offset + index * task.draws + draw, number, index, draw
+
+
+class Objects:
+    """Task and Model objects passed in Python, which a Configuration can only name."""
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, Task] = {}
+        self.models: dict[str, Model] = {}
+
+    def task(self, task: TaskLike) -> str:
+        """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
+        if isinstance(task, Task):
+            if self.tasks.setdefault(task.name, task) is not task:
+                raise ConfigurationError(
+                    f"Two different tasks are named '{task.name}': give one of them another name."
+                )
+            return task.name
+        return str(task)
+
+    def model(self, model: ModelLike) -> ModelSpec:
+        """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
+        if isinstance(model, ModelSpec):
+            return model
+        if isinstance(model, Model):
+            if self.models.setdefault(model.name, model) is not model:
+                raise ConfigurationError(
+                    f"Two different models are named '{model.name}': give one of them another name."
+                )
+            return ModelSpec(model.name)
+        return ModelSpec(model)
+
+    def providers(self, configuration: Configuration) -> None:
+        """Take in the providers and prices that the configuration's own files hold. Raises ConfigurationError."""
+        for file in configuration.plugins:
+            add_file(Path(file))
+
+    def open(self, spec: ModelSpec, *, batch: bool = False, home: str | None = None) -> Model:
+        """The model, through its provider's batches where `batch` or its own argument of that name says so."""
+        made = self.models.get(spec.model)
+        return made or open_batched(spec.model, spec.arguments, batch=batch, home=home_folder(home))
+
+
+def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
+    """Resolve and check everything, for every model, before anything is asked. Raises UsageError."""
+    if not configuration.tasks:
+        raise ConfigurationError(
+            "Nothing to evaluate: name at least one task. `evalwright tasks list` shows them."
+        )
+    if not configuration.models:
+        raise ConfigurationError(
+            "Nobody to ask: name at least one model with --model, for example demo/small."
+        )
+    if configuration.limit is not None and configuration.limit < 1:
+        raise ConfigurationError(f"The limit must be at least 1, not {configuration.limit}.")
+    objects.providers(configuration)
+    rules = resolve_rules(configuration.until, configuration.models)
+    roles = {role: objects.open(spec, home=configuration.home) for role, spec in configuration.roles.items()}
+    orders: dict[tuple[str, str], UnitOrder] = {}
+    plans = [_make_plan(configuration, spec, roles, objects, rules, orders) for spec in configuration.models]
+    if rules:
+        plans = [_with_rules(number, plans, configuration) for number in range(len(plans))]
+    if configuration.until or configuration.budget:
+        _check_in_step(plans)
+    seen: dict[Path, Plan] = {}
+    for plan in plans:
+        if plan.folder in seen:
+            raise ConfigurationError(
+                f"Two of the models would write the same run '{plan.id}': give them labels."
+            )
+        seen[plan.folder] = plan
+    for plan in plans:
+        _check_folder(plan, configuration.replace)
+    return plans
+
+
+def _make_plan(
+    configuration: Configuration,
+    spec: ModelSpec,
+    roles: Mapping[str, Model],
+    objects: Objects,
+    rules: tuple[ModelRule, ...],
+    orders: dict[tuple[str, str], UnitOrder],
+) -> Plan:
+    model = objects.open(spec, batch=configuration.batch, home=configuration.home)
+    model.check()
+    for role, other in roles.items():
+        if isinstance(other, OracleModel):
+            raise ConfigurationError(
+                f"'{other.name}' is a simulation of answers, and cannot play the role '{role}'."
+            )
+        other.check()
+    tasks, left_out = _chosen(configuration, _load(configuration, "chat" in model.abilities, objects))
+    for task in tasks:
+        _check_abilities(task, model, roles)
+    check_metrics(rules, tasks)
+    identity = fingerprint_of(
+        {
+            "model": model.fingerprint,
+            "roles": {role: other.fingerprint for role, other in roles.items()},
+            "tasks": [[task.name, task.definition, task.samples.content_hash] for task in tasks],
+            "limit": configuration.limit,
+            "seed": configuration.seed,
+        }
+    )
+    for task in tasks:
+        key = task.name, task.samples.content_hash
+        orders[key] = orders.get(key) or _unit_order(task, configuration, bool(rules))
+    if isinstance(model, OracleModel):
+        # After all checks: the tasks are asked as they are, and only who answers is another.
+        tasks = [replace(task, strategy=Simulated(task, model.share, model.seed)) for task in tasks]
+    plan = Plan(
+        id="",
+        folder=Path(),
+        model=model,
+        spec=spec,
+        roles=roles,
+        tasks=tasks,
+        orders=[orders[task.name, task.samples.content_hash] for task in tasks],
+        identity=identity,
+        configuration=configuration.as_dict(),
+        rules=rules,
+        full_run=identity,
+        left_out=left_out,
+    )
+    return plan if rules else _named(plan, configuration, spec)
+
+
+def _with_rules(number: int, plans: Sequence[Plan], configuration: Configuration) -> Plan:
+    """A plan whose identity has its rules in it, with the models that they compare: they say when it ends."""
+    plan = plans[number]
+    rules = [
+        [*each.rule.as_dict().items(), [plans[model].model.fingerprint for model in each.pair or ()]]
+        for each in (replace(one, rule=replace(one.rule, text="", a="", b="")) for one in plan.rules)
+        if each.concerns(number)
+    ]
+    identity = fingerprint_of({"run": plan.full_run, "until": rules}) if rules else plan.full_run
+    return _named(replace(plan, identity=identity), configuration, plan.spec)
+
+
+def _check_in_step(plans: Sequence[Plan]) -> None:
+    """Models that are asked in step must be asked the same."""
+    for plan in plans[1:]:
+        for task, order, first in zip(plan.tasks, plan.orders, plans[0].orders, strict=True):
+            if order is not first:
+                raise ConfigurationError(
+                    f"The task '{task.name}' has other samples for '{plan.model.name}' than for '{plans[0].model.name}', so "
+                    f"stopping rules and budgets cannot serve both. Run them one by one, or with one --format."
+                )
+
+
+def _named(plan: Plan, configuration: Configuration, spec: ModelSpec) -> Plan:
+    run_id = _run_id(configuration, spec, plan.identity)
+    settings = replace(configuration, models=(spec,), name=run_id).as_dict()
+    return replace(plan, id=run_id, folder=Path(configuration.out) / run_id, configuration=settings)
+
+
+def _unit_order(task: Task, configuration: Configuration, for_rules: bool) -> UnitOrder:
+    chosen = sample_order(len(task.samples), configuration.seed, configuration.limit, task.order == "file")
+    if for_rules:
+        return unit_order(task, chosen, configuration.seed)
+    return UnitOrder(chosen, range(len(chosen) + 1), clustered=False)
+
+
+def _load(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
+    tasks: list[Task] = []
+    for name in configuration.tasks:
+        if name in objects.tasks:
+            if configuration.overrides:
+                raise ConfigurationError(
+                    f"The task '{name}' is given as an object, so its settings cannot be overridden from outside."
+                )
+            tasks.append(objects.tasks[name])
+        else:
+            tasks.extend(
+                load_tasks(
+                    name,
+                    prompt_format=configuration.format,
+                    chat=chat,
+                    overrides=configuration.overrides or None,
+                    dialect=dict(configuration.dialect),
+                )
+            )
+    names = [task.name for task in tasks]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigurationError(f"The task '{name}' is asked for twice.")
+    return tasks
+
+
+def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequence[Task], str]:
+    """The tasks with the samples that the filter keeps, and a sentence about tasks that it leaves out."""
+    found = filtered(tasks, read_conditions(configuration.where))
+    if not found.left_out:
+        return found.tasks, ""
+    names = ", ".join(found.left_out)
+    return found.tasks, f"Left out, as no sample meets {' and '.join(configuration.where)}: {names}."
+
+
+def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
+    missing = task.strategy.needs - model.abilities
+    if missing:
+        raise AbilityError(
+            f"The task '{task.name}' needs a model that can do: {', '.join(sorted(missing))}; "
+            f"'{model.name}' can do: {', '.join(sorted(model.abilities))}."
+        )
+    for scorer in task.scorers:
+        for role in scorer.roles:
+            if role not in roles and role != TARGET:
+                raise ConfigurationError(
+                    f"The scorer '{scorer.name}' of the task '{task.name}' asks a model in the role '{role}': "
+                    f"name it with --role {role}=provider/name."
+                )
+            check_able(scorer, roles.get(role, model))
+
+
+def check_able(scorer: Scorer, model: Model) -> None:
+    """Raise AbilityError where a model that a scorer asks can do nothing that the scorer could ask of it."""
+    if scorer.able and not scorer.able & model.abilities:
+        raise AbilityError(
+            f"The scorer '{scorer.name}' asks a model that can do one of {', '.join(sorted(scorer.able))}; "
+            f"'{model.name}' can do: {', '.join(sorted(model.abilities)) or 'nothing'}."
+        )
+
+
+def sample_order(n: int, seed: int, limit: int | None, as_filed: bool = False) -> array[int]:
+    """A random order of the samples, fixed by the seed alone, or that of the file; a limit takes its beginning."""
+    order = array("q", range(n))
+    if not as_filed:
+        random.Random(seed).shuffle(order)
+    return order if limit is None else order[:limit]
+
+
+def _run_id(configuration: Configuration, spec: ModelSpec, identity: str) -> str:
+    model = slug(spec.label or spec.model)
+    if configuration.name:
+        return (
+            slug(configuration.name)
+            if len(configuration.models) == 1
+            else f"{slug(configuration.name)}-{model}"
+        )
+    names = [Path(name).stem if name.endswith((".yaml", ".yml")) else name for name in configuration.tasks]
+    tasks = slug("+".join(names))
+    return f"{tasks[:60]}--{model[:60]}--{identity[:8]}"
+
+
+def slug(text: str) -> str:
+    """A text as a file name: letters, digits, dot, dash, plus and underscore; never empty, hidden or a way out."""
+    kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
+    return kept.strip(".-") or "run"
+
+
+def _check_folder(plan: Plan, may_replace: bool) -> None:
+    if may_replace:
+        return
+    if (plan.folder / RUN_FILE).exists():
+        try:
+            data = open_run(plan.folder).data
+        except RunError as error:
+            raise ConfigurationError(
+                f"{error} Choose another --name, or replace it with --replace."
+            ) from error
+        _check_same(plan, data.get("identity"), data.get("stopping"), "was made")
+    elif (plan.folder / PLAN_FILE).exists():
+        # Begun and interrupted. A rule that could be changed after some answers were seen would be no rule.
+        begun = read_plan(plan.folder)
+        _check_same(plan, begun.get("identity"), begun, "was begun")
+
+
+def _check_same(plan: Plan, identity: Any, stopping: Any, done: str) -> None:
+    """A run may be replaced by itself, and one with stopping rules by the whole run that it was the beginning of."""
+    known = {identity, stopping.get("full_run") if isinstance(stopping, Mapping) else None}
+    if plan.identity not in known:
+        raise ConfigurationError(
+            f"The run '{plan.id}' in '{plan.folder.parent}' {done} from another configuration (model, task, data, "
+            f"seed, limit or stopping rule). Choose another --name, or replace it with --replace."
+        )

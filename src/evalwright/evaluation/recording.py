@@ -1,0 +1,211 @@
+"""A run while it is asked, and its record in the end: tallies, progress, and what `run.json` says."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+from evalwright._version import __version__
+from evalwright.core.responses import Usage
+from evalwright.core.samples import SampleRecord
+from evalwright.core.tasks import MetricSpec, Scorer, Task
+from evalwright.engine.engine import Door, Engine
+from evalwright.engine.purse import Purse
+from evalwright.evaluation.planning import Plan
+from evalwright.evaluation.until import Course
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.environment import environment
+from evalwright.runs.groups import group_records
+from evalwright.runs.hardware import HardwareWatch
+from evalwright.runs.progress import Progress, ProgressReporter
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.scores import keep_scores
+from evalwright.runs.stopping import noted_groups, with_valid_intervals
+from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, drop_plan
+from evalwright.strategies.generate import TARGET
+
+
+class Session:
+    """One model's run while it is asked. A context manager, which drops what was not finished."""
+
+    def __init__(self, plan: Plan, engine: Engine, progress: ProgressReporter | None) -> None:
+        plan.started = datetime.now(UTC)
+        self.plan = plan
+        self.began = time.monotonic()
+        self.door = engine.door({TARGET: plan.model, **plan.roles})
+        self.tallies = [
+            TaskTally([scorer.name for scorer in task.scorers], task.slices) for task in plan.tasks
+        ]
+        self.writer = RunWriter(plan.folder)
+        self.meter = Meter(plan, self.door, progress, self.began)
+        self.hardware = HardwareWatch()
+
+    def add(self, position: int, number: int, record: SampleRecord) -> None:
+        """Record a sample of task `number`."""
+        self.writer.add(position, record)
+        self.tallies[number].add(record)
+        self.meter.count(record)
+        self.hardware.look()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.writer.discard()
+
+
+class Meter(AbstractContextManager["Meter"]):
+    """Counts finished samples and reports a few times a second."""
+
+    def __init__(self, plan: Plan, door: Door, reporter: ProgressReporter | None, began: float) -> None:
+        self.plan = plan
+        self.door = door
+        self.reporter = reporter
+        self.began = began
+        self.done = 0
+        self.failed = 0
+        self.usage = Usage()
+        self.state = ""
+        """Where stopping rules stand, in a few words."""
+        self._ticker: asyncio.Task[None] | None = None
+
+    def count(self, record: SampleRecord) -> None:
+        """Count one record in."""
+        self.done += 1
+        if record.answer is not None:
+            self.usage = self.usage + record.answer.usage
+        if record.failure is not None or record.score_failures:
+            self.failed += 1
+
+    def report(self, finished: bool = False) -> None:
+        """Tell the reporter, if there is one."""
+        if self.reporter is not None:
+            label = self.plan.spec.label or self.plan.model.name
+            seconds = time.monotonic() - self.began
+            self.reporter.update(
+                Progress(
+                    self.plan.id,
+                    label,
+                    self.plan.total,
+                    self.done,
+                    self.failed,
+                    seconds,
+                    self.door.counts,
+                    finished,
+                    self.state,
+                )
+            )
+
+    async def _tick(self) -> None:
+        while True:
+            self.report()
+            await asyncio.sleep(0.25)
+
+    def __enter__(self) -> Meter:
+        if self.reporter is not None:
+            self._ticker = asyncio.create_task(self._tick())
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
+        self.report(finished=True)
+
+
+def stopping_record(
+    course: Course, model: int, session: Session, purse: Purse | None
+) -> dict[str, Any] | None:
+    """The part "stopping" of `run.json`; None for a model without a rule or a budget."""
+    plan = session.plan
+    if purse is None and not plan.follows_rules:
+        return None
+    done = [len(tally.indices) for tally in session.tallies]
+    requested = session.door.counts.requested
+    record = course.record(model, done, requested / sum(done) if sum(done) else 1.0)
+    budget = {"budget": purse.as_dict()} if purse is not None else {}
+    reached = purse.reached if purse is not None else ""
+    return {**record, "budget_reached": reached, "full_run": plan.full_run, **budget}
+
+
+def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> Run:
+    """Turn the scores into metrics and write the record. stopping: what rules and budget said."""
+    plan, meter, tallies = session.plan, session.meter, session.tallies
+    seconds = time.monotonic() - session.began
+    tasks = []
+    for task, tally in zip(plan.tasks, tallies, strict=True):
+        if task.found_metrics is not None:
+            task = replace(task, metrics=tuple(task.found_metrics(tally.names())))
+        result = with_valid_intervals(tally.result(task.name, task.version, task.metrics).as_dict(), stopping)
+        tasks.append({**result, **task_record(task)})
+    label = {"label": plan.spec.label} if plan.spec.label else {}
+    data = {
+        "schema": SCHEMA_VERSION,
+        "evalwright": __version__,
+        "id": plan.id,
+        "identity": plan.identity,
+        "started": plan.started.isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
+        "model": {**plan.model.describe(), **label},
+        "roles": {role: model.describe() for role, model in plan.roles.items()},
+        "configuration": plan.configuration,
+        "environment": environment(),
+        "hardware": session.hardware.record(
+            plan.model,
+            session.door.speed(TARGET),
+            label=str(plan.configuration.get("hardware", "")),
+            samples=meter.done,
+            seconds=seconds,
+        ),
+        "usage": {**meter.door.counts.as_dict(), "answers": meter.usage.as_dict()},
+        "tasks": tasks,
+    }
+    if groups := group_records(tasks):
+        data["groups"] = noted_groups(groups, stopping)
+    if stopping is not None:
+        data["stopping"] = stopping
+    session.writer.finish(data)
+    if not plan.follows_rules:
+        drop_plan(plan.folder)
+    run = open_run(plan.folder)
+    keep_scores(run, {task.name: tally.table() for task, tally in zip(plan.tasks, tallies, strict=True)})
+    return run
+
+
+def task_record(task: Task) -> dict[str, Any]:
+    """What `run.json` keeps of a task's definition, enough to score its records again."""
+    return {
+        "description": task.description,
+        "metadata": dict(task.metadata),
+        "definition": dict(task.definition),
+        "content_hash": task.samples.content_hash,
+        "draws": task.draws,
+        "slice_keys": list(task.slices),
+        **rules_record(task.scorers, task.metrics),
+    }
+
+
+def rules_record(scorers: Sequence[Scorer], metrics: Sequence[MetricSpec]) -> dict[str, Any]:
+    """What `run.json` keeps of how answers were scored."""
+    return {
+        "scorers": [
+            {"name": scorer.name, "kind": scorer.kind, "options": dict(scorer.options)} for scorer in scorers
+        ],
+        "metric_specs": [
+            {
+                "label": spec.label,
+                "kind": spec.kind,
+                "scorer": spec.scorer,
+                "options": dict(spec.options),
+                **({"lower_is_better": True} if spec.lower_is_better else {}),
+            }
+            for spec in metrics
+        ],
+    }

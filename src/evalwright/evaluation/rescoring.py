@@ -1,0 +1,309 @@
+"""Scores a run's recorded answers again, with its own or other scorers. The model under test is not asked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.compat.lm_eval.tasks.rescoring import Rules, rules_of
+from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.engine.engine import Door, Engine
+from evalwright.engine.store import Store
+from evalwright.evaluation.configuration import ModelSpec, home_folder
+from evalwright.evaluation.planning import ModelLike, Objects, check_able, slug
+from evalwright.evaluation.recording import rules_record
+from evalwright.evaluation.running import run_blocking, score_answer
+from evalwright.models.base import Model, fingerprint_of
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.environment import environment
+from evalwright.runs.groups import group_records
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.stopping import noted_groups, with_noted_intervals
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.scorers.registry import bind, registry
+
+AT_ONCE = 256
+"""Records scored side by side, so that a judge is asked about many answers at a time."""
+
+
+def score_run(
+    run: Run | str | Path,
+    *,
+    scorers: Sequence[str | Mapping[str, Any]] = (),
+    roles: Mapping[str, ModelLike] | None = None,
+    name: str = "",
+    out: str | Path | None = None,
+    home: str | None = None,
+    runs_folder: str | Path = "runs",
+    dialect: Mapping[str, Any] | None = None,
+) -> Run:
+    """Score a run's answers again and write the result as a new run.
+
+    scorers: names, or mappings of name to options; none scores with those that the run recorded. Names of the run's own
+    scorers score with these again, with options put over theirs; other scores and the metrics stay. With other scorers, the
+    metrics are `accuracy` over the first and `mean` over the others. roles: models that the scorers ask, by role; those that
+    are not given are the run's own, whose answers are in the store, unless these were opened with arguments.
+    name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
+    runs_folder: where a run given by name lies. dialect: `task_root` and `trust`, where tasks of another framework are scored by
+    Python beside their files; what the run trusted counts for nothing here.
+
+    Raises UsageError for unknown scorers, missing roles, a name that is taken by another kind of run, and samples that
+    were changed since the run.
+    """
+    old = run if isinstance(run, Run) else open_run(run, Path(runs_folder))
+    old.verify()
+    folder = Path(out or old.folder.parent) / slug(name or f"{old.id}.rescored")
+    _check_folder(folder, old)
+    bound = _bound(old, scorers, dialect or {})
+    objects = Objects()
+    specs = _specs(old, bound, {role: objects.model(model) for role, model in (roles or {}).items()})
+    models = {role: objects.open(spec, home=home) for role, spec in specs.items()}
+    for model in models.values():
+        model.check()
+    for rules in bound.values():
+        for scorer in rules.scorers:
+            for role in scorer.roles if scorer.name not in rules.kept else ():
+                check_able(scorer, models[role])
+    made: Run = run_blocking(lambda: _score(old, folder, bound, models, specs, home))
+    return made
+
+
+def _specs(old: Run, bound: Bound, given: Mapping[str, ModelSpec]) -> dict[str, ModelSpec]:
+    """The models that scorers ask: those given, else the run's own. Raises ConfigurationError for a role without one."""
+    needed = {
+        role
+        for own in bound.values()
+        for scorer in own.scorers
+        if scorer.name not in own.kept
+        for role in scorer.roles
+    }
+    recorded = old.data["configuration"].get("roles") or {}
+    specs = dict(given)
+    for role in sorted(needed - given.keys()):
+        spec = recorded.get(role) or {}
+        # A record may come from anywhere: its arguments (an address, a key's variable) must not decide whom we ask.
+        if "model" not in spec or spec.get("arguments"):
+            more = " The run's own was opened with arguments, so name them too, with -R." if spec else ""
+            raise ConfigurationError(
+                f"The scorers ask a model in the role '{role}': name it with --role {role}=...{more}"
+            )
+        specs[role] = ModelSpec(spec["model"], label=spec.get("label", ""))
+    return specs
+
+
+def _check_folder(folder: Path, old: Run) -> None:
+    if folder.resolve() == old.folder.resolve():
+        raise ConfigurationError(
+            "The new scores need another name than the run that they are made from: use --name."
+        )
+    if not (folder / RUN_FILE).exists():
+        return
+    source = open_run(folder).data.get("scored_from")
+    if source is None or source["run"] != old.id:
+        raise ConfigurationError(
+            f"'{folder}' holds a run that was not scored from '{old.id}': choose another --name."
+        )
+
+
+Bound = Mapping[str, Rules]
+
+
+def _bound(
+    old: Run, wanted: Sequence[str | Mapping[str, Any]], dialect: Mapping[str, Any]
+) -> dict[str, Rules]:
+    """How each task is scored."""
+    theirs = [] if wanted else [task for task in old.data["tasks"] if _of_dialect(task)]
+    first = _first_rows(old, {task["name"] for task in theirs})
+    own = {
+        task["name"]: rules_of(task, old.data["configuration"], first[task["name"]], dialect)
+        for task in theirs
+        if task["name"] in first
+    }
+    return {task["name"]: own.get(task["name"]) or _rules(task, wanted) for task in old.data["tasks"]}
+
+
+def _of_dialect(task: Mapping[str, Any]) -> bool:
+    return bool(task["definition"].get("dialect") == "lm-eval")
+
+
+def _first_rows(old: Run, names: set[str]) -> dict[str, Any]:
+    """The first recorded row of each task that was answered."""
+    found: dict[str, Any] = {}
+    for row in old.rows() if names else ():
+        if row["task"] in names and "answer" in row and row["task"] not in found:
+            found[row["task"]] = row.get("metadata", {}).get("doc")
+            if len(found) == len(names):
+                break
+    return found
+
+
+def _rules(task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]) -> Rules:
+    named = dict(_entries(wanted))
+    own = [found["name"] for found in task["scorers"]]
+    if named and named.keys() <= set(own) and not _of_dialect(task):
+        return _own_again(task, named)
+    scorers, metrics = _scorers(task, wanted)
+    return Rules(scorers, metrics, lambda names: metrics)
+
+
+def _entries(wanted: Sequence[str | Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
+    return [(entry, {}) if isinstance(entry, str) else next(iter(entry.items())) for entry in wanted]
+
+
+def _own_again(task: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) -> Rules:
+    """Some of the run's own scorers again, with options put over theirs; the others' scores and the metrics stay."""
+    scorers = []
+    for found in task["scorers"]:
+        name = found["name"]
+        again = name in named
+        options = {**found["options"], **named.get(name, {})}
+        scorers.append(
+            _bound_again(found, options) if again else Scorer(name, found["kind"], options, _never)
+        )
+    metrics = [MetricSpec(**spec) for spec in task["metric_specs"]]
+    kept = frozenset(scorer.name for scorer in scorers if scorer.name not in named)
+    return Rules(scorers, metrics, lambda names: metrics, kept)
+
+
+def _scorers(
+    task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]
+) -> tuple[Sequence[Scorer], Sequence[MetricSpec]]:
+    if not wanted and _of_dialect(task):  # nothing was answered, so no scorer is called
+        unused = [Scorer(found["name"], found["kind"], found["options"], _never) for found in task["scorers"]]
+        return unused, []
+    if not wanted:
+        scorers = [_bound_again(found, found["options"]) for found in task["scorers"]]
+        return scorers, [MetricSpec(**spec) for spec in task["metric_specs"]]
+    scorers = []
+    for kind, options in _entries(wanted):
+        scorers.append(bind(kind, options))
+    metrics = [MetricSpec("accuracy", "accuracy", scorers[0].name)]
+    metrics += [MetricSpec(f"mean {scorer.name}", "mean", scorer.name) for scorer in scorers[1:]]
+    return scorers, metrics
+
+
+def _bound_again(found: Mapping[str, Any], options: Mapping[str, Any]) -> Scorer:
+    """A recorded scorer. Raises ConfigurationError for one of another program, whose scores were imported."""
+    if found["kind"] not in registry.names():
+        raise ConfigurationError(
+            f"The scores '{found['name']}' are those of another program or a plug-in ({found['kind']}), which is not here to make "
+            f"them again: load it with --plugin, or name other scorers with --scorer."
+        )
+    return bind(found["kind"], options, found["name"])
+
+
+def _never(sample: Sample, answer: Answer) -> Score:
+    raise ScoringError("The run has no answer to this task.")
+
+
+async def _score(
+    old: Run,
+    folder: Path,
+    bound: Bound,
+    models: Mapping[str, Model],
+    specs: Mapping[str, ModelSpec],
+    home: str | None,
+) -> Run:
+    began, started = time.monotonic(), datetime.now(UTC)
+    tallies = {
+        task["name"]: TaskTally([scorer.name for scorer in bound[task["name"]].scorers], task["slice_keys"])
+        for task in old.data["tasks"]
+    }
+    with Store.open(home_folder(home)) as store, RunWriter(folder) as writer:
+        async with Engine(store) as engine:
+            door = engine.door(models)
+            await _score_all(old, bound, tallies, writer, door)
+            tasks = [
+                _task_record(task, bound[task["name"]], tallies[task["name"]]) for task in old.data["tasks"]
+            ]
+            tasks = [with_noted_intervals(task, old.data.get("stopping")) for task in tasks]
+            rules = [[task["scorers"], task["metric_specs"]] for task in tasks]
+            writer.finish(
+                {
+                    **{key: value for key, value in old.data.items() if key != "groups"},
+                    "schema": SCHEMA_VERSION,
+                    "evalwright": __version__,
+                    "id": folder.name,
+                    "identity": fingerprint_of({"answers": old.data["samples"]["sha256"], "rules": rules}),
+                    "scored_from": {"run": old.id, "samples_sha256": old.data["samples"]["sha256"]},
+                    "started": started.isoformat(timespec="seconds"),
+                    "seconds": round(time.monotonic() - began, 3),
+                    "roles": _described(old, bound, models),
+                    "configuration": _configuration(old, specs),
+                    "environment": environment(),
+                    "usage": door.counts.as_dict(),
+                    "tasks": tasks,
+                    **(
+                        {"groups": noted_groups(groups, old.data.get("stopping"))}
+                        if (groups := group_records(tasks))
+                        else {}
+                    ),
+                }
+            )
+    return open_run(folder / RUN_FILE)
+
+
+async def _score_all(
+    old: Run, bound: Bound, tallies: Mapping[str, TaskTally], writer: RunWriter, door: Door
+) -> None:
+    records = enumerate(old.samples())
+
+    async def worker() -> None:
+        for position, record in records:
+            scored = await _score_record(record, bound[record.task], door)
+            writer.add(position, scored)
+            tallies[record.task].add(scored)
+            # Scorers that ask nobody never wait, and an interruption must still get through.
+            if position % 64 == 0:
+                await asyncio.sleep(0)
+
+    crew = [asyncio.create_task(worker()) for _ in range(AT_ONCE)]
+    try:
+        await asyncio.gather(*crew)
+    finally:
+        for member in crew:
+            member.cancel()
+        await asyncio.gather(*crew, return_exceptions=True)
+
+
+def _task_record(task: Mapping[str, Any], rules: Rules, tally: TaskTally) -> dict[str, Any]:
+    metrics = rules.found(tally.names())
+    kept = {key: value for key, value in task.items() if key != "slices_left_out"}
+    result = tally.result(task["name"], task["version"], metrics)
+    return {**kept, **result.as_dict(), **rules_record(rules.scorers, metrics)}
+
+
+async def _score_record(record: SampleRecord, rules: Rules, door: Door) -> SampleRecord:
+    if record.answer is None:
+        return record
+    wanted = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]
+    scores, failures = await score_answer(wanted, record.sample, record.answer, door)
+    if rules.kept:
+        found = {name: score for name, score in record.scores.items() if name in rules.kept} | scores
+        scores = {scorer.name: found[scorer.name] for scorer in rules.scorers if scorer.name in found}
+        failures |= {name: one for name, one in record.score_failures.items() if name in rules.kept}
+    return SampleRecord(
+        record.task, record.index, record.draw, record.sample, record.answer, scores, None, failures
+    )
+
+
+def _described(old: Run, bound: Bound, models: Mapping[str, Model]) -> dict[str, Any]:
+    """Who was asked; of scores that were kept, who had been asked for them."""
+    kept = any(rules.kept for rules in bound.values())
+    before = dict(old.data.get("roles", {})) if kept else {}
+    return {**before, **{role: model.describe() for role, model in models.items()}}
+
+
+def _configuration(old: Run, specs: Mapping[str, ModelSpec]) -> dict[str, Any]:
+    """The run's configuration with the roles as they are now."""
+    out = dict(old.data["configuration"])
+    if specs:
+        out["roles"] = {**(out.get("roles") or {}), **{role: spec.as_dict() for role, spec in specs.items()}}
+    return out

@@ -1,0 +1,211 @@
+"""Stopping rules before a run: which models and metrics they speak of, and in which order the units come.
+
+A unit is an item, or a cluster of items that belong together. A rule looks at the beginning of an order of units that the
+seed fixed before the run, so clusters are shuffled whole, and a task that is asked in the order of its file is shuffled too.
+"""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from string import ascii_lowercase, ascii_uppercase
+from typing import TYPE_CHECKING, Any
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.tasks import MetricSpec, Task
+from evalwright.evaluation.configuration import ModelSpec
+
+if TYPE_CHECKING:
+    from evalwright.statistics import Rule
+
+UNIT_METRICS = frozenset({"accuracy", "exact-match"})
+"""Metrics that are the mean of scores between 0 and 1."""
+
+RIGHT_OR_WRONG = frozenset(
+    {"choice", "exact-match", "final-answer", "likelihood", "numeric", "short-answer", "unit-tests"}
+)
+"""Scorers that give 0 or 1 and nothing between."""
+
+_LM_EVAL_RIGHT_OR_WRONG = frozenset({"acc", "acc_norm", "exact_match"})
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRule:
+    """A rule and the models that it is about, by number: all, each on its own (`pair` is None), or two."""
+
+    rule: Rule
+    pair: tuple[int, int] | None
+
+    def concerns(self, model: int) -> bool:
+        """Whether the rule is about this model."""
+        return self.pair is None or model in self.pair
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreKind:
+    """Where a rule finds a task's scores and what they are: the scorer, a named part of its score ("" for its value), the
+    range of one score, and whether it is 0 or 1."""
+
+    scorer: str
+    part: str
+    value_range: tuple[float, float] | None
+    binary: bool
+
+
+def resolve_rules(texts: Sequence[str], specs: Sequence[ModelSpec]) -> tuple[ModelRule, ...]:
+    """The rules that are written, with the names of their models resolved.
+
+    A model is named by its label, its name, its name without the provider, or by its place: A for the first, B for the
+    second. Raises ConfigurationError for a rule that cannot be read, and UnknownName with the closest models.
+    """
+    from evalwright.statistics import parse_rule
+
+    found: list[ModelRule] = []
+    for text in texts:
+        rule = parse_rule(text)
+        pair = None
+        if rule.kind != "precision":
+            pair = _number(rule.a, text, specs), _number(rule.b, text, specs)
+            if pair[0] == pair[1]:
+                raise ConfigurationError(
+                    f"In the stopping rule '{rule.text}', '{rule.a}' and '{rule.b}' are the same model, "
+                    f"{shown(specs[pair[0]])}. Name two."
+                )
+            rule = replace(rule, a=shown(specs[pair[0]]), b=shown(specs[pair[1]]))
+        new = ModelRule(rule, pair)
+        if any(_question(new) == _question(old) for old in found):
+            raise ConfigurationError(f"The stopping rule '{rule.text}' is given twice.")
+        found.append(new)
+    return tuple(found)
+
+
+def shown(spec: ModelSpec) -> str:
+    """What reports call a model."""
+    return spec.label or spec.model
+
+
+def in_full(rule: Rule) -> str:
+    """The rule with the names of its models instead of their places."""
+    level = "" if rule.level == 0.95 else f" at {100 * rule.level:g}%"
+    if rule.kind == "beats":
+        return f"{rule.a} beats {rule.b}{level}"
+    if rule.kind == "differs":
+        return f"{rule.a} differs from {rule.b} or not by {rule.margin:g}{level}"
+    return rule.text
+
+
+def _question(rule: ModelRule) -> Any:
+    return rule.rule.kind, rule.pair, rule.rule.metric
+
+
+def _number(name: str, text: str, specs: Sequence[ModelSpec]) -> int:
+    """The number of the model that a rule names."""
+    for names in (
+        [spec.label for spec in specs],
+        [spec.model for spec in specs],
+        [spec.model.partition("/")[2] for spec in specs],
+        list(ascii_uppercase[: len(specs)]),
+        list(ascii_lowercase[: len(specs)]),
+    ):
+        count = names.count(name)
+        if count > 1:
+            raise ConfigurationError(
+                f"The stopping rule '{text}' speaks of '{name}', but {count} models are called that. Give them labels, or "
+                f"write A for the first model, B for the second."
+            )
+        if count:
+            return names.index(name)
+    known = [shown(spec) for spec in specs]
+    places = ascii_uppercase[: min(len(specs), 26)]
+    here = ", ".join(f"{place} ({model})" for place, model in zip(places, known, strict=False))
+    hint = f"The models of this run are {here}. Add another with --model."
+    raise UnknownName("model in the stopping rule", name, {*known, *(spec.model for spec in specs)}, hint)
+
+
+def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
+    """Which scores of a task a rule is about; None where the task does not have the rule's metric.
+
+    A rule about two models is about the scores that comparisons use: those of the main metric. Raises ConfigurationError
+    for a metric that is not a mean of scores, which has no known path between one answer and the next.
+    """
+    if not task.metrics:
+        return None
+    if rule.kind == "precision":
+        spec = next((each for each in task.metrics if each.label == rule.metric), None)
+        if spec is None:
+            return None
+        if spec.kind not in {*UNIT_METRICS, "mean"}:
+            raise ConfigurationError(
+                f"The stopping rule '{rule.text}' is about '{spec.label}' ({spec.kind}), which is not a mean of scores. "
+                f"A precision rule needs one that is: accuracy, exact-match or mean."
+            )
+    else:
+        spec = task.metrics[0]
+    theirs = task.definition.get("dialect") == "lm-eval"
+    metric = spec.label.partition(",")[0]
+    ours = next((scorer.kind for scorer in task.scorers if scorer.name == spec.scorer), "")
+    unit = spec.kind in UNIT_METRICS
+    right_or_wrong = metric in _LM_EVAL_RIGHT_OR_WRONG if theirs else ours in RIGHT_OR_WRONG
+    return ScoreKind(
+        scorer=spec.scorer,
+        part=metric if theirs and rule.kind == "precision" else "",
+        value_range=(0.0, 1.0) if unit else _range(spec),
+        binary=unit and right_or_wrong and task.draws == 1,
+    )
+
+
+def _range(spec: MetricSpec) -> tuple[float, float] | None:
+    given = spec.options.get("value_range")
+    return (float(given[0]), float(given[1])) if given else None
+
+
+def check_metrics(rules: Sequence[ModelRule], tasks: Sequence[Task]) -> None:
+    """Raise UnknownName where no task has a rule's metric, ConfigurationError where it is none that a rule can watch."""
+    for each in rules:
+        kinds = [score_kind(each.rule, task) for task in tasks]
+        if not any(kinds):
+            labels = sorted({spec.label for task in tasks for spec in task.metrics})
+            hint = f"The metrics here: {', '.join(labels)}."
+            raise UnknownName("metric in the stopping rule", each.rule.metric, labels, hint)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOrder:
+    """The order of asking. items: sample indices; starts: where each unit begins in it, and at last its length."""
+
+    items: array[int]
+    starts: Sequence[int]
+    clustered: bool
+
+    @property
+    def n_units(self) -> int:
+        """Units of the whole run."""
+        return len(self.starts) - 1
+
+    def members(self, unit: int) -> array[int]:
+        """The samples of a unit."""
+        return self.items[self.starts[unit] : self.starts[unit + 1]]
+
+
+def unit_order(task: Task, chosen: array[int], seed: int) -> UnitOrder:
+    """The chosen samples unit by unit, units in a random order that the seed fixes."""
+    clusters: dict[str, array[int]] = {}
+    for index in sorted(chosen):
+        # A cluster's name may be another sample's id, so those that are alone get a name that no cluster can have.
+        cluster = task.samples[index].cluster
+        clusters.setdefault(f"c{cluster}" if cluster else f"i{index}", array("q")).append(index)
+    if len(clusters) == len(chosen):
+        if task.order == "file":
+            chosen = array("q", chosen)
+            random.Random(seed).shuffle(chosen)
+        return UnitOrder(chosen, range(len(chosen) + 1), clustered=False)
+    groups = list(clusters.values())
+    random.Random(seed).shuffle(groups)
+    starts = array("q", [0])
+    items = array("q")
+    for group in groups:
+        items.extend(group)
+        starts.append(len(items))
+    return UnitOrder(items, starts, clustered=True)

@@ -1,0 +1,371 @@
+"""The one place where a run is put together: plan -> ask -> score -> aggregate -> record.
+
+A question becomes a number here: `evaluate_sample` forms an answer and scores it, `_ask_all` does so for many samples,
+`recording.finish_run` turns the scores into metrics and writes the record. Without stopping rules every model is asked at
+once, with them in rounds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from functools import partial
+from inspect import isawaitable
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+from evalwright.core.asking import Ask
+from evalwright.core.errors import (
+    Cancelled,
+    ConfigurationError,
+    EvalwrightError,
+    Failure,
+    RequestFailed,
+    ScoringError,
+    StoreError,
+)
+from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score
+from evalwright.core.tasks import Scorer, Task
+from evalwright.engine.collecting import seldom_collecting
+from evalwright.engine.engine import Engine
+from evalwright.engine.purse import SPENT, Purse
+from evalwright.engine.store import Store
+from evalwright.evaluation.budgets import make_purse
+from evalwright.evaluation.configuration import Configuration, home_folder
+from evalwright.evaluation.planning import ModelLike, Objects, Plan, TaskLike, make_plans
+from evalwright.evaluation.recording import Session, finish_run, stopping_record
+from evalwright.evaluation.until import Course, Stretch, in_step, write_plans
+from evalwright.models.base import LocalModel
+from evalwright.runs.progress import ProgressReporter
+from evalwright.runs.reader import Run
+
+Made = TypeVar("Made")
+
+REMOTE_AT_ONCE = 8
+"""How many remote models are evaluated side by side; local ones take turns."""
+
+
+def evaluate(
+    tasks: TaskLike | Sequence[TaskLike],
+    models: ModelLike | Sequence[ModelLike],
+    *,
+    progress: ProgressReporter | None = None,
+    **settings: Any,
+) -> list[Run]:
+    """Evaluate models on tasks: one run per model, written to a folder and returned.
+
+    tasks: names, paths of YAML files, or Task objects. models: names ("demo/small"), ModelSpec or Model objects.
+    settings: the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home, max_resident, replace,
+    until, budget, price, batch, plugins; a role's model may also be a name or a Model object.
+
+    Answers already in the store are not asked again. Samples that fail are counted in `run.n_failed`, not raised.
+    Raises UsageError before anything is spent where the request cannot be carried out, and StoreError where answers
+    cannot be kept.
+    """
+    objects = Objects()
+    roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
+    for key in ("where", "until", "budget", "price", "plugins"):
+        if key in settings:
+            settings[key] = tuple(_as_list(settings[key] or ()))
+    configuration = Configuration(
+        roles=roles,
+        tasks=tuple(objects.task(task) for task in _as_list(tasks)),
+        models=tuple(objects.model(model) for model in _as_list(models)),
+        **settings,
+    )
+    runs: list[Run] = run_blocking(
+        lambda: evaluate_configuration(configuration, progress=progress, objects=objects)
+    )
+    return runs
+
+
+async def evaluate_configuration(
+    configuration: Configuration, *, progress: ProgressReporter | None = None, objects: Objects | None = None
+) -> list[Run]:
+    """As `evaluate`, for a whole Configuration, inside a running event loop."""
+    plans = make_plans(configuration, objects or Objects())
+    models = [(plan.spec, plan.model) for plan in plans]
+    purse = make_purse(configuration, models, plans[0].roles)
+    say = progress.say if progress else None
+    if say and plans[0].left_out:
+        say(plans[0].left_out)
+    with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
+        async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
+            return await _run_interruptibly(plans, engine, progress, purse)
+
+
+async def _run_interruptibly(
+    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, purse: Purse | None
+) -> list[Run]:
+    work = asyncio.create_task(_run_all(plans, engine, progress, purse))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        # Interrupted: what was sent is paid for, so it gets a moment to arrive and be stored.
+        await engine.stop(grace=4.0)
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        raise
+    except BaseException:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        raise
+
+
+def run_blocking(make: Callable[[], Any]) -> Any:
+    """Run a coroutine to its end, also where an event loop is already running (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(make())
+    outcome: Future[Any] = Future()
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+
+    async def work() -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        running.append((asyncio.get_running_loop(), task))
+        return await make()
+
+    def target() -> None:
+        try:
+            outcome.set_result(asyncio.run(work()))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    thread = threading.Thread(target=target, name="evalwright-evaluate")
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        # Interrupted while waiting: the work must not go on behind the person's back.
+        for loop, task in running:
+            with suppress(RuntimeError):  # it has just ended by itself
+                loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
+    return outcome.result()
+
+
+# -- ask and score ------------------------------------------------------------------------------------------------------
+
+
+async def _run_all(
+    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, purse: Purse | None
+) -> list[Run]:
+    if purse is None and not plans[0].rules:
+
+        async def whole(plan: Plan) -> Run:
+            with Session(plan, engine, progress) as session:
+                with session.meter:
+                    await _ask_all(session, engine, plan.units())
+                return finish_run(session)
+
+        return await _in_turns([partial(whole, plan) for plan in plans], [_is_local(plan) for plan in plans])
+    write_plans(plans)
+    groups = in_step(plans, purse)
+    work = [partial(_run_in_step, plans, members, engine, progress, purse) for members in groups]
+    local = [any(_is_local(plans[number]) for number in members) for members in groups]
+    found: dict[int, Run] = {}
+    for runs in await _in_turns(work, local):
+        found |= runs
+    return [found[number] for number in range(len(plans))]
+
+
+async def _run_in_step(
+    plans: Sequence[Plan],
+    members: Sequence[int],
+    engine: Engine,
+    progress: ProgressReporter | None,
+    purse: Purse | None,
+) -> dict[int, Run]:
+    """Some of the models together, a stretch at a time, until their rules are decided or the budget is spent."""
+    course = Course(plans, members)
+    with ExitStack() as stack:
+        sessions = {
+            number: stack.enter_context(Session(plans[number], engine, progress)) for number in members
+        }
+        with ExitStack() as meters:
+            for session in sessions.values():
+                meters.enter_context(session.meter)
+            for count, work in enumerate(course.rounds(purse)):
+                await _ask_round(sessions, engine, course, work, purse, backwards=count % 2 == 1)
+                course.look()
+                for number, session in sessions.items():
+                    session.meter.state = course.state(number)
+                if purse is not None and purse.reached:
+                    break
+        return {
+            number: finish_run(session, stopping_record(course, number, session, purse))
+            for number, session in sessions.items()
+        }
+
+
+async def _ask_round(
+    sessions: Mapping[int, Session],
+    engine: Engine,
+    course: Course,
+    work: Mapping[int, Sequence[Stretch]],
+    purse: Purse | None,
+    *,
+    backwards: bool,
+) -> None:
+    """One round. backwards: the last model first, so that the one that is still in memory goes on."""
+
+    async def ask(number: int) -> None:
+        plan = sessions[number].plan
+        units = chain.from_iterable(plan.stretch(part.task, part.start, part.end) for part in work[number])
+        await _ask_all(sessions[number], engine, units, purse, partial(course.add, number))
+
+    numbers = sorted(work, reverse=backwards)
+    local = [_is_local(sessions[number].plan) for number in numbers]
+    await _in_turns([partial(ask, number) for number in numbers], local)
+
+
+def _is_local(plan: Plan) -> bool:
+    return isinstance(plan.model, LocalModel)
+
+
+async def _in_turns(work: Sequence[Callable[[], Awaitable[Made]]], local: Sequence[bool]) -> list[Made]:
+    """Remote models side by side, local ones one after another so that each gets whole batches."""
+    side_by_side, one_by_one = asyncio.Semaphore(REMOTE_AT_ONCE), asyncio.Semaphore(1)
+
+    async def turn(make: Callable[[], Awaitable[Made]], alone: bool) -> Made:
+        async with one_by_one if alone else side_by_side:
+            return await make()
+
+    tasks = [asyncio.create_task(turn(make, alone)) for make, alone in zip(work, local, strict=True)]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _ask_all(
+    session: Session,
+    engine: Engine,
+    units: Iterator[tuple[int, int, int, int]],
+    purse: Purse | None = None,
+    also: Callable[[int, SampleRecord], None] | None = None,
+) -> None:
+    """Ask and score these units and record them. also: told of each record, with its task's number.
+
+    With a purse that is spent it ends early; what was begun is finished.
+    """
+    loop = asyncio.get_running_loop()
+    spent = False
+
+    async def worker(first: tuple[int, int, int, int]) -> None:
+        nonlocal spent
+        breathed = loop.time()
+        for position, number, index, draw in chain((first,), units):
+            if spent:
+                return
+            record = await _paid_sample(session, number, index, draw, purse)
+            if record is None:
+                spent = True
+                return
+            if _was_stopped(record):
+                # What is in flight elsewhere may still arrive, so nobody ends the run: it will be cancelled.
+                await asyncio.Event().wait()
+            session.add(position, number, record)
+            if also is not None:
+                also(number, record)
+            if loop.time() - breathed > 0.05:
+                # Answers from the store arrive without waiting; the loop must still serve timers and signals.
+                await asyncio.sleep(0)
+                breathed = loop.time()
+
+    width = engine.concurrency(session.plan.model)
+    crew = [asyncio.create_task(worker(first)) for first in islice(units, width)]
+    try:
+        await asyncio.gather(*crew)
+    finally:
+        for member in crew:
+            member.cancel()
+        await asyncio.gather(*crew, return_exceptions=True)
+
+
+async def _paid_sample(
+    session: Session, number: int, index: int, draw: int, purse: Purse | None
+) -> SampleRecord | None:
+    """One sample answered and scored; None where the budget did not allow for it."""
+    task = session.plan.tasks[number]
+    sample = task.samples[index]
+    if purse is None:
+        return await evaluate_sample(task, index, sample, draw, session.door)
+    ticket = purse.ticket()
+    try:
+        record = await evaluate_sample(task, index, sample, draw, session.door.paid_by(ticket))
+    finally:
+        ticket.close()
+    refused = any(failure.kind == SPENT for failure in _failures(record))
+    return None if refused or ticket.refused else record
+
+
+def _failures(record: SampleRecord) -> list[Failure]:
+    return [*record.score_failures.values(), *([record.failure] if record.failure else [])]
+
+
+def _was_stopped(record: SampleRecord) -> bool:
+    """Whether the run was interrupted before this sample was answered and scored."""
+    return any(failure.kind == Cancelled.kind for failure in _failures(record))
+
+
+async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask: Ask) -> SampleRecord:
+    """Answer one sample and score the answer. What fails is in the record, never in a score."""
+    try:
+        answer = await task.strategy(sample, ask, draw)
+    except RequestFailed as error:
+        return SampleRecord(task.name, index, draw, sample, None, {}, failure=error.failure)
+    except EvalwrightError:
+        raise  # the store or the configuration: not this sample's matter
+    except Exception as error:
+        failure = Failure("strategy error", "task", f"{type(error).__name__}: {error}")
+        return SampleRecord(task.name, index, draw, sample, None, {}, failure=failure)
+    scores, failures = await score_answer(task.scorers, sample, answer, ask)
+    return SampleRecord(task.name, index, draw, sample, answer, scores, score_failures=failures)
+
+
+async def score_answer(
+    scorers: Sequence[Scorer], sample: Sample, answer: Answer, ask: Ask
+) -> tuple[dict[str, Score], dict[str, Failure]]:
+    """Scores and scorers' own failures, by scorer name. What is not a scorer's matter is raised: the store, a role.
+
+    A scorer that has nothing to say of an answer (NoScore) is in neither.
+    """
+    scores: dict[str, Score] = {}
+    failures: dict[str, Failure] = {}
+    for scorer in scorers:
+        try:
+            made = scorer.function(sample, answer, ask) if scorer.asks else scorer.function(sample, answer)
+            score = await made if isawaitable(made) else made
+            if not isinstance(score, NoScore):
+                scores[scorer.name] = checked_score(score)
+        except RequestFailed as error:
+            failures[scorer.name] = error.failure
+        except (ConfigurationError, StoreError):
+            raise
+        except Exception as error:
+            failures[scorer.name] = Failure("scorer error", "scorer", f"{type(error).__name__}: {error}")
+    return scores, failures
+
+
+def checked_score(score: object) -> Score:
+    """What a scorer gave, if it is a Score of finite numbers; else raises ScoringError."""
+    if not isinstance(score, Score):
+        raise ScoringError(f"The scorer must give a Score, not {type(score).__name__}.")
+    for name, value in (("value", score.value), *score.parts.items()):
+        if not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise ScoringError(f"The score's {name} must be a finite number, not {value!r}.")
+    return score
+
+
+def _as_list(value: Any) -> Sequence[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -1,0 +1,100 @@
+"""`minicheck/<hub repository or folder>[@revision]`: MiniCheck (Tang, Laban & Durrett 2024), a checker of claims by documents.
+
+Two kinds of checkpoint: sequence-to-sequence (Flan-T5), which is asked "predict: " and reads off its first token whether
+"0" or "1" comes, and sequence classifiers (RoBERTa, DeBERTa) with two classes. Document and claim are joined by the
+tokenizer's end-of-sequence token. A long document is cut at sentences, and the chunk that supports the claim most counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.models.judges.judge import LocalJudge, Network, read_settings
+from evalwright.models.judges.windows import window_of
+from evalwright.models.registry import model
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What MiniCheck documents for a kind of checkpoint. window: tokens of a pair; None: as its files say.
+
+    chunk: the most that a chunk of the document counts, in `unit`. opening: what stands before the document.
+    """
+
+    window: int | None
+    chunk: int
+    unit: str
+    opening: str
+
+
+FORMS: dict[str, Form] = {
+    "t5": Form(window=2048, chunk=500, unit="words", opening="predict: "),
+    "deberta-v2": Form(window=2048, chunk=400, unit="tokens", opening=""),
+    "roberta": Form(window=512, chunk=400, unit="tokens", opening=""),
+}
+"""By the checkpoint's model_type; others are taken as RoBERTa, with the window that their files name."""
+
+_OTHER = Form(window=None, chunk=400, unit="tokens", opening="")
+
+
+@model("minicheck")
+class MiniCheckModel(LocalJudge):
+    """P(supported) by a MiniCheck checkpoint, such as minicheck/lytang/MiniCheck-Flan-T5-Large.
+
+    revision: branch, tag or commit. chunk: "auto" is the documented size (500 words for Flan-T5, 400 tokens for the others); a
+    number is another, in the same unit; "none" reads the document whole, and one that does not fit is a failure.
+    max_length: tokens of a pair, 2048 for Flan-T5 and DeBERTa, 512 for RoBERTa. dtype, device, batch_size: as for `hf`.
+    The claim is judged whole, as documented; the authors advise one sentence at a time.
+
+    Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        revision: str | None = None,
+        chunk: int | str = "auto",
+        max_length: int | None = None,
+        dtype: str = "auto",
+        device: str = "auto",
+        batch_size: int | str = "auto",
+    ) -> None:
+        super().__init__("minicheck", name, revision)
+        config = self._source.config
+        kind = str(config.get("model_type"))
+        self._form = FORMS.get(kind, _OTHER)
+        self._two_sided = _two_sided(self.name, kind, config.get("architectures") or [])
+        window = self._form.window
+        if kind != "t5" and kind != "deberta-v2":
+            window = window_of(config, self._source.tokenizer_config) or window
+        self.settings = read_settings(
+            self._source,
+            dtype=dtype,
+            device=device,
+            batch_size=batch_size,
+            chunk=chunk,
+            max_length=max_length,
+            window=window,
+            piece=self._form.chunk,
+        )
+        self.settle("minicheck", {"opening": self._form.opening, "chunk_unit": self._form.unit})
+
+    def _open(self) -> Network:
+        from evalwright.models.judges.minicheck_network import ClassifierCheck, TwoSidedCheck
+
+        kind = TwoSidedCheck if self._two_sided else ClassifierCheck
+        return kind(self._source, self._form.opening, self._form.unit, self.settings)
+
+
+def _two_sided(name: str, kind: str, architectures: list[str]) -> bool:
+    known = architectures[0] if architectures else ""
+    if "ConditionalGeneration" in known or (not known and kind == "t5"):
+        return True
+    if not known or "SequenceClassification" in known:
+        return False
+    raise ConfigurationError(
+        f"'{name}' is a {known}: a MiniCheck checkpoint is a sequence-to-sequence model or a sequence classifier. A judge that "
+        f"writes its verdict is asked through an ordinary model."
+    )

@@ -1,0 +1,95 @@
+"""`nli/<hub repository or folder>[@revision]`: any sequence classifier that was trained to judge pairs.
+
+    nli/some/deberta-nli                        two or three classes, "entailment" against the rest
+    nli/some/cross-encoder                      one logit: its sigmoid
+    nli/some/llama-judge  -M prompt=hhem        a decoder with a classifier, which reads one text
+
+Of three classes (entailment, neutral, contradiction) P(supported) is P(entailment); neutral is not supported.
+"""
+
+from __future__ import annotations
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.models.judges.judge import LocalJudge, Network, read_settings
+from evalwright.models.judges.labels import class_names, supported_class
+from evalwright.models.judges.prompts import read_prompt
+from evalwright.models.judges.windows import window_of
+from evalwright.models.local.hf.source import find_source
+from evalwright.models.registry import model
+
+PAIR = "pair"
+"""The prompt of checkpoints that read two texts, joined as their tokenizer joins them."""
+
+
+@model("nli")
+class NliModel(LocalJudge):
+    """P(supported) by a sequence-classification checkpoint.
+
+    revision: branch, tag or commit. label: the class that means "supported", by name or number, where the checkpoint's own
+    names do not tell. prompt: "pair" (two texts), "hhem" (one text, in the form of HHEM-2.3), or a text of one's own with
+    {premise} and {hypothesis}. chunk: "auto" cuts a premise that does not fit into the window beside the hypothesis, and the
+    highest chunk counts; "none" makes such a pair a failure; a number cuts into chunks of that many tokens. max_length:
+    the window in tokens, where it is not what the checkpoint says. tokenizer, dtype, device, batch_size: as for `hf` models.
+
+    Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        revision: str | None = None,
+        label: str | int | None = None,
+        prompt: str = PAIR,
+        chunk: int | str = "auto",
+        max_length: int | None = None,
+        tokenizer: str | None = None,
+        dtype: str = "auto",
+        device: str = "auto",
+        batch_size: int | str = "auto",
+    ) -> None:
+        super().__init__("nli", name, revision)
+        source = self._source
+        self._tokenizer_source = source
+        if tokenizer is not None:
+            where, _, at = str(tokenizer).partition("@")
+            self._tokenizer_source = find_source(where, at or None, needs="tokenizer_config.json")
+        _check_architecture(self.name, source.config.get("architectures") or [])
+        names = class_names(source.config)
+        self._class = supported_class(names, label, source.where)
+        self._prompt = None if prompt == PAIR else read_prompt(prompt)
+        self.settings = read_settings(
+            source,
+            dtype=dtype,
+            device=device,
+            batch_size=batch_size,
+            chunk=chunk,
+            max_length=max_length,
+            window=window_of(source.config, self._tokenizer_source.tokenizer_config),
+        )
+        self.settle(
+            "nli",
+            {
+                "tokenizer": dict(self._tokenizer_source.identity),
+                "prompt": self._prompt or PAIR,
+                "classes": names,
+                "supported_class": names[self._class],
+            },
+        )
+
+    def _open(self) -> Network:
+        from evalwright.models.judges.classifier import Classifier
+
+        return Classifier(self._source, self._tokenizer_source, self._class, self._prompt, self.settings)
+
+
+def _check_architecture(name: str, architectures: list[str]) -> None:
+    if architectures and architectures[0].startswith("HHEMv2"):
+        raise ConfigurationError(
+            f"'{name}' has the form of HHEM-2.1-Open: name it hhem/... in place of nli/..."
+        )
+    if architectures and not any("SequenceClassification" in each for each in architectures):
+        raise ConfigurationError(
+            f"'{name}' is a {architectures[0]}, not a sequence classifier, so it judges no pairs. Checkpoints in the form of "
+            f"HHEM-2.1-Open are hhem/..., sequence-to-sequence judges minicheck/..."
+        )

@@ -1,0 +1,112 @@
+"""Energy between two moments, from counters that the machine itself keeps: Intel's RAPL, and NVIDIA's driver.
+
+Both count everything that the processor packages, their memory and the cards did, other programs included. RAPL is read from
+the powercap files of Linux (kernel documentation, "Power Capping Framework"): microjoules, which begin again from 0 at
+`max_energy_range_uj`. AMD's processors show the same files.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from evalwright.models.local.hardware import nvml
+
+LOOK_EVERY = 60.0
+"""Seconds between readings. A counter runs round in about three quarters of an hour at 100 watts."""
+
+_ZONE = re.compile(r"intel-rapl:\d+(:\d+)?")
+
+
+class EnergyMeter:
+    """Counts from when it is made. root: where /sys lies. library: that of NVIDIA's driver."""
+
+    def __init__(self, root: Path = Path("/"), library: str = nvml.LIBRARY) -> None:
+        self._library = library
+        self._zones, self.hidden = _zones(root)
+        self._last = {zone: _number(zone / "energy_uj") for zone in self._zones}
+        self._microjoules = 0
+        self._broken = False
+        self._cards = [card.energy for card in nvml.cards(library)]
+        self._looked = time.monotonic()
+
+    def look(self, *, now: bool = False) -> None:
+        """Read the processors' counters if a minute has passed, so that none runs round twice unseen."""
+        moment = time.monotonic()
+        if not now and moment - self._looked < LOOK_EVERY:
+            return
+        self._looked = moment
+        for zone, last in self._last.items():
+            current = _number(zone / "energy_uj")
+            if current is None or last is None:
+                self._broken = True
+                continue
+            step = current - last
+            if step < 0:
+                around = _number(zone / "max_energy_range_uj")
+                self._broken |= around is None
+                step += around or -step
+            self._microjoules += step
+            self._last[zone] = current
+
+    def as_dict(self) -> dict[str, Any]:
+        """Joules since the meter was made, by source; null where there is no counter, with the reason in `method`."""
+        self.look(now=True)
+        cpu = self._microjoules / 1e6 if self._zones and not self._broken else None
+        after = [card.energy for card in nvml.cards(self._library)]
+        spent = [b - a for a, b in zip(self._cards, after, strict=False) if a is not None and b is not None]
+        gpu = sum(spent) if spent and len(spent) == len(self._cards) == len(after) else None
+        return {
+            "cpu_joules": None if cpu is None else round(cpu, 3),
+            "gpu_joules": None if gpu is None else round(gpu, 3),
+            "method": self._method(cpu, gpu),
+        }
+
+    def _method(self, cpu: float | None, gpu: float | None) -> str:
+        parts = []
+        if cpu is not None:
+            parts.append("processor packages and their memory by RAPL")
+        if gpu is not None:
+            parts.append("all NVIDIA cards by NVML")
+        if parts:
+            return f"{' and '.join(parts)}, other programs included"
+        if self.hidden:
+            return "not measured: the RAPL counters may not be read by this user"
+        return "not measured: no readable counter (RAPL, NVML)"
+
+
+def _zones(root: Path) -> tuple[list[Path], bool]:
+    """The zones to add up, and whether there are some that may not be read.
+
+    A package holds its cores; the memory beside it counts apart. A zone of the whole platform would count both again.
+    """
+    found, hidden = [], False
+    folder = root / "sys/class/powercap"
+    try:
+        names = sorted(path.name for path in folder.iterdir() if _ZONE.fullmatch(path.name))
+    except OSError:
+        return [], False
+    for name in names:
+        zone = folder / name
+        kind = _text(zone / "name")
+        if kind.startswith("package") or kind == "dram":
+            readable = _number(zone / "energy_uj") is not None
+            hidden |= not readable
+            if readable:
+                found.append(zone)
+    # Half of the packages would be a number that looks like a whole one.
+    return ([], True) if hidden else (found, False)
+
+
+def _number(file: Path) -> int | None:
+    text = _text(file)
+    return int(text) if text.isdecimal() else None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""

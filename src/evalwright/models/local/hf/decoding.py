@@ -1,0 +1,208 @@
+"""Writes answers row by row: who is done leaves at once, and a prompt that waits takes the free place.
+
+The loop is our own, so that a row ends when it is done, equal prompts and shared beginnings are computed once, and only
+the last position of a prompt goes through the output head. Where the model cannot be served this way, `refusal` says why.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from evalwright.core.errors import Failure
+from evalwright.core.responses import Response
+from evalwright.models.local.hf.batching import is_out_of_memory
+from evalwright.models.local.hf.loading import Loaded
+from evalwright.models.local.hf.quiet import quiet
+from evalwright.models.local.hf.reading import LogitReader
+from evalwright.models.local.hf.sampling import choose
+from evalwright.models.local.hf.slots import Slots
+from evalwright.models.local.hf.tree_forward import TreeForward
+from evalwright.models.local.hf.writing import Job, Pieces, Writer, not_a_number
+
+Tensor = Any
+"""A torch.Tensor; torch is not typed here."""
+
+_PROMPT_TOKENS = {"cpu": 2048, "gpu": 16384}
+"""Padded tokens of prompts in one pass: what keeps a device busy, and activations near a CPU's caches."""
+
+_ROWS = {"cpu": 128, "gpu": 512}
+"""Rows written at once where nobody says how many: the products of one token each want many rows."""
+
+_TOLERANCE = {8: 1e-4, 4: 1e-3, 2: 0.1}
+"""By the bytes of a number: how far logits may lie from those of the plain way, in parts of the largest."""
+
+
+class Decoder:
+    """The loop over one model. It is tried on a few tokens, next to the plain way, before it is used."""
+
+    def __init__(self, loaded: Loaded, reader: LogitReader) -> None:
+        forward = TreeForward(loaded.model, reader, loaded.device)
+        self.refusal = forward.refusal
+        self.longest = forward.longest
+        self._ways = [True, False] if forward.cascading else [False]
+        self._reader = reader
+        self._tried = False
+        kind = "gpu" if loaded.device != "cpu" else "cpu"
+        self.most_rows = _ROWS[kind]
+        self._prompt_tokens = _PROMPT_TOKENS[kind]
+
+    def ready(self, loaded: Loaded, tokens: Sequence[int]) -> bool:
+        """Whether it can be used; at the first call a few of these tokens are tried, and `refusal` is known after it."""
+        while not self._tried and self.refusal is None:
+            slots = self._empty(loaded)
+            try:
+                with quiet():
+                    far = _distance(slots, loaded, tokens[: self._tried_on(loaded)])
+                size = int(next(loaded.model.parameters()).element_size())
+                reason = None if far <= _TOLERANCE.get(size, 0.1) else "its logits come out differently"
+            except Exception as error:
+                if is_out_of_memory(error):
+                    return False
+                reason = str(error) or type(error).__name__
+            slots.close()
+            if reason is None:
+                self._tried = True
+            elif len(self._ways) > 1:
+                self._ways.pop(0)
+            else:
+                self.refusal = reason
+        return self.refusal is None
+
+    @property
+    def cascading(self) -> bool:
+        """Whether the shared beginning takes memory once, and not in every row."""
+        return self._ways[0]
+
+    def write(
+        self, loaded: Loaded, jobs: Mapping[int, Job], shared: int, queue: deque[int], rows: int
+    ) -> Iterator[tuple[int, Response | Failure]]:
+        """Yield `(job, answer)` for all jobs of the queue, which begin with the same `shared` tokens, as they are done.
+
+        A job is taken off the queue when its row begins. `rows` are written at once at the most.
+        """
+        slots = self._empty(loaded)
+        room = max(len(jobs[item].tokens) - shared + jobs[item].room for item in queue)
+        pieces = Pieces(loaded.encoder)
+        active: list[tuple[int, Writer]] = []
+        try:
+            first = self._take(jobs, shared, queue, rows)
+            slots.open(jobs[first[0]].tokens[:shared], rows, room)
+            while active or first:
+                if not first and queue and _worthwhile(len(active), rows):
+                    first = self._take(jobs, shared, queue, rows - len(active))
+                if first:
+                    new, logits = self._begin(slots, loaded, jobs, shared, first, pieces)
+                    places = range(len(active), len(active) + len(new))
+                    active += new
+                    first = []
+                else:
+                    places = range(len(active))
+                    logits = slots.step([writer.written[-1] for _, writer in active])
+                done = _advance(active, places, logits)
+                slots.remove(list(done))
+                for place in sorted(done, reverse=True):
+                    item, _ = active[place]
+                    active[place] = active[-1]
+                    active.pop()
+                    yield item, done[place]
+        finally:
+            slots.close()
+
+    def _tried_on(self, loaded: Loaded) -> int:
+        """How many tokens of a prompt are tried: with ten more they are within every layer's sight."""
+        most = loaded.rules.max_length if self.longest is None else min(self.longest, loaded.rules.max_length)
+        return max(1, min(24, most - 10))
+
+    def _empty(self, loaded: Loaded) -> Slots:
+        return Slots(loaded.model, self._reader, loaded.device, self._ways[0])
+
+    def _take(self, jobs: Mapping[int, Job], shared: int, queue: deque[int], free: int) -> list[int]:
+        """The next jobs whose prompts go through the model in one pass; equal ones count once."""
+        taken: list[int] = []
+        different: set[tuple[int, ...]] = set()
+        longest = 1
+        while queue and len(taken) < free:
+            tokens = tuple(jobs[queue[0]].tokens[shared:])
+            if tokens not in different:
+                longest = max(longest, len(tokens))
+                if different and (len(different) + 1) * longest > self._prompt_tokens:
+                    break
+                different.add(tokens)
+            taken.append(queue.popleft())
+        return taken
+
+    def _begin(
+        self,
+        slots: Slots,
+        loaded: Loaded,
+        jobs: Mapping[int, Job],
+        shared: int,
+        items: Sequence[int],
+        pieces: Pieces,
+    ) -> tuple[list[tuple[int, Writer]], Tensor]:
+        """Put prompts through the model, each different one once."""
+        rows: dict[tuple[int, ...], int] = {}
+        firsts, others, copies = [], [], []
+        for item in items:
+            tokens = tuple(jobs[item].tokens[shared:])
+            if tokens in rows:
+                others.append(item)
+                copies.append(rows[tokens])
+            else:
+                rows[tokens] = len(rows)
+                firsts.append(item)
+        logits = slots.add(list(rows), copies)
+        return [(item, Writer(loaded, jobs[item], pieces)) for item in [*firsts, *others]], logits
+
+
+def _worthwhile(active: int, rows: int) -> bool:
+    """Whether so many places are free that a pass for the prompts that take them is used well."""
+    return rows - active >= max(1, rows // 16)
+
+
+def _advance(
+    active: Sequence[tuple[int, Writer]], places: range, logits: Tensor
+) -> dict[int, Response | Failure]:
+    """Give the rows at these places their next tokens; returns what is finished, by place."""
+    writers = [active[place][1] for place in places]
+    tokens = choose(logits, [writer.job.request for writer in writers], [writer.stream for writer in writers])
+    done: dict[int, Response | Failure] = {}
+    for place, writer, token in zip(places, writers, tokens, strict=True):
+        found = not_a_number() if token is None else writer.add(token)
+        if found is not None:
+            done[place] = found
+    return done
+
+
+def _distance(slots: Slots, loaded: Loaded, tokens: Sequence[int]) -> float:
+    """How far logits lie from those of the whole texts at once, in parts of the largest: rows that share a beginning.
+
+    Three rows, of which one is a copy and one leaves early, so that every way of the loop is gone.
+    """
+    some = [*tokens, *range(1, 9)]
+    shared, rest = some[:-5], some[-5:]
+    rows = [rest[:4], rest[1:3]]
+    slots.open(shared, 3, 8)
+    found = [slots.add(rows, [1])]
+    texts = [[*shared, *rows[0]], [*shared, *rows[1]], [*shared, *rows[1]]]
+    compared = [list(texts)]
+    for token in (rest[4], rest[0]):
+        texts = [[*text, token + place % 2] for place, text in enumerate(texts)]
+        found.append(slots.step([text[-1] for text in texts]))
+        compared.append(list(texts))
+        if len(texts) == 3:
+            slots.remove([0])
+            texts = [texts[2], texts[1]]
+    worst = 0.0
+    with torch.inference_mode():
+        for logits, whole in zip(found, compared, strict=True):
+            for row, text in zip(logits, whole, strict=True):
+                ids = torch.tensor([text], device=loaded.device)
+                plain = loaded.model(input_ids=ids, use_cache=False).logits[0, -1].float()
+                scale = max(1e-6, float(plain.abs().max()))
+                worst = max(worst, float((row.float() - plain).abs().max()) / scale)
+    return worst

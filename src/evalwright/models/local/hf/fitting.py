@@ -1,0 +1,219 @@
+"""Which number format and quantisation let a checkpoint fit into the memory that is free: the most exact that do.
+
+What a model needs is reckoned, not tried: its weights, the keys and values of one text, the scores of its tokens, and what the
+libraries take. Weights of 8 bits are LLM.int8() (Dettmers et al. 2022), those of 4 are NF4 with a 32-bit constant per 64 weights
+(Dettmers et al. 2023), 4.5 bits in all; embeddings and the output layer keep the number format of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.models.local.hardware.machine import Machine
+from evalwright.models.local.hf.source import Source, context_length, parameter_count
+
+GIB = 2**30
+TEXT_TOKENS = 4096
+"""The longest text that room is kept for, where no max_length says otherwise."""
+
+SPARE = 1.05
+"""Weights take a little more than their bytes: alignment, buffers, what the loader holds at a time."""
+
+LIBRARIES = {"cpu": GIB // 2, "cuda": 6 * GIB // 10}
+"""What torch and transformers take beside the model (measured on a CPU: 0.4 GiB), and on a card the CUDA context (not measured)."""
+
+_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
+_QUANTISED = {"bitsandbytes-8bit": 1.0, "bitsandbytes-4bit": 0.5625}
+"""Bytes of a weight, by method."""
+
+_LOGITS = 128
+"""Tokens whose scores over the vocabulary are in memory at a time, in float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What decides over memory. embedding: of the parameters, those never quantised. cache: numbers kept per token of a text."""
+
+    parameters: int
+    embedding: int
+    cache: int
+    vocabulary: int
+    tokens: int
+
+    def needs(self, dtype: str, quantisation: str | None, device: str) -> int:
+        """Bytes for the model and one text of `tokens` tokens."""
+        whole = _BYTES[dtype]
+        inner = whole if quantisation is None else _QUANTISED[quantisation]
+        weights = (self.parameters - self.embedding) * inner + self.embedding * whole
+        beside = self.cache * self.tokens * whole + self.vocabulary * 4 * min(_LOGITS, self.tokens)
+        return round(SPARE * weights) + beside + LIBRARIES.get(device.partition(":")[0], LIBRARIES["cuda"])
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What was chosen. need and free in bytes."""
+
+    dtype: str
+    quantisation: str | None
+    need: int
+    free: int
+    device: str
+
+    def said(self) -> str:
+        """The choice in a sentence."""
+        what = self.dtype if self.quantisation is None else f"{self.quantisation} over {self.dtype}"
+        return f"{what} was chosen: it needs about {_gib(self.need)}, and {_gib(self.free)} of {self.device} memory are free"
+
+
+def model_size(source: Source, max_length: int | None) -> Size:
+    """The size of a checkpoint: parameters by the headers of its files, else by building it without memory."""
+    config = _text_config(source.config)
+    parameters = (parameter_count(source.folder) if source.folder else None) or _count_unbuilt(source)
+    hidden = _first(config, "hidden_size", "n_embd", "d_model")
+    layers = _first(config, "num_hidden_layers", "n_layer", "num_layers")
+    heads = _first(config, "num_attention_heads", "n_head", "num_heads") or 1
+    width = _first(config, "head_dim") or hidden // heads
+    vocabulary = _first(config, "vocab_size")
+    tied = config.get("tie_word_embeddings", source.config.get("tie_word_embeddings", True)) is not False
+    longest = context_length(source.config, {}) or TEXT_TOKENS
+    return Size(
+        parameters=parameters,
+        embedding=min(parameters, vocabulary * hidden * (1 if tied else 2)),
+        cache=2 * layers * (_first(config, "num_key_value_heads") or heads) * width,
+        vocabulary=vocabulary,
+        tokens=min(longest, max_length or TEXT_TOKENS),
+    )
+
+
+def choose_fit(
+    name: str,
+    size: Size,
+    machine: Machine,
+    *,
+    device: str,
+    dtype: str,
+    fixed_dtype: bool,
+    quantisation: Any = None,
+    can_quantise: bool | None = None,
+) -> Fit:
+    """The first of the candidates, most exact first, that fits into the free memory of the device.
+
+    dtype: to begin with; fixed_dtype: a person has chosen it. quantisation: chosen by a person, else None.
+    can_quantise: whether bitsandbytes may be used; None looks for it.
+    Raises ConfigurationError, naming what would fit, where nothing does, and where nobody knows what is free.
+    """
+    free = _free(machine, device)
+    if free is None:
+        seen = "" if machine.gpus or device == "cpu" else " No NVIDIA card is to be seen here."
+        raise ConfigurationError(
+            f"fit=true cannot see how much memory is free on '{device}'.{seen} Name another device, or dtype and "
+            f"quantization yourself without fit."
+        )
+    candidates = _candidates(dtype, fixed_dtype, quantisation)
+    able = find_spec("bitsandbytes") is not None if can_quantise is None else can_quantise
+    unable = None
+    for number, method in candidates:
+        need = size.needs(number, method, device)
+        if need <= free:
+            if method is None or able:
+                return Fit(number, method, need, free, device.partition(":")[0])
+            unable = unable or (method, need)
+    raise ConfigurationError(_refusal(name, size, machine, device, free, candidates, unable))
+
+
+def _candidates(dtype: str, fixed: bool, quantisation: Any) -> list[tuple[str, str | None]]:
+    if quantisation is not None:
+        method = quantisation.get("method") if isinstance(quantisation, Mapping) else quantisation
+        return [(dtype, method if method in _QUANTISED else None)]
+    halves = [] if fixed or _BYTES[dtype] <= 2 else ["bfloat16"]
+    last = halves[-1] if halves else dtype
+    return [(dtype, None), *((half, None) for half in halves), *((last, method) for method in _QUANTISED)]
+
+
+def _refusal(
+    name: str,
+    size: Size,
+    machine: Machine,
+    device: str,
+    free: int,
+    candidates: list[tuple[str, str | None]],
+    unable: tuple[str, int] | None,
+) -> str:
+    number, method = candidates[-1]
+    least = size.needs(number, method, device)
+    if unable is not None:
+        return (
+            f"'{name}' fits into the {_gib(free)} of memory that are free on '{device}' only as {unable[0]} (about "
+            f"{_gib(unable[1])}), and bitsandbytes is not installed: pip install 'evalwright[bitsandbytes]'."
+        )
+    said = (
+        f"'{name}' does not fit: with {method or number}, the smallest of what was tried, it needs about {_gib(least)}, and "
+        f"{_gib(free)} of memory are free on '{device}'."
+    )
+    main = machine.free
+    if device != "cpu" and main is not None and size.needs("bfloat16", None, "cpu") <= main:
+        return f"{said} It would fit into main memory: device=cpu."
+    rest = least - free
+    shorter = size.tokens - -(-rest // max(1, size.cache * _BYTES[number]))
+    if shorter >= 256:
+        return f"{said} With shorter texts it would fit: max_length={shorter // 64 * 64}."
+    fixed = least - round(SPARE * size.parameters * _inner(number, method))
+    most = int(max(0, free - fixed) / (SPARE * _inner(number, method)))
+    return f"{said} A model of its kind with up to about {_count(most)} parameters would fit (it has {_count(size.parameters)})."
+
+
+def _inner(dtype: str, method: str | None) -> float:
+    return _BYTES[dtype] if method is None else _QUANTISED[method]
+
+
+def _free(machine: Machine, device: str) -> int | None:
+    """Free bytes where the model is to lie: main memory, or those of the card with that number."""
+    kind, _, number = device.partition(":")
+    if kind == "cpu":
+        return machine.free
+    index = int(number or 0)
+    return machine.gpus[index].free if kind == "cuda" and index < len(machine.gpus) else None
+
+
+def _count_unbuilt(source: Source) -> int:
+    """Parameters of the architecture that the small files describe; nothing is fetched or filled."""
+    try:
+        import torch
+        from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
+
+        given = {"revision": source.revision, "subfolder": source.subfolder}
+        arguments = {key: value for key, value in given.items() if value}
+        config = AutoConfig.from_pretrained(source.where, local_files_only=source.local, **arguments)
+        kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        with torch.device("meta"):
+            return int(kind.from_config(config).num_parameters())
+    except Exception as error:
+        raise ConfigurationError(
+            f"fit=true cannot find out how large '{source.where}' is ({type(error).__name__}): name dtype and quantization "
+            f"yourself."
+        ) from error
+
+
+def _text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    text = config.get("text_config")
+    return {**config, **text} if isinstance(text, Mapping) else config
+
+
+def _first(config: Mapping[str, Any], *names: str) -> int:
+    found = (config.get(name) for name in names)
+    return next((value for value in found if isinstance(value, int) and value > 0), 0)
+
+
+def _gib(count: int) -> str:
+    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / 2**20:.0f} MiB"
+
+
+def _count(parameters: int) -> str:
+    for unit, letter in ((10**9, "B"), (10**6, "M"), (10**3, "K")):
+        if parameters >= unit:
+            return f"{parameters / unit:.3g}{letter}"
+    return str(parameters)

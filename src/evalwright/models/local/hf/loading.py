@@ -1,0 +1,309 @@
+"""Brings a model and its tokenizer into memory, quietly, and finds out what the rules need to know of them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    GenerationConfig,
+)
+
+from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
+from evalwright.core.requests import Prompt
+from evalwright.models.local.hf.adapters import apply_adapter
+from evalwright.models.local.hf.options import Options
+from evalwright.models.local.hf.placement import input_device, is_spread
+from evalwright.models.local.hf.prompts import ChatRenderer
+from evalwright.models.local.hf.quantisation import bitsandbytes_config
+from evalwright.models.local.hf.quiet import quiet, verbose
+from evalwright.models.local.hf.source import Source, context_length
+from evalwright.models.local.tokens import Reader, TokenRules, rules_for
+
+FALLBACK_LENGTH = 2048
+"""The context of a model that does not say what it is."""
+
+_REASONING_TAG = re.compile(r"</?(think|thinking|thought|reasoning|reflection)>|\[/?THINK\]", re.IGNORECASE)
+_CHANNELS = ("<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|return|>")
+
+
+class HubEncoder:
+    """A transformers tokenizer as an `Encoder`.
+
+    Decoding leaves the marks of reasoning in the text even where they are special tokens, so that it can be told apart later.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        kept = {
+            token for text, token in tokenizer.get_added_vocab().items() if _REASONING_TAG.fullmatch(text)
+        }
+        if "<|channel|>" in tokenizer.get_added_vocab():
+            kept |= {token for text, token in tokenizer.get_added_vocab().items() if text in _CHANNELS}
+        self._dropped = frozenset(tokenizer.all_special_ids) - kept
+        # Siblings have one context and come one after another.
+        self._encode = lru_cache(maxsize=256)(self._encode_once)
+        self._prepared: dict[tuple[str, bool], list[int]] = {}
+        self._batch = _batch_encoder(tokenizer)
+
+    def encode(self, text: str, add_special_tokens: bool) -> list[int]:
+        """See Encoder."""
+        prepared = self._prepared.get((text, add_special_tokens))
+        return list(self._encode(text, add_special_tokens) if prepared is None else prepared)
+
+    def prepare(self, texts: Iterable[tuple[str, bool]]) -> None:
+        """Encode texts that will be asked for, `(text, add_special_tokens)`, on all cores; forgets those of the last call."""
+        self._prepared = {}
+        if self._batch is None:
+            return
+        wanted = set(texts)
+        for special in (True, False):
+            some = [text for text, how in wanted if how is special]
+            with suppress(
+                Exception
+            ):  # half a surrogate pair, say: the one text that is at fault fails when it is asked for
+                found = self._batch(some, add_special_tokens=special)
+                self._prepared |= {(text, special): each.ids for text, each in zip(some, found, strict=True)}
+
+    def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
+        """See Encoder."""
+        if skip_special_tokens:
+            tokens = [token for token in tokens if token not in self._dropped]
+        text: str = self.tokenizer.decode(
+            list(tokens), skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+        return text
+
+    def _encode_once(self, text: str, add_special_tokens: bool) -> tuple[int, ...]:
+        return tuple(self.tokenizer.encode(text, add_special_tokens=add_special_tokens))
+
+
+def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
+    """The tokenizers library's own function for many texts, where it gives what the tokenizer of transformers does."""
+    core = getattr(tokenizer, "backend_tokenizer", None)
+    function: Callable[..., list[Any]] | None = getattr(core, "encode_batch_fast", None)
+    if function is None:
+        return None
+    probe = [
+        "",
+        " a",
+        "One two\n\n three.  Four ",
+        "<s>é</s> 東京 <|im_start|>" + "".join(tokenizer.all_special_tokens),
+    ]
+    try:
+        for special in (True, False):
+            found = [each.ids for each in function(probe, add_special_tokens=special)]
+            if found != [tokenizer.encode(text, add_special_tokens=special) for text in probe]:
+                return None
+    except Exception:  # any refusal means: not this way
+        return None
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model in memory. device: where token ids go. end_tokens: what ends an answer, from the generation config, else
+    from the tokenizer. start_tokens: what a decoder with an encoder starts from; empty for a decoder-only model. spread:
+    parts of the model lie on other devices.
+    """
+
+    model: Any
+    encoder: HubEncoder
+    rules: TokenRules
+    device: str
+    end_tokens: frozenset[int]
+    pad_token: int
+    start_tokens: tuple[int, ...] = ()
+    spread: bool = False
+
+
+def load(source: Source, tokenizer_source: Source, options: Options, adapter: Source | None = None) -> Loaded:
+    """Load both. Raises ConfigurationError or ModelError with the library's reason in a sentence."""
+    if options.device.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigurationError(
+            "The model is to run on a GPU, but torch cannot use one here: install a build of torch for it, or say "
+            "device=cpu."
+        )
+    with quiet():
+        tokenizer = _load_tokenizer(tokenizer_source, options)
+        model = _load_model(source, options)
+        if adapter is not None:
+            model = _with_adapter(model, tokenizer, source, adapter, options)
+    if options.quantisation is not None and not verbose():
+        # In every pass it would say that it computes in float16, and what torch wants it to call by another name.
+        warnings.filterwarnings("ignore", module=r"bitsandbytes(\..*)?")
+    encoder = HubEncoder(tokenizer)
+    if options.add_bos and tokenizer.bos_token_id is None:
+        raise ConfigurationError(f"add_bos is set, but the tokenizer of '{source.where}' has no BOS token.")
+    _check_vocabulary(source, tokenizer, model)
+    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    length = options.max_length or context_length(config.to_dict(), tokenizer_source.tokenizer_config)
+    ends, starts = _end_tokens(model, tokenizer), _start_tokens(source, model)
+    # What was asked is what is done: a checkpoint's own sampling settings and penalties do not apply.
+    model.generation_config = GenerationConfig()
+    return Loaded(
+        model=model,
+        encoder=encoder,
+        rules=_rules(encoder, length, options),
+        device=options.device if options.placement is None else input_device(model),
+        end_tokens=ends,
+        pad_token=_first(tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0),
+        start_tokens=starts,
+        spread=is_spread(model),
+    )
+
+
+def load_reader(source: Source, tokenizer_source: Source, options: Options) -> Reader:
+    """The tokenizer and its rules without the weights. Raises ConfigurationError."""
+    with quiet():
+        tokenizer = _load_tokenizer(tokenizer_source, options)
+    encoder = HubEncoder(tokenizer)
+    length = options.max_length or context_length(source.config, tokenizer_source.tokenizer_config)
+    rules = _rules(encoder, length, options)
+    renderer = ChatRenderer(tokenizer, options.chat_template, options.template_arguments)
+
+    def render(prompt: Prompt) -> tuple[str, TokenRules]:
+        text, complete = renderer.render(prompt)
+        return text, rules.without_special_tokens() if complete else rules
+
+    return Reader(encoder, rules, render)
+
+
+def _rules(encoder: HubEncoder, length: int | None, options: Options) -> TokenRules:
+    tokenizer = encoder.tokenizer
+    rules = rules_for(
+        encoder,
+        bos_token=tokenizer.bos_token_id,
+        eos_token=tokenizer.eos_token_id,
+        max_length=length or FALLBACK_LENGTH,
+        add_special_tokens=options.add_special_tokens,
+        add_bos=options.add_bos,
+    )
+    return _with_prefix(rules, tokenizer, options.prefix_token)
+
+
+def _load_tokenizer(source: Source, options: Options) -> Any:
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source.where, **_where(source, options))
+    except Exception as error:
+        raise ConfigurationError(
+            f"The tokenizer of '{source.where}' cannot be loaded: {_reason(error)}"
+        ) from error
+    # Lengths are our own matter; the tokenizer would only complain of a text that is cut into windows anyway.
+    tokenizer.model_max_length = 1 << 62
+    return tokenizer
+
+
+def _load_model(source: Source, options: Options) -> Any:
+    arguments = _where(source, options)
+    if options.attn_implementation is not None:
+        arguments["attn_implementation"] = options.attn_implementation
+    if options.quantisation is not None:
+        arguments["quantization_config"] = bitsandbytes_config(options.quantisation)
+    # A quantised model, or one in parts, is placed by its loader, and cannot be cast or moved.
+    placed = bool(options.placement or options.quantisation or source.quantisation)
+    if options.placement is not None:
+        arguments |= options.placement.arguments()
+    elif options.quantisation is not None:
+        arguments["device_map"] = {"": options.device}
+    try:
+        config = AutoConfig.from_pretrained(source.where, **_where(source, options))
+        kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        model = kind.from_pretrained(source.where, dtype=getattr(torch, options.dtype), **arguments)
+        return (model if placed else model.to(options.device)).eval()
+    except EvalwrightError:
+        raise
+    except Exception as error:
+        raise ModelError(f"The model '{source.where}' cannot be loaded: {_reason(error)}") from error
+
+
+def _with_adapter(model: Any, tokenizer: Any, source: Source, adapter: Source, options: Options) -> Any:
+    """Adapters are added to the weights for good where these are whole: it costs nothing per token then."""
+    placed = bool(options.placement or options.quantisation or source.quantisation)
+    device = None if options.placement is not None else options.device
+    try:
+        return apply_adapter(model, tokenizer, adapter, device=device, merge=not placed).eval()
+    except EvalwrightError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"The adapter '{adapter.where}' cannot be put on '{source.where}': {_reason(error)}"
+        ) from error
+
+
+def _where(source: Source, options: Options) -> dict[str, Any]:
+    out: dict[str, Any] = {"trust_remote_code": options.trust_remote_code}
+    if source.local:
+        out["local_files_only"] = True
+    if source.revision is not None:
+        out["revision"] = source.revision
+    if source.subfolder is not None:
+        out["subfolder"] = source.subfolder
+    return out
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if "trust_remote_code" in text:
+        return "it needs code from its own repository; if you trust that, say trust_remote_code=true."
+    return f"{type(error).__name__}: {text[:500]}"
+
+
+def _check_vocabulary(source: Source, tokenizer: Any, model: Any) -> None:
+    """A tokenizer with tokens that the model lacks belongs to another model, and would crash it in mid-run."""
+    rows = model.get_input_embeddings().weight.shape[0]
+    highest = max(tokenizer.get_vocab().values(), default=-1)
+    if highest >= rows and not source.quantisation:
+        raise ConfigurationError(
+            f"The tokenizer has tokens up to {highest}, but the model '{source.where}' knows {rows} of them only: they do "
+            f"not belong together."
+        )
+
+
+def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
+    declared = getattr(model.generation_config, "eos_token_id", None)
+    ends = declared if isinstance(declared, list) else [declared]
+    return frozenset(token for token in [*ends, tokenizer.eos_token_id] if token is not None)
+
+
+def _start_tokens(source: Source, model: Any) -> tuple[int, ...]:
+    """The decoder's start token and the one that is always written next, a language's, say. Empty without an encoder."""
+    if not model.config.is_encoder_decoder:
+        return ()
+    places = (model.generation_config, model.config)
+    start, forced = (
+        next((int(found) for place in places if (found := getattr(place, name, None)) is not None), None)
+        for name in ("decoder_start_token_id", "forced_bos_token_id")
+    )
+    if start is None:
+        start = getattr(model.config, "bos_token_id", None)
+    if start is None:
+        raise ConfigurationError(
+            f"The encoder-decoder model '{source.where}' does not say which token its decoder starts from "
+            f"(decoder_start_token_id)."
+        )
+    return (start,) if forced is None else (start, forced)
+
+
+def _with_prefix(rules: TokenRules, tokenizer: Any, prefix: str | int | None) -> TokenRules:
+    """The rules with the prefix token that was asked for, by its number or its text."""
+    if prefix is None:
+        return rules
+    token = prefix if isinstance(prefix, int) else tokenizer.get_vocab().get(prefix)
+    if token is None or not 0 <= token < len(tokenizer):
+        raise ConfigurationError(f"prefix_token={prefix!r} is not a token of this tokenizer.")
+    return replace(rules, prefix_token=token)
+
+
+def _first(*candidates: int | None) -> int:
+    return next(candidate for candidate in candidates if candidate is not None)

@@ -1,0 +1,296 @@
+"""`hf/<hub repository or local folder>[@revision]`: a language model that transformers runs in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalwright.core.errors import AbilityError, ConfigurationError, Failure
+from evalwright.core.requests import Ability, Request
+from evalwright.core.responses import Response
+from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.local.hardware.machine import find_machine
+from evalwright.models.local.hardware.presets import with_preset
+from evalwright.models.local.hf.adapters import check_embedded, find_adapter
+from evalwright.models.local.hf.fitting import Fit, choose_fit, model_size
+from evalwright.models.local.hf.options import (
+    Options,
+    as_bytes,
+    as_count,
+    as_flag,
+    as_prefix_token,
+    as_scoring,
+    check_fast_tokenizer,
+    require_libraries,
+    resolve_device,
+    resolve_dtype,
+    resolve_template,
+)
+from evalwright.models.local.hf.placement import Placement, resolve_placement
+from evalwright.models.local.hf.quantisation import require_quantisation_libraries, resolve_quantisation
+from evalwright.models.local.hf.source import (
+    Source,
+    context_length,
+    find_source,
+    parameter_count,
+    weight_files,
+)
+from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
+from evalwright.models.registry import model
+
+if TYPE_CHECKING:
+    from evalwright.models.local.hf.engine import Engine
+    from evalwright.models.local.tokens import Reader
+
+
+@model("hf")
+class TransformersModel(LocalModel):
+    """A decoder-only or encoder-decoder model from the hub or a folder: log-likelihood, rolling, generation, chat.
+
+    revision: branch, tag or commit of a hub repository. subfolder: where in it the model lies. dtype: "auto" is float32 on a CPU, the checkpoint's own on a GPU.
+    device: "auto" is a GPU where there is one. batch_size: rows at the most; "auto" fills the memory.
+    memory: GiB beside the model that "auto" may fill, where that is not all that is free.
+    max_length: the context in tokens, where the model's own is not wanted. tokenizer: another repository or folder.
+    add_special_tokens: let the tokenizer add its BOS (default true). add_bos: put a BOS in front in any case.
+    chat_template: a file, or the name of one of the tokenizer's. enable_thinking, chat_template_args: variables for it.
+    trust_remote_code: run code from the repository. attn_implementation: "sdpa", "eager", "flash_attention_2", ...
+    max_tokens: how long an answer may be where the task does not say.
+    scoring: log-likelihoods by a prefix tree ("tree"), one input at a time ("plain"), or the former where the model can
+    ("auto"). verify: score that many requests both ways and say how they compare. Both are not part of the fingerprint.
+    peft: an adapter (LoRA and its kin) on top, a repository or folder, with `@revision` where wanted.
+    device_map: spread the model over devices, by accelerate: "auto", "balanced", ..., a device, or modules with devices.
+    max_memory: by device ({0: "20GiB", "cpu": "60GiB"}). offload_folder: for parts that wait on disk. No answers change.
+    quantization: "bitsandbytes-8bit" or "bitsandbytes-4bit", or a mapping with that as `method` and its settings.
+    preset: settings for a kind of machine ("t4", "laptop", ...) for what is left open here. fit: choose the most exact dtype
+    and quantization that fit into the free memory.
+    prefix_token: what a text without context starts from, where it is not BOS or EOS. use_fast_tokenizer: true only.
+
+    Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        revision: str | None = None,
+        dtype: str = "auto",
+        device: str = "auto",
+        batch_size: int | str = "auto",
+        max_length: int | None = None,
+        add_special_tokens: bool = True,
+        add_bos: bool = False,
+        chat_template: str | None = None,
+        trust_remote_code: bool = False,
+        tokenizer: str | None = None,
+        attn_implementation: str | None = None,
+        enable_thinking: bool | None = None,
+        chat_template_args: Mapping[str, Any] | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        scoring: str = "auto",
+        verify: int = 0,
+        subfolder: str | None = None,
+        peft: str | None = None,
+        device_map: str | int | Mapping[str, Any] | None = None,
+        max_memory: Mapping[Any, Any] | None = None,
+        offload_folder: str | None = None,
+        quantization: str | Mapping[str, Any] | None = None,
+        prefix_token: str | int | None = None,
+        use_fast_tokenizer: bool = True,
+        memory: float | None = None,
+        preset: str | None = None,
+        fit: bool = False,
+    ) -> None:
+        require_libraries()
+        check_fast_tokenizer(use_fast_tokenizer)
+        self.name = f"hf/{name}" + (f"@{revision}" if revision else "")
+        self._source = find_source(name, None if revision is None else str(revision), subfolder=subfolder)
+        self._adapter: Source | None = None if peft is None else find_adapter(str(peft))
+        self._tokenizer_source = self._source
+        if tokenizer is not None:
+            where, _, at = tokenizer.partition("@")
+            self._tokenizer_source = find_source(where, at or None, needs="tokenizer_config.json")
+        if chat_template is not None and not isinstance(chat_template, str):
+            raise ConfigurationError(
+                "chat_template must be a file or the name of one of the tokenizer's templates. To send prompts as text, "
+                "use --format text."
+            )
+        if chat_template_args is not None and not isinstance(chat_template_args, Mapping):
+            raise ConfigurationError(
+                "chat_template_args must be a mapping, for example '{enable_thinking: false}'."
+            )
+        variables = dict(chat_template_args or {})
+        if enable_thinking is not None:
+            variables["enable_thinking"] = as_flag("enable_thinking", enable_thinking)
+        placement = resolve_placement(device_map, max_memory, offload_folder, str(device))
+        found = with_preset(
+            preset,
+            "hf",
+            {
+                "dtype": dtype,
+                "device": device,
+                "batch_size": batch_size,
+                "max_length": max_length,
+                "quantization": quantization,
+                "memory": memory,
+                "fit": fit,
+            },
+            context_length(self._source.config, {}),
+        )
+        on = _main_device(str(found["device"]), placement)
+        chosen_dtype, quantization = self._fitted(found, on, placement)
+        batch_size, max_length, memory = found["batch_size"], found["max_length"], found["memory"]
+        self.options = Options(
+            dtype=chosen_dtype,
+            device=on,
+            batch_size=None if batch_size == "auto" else as_count("batch_size", batch_size),
+            max_length=None if max_length is None else as_count("max_length", max_length),
+            add_special_tokens=as_flag("add_special_tokens", add_special_tokens),
+            add_bos=as_flag("add_bos", add_bos),
+            chat_template=resolve_template(chat_template, self._tokenizer_source),
+            template_arguments=variables,
+            trust_remote_code=as_flag("trust_remote_code", trust_remote_code),
+            attn_implementation=attn_implementation,
+            max_tokens=as_count("max_tokens", max_tokens),
+            scoring=as_scoring(scoring),
+            verify=0 if verify in (0, "0") else as_count("verify", verify),
+            placement=placement,
+            quantisation=resolve_quantisation(quantization, chosen_dtype, self._source),
+            prefix_token=as_prefix_token(prefix_token),
+            memory=None if memory is None else as_bytes("memory", memory),
+        )
+        self._check_length()
+        self._has_template = bool(self.options.chat_template or self._tokenizer_source.templates)
+        abilities: set[Ability] = {"generate", "log-likelihood", "rolling"}
+        self.abilities = frozenset(abilities | {"chat"} if self._has_template else abilities)
+        self.fingerprint = fingerprint_of(self._identity())
+        self._known: dict[str, Any] = {}
+        self._engine: Engine | None = None
+
+    def _fitted(
+        self, found: Mapping[str, Any], on: str, placement: Placement | None
+    ) -> tuple[str, str | Mapping[str, Any] | None]:
+        """dtype and quantization, chosen by what fits where that is wanted and there is a choice."""
+        dtype, quantization = resolve_dtype(found["dtype"], on, self._source.config), found["quantization"]
+        self._fit: Fit | None = None
+        if not as_flag("fit", found["fit"]) or placement is not None or self._source.quantisation is not None:
+            return dtype, quantization
+        longest = found["max_length"]
+        size = model_size(self._source, None if longest is None else as_count("max_length", longest))
+        fixed = found["dtype"] != "auto"
+        self._fit = choose_fit(
+            self.name,
+            size,
+            find_machine(),
+            device=on,
+            dtype=dtype,
+            fixed_dtype=fixed,
+            quantisation=quantization,
+        )
+        return self._fit.dtype, self._fit.quantisation if quantization is None else quantization
+
+    def _check_length(self) -> None:
+        most, asked = context_length(self._source.config, {}), self.options.max_length
+        # T5 and its kin know distances, not positions, and may be given longer texts than they were trained on.
+        relative = "relative_attention_num_buckets" in self._source.config
+        if most is not None and asked is not None and asked > most and not relative:
+            raise ConfigurationError(
+                f"max_length={asked} is more than the {most} tokens that '{self.name}' was made for."
+            )
+
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "backend": "hf",
+            "source": dict(self._source.identity),
+            "tokenizer": dict(self._tokenizer_source.identity),
+            "quantisation": self._source.quantisation,
+            **({} if self._adapter is None else {"adapter": dict(self._adapter.identity)}),
+            **self.options.identity(),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """What it is; parameters and context of a hub model are known once it was loaded."""
+        source = self._source
+        return {
+            **super().describe(),
+            "backend": "transformers",
+            "architecture": next(iter(source.config.get("architectures") or []), None),
+            "revision": source.revision,
+            "parameters": parameter_count(source.folder) if source.folder else None,
+            "dtype": self.options.dtype,
+            "device": self.options.device,
+            "quantisation": self.options.quantisation or source.quantisation,
+            **self._extras(),
+            "context_length": self.options.max_length
+            or context_length(source.config, self._tokenizer_source.tokenizer_config),
+            "chat_template": self._has_template,
+            "scoring": self._engine.describe_scoring() if self._engine else {"path": self.options.scoring},
+            **self._known,
+        }
+
+    def _extras(self) -> dict[str, Any]:
+        """What is said of a model only where it has it."""
+        adapter, placement = self._adapter, self.options.placement
+        out: dict[str, Any] = {} if self._fit is None else {"fit": self._fit.said()}
+        if adapter is not None:
+            out["adapter"] = {"where": adapter.where, "revision": adapter.revision}
+            out["adapter"]["kind"] = adapter.adapter.get("peft_type")
+        if placement is not None:
+            out["device_map"] = placement.arguments()["device_map"]
+        return out
+
+    def check(self) -> None:
+        """Raise where the files show that the model cannot be used; nothing is loaded."""
+        config = self._source.config
+        names = config.get("architectures") or []
+        if names and not any("LM" in name or "Generation" in name for name in names):
+            raise AbilityError(
+                f"'{self.name}' is a {names[0]}, which is not a language model that can write."
+            )
+        if self._source.folder and not weight_files(self._source.folder):
+            raise ConfigurationError(
+                f"The model folder '{self._source.where}' holds no weights (*.safetensors)."
+            )
+        check_embedded(self.name, self._source)
+        require_quantisation_libraries(self.name, self._source, self.options.quantisation)
+
+    def reader(self) -> Reader:
+        """See Model; the tokenizer alone is loaded."""
+        from evalwright.models.local.hf.loading import load_reader
+
+        return load_reader(self._source, self._tokenizer_source, self.options)
+
+    def load(self) -> None:
+        """Load weights and tokenizer. Raises ConfigurationError or ModelError."""
+        if self._engine is None:
+            from evalwright.models.local.hf.engine import Engine
+            from evalwright.models.local.hf.loading import load
+
+            check_embedded(self.name, self._source)
+            require_quantisation_libraries(self.name, self._source, self.options.quantisation)
+            loaded = load(self._source, self._tokenizer_source, self.options, self._adapter)
+            self._engine = Engine(loaded, self.options, self.name)
+            self._known.pop("scoring", None)
+            self._known = {
+                "parameters": loaded.model.num_parameters(),
+                "context_length": loaded.rules.max_length,
+            }
+
+    def unload(self) -> None:
+        """Free the weights; the model can be loaded again."""
+        if self._engine is not None:
+            from evalwright.models.local.hf.batching import free_memory
+
+            self._known["scoring"] = self._engine.describe_scoring()
+            self._engine = None
+            free_memory()
+
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """Yield each answer when its batch is done: likelihoods first, then generations; longest first among each."""
+        self.load()
+        assert self._engine is not None
+        yield from self._engine.answer(requests)
+
+
+def _main_device(device: str, placement: Placement | None) -> str:
+    """Where the model computes, as far as its dtype goes by that."""
+    return "cpu" if placement is not None and placement.on_cpu else resolve_device(device)

@@ -1,0 +1,203 @@
+"""The arguments of an `hf` model, checked and resolved without loading anything."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, MissingExtra, closest
+from evalwright.models.local.hf.placement import Placement
+from evalwright.models.local.hf.source import Source
+
+DTYPES = {
+    "float32": "float32",
+    "fp32": "float32",
+    "float": "float32",
+    "float16": "float16",
+    "fp16": "float16",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "bf16": "bfloat16",
+    "float64": "float64",
+}
+
+SCORING = ("auto", "tree", "plain")
+"""By a prefix tree where the model can; by a prefix tree or not at all; every different input by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Resolved arguments: a device and a dtype by name, `batch_size` None for "auto", `chat_template` as its text.
+
+    placement: None where the whole model lies on `device`. quantisation: the whole settings, None where none is asked for.
+    prefix_token: the number or the text of the token that a text starts from, None for BOS, else EOS.
+    """
+
+    dtype: str
+    device: str
+    batch_size: int | None
+    max_length: int | None
+    add_special_tokens: bool
+    add_bos: bool
+    chat_template: str | None
+    template_arguments: Mapping[str, Any]
+    trust_remote_code: bool
+    attn_implementation: str | None
+    max_tokens: int
+    scoring: str = "auto"
+    verify: int = 0
+    placement: Placement | None = None
+    quantisation: Mapping[str, Any] | None = None
+    prefix_token: str | int | None = None
+    memory: int | None = None
+    """Bytes that scoring and generating may use beside the model."""
+
+    def identity(self) -> dict[str, Any]:
+        """What of these changes answers. Devices, the batch size and the way of scoring do not, up to rounding.
+
+        What came later stands in it only where it is used, so that models keep the fingerprints that they had.
+        """
+        later = {"quantization": self.quantisation, "prefix_token": self.prefix_token}
+        return {
+            "dtype": self.dtype,
+            "max_length": self.max_length,
+            "add_special_tokens": self.add_special_tokens,
+            "add_bos": self.add_bos,
+            "chat_template": self.chat_template,
+            "template_arguments": dict(self.template_arguments),
+            "trust_remote_code": self.trust_remote_code,
+            "attn_implementation": self.attn_implementation,
+            "max_tokens": self.max_tokens,
+            **{name: value for name, value in later.items() if value is not None},
+        }
+
+
+def require_libraries() -> None:
+    """Raise MissingExtra where torch or transformers is not installed."""
+    for library in ("torch", "transformers"):
+        if find_spec(library) is None:
+            raise MissingExtra("A transformers model ('hf/...')", "hf", library)
+
+
+def resolve_device(device: str) -> str:
+    """ "auto" is a CUDA (or ROCm) GPU where one can be used, else the CPU. torch is not imported to find out."""
+    if device == "auto":
+        return "cuda" if _has_gpu() else "cpu"
+    if not re.fullmatch(r"(cpu|cuda|mps|xpu|npu|hpu)(:\d+)?", device):
+        raise ConfigurationError(
+            f"device={device!r} is not a device: use 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'."
+        )
+    return device
+
+
+def resolve_dtype(dtype: str, device: str, config: Mapping[str, Any]) -> str:
+    """ "auto" is float32 on a CPU, and the checkpoint's own dtype elsewhere."""
+    if dtype == "auto":
+        if device == "cpu":
+            return "float32"
+        text = config.get("text_config")
+        for part in (config, text if isinstance(text, Mapping) else {}):
+            declared = part.get("dtype") or part.get("torch_dtype")
+            if isinstance(declared, str) and declared in DTYPES:
+                return DTYPES[declared]
+        return "float32"
+    if dtype not in DTYPES:
+        near = closest(str(dtype), DTYPES)
+        raise ConfigurationError(
+            f"dtype={dtype!r} is not known{f'; did you mean {near[0]!r}?' if near else '.'} "
+            f"Use 'auto', 'float32', 'bfloat16' or 'float16'."
+        )
+    return DTYPES[dtype]
+
+
+def resolve_template(name: str | None, source: Source) -> str | None:
+    """A chat template given as a file, or as the name of one that the tokenizer has. None: the tokenizer's default."""
+    if name is None:
+        return None
+    if name in source.templates:
+        return source.templates[name]
+    path = Path(name).expanduser()
+    if path.is_file():
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"The chat template '{name}' cannot be read: {error}.") from error
+    known = ", ".join(source.templates) or "none"
+    raise ConfigurationError(
+        f"chat_template={name!r} is neither a file nor a template of this tokenizer (it has: {known})."
+    )
+
+
+def as_count(name: str, value: Any) -> int:
+    """A whole number of at least 1, also from its text."""
+    with_text = int(value) if isinstance(value, str) and value.isdecimal() else value
+    if isinstance(with_text, bool) or not isinstance(with_text, int) or with_text < 1:
+        raise ConfigurationError(f"{name}={value!r} must be a whole number of at least 1.")
+    return with_text
+
+
+def as_prefix_token(value: Any) -> str | int | None:
+    """A token by its number or its text."""
+    if value is None or (isinstance(value, (str, int)) and not isinstance(value, bool) and value != ""):
+        return int(value) if isinstance(value, str) and value.isdecimal() else value
+    raise ConfigurationError(f"prefix_token={value!r} must be a token: its text, or its number.")
+
+
+def check_fast_tokenizer(value: Any) -> None:
+    """From transformers 5 on there is one kind of tokenizer, so there is nothing to choose."""
+    if not as_flag("use_fast_tokenizer", value):
+        raise ConfigurationError(
+            "use_fast_tokenizer=false has no effect: transformers 5 has one kind of tokenizer for each model. Leave it out."
+        )
+
+
+def as_bytes(name: str, value: Any) -> int:
+    """A positive number of GiB, also from its text, in bytes."""
+    try:
+        size = 0 if isinstance(value, bool) else int(float(value) * 2**30)
+    except (TypeError, ValueError, OverflowError):
+        size = 0
+    if size < 1:
+        raise ConfigurationError(f"{name}={value!r} must be a positive number of GiB, for example 8 or 0.5.")
+    return size
+
+
+def as_scoring(value: Any) -> str:
+    """How log-likelihoods are computed."""
+    if value not in SCORING:
+        raise ConfigurationError(f"scoring={value!r} must be one of {', '.join(SCORING)}.")
+    return str(value)
+
+
+def as_flag(name: str, value: Any) -> bool:
+    """True or false, also from its text."""
+    known = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+    found = value if isinstance(value, bool) else known.get(str(value).lower())
+    if found is None:
+        raise ConfigurationError(f"{name}={value!r} must be true or false.")
+    return found
+
+
+def _has_gpu() -> bool:
+    """Ask the driver itself; a build of torch without GPU support has none."""
+    try:
+        build = version("torch")
+    except PackageNotFoundError:
+        return False
+    if "+cpu" in build:
+        return False
+    if "+rocm" in build:
+        return Path("/dev/kfd").exists()
+    count = ctypes.c_int(0)
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        usable = driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0
+    except (OSError, AttributeError):
+        return False
+    return usable and count.value > 0

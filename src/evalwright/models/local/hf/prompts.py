@@ -1,0 +1,82 @@
+"""From messages to the text that the model sees, by its own chat template.
+
+A last message of role "assistant" is a prefill, which the rendered text ends with. Where the template has no place for a
+system message (it raises, or leaves the text out), that text goes in front of the first user turn. A model without a
+template gets the contents joined by blank lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalwright.core.requests import Message, Prompt
+from evalwright.models.local.tokens import DoesNotFit
+
+
+class ChatRenderer:
+    """Renders prompts. template: text that replaces the tokenizer's own. arguments: variables that the template reads."""
+
+    def __init__(self, tokenizer: Any, template: str | None, arguments: Mapping[str, Any]) -> None:
+        self._tokenizer = tokenizer
+        self._template = template
+        self._arguments = dict(arguments)
+        self.has_template = bool(template or getattr(tokenizer, "chat_template", None))
+
+    def render(self, prompt: Prompt) -> tuple[str, bool]:
+        """The text, and whether it holds its special tokens already. Raises DoesNotFit where the template refuses."""
+        if isinstance(prompt, str):
+            return prompt, False
+        if not self.has_template:
+            return "\n\n".join(message.content for message in prompt), False
+        system = "\n\n".join(m.content for m in prompt if m.role == "system").strip()
+        try:
+            text = self._apply(prompt)
+        except Exception as error:  # a template can raise anything
+            if not system:
+                raise _refused(error) from error
+            text = ""
+        if system and not all(m.content.strip() in text for m in prompt if m.role == "system"):
+            try:
+                text = self._apply(fold_system(prompt))
+            except Exception as error:
+                raise _refused(error) from error
+        return text, True
+
+    def _apply(self, messages: Sequence[Message]) -> str:
+        prefill = bool(messages) and messages[-1].role == "assistant"
+        if prefill and not messages[-1].content:
+            messages, prefill = messages[:-1], False
+        if not prefill:
+            return self._template_text(messages, add_generation_prompt=True)
+        try:
+            return self._template_text(messages, continue_final_message=True)
+        except ValueError:
+            # The template changes the last message, so it cannot be cut there; its opening is the generation prompt.
+            return self._template_text(messages[:-1], add_generation_prompt=True) + messages[-1].content
+
+    def _template_text(self, messages: Sequence[Message], **how: bool) -> str:
+        text: str = self._tokenizer.apply_chat_template(
+            [message.as_dict() for message in messages],
+            chat_template=self._template,
+            tokenize=False,
+            **how,
+            **self._arguments,
+        )
+        return text
+
+
+def fold_system(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The same conversation without system messages: their text opens the first user turn."""
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    rest = [message for message in messages if message.role != "system"]
+    for place, message in enumerate(rest):
+        if message.role == "user":
+            rest[place] = Message("user", f"{system}\n\n{message.content}")
+            return tuple(rest)
+    return (Message("user", system), *rest)
+
+
+def _refused(error: Exception) -> DoesNotFit:
+    reason = " ".join(str(error).split())[:300]
+    return DoesNotFit(f"The model's chat template refuses these messages: {reason or type(error).__name__}.")

@@ -1,0 +1,118 @@
+"""Log-likelihoods the plain way: every different input once, padded on the right, logits only where they are read.
+
+`PairScorer` is what the model asks; another way to compute the same (a prefix tree, say) is another class of that shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from evalwright.core.errors import Failure, ModelError
+from evalwright.models.local.hf.batching import Batcher
+from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods
+from evalwright.models.local.tokens import Pair
+
+Tensor = Any
+"""A torch.Tensor; torch is not typed here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Natural log, summed over `tokens` tokens; is_greedy: each of them was the most probable."""
+
+    log_likelihood: float
+    is_greedy: bool
+    tokens: int
+
+
+class PairScorer(Protocol):
+    """Computes log-likelihoods of continuations after contexts, both as tokens and within the model's length."""
+
+    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
+        """Yield `(index into pairs, result)` once for every pair, in any order, as they finish."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """All pairs that put the same tokens into the model: `members` are (index of the pair, its targets)."""
+
+    tokens: tuple[int, ...]
+    members: list[tuple[int, list[int]]]
+
+    @property
+    def positions(self) -> range:
+        """The positions whose logits are read: those of the longest targets."""
+        return range(len(self.tokens) - max(len(targets) for _, targets in self.members), len(self.tokens))
+
+
+class PlainScorer:
+    """One forward pass per different input; siblings that differ in their last token only share it."""
+
+    def __init__(self, reader: LogitReader, batcher: Batcher[list[tuple[int, Scored]]], device: str) -> None:
+        self._reader = reader
+        self._batcher = batcher
+        self._device = device
+
+    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
+        """See PairScorer."""
+        groups = _grouped(pairs)
+        costs = [len(group.tokens) for group in groups]
+        for place, outcome in self._batcher.run(costs, lambda batch: self._run([groups[i] for i in batch])):
+            if isinstance(outcome, Failure):
+                yield from ((index, outcome) for index, _ in groups[place].members)
+            else:
+                yield from ((index, checked(scored)) for index, scored in outcome)
+
+    def _run(self, groups: list[_Group]) -> list[list[tuple[int, Scored]]]:
+        ids, mask = pad_right([group.tokens for group in groups], self._device)
+        rows = [row for row, group in enumerate(groups) for _ in group.positions]
+        columns = [column for group in groups for column in group.positions]
+        # Where each target reads, as a place in `rows` and `columns`; one place may be read for several targets.
+        reads: list[tuple[int, int]] = []
+        spans: list[tuple[int, int, int]] = []
+        end = 0
+        for row, group in enumerate(groups):
+            end += len(group.positions)
+            for index, targets in group.members:
+                spans.append((row, index, len(targets)))
+                reads += zip(range(end - len(targets), end), targets, strict=True)
+        with torch.inference_mode():
+            logits_of = self._reader.prepare(ids, mask, rows, columns)
+            values, greedy = read_log_likelihoods(logits_of, len(rows), reads)
+        out: list[list[tuple[int, Scored]]] = [[] for _ in groups]
+        start = 0
+        for row, index, count in spans:
+            part = slice(start, start + count)
+            out[row].append((index, Scored(math.fsum(values[part]), all(greedy[part]), count)))
+            start += count
+        return out
+
+
+def pad_right(rows: Sequence[Sequence[int]], device: str) -> tuple[Tensor, Tensor]:
+    """Token ids and attention mask, both (rows, longest row). What stands in the padding is never read."""
+    longest = max(len(row) for row in rows)
+    ids = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows], device=device)
+    mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows], device=device)
+    return ids, mask
+
+
+def _grouped(pairs: Sequence[Pair]) -> list[_Group]:
+    groups: dict[tuple[int, ...], _Group] = {}
+    for index, (context, continuation) in enumerate(pairs):
+        key = (*context, *continuation[:-1])
+        groups.setdefault(key, _Group(key, [])).members.append((index, continuation))
+    return list(groups.values())
+
+
+def checked(scored: Scored) -> Scored | Failure:
+    if math.isfinite(scored.log_likelihood):
+        return scored
+    return ModelError(
+        f"The model's log-likelihood is {scored.log_likelihood}, which is not a finite number; its dtype may be too small "
+        f"(try dtype=bfloat16 or float32)."
+    ).as_failure()

@@ -1,0 +1,311 @@
+"""A prefix tree over what the model is to read, and the order in which its parts go through the model.
+
+Inputs that begin alike share the nodes of their common beginning, so every token stands in the tree once. The tree is then
+cut into work: a node with more below it than fits into a row is *stored* (its keys and values are kept while everything
+below it runs), and what hangs below a stored node is packed into *rows*, each of them one or several whole subtrees laid
+out depth-first. Nothing here knows of torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from evalwright.models.local.tokens import Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The log-probability of `target` at a node's token number `offset` goes to place `slot` of all that is read."""
+
+    offset: int
+    target: int
+    slot: int
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """Tokens that are always read one after another: `source[start:end]`, at the positions `start` to `end`.
+
+    total: tokens of this node and of everything below it.
+    """
+
+    source: Sequence[int]
+    start: int
+    end: int
+    parent: Node | None = None
+    children: list[Node] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
+    total: int = 0
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        """The node's own tokens."""
+        return self.source[self.start : self.end]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """roots: nodes at position 0. spans: for each pair, the slots of its targets. given, unique: tokens before and after."""
+
+    roots: list[Node]
+    spans: list[range]
+    given: int
+    unique: int
+
+
+def build_tree(pairs: Sequence[Pair]) -> Tree:
+    """The tree of all inputs (context and continuation without its last token) with a read for every target."""
+    inputs: dict[tuple[int, ...], Node | None] = {}
+    keys = []
+    for context, continuation in pairs:
+        key = (*context, *continuation[:-1])
+        keys.append(key)
+        inputs[key] = None
+    top = _grow(inputs)
+    spans: list[range] = []
+    slots = 0
+    for key, (_, targets) in zip(keys, pairs, strict=True):
+        node = inputs[key]
+        assert node is not None
+        for place in range(len(targets) - 1, -1, -1):
+            position = len(key) - len(targets) + place
+            while node.start > position:
+                assert node.parent is not None
+                node = node.parent
+            node.reads.append(Read(position - node.start, targets[place], slots + place))
+        spans.append(range(slots, slots + len(targets)))
+        slots += len(targets)
+    _count(top)
+    for root in top.children:
+        root.parent = None
+    return Tree(top.children, spans, sum(map(len, keys)), top.total)
+
+
+def _grow(inputs: dict[tuple[int, ...], Node | None]) -> Node:
+    """Insert the inputs in sorted order, so that each differs from the path of the last one only; notes where each ends."""
+    top = Node((), 0, 0)
+    path = [top]
+    arrays = {key: np.asarray(key, dtype=">u4") for key in inputs}
+    before = np.empty(0, dtype=">u4")
+    # Big-endian bytes sort as the numbers do, and compare at the speed of memory.
+    for key, array in sorted(arrays.items(), key=lambda item: item[1].tobytes()):
+        shared = _common(before, array)
+        while path[-1] is not top and path[-1].start >= shared:
+            path.pop()
+        last = path[-1]
+        if last is not top and shared < last.end:
+            last = path[-1] = _split(last, shared)
+        if last is not top and shared == last.end and not last.children:
+            last.source, last.end = key, len(key)  # the last input was the beginning of this one
+        else:
+            leaf = Node(key, shared, len(key), last)
+            last.children.append(leaf)
+            path.append(leaf)
+        inputs[key] = path[-1]
+        before = array
+    return top
+
+
+def _split(node: Node, at: int) -> Node:
+    """Cut a node in two; the lower part stays the same object. Returns the upper part."""
+    parent = node.parent
+    assert parent is not None
+    upper = Node(node.source, node.start, at, parent, [node])
+    parent.children[parent.children.index(node)] = upper
+    node.start, node.parent = at, upper
+    return upper
+
+
+def _common(left: np.ndarray, right: np.ndarray) -> int:
+    length = min(len(left), len(right))
+    different = left[:length] != right[:length]
+    return int(different.argmax()) if different.any() else length
+
+
+def _count(top: Node) -> None:
+    for node in reversed(list(walk([top]))):
+        node.total = len(node) + sum(child.total for child in node.children)
+
+
+def walk(roots: Sequence[Node]) -> Iterator[Node]:
+    """All nodes depth-first, parents before children."""
+    waiting = list(reversed(roots))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(node.children)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A node within a row. above: its parent's place in the row's parts, -1 below what is stored. read: its reads count."""
+
+    node: Node
+    above: int
+    read: bool = True
+
+
+@dataclass(eq=False, slots=True)
+class Row:
+    """Parts that go through the model side by side, each seeing the parts above it and what is stored."""
+
+    parts: list[Part] = field(default_factory=list)
+    length: int = 0
+
+    @property
+    def branches(self) -> bool:
+        """Whether any token must not see one that stands before it in the row."""
+        return any(part.above != place - 1 for place, part in enumerate(self.parts))
+
+    @property
+    def trunk(self) -> int:
+        """How many tokens at the start form one chain."""
+        length = 0
+        for place, part in enumerate(self.parts):
+            if part.above != place - 1:
+                break
+            length += len(part.node)
+        return length
+
+    @property
+    def has_reads(self) -> bool:
+        """Whether anything is read here at all."""
+        return any(part.read and part.node.reads for part in self.parts)
+
+    def add(self, lead: Sequence[Part], subtree: Node) -> None:
+        """Append a whole subtree, below the parts of `lead` that the row begins with (they are put there if it is empty)."""
+        if not self.parts:
+            self.parts += lead
+            self.length = sum(len(part.node) for part in lead)
+        places: dict[int, int] = {}
+        for node in walk([subtree]):
+            above = len(lead) - 1 if node is subtree else places[id(node.parent)]
+            places[id(node)] = len(self.parts)
+            self.parts.append(Part(node, above))
+        self.length += subtree.total
+
+    def nodes_read(self) -> Iterator[Node]:
+        """The nodes whose reads are answered by this row."""
+        return (part.node for part in self.parts if part.read)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How the tree is cut. row: tokens of a subtree that is laid out in one row. piece: tokens in one pass of one row.
+
+    shortest: a prefix of fewer tokens costs less to compute again in every row than to carry along.
+    """
+
+    row: int
+    piece: int
+    shortest: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Work below one stored prefix: rows that can run now, and nodes to store with what hangs below each."""
+
+    rows: list[Row]
+    stored: list[tuple[Row, list[Node]]]
+
+
+def cut(nodes: Sequence[Node], limits: Limits, pack: int = 0) -> Level:
+    """Turn siblings into rows that can run at once, and nodes to be stored before what hangs below them can.
+
+    pack: put several subtrees into one row until it has so many tokens; 0: each has its own.
+    """
+    level = Level([], [])
+    waiting: list[tuple[list[Part], list[Node]]] = [([], list(nodes))]
+    while waiting:
+        lead, siblings = waiting.pop()
+        ahead = sum(len(part.node) for part in lead)
+        small: list[Node] = []
+        for node in siblings:
+            node = _shortened(node, limits.piece - ahead)
+            fits = ahead + node.total <= limits.row if node.children else True
+            if fits:
+                small.append(node)
+            elif ahead + len(node) < min(limits.shortest, limits.piece):
+                waiting.append(([*lead, Part(node, len(lead) - 1)], node.children))
+            else:
+                level.stored.append((_taken([*lead, Part(node, len(lead) - 1)]), node.children))
+        level.rows.extend(_pack(lead, small, pack))
+    _read_once(level)
+    return level
+
+
+def _shortened(node: Node, most: int) -> Node:
+    """The node itself, or where it has more than `most` tokens, its first `most` with the rest as its one child."""
+    most = max(1, most)
+    if len(node) <= most:
+        return node
+    at = node.start + most
+    rest = Node(
+        node.source,
+        at,
+        node.end,
+        None,
+        node.children,
+        [Read(read.offset - most, read.target, read.slot) for read in node.reads if read.offset >= most],
+        node.total - most,
+    )
+    first = Node(
+        node.source,
+        node.start,
+        at,
+        node.parent,
+        [rest],
+        [read for read in node.reads if read.offset < most],
+        node.total,
+    )
+    rest.parent = first
+    for child in rest.children:
+        child.parent = rest
+    return first
+
+
+def _taken(parts: list[Part]) -> Row:
+    return Row(parts, sum(len(part.node) for part in parts))
+
+
+def _pack(lead: list[Part], nodes: list[Node], pack: int) -> list[Row]:
+    rows: list[Row] = []
+    for node in sorted(nodes, key=lambda node: -node.total):
+        if not (rows and rows[-1].length + node.total <= pack):
+            rows.append(Row())
+        rows[-1].add(lead, node)
+    return rows
+
+
+def regrow(row: Row, below: Sequence[Node] = ()) -> list[Node]:
+    """The trees that a row was made of, with `below` hanging from its last part, so that they can be cut again."""
+    made: list[Node] = []
+    roots: list[Node] = []
+    for part in row.parts:
+        old = part.node
+        above = made[part.above] if part.above >= 0 else None
+        node = Node(old.source, old.start, old.end, above, [], list(old.reads) if part.read else [], len(old))
+        (above.children if above else roots).append(node)
+        made.append(node)
+    for node in below:
+        node.parent = made[-1]
+        made[-1].children.append(node)
+    for node in reversed(made):
+        node.total = len(node) + sum(child.total for child in node.children)
+    return roots
+
+
+def _read_once(level: Level) -> None:
+    """A node that leads several rows is read in the first of them."""
+    seen: set[int] = set()
+    for row in [*level.rows, *(row for row, _ in level.stored)]:
+        for place, part in enumerate(row.parts):
+            if id(part.node) in seen:
+                row.parts[place] = Part(part.node, part.above, False)
+            seen.add(id(part.node))

@@ -1,0 +1,230 @@
+"""Puts rows of a prefix tree through a transformers model, on top of keys and values that are stored.
+
+A row's tokens lie side by side, each with its own position, and a mask lets each see its own path only. There are two ways to
+attend, with the same result:
+
+- portable: stored keys and values are put in front of every row's own by the cache that the model is given, and one mask in
+  four dimensions says what is seen. It works with any model that takes a cache, a 4D mask and position ids.
+- cascade (`cascade.py`): the model's attention is replaced by one that attends to the stored part once for all rows, and to
+  the row itself apart, and merges both. Nothing is copied and most of it needs no mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.cache_utils import DynamicCache, DynamicLayer
+
+from evalwright.models.local.hf import cascade
+from evalwright.models.local.hf.reading import LogitReader
+from evalwright.models.local.hf.tree import Row
+
+Tensor = Any
+"""A torch.Tensor; torch is not typed here."""
+
+_ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
+_SHORT_SIGHTED_ROPE = {"dynamic", "longrope"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Keys and values of one path from the start: for every layer a pair of (1, key-value heads, length, width)."""
+
+    length: int
+    layers: list[tuple[Tensor, Tensor]]
+
+
+NOTHING = Stored(0, [])
+
+
+class TreeForward:
+    """The model as the tree needs it. `cascading`: which way it attends; `refusal`: why it cannot take part, or None."""
+
+    def __init__(self, model: Any, reader: LogitReader, device: str) -> None:
+        self._model = model
+        self._base: Any = getattr(model, "base_model", None)
+        self._reader = reader
+        self._device = device
+        self._config = (
+            model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+        )
+        self._dtype = next(model.parameters()).dtype
+        self.refusal = self._static_refusal()
+        self.cascading = self.refusal is None and cascade.is_possible(self._config, device)
+        self.longest = longest_path(self._config)
+
+    def run(self, rows: Sequence[Row], past: Stored, keep: bool = False) -> tuple[Tensor, Stored | None]:
+        """The last hidden states (rows, longest row, width) of rows below `past`; with `keep`, what to store below one row.
+
+        Stored is `past` and the row's own tokens.
+        """
+        length = max(row.length for row in rows)
+        ids = np.zeros((len(rows), length), dtype=np.int64)
+        positions = np.full((len(rows), length), past.length, dtype=np.int64)
+        for place, row in enumerate(rows):
+            end = 0
+            for part in row.parts:
+                start, end = end, end + len(part.node)
+                ids[place, start:end] = part.node.tokens
+                positions[place, start:end] = np.arange(part.node.start, part.node.end)
+        given: dict[str, Any] = {
+            "input_ids": torch.from_numpy(ids).to(self._device),
+            "position_ids": torch.from_numpy(positions).to(self._device),
+            "use_cache": keep or past.length > 0,
+        }
+        with torch.inference_mode():
+            if self.cascading:
+                return self._cascaded(given, rows, past, keep)
+            return self._portable(given, rows, past, keep)
+
+    def _portable(
+        self, given: dict[str, Any], rows: Sequence[Row], past: Stored, keep: bool
+    ) -> tuple[Tensor, Stored | None]:
+        length = given["input_ids"].shape[1]
+        if past.length or any(row.branches for row in rows):
+            seen = np.ones((len(rows), length, past.length + length), dtype=bool)
+            for place, row in enumerate(rows):
+                seen[place, :, past.length :] = visible(row, length)
+            given["attention_mask"] = self._mask(seen)
+        else:
+            # Padding stands on the right, where no token looks; so no mask is needed, and the fast kernel is used.
+            given["attention_mask"] = torch.ones_like(given["input_ids"])
+        cache = self._cache(past, keep, joined=True) if given["use_cache"] else None
+        hidden = self._base(past_key_values=cache, **given).last_hidden_state
+        return hidden, _extended(past, cache) if keep else None
+
+    def _cascaded(
+        self, given: dict[str, Any], rows: Sequence[Row], past: Stored, keep: bool
+    ) -> tuple[Tensor, Stored | None]:
+        length = given["input_ids"].shape[1]
+        trunk = min((row.trunk for row in rows if row.branches), default=length)
+        mask = None
+        if trunk < length:
+            mask = self._mask(np.stack([visible(row, length)[trunk:] for row in rows]))
+        cache = self._cache(past, keep, joined=False) if given["use_cache"] else None
+        with cascade.attending(self._config, cascade.Plan(past.layers, trunk, mask)):
+            # Only a mask that is given keeps some models from warning of padding; this one is not used.
+            given["attention_mask"] = torch.ones_like(given["input_ids"])
+            hidden = self._base(past_key_values=cache, **given).last_hidden_state
+        return hidden, _extended(past, cache) if keep else None
+
+    def _cache(self, past: Stored, keep: bool, joined: bool) -> DynamicCache:
+        cache = DynamicCache()
+        cache.layer_class_to_replicate = None
+        nothing: list[tuple[Tensor, Tensor] | None] = [None] * int(self._config.num_hidden_layers)
+        layers = past.layers or nothing
+        cache.layers = [_Layer(past.length, own, keep, joined) for own in layers]
+        return cache
+
+    def _mask(self, seen: np.ndarray) -> Tensor:
+        """From what is seen (rows, queries, keys) to what is added to attention scores; every kernel takes that."""
+        mask = torch.zeros(seen.shape, dtype=self._dtype)
+        mask.masked_fill_(torch.from_numpy(~seen), torch.finfo(self._dtype).min)
+        return mask[:, None].to(self._device)
+
+    def stored_bytes(self, length: int) -> int:
+        """Memory for the keys and values of so many tokens."""
+        config = self._config
+        heads = int(config.num_attention_heads)
+        groups = int(getattr(config, "num_key_value_heads", None) or heads)
+        width = int(getattr(config, "head_dim", None) or config.hidden_size // heads)
+        return 2 * int(config.num_hidden_layers) * groups * width * int(self._dtype.itemsize) * length
+
+    def _static_refusal(self) -> str | None:
+        if getattr(self._config, "is_encoder_decoder", False):
+            return "it is an encoder-decoder model"
+        if getattr(self._model, "_is_stateful", False):
+            return "it carries a state from token to token that cannot branch"
+        kinds = set(getattr(self._config, "layer_types", None) or [])
+        if kinds - _ATTENTION_LAYERS:
+            return f"it has layers other than attention ({', '.join(sorted(kinds - _ATTENTION_LAYERS))})"
+        if not self._reader.sliced:
+            return "its output head cannot be applied to single positions"
+        if getattr(self._config, "_attn_implementation", None) not in ("sdpa", "eager"):
+            return "its attention takes no mask in four dimensions (attn_implementation sdpa and eager do)"
+        missing = {"position_ids", "past_key_values", "attention_mask", "use_cache"}
+        missing -= set(signature(self._base.forward).parameters)
+        return f"it does not take {', '.join(sorted(missing))}" if missing else None
+
+
+class _Layer(DynamicLayer):  # type: ignore[misc]
+    """One layer's cache within one pass: it gives what is stored, and holds new keys and values only if asked to."""
+
+    def __init__(self, length: int, stored: tuple[Tensor, Tensor] | None, keep: bool, joined: bool) -> None:
+        super().__init__()
+        self._length = length
+        self._stored = stored
+        self._keep = keep
+        self._joined = joined
+        self.new: tuple[Tensor, Tensor] | None = None
+
+    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        """The keys and values to attend to."""
+        if self._keep:
+            self.new = (key_states, value_states)
+        if self._stored is None or not self._joined:
+            return key_states, value_states
+        rows = key_states.shape[0]
+        keys, values = (part.expand(rows, -1, -1, -1) for part in self._stored)
+        return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
+
+    def get_seq_length(self) -> int:
+        """Tokens before those of this pass."""
+        return self._length
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Keys, and the place of the first."""
+        return self._length + query_length, 0
+
+
+def _extended(past: Stored, cache: Any) -> Stored:
+    layers = []
+    for place, layer in enumerate(cache.layers):
+        if layer.new is None:
+            raise TypeError("a layer of the model left the cache unused")
+        keys, values = layer.new
+        if past.layers:
+            before = past.layers[place]
+            keys, values = torch.cat([before[0], keys], dim=-2), torch.cat([before[1], values], dim=-2)
+        layers.append((keys.contiguous(), values.contiguous()))
+    return Stored(int(layers[0][0].shape[-2]), layers)
+
+
+def visible(row: Row, length: int) -> np.ndarray:
+    """Which of a row's tokens each of them sees: boolean (length, length). Padding sees itself, so that softmax has a sum."""
+    seen = np.eye(length, dtype=bool)
+    ends: list[int] = []
+    end = 0
+    for part in row.parts:
+        start, end = end, end + len(part.node)
+        if part.above >= 0:
+            seen[start:end] |= seen[ends[part.above] - 1]
+        seen[start:end, start:end] = np.tri(end - start, dtype=bool)
+        ends.append(end)
+    return seen
+
+
+def longest_path(config: Any) -> int | None:
+    """The most tokens with which every layer sees a whole path whichever way it is laid out; None: any number.
+
+    A layer with a sliding window or chunks of its own attends the same way up to their size. Rotary embeddings that change
+    with the length of the text do so from their original length on.
+    """
+    limits = []
+    kinds = getattr(config, "layer_types", None)
+    if getattr(config, "use_sliding_window", True) and (kinds is None or "sliding_attention" in kinds):
+        limits.append(getattr(config, "sliding_window", None))
+    limits += [getattr(config, name, None) for name in ("attention_chunk_size", "window_size")]
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    for part in (rope, *(own for own in rope.values() if isinstance(own, dict))):
+        if part.get("rope_type", part.get("type")) in _SHORT_SIGHTED_ROPE:
+            original = part.get("original_max_position_embeddings")
+            limits.append(original or getattr(config, "original_max_position_embeddings", None))
+            limits.append(config.max_position_embeddings if limits[-1] is None else None)
+    known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
+    return min(known) if known else None

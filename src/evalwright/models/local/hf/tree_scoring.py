@@ -1,0 +1,321 @@
+"""Log-likelihoods by a prefix tree: every different token goes through the model once.
+
+Shots that many questions share, a question that several choices share and requests that come twice are computed once.
+A request or two of every new kind of pass (below a stored prefix, with branches, longer than any before) are also scored
+the plain way before any of the pass is believed. Where that differs, or the model refuses, the other way of attending is taken,
+then the plain way; what was finished stays finished, and memory that runs out costs only the batch that it ran out in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalwright.core.errors import Failure, ModelError
+from evalwright.models.local.hf.batching import Batcher, is_out_of_memory
+from evalwright.models.local.hf.quiet import logger, quiet
+from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods
+from evalwright.models.local.hf.scoring import PairScorer, Scored, checked
+from evalwright.models.local.hf.tree import Limits, Node, Row, build_tree, cut, regrow
+from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
+from evalwright.models.local.hf.verify import Verification, compare
+from evalwright.models.local.tokens import Pair
+
+Found = list[tuple[int, Scored]]
+"""Pairs that are done, by their index, with their scores."""
+
+_Waiting = tuple[Row | None, list[Node], Stored]
+"""A prefix to store (None: nothing more), what hangs below it, and what is stored already."""
+
+_SHORTEST_PIECE = 64
+"""Passes are cut no smaller than that, in tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """tokens: padded tokens in one pass. rows: rows in one pass, None: any number. stored: bytes of keys and values kept."""
+
+    tokens: int
+    rows: int | None
+    stored: int
+
+
+class _Unfit(Exception):
+    """This way of attending does not do for this model."""
+
+
+@dataclass(slots=True)
+class _Job:
+    """One call's pairs, their tree, and what has been read of each so far."""
+
+    pairs: Sequence[Pair]
+    spans: list[range] = field(default_factory=list)
+    owner: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    greedy: list[bool] = field(default_factory=list)
+    missing: list[int] = field(default_factory=list)
+
+    def start(self, spans: list[range]) -> None:
+        self.spans = spans
+        self.owner = [index for index, span in enumerate(spans) for _ in span]
+        self.values = [0.0] * len(self.owner)
+        self.greedy = [False] * len(self.owner)
+        self.missing = [len(span) for span in spans]
+
+    def take(self, slots: Sequence[int], values: Sequence[float], greedy: Sequence[bool]) -> Found:
+        """Note what a pass has read; returns the pairs that are whole now."""
+        done = []
+        for slot, value, best in zip(slots, values, greedy, strict=True):
+            self.values[slot], self.greedy[slot] = value, best
+            index = self.owner[slot]
+            self.missing[index] -= 1
+            if not self.missing[index]:
+                done.append(index)
+        return [(index, self._scored(self.spans[index])) for index in done]
+
+    def _scored(self, span: range) -> Scored:
+        part = slice(span.start, span.stop)
+        return Scored(math.fsum(self.values[part]), all(self.greedy[part]), len(span))
+
+
+class TreeScorer:
+    """See the module. `plain` scores what the tree cannot; `insist`: raise ModelError instead."""
+
+    def __init__(
+        self,
+        forward: TreeForward,
+        reader: LogitReader,
+        plain: PairScorer,
+        budget: Budget,
+        *,
+        name: str,
+        number_bytes: int,
+        insist: bool = False,
+        verify: int = 0,
+    ) -> None:
+        self._forward = forward
+        self._reader = reader
+        self._plain = plain
+        self._budget = budget
+        self._name = name
+        self._bytes = number_bytes
+        self._insist = insist
+        self._batcher: Batcher[Found] = Batcher(budget.rows, budget.tokens, passing=(_Unfit,))
+        self._seen: dict[tuple[bool, bool], int] = {}
+        self._verification = Verification(verify, plain, name, number_bytes)
+        self._given = self._computed = self._read = 0
+        if forward.refusal is not None:
+            self._refuse(forward.refusal)
+
+    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
+        """See PairScorer."""
+        open_ones = set(range(len(pairs)))
+        for index, scored in self._by_tree(pairs, open_ones):
+            self._verification.note(pairs[index], scored)
+            yield index, checked(scored)
+        rest = sorted(open_ones)
+        if rest and self._insist:
+            logger.warning(
+                "%s: %d of %d inputs are scored the plain way: they are longer than the model's sliding window, or their "
+                "common part needs more memory than there is.",
+                self._name,
+                len(rest),
+                len(pairs),
+            )
+        for place, outcome in self._plain.score([pairs[index] for index in rest]) if rest else ():
+            yield rest[place], outcome
+        with quiet():
+            self._verification.finish()
+
+    def describe(self) -> dict[str, Any]:
+        """How log-likelihoods are computed, and what that saved so far."""
+        out: dict[str, Any] = {"path": "plain" if self._forward.refusal else "tree"}
+        if self._forward.refusal:
+            out["because"] = self._forward.refusal
+        else:
+            out["attention"] = "cascade" if self._forward.cascading else "portable"
+        if self._given:
+            out |= {
+                "tokens_given": self._given,
+                "tokens_computed": self._computed,
+                "positions_read": self._read,
+            }
+        if self._verification.difference.compared:
+            out["verified"] = self._verification.describe()
+        return out
+
+    # --- from pairs to passes ----------------------------------------------------------------------------------------
+
+    def _by_tree(self, pairs: Sequence[Pair], open_ones: set[int]) -> Iterator[tuple[int, Scored]]:
+        """Yield what the tree can score, and take it off `open_ones`."""
+        while self._forward.refusal is None:
+            longest = self._forward.longest
+            taking = [
+                index
+                for index in sorted(open_ones)
+                if longest is None or len(pairs[index][0]) + len(pairs[index][1]) - 1 <= longest
+            ]
+            if not taking:
+                return
+            try:
+                for place, scored in self._run(_Job([pairs[index] for index in taking])):
+                    open_ones.discard(taking[place])
+                    yield taking[place], scored
+                return
+            except _Unfit as error:
+                if self._forward.cascading:
+                    self._forward.cascading = False
+                    self._seen.clear()
+                else:
+                    self._refuse(str(error))
+
+    def _run(self, job: _Job) -> Iterator[tuple[int, Scored]]:
+        tree = build_tree(job.pairs)
+        job.start(tree.spans)
+        self._given += tree.given
+        self._computed += tree.unique
+        # What waits, the next one last. Children wait with what is stored above them, which is freed with the last of them.
+        waiting: list[_Waiting] = [(None, tree.roots, NOTHING)]
+        while waiting:
+            row, nodes, past = waiting.pop()
+            if row is not None:
+                if self._too_much(past.length + row.length):
+                    continue  # what hangs below is left to the plain way
+                outcome = self._store(job, row, past)
+                if isinstance(outcome, Failure):
+                    waiting += self._smaller(row, nodes, past)
+                    continue
+                found, past = outcome
+                yield from found
+            level = cut(nodes, self._limits(), self._pack(past))
+            waiting += [(above, below, past) for above, below in reversed(level.stored)]
+            failed: list[Row] = []
+            yield from self._rows(job, level.rows, past, failed)
+            for row in failed:
+                waiting += self._smaller(row, [], past)
+
+    def _smaller(self, row: Row, below: list[Node], past: Stored) -> list[_Waiting]:
+        """A row that did not fit into memory by itself, to be cut again to half its size; nothing where it is short."""
+        if row.length <= _SHORTEST_PIECE:
+            return []
+        self._batcher.tokens = max(_SHORTEST_PIECE, min(self._batcher.tokens, row.length // 2))
+        return [(None, regrow(row, below), past)]
+
+    def _too_much(self, length: int) -> bool:
+        return self._forward.stored_bytes(length) > self._budget.stored
+
+    def _limits(self) -> Limits:
+        piece = max(_SHORTEST_PIECE, self._batcher.tokens)
+        return Limits(row=min(piece, 1024 if self._forward.cascading else 512), piece=piece)
+
+    def _pack(self, past: Stored) -> int:
+        """Portable attention copies what is stored to every row, so short rows are put together below a long prefix."""
+        if self._forward.cascading or not past.length:
+            return 0
+        return min(max(64, int(6 * math.sqrt(past.length))), 512)
+
+    def _rows(
+        self, job: _Job, rows: list[Row], past: Stored, failed: list[Row]
+    ) -> Iterator[tuple[int, Scored]]:
+        """Run rows in batches, the longest first; adds those for which there is not enough memory to `failed`."""
+        copied = 0 if self._forward.cascading else past.length // 8
+        costs = [row.length + copied for row in rows]
+        for place, outcome in self._batcher.run(
+            costs, lambda batch: self._pass(job, [rows[i] for i in batch], past)
+        ):
+            if isinstance(outcome, Failure):
+                failed.append(rows[place])
+            else:
+                yield from outcome
+
+    def _store(self, job: _Job, row: Row, past: Stored) -> tuple[Found, Stored] | Failure:
+        """Run a prefix and keep its keys and values."""
+        if self._forward.stored_bytes(past.length + row.length) > self._budget.stored:
+            return ModelError(
+                "The keys and values of this prefix do not fit into the memory kept for them."
+            ).as_failure()
+        kept: list[Stored] = []
+
+        def work(_: list[int]) -> list[Found]:
+            hidden, stored = self._guarded([row], past, keep=True)
+            assert stored is not None
+            kept.append(stored)
+            return [self._finish(job, [row], past, hidden)]
+
+        for _, outcome in self._batcher.run([row.length], work):
+            return outcome if isinstance(outcome, Failure) else (outcome, kept[-1])
+        raise AssertionError("one item has one outcome")
+
+    # --- one pass ----------------------------------------------------------------------------------------------------
+
+    def _pass(self, job: _Job, rows: list[Row], past: Stored) -> list[Found]:
+        """Run rows together; the first row of the result holds all that was found."""
+        hidden, _ = self._guarded(rows, past, keep=False)
+        found = self._finish(job, rows, past, hidden)
+        return [found, *([] for _ in rows[1:])]
+
+    def _guarded(self, rows: list[Row], past: Stored, keep: bool) -> tuple[Any, Stored | None]:
+        """A pass of the model; whatever it raises means that it does not take part, unless memory ran out."""
+        try:
+            return self._forward.run(rows, past, keep)
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            text = " ".join(str(error).split())[:200]
+            raise _Unfit(f"it refuses to run so ({type(error).__name__}: {text})") from None
+
+    def _finish(self, job: _Job, rows: list[Row], past: Stored, hidden: Any) -> Found:
+        """Read what the rows read; believe it, or raise _Unfit."""
+        import torch
+
+        places: dict[tuple[int, int], int] = {}
+        reads: list[tuple[int, int]] = []
+        slots: list[int] = []
+        for place, row in enumerate(rows):
+            start = 0
+            for part in row.parts:
+                for read in part.node.reads if part.read else ():
+                    at = places.setdefault((place, start + read.offset), len(places))
+                    reads.append((at, read.target))
+                    slots.append(read.slot)
+                start += len(part.node)
+        if not reads:
+            return []
+        self._read += len(places)
+        with torch.inference_mode():
+            chosen = hidden[[row for row, _ in places], [column for _, column in places]]
+            values, greedy = read_log_likelihoods(
+                lambda start, end: self._reader.blocks(chosen[start:end]), len(places), reads
+            )
+        found = job.take(slots, values, greedy)
+        self._believe(job, rows, past, found)
+        return found
+
+    def _believe(self, job: _Job, rows: list[Row], past: Stored, found: Found) -> None:
+        """Compare the first pass of its kind, and any that is twice as long, with the plain way."""
+        kind = (past.length > 0, any(row.branches for row in rows))
+        size = (past.length + max(row.length for row in rows)).bit_length()
+        if not any(kind) or size <= self._seen.get(kind, 0) or not found:
+            return
+        by_length = sorted(found, key=lambda each: -sum(map(len, job.pairs[each[0]])))
+        picked = [by_length[0]]
+        if kind not in self._seen and len(found) > 1:
+            picked.append(by_length[len(found) // 2])
+        difference = compare(
+            self._plain,
+            [job.pairs[index] for index, _ in picked],
+            [scored for _, scored in picked],
+            self._bytes,
+        )
+        if difference.beyond:
+            raise _Unfit(f"scores differ by {difference.largest:.1e} per token from those of the plain way")
+        self._seen[kind] = size
+
+    def _refuse(self, reason: str) -> None:
+        self._forward.refusal = reason
+        self._forward.cascading = False
+        if self._insist:
+            raise ModelError(f"The model {self._name} cannot be scored by a prefix tree: {reason}.")
+        logger.warning("%s: log-likelihoods are computed the plain way, because %s.", self._name, reason)

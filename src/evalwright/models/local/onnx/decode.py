@@ -1,0 +1,316 @@
+"""What a decoder computes for many requests at once: log-likelihoods over a prefix tree, and batched generation.
+
+Every token that requests have in common at their beginning is computed once and its keys and values are reused: the
+shots that all prompts share, then the question that its options share. A request whose tokens are the beginning of
+another's reads its logits from that one's, so the letters of one question cost one pass. None of it changes a number
+beyond rounding, and where the model's file does not allow it (`Sharing`) it is left away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from evalwright.models.local.onnx.session import Array, Cache, Decoder, Sharing, keep, repeat
+from evalwright.models.local.tokens import Pair, StopSearch
+
+MIN_SHARED = 16
+"""A common beginning is computed apart only if it has this many tokens; below, the extra pass costs more."""
+
+_LOGIT_BYTES = 1 << 28
+"""The most that one batch's logits may take, which dwarf all else where the vocabulary is large."""
+
+_BATCH_TOKENS = 4096
+"""The most new tokens of one batch, padding included: more is no faster and makes the attention scores large."""
+
+
+@dataclass(slots=True)
+class _Read:
+    """Log-probabilities wanted from one row: `targets[i]` is predicted at position `start + i`."""
+
+    index: int
+    start: int
+    targets: list[int]
+    left: int
+    total: float = 0.0
+    greedy: bool = True
+
+
+@dataclass(slots=True)
+class _Row:
+    """One token sequence to compute, and what is read from it."""
+
+    tokens: list[int]
+    reads: list[_Read]
+
+    def collect(self, offset: int, logits: Array) -> Iterator[_Read]:
+        """Take what falls into logits [new, vocabulary] of the positions from `offset`; yields the reads now complete."""
+        for read in self.reads:
+            low = max(read.start, offset)
+            high = min(read.start + len(read.targets), offset + len(logits))
+            if low >= high:
+                continue
+            targets = read.targets[low - read.start : high - read.start]
+            total, greedy = log_likelihood(logits[low - offset : high - offset], targets)
+            read.total += total
+            read.greedy &= greedy
+            read.left -= high - low
+            if not read.left:
+                yield read
+
+
+def log_likelihood(logits: Array, targets: Sequence[int]) -> tuple[float, bool]:
+    """The summed log-probability (natural log) of `targets` under logits [n, vocabulary], and whether all are argmax.
+
+    The softmax is in float32 with the maximum taken off; the sum over tokens is in float64.
+    """
+    values = logits.astype(np.float32)
+    best = values.argmax(axis=-1)
+    places = np.arange(len(values))
+    values = values - values[places, best][:, None]
+    logs = values[places, targets] - np.log(np.exp(values).sum(axis=-1))
+    return float(logs.astype(np.float64).sum()), bool((best == np.asarray(targets)).all())
+
+
+def score(decoder: Decoder, pairs: Sequence[Pair], batch_size: int) -> Iterator[tuple[int, float, bool]]:
+    """`(index into pairs, log-likelihood, is greedy)` for every pair, as they finish."""
+    rows = _rows(pairs, absorb=decoder.sharing is not Sharing.SINGLE)
+    if decoder.sharing is Sharing.RAGGED and decoder.has_cache:
+        done = _score_tree(decoder, rows, 0, decoder.empty_cache(1), batch_size)
+    else:
+        done = _score_flat(decoder, rows, 0, decoder.empty_cache(1), batch_size)
+    for read in done:
+        yield read.index, read.total, read.greedy
+
+
+def _rows(pairs: Sequence[Pair], absorb: bool) -> list[_Row]:
+    """Unique inputs in lexicographic order; with `absorb`, one that begins another is read from that other.
+
+    In this order a sequence that begins any other also begins its immediate successor.
+    """
+    wanted: dict[tuple[int, ...], list[_Read]] = {}
+    for index, (context, continuation) in enumerate(pairs):
+        read = _Read(index, len(context) - 1, continuation, len(continuation))
+        wanted.setdefault((*context, *continuation[:-1]), []).append(read)
+    rows: list[_Row] = []
+    for tokens in sorted(wanted, reverse=True):
+        if absorb and rows and tuple(rows[-1].tokens[: len(tokens)]) == tokens:
+            rows[-1].reads += wanted[tokens]
+        else:
+            rows.append(_Row(list(tokens), wanted[tokens]))
+    return rows[::-1]
+
+
+def _score_tree(
+    decoder: Decoder, rows: list[_Row], start: int, cache: Cache, batch_size: int
+) -> Iterator[_Read]:
+    """Score rows in lexicographic order that all have the `start` tokens in `cache` in common."""
+    alone: list[_Row] = []
+    for group in _groups([row.tokens for row in rows], start):
+        if len(group) == 1:
+            alone.append(rows[group[0]])
+            continue
+        members = [rows[place] for place in group]
+        end = _common(members[0].tokens, members[-1].tokens)
+        logits, grown = decoder.run_row(members[0].tokens[start:end], start, cache)
+        for row in members:
+            yield from row.collect(start, logits)
+        del logits
+        yield from _score_tree(decoder, members, end, grown, batch_size)
+    yield from _score_flat(decoder, alone, start, cache, batch_size)
+
+
+def _score_flat(
+    decoder: Decoder, rows: list[_Row], start: int, cache: Cache, batch_size: int
+) -> Iterator[_Read]:
+    """Score rows in batches of similar length, padded at the right, where no token of a causal model looks."""
+    for batch in _batches(decoder, [len(row.tokens) - start for row in rows], batch_size):
+        members = [rows[place] for place in batch]
+        longest = max(len(row.tokens) for row in members)
+        tokens = np.zeros((len(members), longest - start), np.int64)
+        mask = np.zeros((len(members), longest), np.int64)
+        for place, row in enumerate(members):
+            tokens[place, : len(row.tokens) - start] = row.tokens[start:]
+            mask[place, : len(row.tokens)] = 1
+        positions = np.tile(np.arange(start, longest), (len(members), 1))
+        logits, _ = decoder.run(tokens, mask, positions, repeat(cache, len(members)))
+        for place, row in enumerate(members):
+            yield from row.collect(start, logits[place, : len(row.tokens) - start])
+
+
+def _groups(sequences: Sequence[list[int]], start: int) -> list[list[int]]:
+    """Runs of neighbours in sorted order that have at least `MIN_SHARED` tokens after `start` in common."""
+    groups: list[list[int]] = []
+    for place, tokens in enumerate(sequences):
+        if place and _common(sequences[place - 1], tokens) - start >= MIN_SHARED:
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    return groups
+
+
+def _common(left: Sequence[int], right: Sequence[int]) -> int:
+    most = min(len(left), len(right))
+    if left[:most] == right[:most]:
+        return most
+    return next(place for place in range(most) if left[place] != right[place])
+
+
+def _batches(decoder: Decoder, lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
+    """Places in `lengths`, longest first so that what does not fit in memory shows at once, in batches that may share."""
+    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    batch: list[int] = []
+    for place in order:
+        if batch:
+            longest = lengths[batch[0]]
+            new = (len(batch) + 1) * longest
+            fits = new <= _BATCH_TOKENS and new * decoder.vocabulary * 4 <= _LOGIT_BYTES
+            shares = decoder.sharing is Sharing.RAGGED or (
+                decoder.sharing is Sharing.EQUAL and lengths[place] == longest
+            )
+            if not (fits and shares and len(batch) < batch_size):
+                yield batch
+                batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+@dataclass(slots=True)
+class Job:
+    """One answer to generate. room: the most tokens. pick: the next token from its logits [vocabulary]."""
+
+    index: int
+    prompt: list[int]
+    room: int
+    stops: StopSearch
+    pick: Callable[[Array], int]
+    tokens: list[int] = field(default_factory=list)
+    finish_reason: str = ""
+
+
+def generate(
+    decoder: Decoder, jobs: Sequence[Job], end_tokens: frozenset[int], batch_size: int
+) -> Iterator[Job]:
+    """Every job once, with its `tokens` (without the end token) and `finish_reason`, as they finish."""
+    ready = [job for job in jobs if job.room > 0]
+    for job in jobs:
+        if job.room <= 0:
+            job.finish_reason = "length"
+            yield job
+    ready.sort(key=lambda job: job.prompt)
+    shares = decoder.sharing is Sharing.RAGGED and decoder.has_cache
+    groups = _groups([job.prompt for job in ready], 0) if shares else [list(range(len(ready)))]
+    for group in groups:
+        members = [ready[place] for place in group]
+        start, cache = 0, decoder.empty_cache(1)
+        if shares and len(members) > 1:
+            # One token of every prompt is left over, because its logits begin the answer.
+            shortest = min(len(job.prompt) for job in members)
+            start = min(_common(members[0].prompt, members[-1].prompt), shortest - 1)
+            _, cache = decoder.run_row(members[0].prompt[:start], 0, cache)
+        for batch in _batches(decoder, [len(job.prompt) - start for job in members], batch_size):
+            chosen = [members[place] for place in batch]
+            steps = _Cached(decoder, start, cache) if decoder.has_cache else _Uncached(decoder)
+            yield from _decode(steps, chosen, end_tokens)
+
+
+def _decode(steps: _Cached | _Uncached, jobs: list[Job], end_tokens: frozenset[int]) -> Iterator[Job]:
+    logits = steps.begin([job.prompt for job in jobs])
+    while jobs:
+        going = []
+        for place, job in enumerate(jobs):
+            token = job.pick(logits[place])
+            if token in end_tokens:
+                job.finish_reason = "stop"
+            else:
+                job.tokens.append(token)
+                if job.stops.found(job.tokens):
+                    job.finish_reason = "stop"
+                elif len(job.tokens) >= job.room:
+                    job.finish_reason = "length"
+            if job.finish_reason:
+                yield job
+            else:
+                going.append(place)
+        if len(going) < len(jobs):
+            steps.keep(going)
+            jobs = [jobs[place] for place in going]
+        if jobs:
+            logits = steps.step([job.tokens[-1] for job in jobs])
+
+
+class _Cached:
+    """Steps with keys and values kept: prompts are padded at the left, after the beginning that all of them share."""
+
+    def __init__(self, decoder: Decoder, start: int, cache: Cache) -> None:
+        self._decoder = decoder
+        self._start = start
+        self._cache = cache
+
+    def begin(self, prompts: list[list[int]]) -> Array:
+        """Logits [batch, vocabulary] for the first token of every answer."""
+        start, count = self._start, len(prompts)
+        longest = max(len(prompt) for prompt in prompts)
+        tokens = np.zeros((count, longest - start), np.int64)
+        positions = np.zeros((count, longest - start), np.int64)
+        self._mask = np.zeros((count, longest), np.int64)
+        self._mask[:, :start] = 1
+        for place, prompt in enumerate(prompts):
+            new = len(prompt) - start
+            tokens[place, -new:] = prompt[start:]
+            positions[place, -new:] = np.arange(start, len(prompt))
+            self._mask[place, -new:] = 1
+        self._lengths = np.array([len(prompt) for prompt in prompts])
+        logits, self._cache = self._decoder.run(tokens, self._mask, positions, repeat(self._cache, count))
+        return logits[:, -1]
+
+    def step(self, tokens: list[int]) -> Array:
+        """Logits after one more token for every answer."""
+        self._mask = np.pad(self._mask, ((0, 0), (0, 1)), constant_values=1)
+        logits, self._cache = self._decoder.run(
+            np.array(tokens)[:, None], self._mask, self._lengths[:, None], self._cache
+        )
+        self._lengths = self._lengths + 1
+        return logits[:, -1]
+
+    def keep(self, rows: list[int]) -> None:
+        """Go on with some of the answers only."""
+        self._mask, self._lengths = self._mask[rows], self._lengths[rows]
+        self._cache = keep(self._cache, rows)
+
+
+class _Uncached:
+    """Steps of a file without cache inputs: every token is computed again, padded at the right."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._rows: list[list[int]] = []
+
+    def begin(self, prompts: list[list[int]]) -> Array:
+        """Logits [batch, vocabulary] for the first token of every answer."""
+        self._rows = [list(prompt) for prompt in prompts]
+        return self._logits()
+
+    def step(self, tokens: list[int]) -> Array:
+        """Logits after one more token for every answer."""
+        for row, token in zip(self._rows, tokens, strict=True):
+            row.append(token)
+        return self._logits()
+
+    def keep(self, rows: list[int]) -> None:
+        """Go on with some of the answers only."""
+        self._rows = [self._rows[place] for place in rows]
+
+    def _logits(self) -> Array:
+        longest = max(len(row) for row in self._rows)
+        tokens = np.zeros((len(self._rows), longest), np.int64)
+        mask = np.zeros_like(tokens)
+        for place, row in enumerate(self._rows):
+            tokens[place, : len(row)] = row
+            mask[place, : len(row)] = 1
+        logits, _ = self._decoder.run(tokens, mask, np.tile(np.arange(longest), (len(self._rows), 1)), [])
+        last = np.array([len(row) - 1 for row in self._rows])
+        return logits[np.arange(len(self._rows)), last]  # type: ignore[no-any-return]

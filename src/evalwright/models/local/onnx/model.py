@@ -1,0 +1,334 @@
+"""`onnx/<folder>`: exported decoder models through onnxruntime and tokenizers, without torch or transformers.
+
+Log-likelihoods, rolling log-likelihoods and generation with a cache of keys and values; chat where the model has a chat
+template. The files are read by `onnx_files`, run by `onnx_session`, and asked for many requests at once by `onnx_decode`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalwright.core.errors import ConfigurationError, Failure, Rejected, RequestError
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Prompt,
+    Request,
+    RollingLogLikelihood,
+    prompt_payload,
+)
+from evalwright.core.responses import Response, Usage
+from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.local.hardware.presets import with_preset
+from evalwright.models.local.onnx.files import JsonTokenizer, read_folder
+from evalwright.models.local.tokens import (
+    TRUNCATED,
+    DoesNotFit,
+    Pair,
+    Reader,
+    StopSearch,
+    TokenRules,
+    encode_pair,
+    encode_text,
+    rolling_pairs,
+    room_for_answer,
+    rules_for,
+    stop_at,
+    truncate_pair,
+)
+
+if TYPE_CHECKING:
+    from evalwright.models.local.chat_template import ChatTemplate
+    from evalwright.models.local.onnx.decode import Job
+    from evalwright.models.local.onnx.session import Array, Decoder
+
+HEAVY_BYTES = 100_000_000
+"""From this size on, a model counts as heavy: only one such model is in memory at a time."""
+
+
+class OnnxModel(LocalModel):
+    """A folder with an exported decoder: model.onnx, config.json, tokenizer.json.
+
+    file: which .onnx file, relative to the folder. threads: of onnxruntime; 0 is one per core. batch_size: the most sequences
+    computed at once. max_length: tokens of context (default: as config.json says). chat_template: a jinja2 template, or
+    the path of one, in place of the model's own; False leaves it out, so that the model takes text only. preset: settings for
+    a kind of machine ("laptop", ...) for what is left open here.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        file: str | None = None,
+        threads: int | None = None,
+        batch_size: int | None = None,
+        max_length: int | None = None,
+        chat_template: str | bool | None = None,
+        preset: str | None = None,
+    ) -> None:
+        self.name = f"onnx/{name}"
+        self._files = read_folder(name, file)
+        self.heavy = self._files.size >= HEAVY_BYTES
+        given = {"threads": threads, "batch_size": batch_size, "max_length": max_length}
+        found = with_preset(preset, "onnx", given, self._files.max_length)
+        threads, batch_size, max_length = (found[key] for key in given)
+        self.threads = _whole("threads", threads, 0, default=0 if self.heavy else min(2, os.cpu_count() or 1))
+        self.batch_size = _whole("batch_size", batch_size, 1, default=8 if self.heavy else 64)
+        self.max_length = _whole("max_length", max_length, 2, default=self._files.max_length)
+        self._template = _template_source(chat_template, self._files.chat_template)
+        self.abilities = frozenset(
+            {"generate", "log-likelihood", "rolling", "chat"}
+            if self._template
+            else {"generate", "log-likelihood", "rolling"}
+        )
+        self.fingerprint = fingerprint_of(
+            {
+                "backend": "onnx",
+                "files": self._files.hashes(),
+                "max_length": self.max_length,
+                "chat_template": self._template,
+            }
+        )
+        self._open: _Opened | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """The contract's fields with the file's hash and size."""
+        return {
+            **super().describe(),
+            "file": self._files.model_file.name,
+            "bytes": self._files.size,
+            "hashes": self._files.hashes(),
+            "max_length": self.max_length,
+        }
+
+    def check(self) -> None:
+        """Read the tokenizer and the template; a model that is not heavy is opened and tried on a few tokens."""
+        if self.heavy:
+            JsonTokenizer(self._files.files["tokenizer.json"])
+        else:
+            self.load()
+
+    def reader(self) -> Reader:
+        """See Model; the tokenizer alone is loaded."""
+        opened = self._open or _Opened(self, weights=False)
+        return Reader(opened.tokenizer, opened.rules, opened._render)
+
+    def load(self) -> None:
+        """Open the session. Raises ConfigurationError for a file that is not a decoder model, or no model at all."""
+        if self._open is None:
+            self._open = _Opened(self)
+
+    def unload(self) -> None:
+        """Close the session."""
+        self._open = None
+
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """Log-likelihoods first, then answers, each as soon as it is known."""
+        self.load()
+        assert self._open is not None
+        yield from self._open.answer_batch(requests)
+
+
+class _Opened:
+    """The loaded parts of an OnnxModel."""
+
+    def __init__(self, model: OnnxModel, *, weights: bool = True) -> None:
+        files = model._files
+        self.tokenizer = JsonTokenizer(files.files["tokenizer.json"])
+        special = files.special_tokens()
+        bos, eos = self._token(model, special, "bos"), self._token(model, special, "eos")
+        self.rules: TokenRules = rules_for(
+            self.tokenizer, bos_token=bos, eos_token=eos, max_length=model.max_length
+        )
+        self.end_tokens = _end_tokens(eos, files.generation_config, files.config)
+        self.template: ChatTemplate | None = None
+        if model._template:
+            from evalwright.models.local.chat_template import ChatTemplate
+
+            self.template = ChatTemplate(model._template, special)
+        self.batch_size = model.batch_size
+        self.decoder: Decoder
+        if weights:
+            from evalwright.models.local.onnx.session import Decoder
+
+            self.decoder = Decoder(files.model_file, model.threads)
+
+    def _token(self, model: OnnxModel, special: dict[str, str], role: str) -> int | None:
+        """BOS or EOS: as the tokenizer's configuration names it, else as the model's does."""
+        named = self.tokenizer.token(special.get(f"{role}_token"))
+        if named is not None:
+            return named
+        value = model._files.config.get(f"{role}_token_id")
+        value = value[0] if isinstance(value, list) and value else value
+        return value if isinstance(value, int) else None
+
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        started = time.perf_counter()
+        scored: dict[int, list[Pair]] = {}
+        cut: set[int] = set()
+        jobs: list[Job] = []
+        for index, request in enumerate(requests):
+            try:
+                if isinstance(request, Generate):
+                    jobs.append(self._job(index, request))
+                else:
+                    scored[index], is_cut = self._pairs(request)
+                    if is_cut:
+                        cut.add(index)
+            except RequestError as error:
+                yield index, error.as_failure()
+        yield from self._score(scored, cut, requests, started)
+        yield from self._generate(jobs, requests, started)
+
+    def _pairs(self, request: Request) -> tuple[list[Pair], bool]:
+        """What a log-likelihood request has to have scored, one pair or a pair per window, and whether its context was cut."""
+        if isinstance(request, RollingLogLikelihood):
+            return rolling_pairs(self.tokenizer, self.rules, request.text), False
+        if isinstance(request, LogLikelihood):
+            text, rules = self._render(request.context)
+            context, continuation = encode_pair(self.tokenizer, rules, text, request.continuation)
+            kept = truncate_pair(context, continuation, rules.max_length)
+            return [kept], len(kept[0]) < len(context)
+        raise Rejected(f"An onnx model cannot answer '{request.ability}' requests.")
+
+    def _render(self, prompt: Prompt) -> tuple[str, TokenRules]:
+        """The prompt as text. A template writes its special tokens itself, so none are added to what it made."""
+        if isinstance(prompt, str):
+            return prompt, self.rules
+        if self.template is None:
+            raise Rejected("The model has no chat template, so it takes text and no messages.")
+        return self.template.render(prompt), self.rules.without_special_tokens()
+
+    def _score(
+        self, scored: dict[int, list[Pair]], cut: set[int], requests: Sequence[Request], started: float
+    ) -> Iterator[tuple[int, Response]]:
+        """Score all pairs together; a request is answered once its last pair is known. cut: those that did not fit."""
+        from evalwright.models.local.onnx.decode import score
+
+        owners = [index for index, pairs in scored.items() for _ in pairs]
+        left = {index: len(pairs) for index, pairs in scored.items()}
+        parts: dict[int, list[tuple[int, float, bool]]] = {index: [] for index in scored}
+        for index in [index for index, count in left.items() if not count]:
+            yield index, Response(log_likelihood=0.0, tokens_scored=0)  # a text without tokens: certain
+        pairs = [pair for found in scored.values() for pair in found]
+        for place, total, greedy in score(self.decoder, pairs, self.batch_size):
+            index = owners[place]
+            parts[index].append((place, total, greedy))
+            left[index] -= 1
+            if left[index]:
+                continue
+            # Windows finish in any order; their sum is taken in the text's, so that it is always the same.
+            done = sorted(parts.pop(index))
+            found = scored[index]
+            yield (
+                index,
+                Response(
+                    log_likelihood=sum(value for _, value, _ in done),
+                    is_greedy=None
+                    if isinstance(requests[index], RollingLogLikelihood)
+                    else all(best for _, _, best in done),
+                    tokens_scored=sum(len(continuation) for _, continuation in found),
+                    finish_reason=TRUNCATED if index in cut else "",
+                    usage=Usage(
+                        input_tokens=sum(len(context) + len(continuation) for context, continuation in found)
+                    ),
+                    latency=time.perf_counter() - started,
+                ),
+            )
+
+    def _job(self, index: int, request: Generate) -> Job:
+        from evalwright.models.local.onnx.decode import Job
+
+        text, rules = self._render(request.prompt)
+        prompt = encode_text(self.tokenizer, rules, text)
+        if not prompt:
+            if rules.prefix_token is None:
+                raise DoesNotFit("The prompt is empty, and the model has no BOS or EOS token to begin from.")
+            prompt = [rules.prefix_token]
+        room = room_for_answer(len(prompt), request.max_tokens, rules.max_length)
+        return Job(index, prompt, room, StopSearch(self.tokenizer, request.stop), _picker(request))
+
+    def _generate(
+        self, jobs: list[Job], requests: Sequence[Request], started: float
+    ) -> Iterator[tuple[int, Response]]:
+        from evalwright.models.local.onnx.decode import generate
+
+        for job in generate(self.decoder, jobs, self.end_tokens, self.batch_size):
+            request = requests[job.index]
+            assert isinstance(request, Generate)
+            text = self.tokenizer.decode(job.tokens, True)
+            yield (
+                job.index,
+                Response(
+                    text=stop_at(text, request.stop),
+                    finish_reason=job.finish_reason,
+                    usage=Usage(input_tokens=len(job.prompt), output_tokens=len(job.tokens)),
+                    latency=time.perf_counter() - started,
+                ),
+            )
+
+
+def _picker(request: Generate) -> Callable[[Array], int]:
+    """How the next token is chosen. Sampling depends on the prompt, the seed and the draw alone, never on company."""
+    import numpy as np
+
+    if request.temperature <= 0:
+        return lambda logits: int(logits.argmax())
+    name = json.dumps([prompt_payload(request.prompt), request.seed, request.draw])
+    random = np.random.default_rng(
+        int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+    )
+    temperature, top_p = request.temperature, request.top_p
+
+    def pick(logits: Array) -> int:
+        values = logits.astype(np.float64) / temperature
+        order = np.argsort(-values, kind="stable")
+        chances = np.exp(values[order] - values[order[0]])
+        total = np.cumsum(chances / chances.sum())
+        if top_p is not None and top_p < 1:
+            total = total[: int(np.searchsorted(total, top_p)) + 1]
+        place = int(np.searchsorted(total, random.random() * total[-1], side="right"))
+        return int(order[min(place, len(total) - 1)])
+
+    return pick
+
+
+def _end_tokens(eos: int | None, *configurations: Any) -> frozenset[int]:
+    """Every token that ends an answer, by any of the configurations."""
+    found: set[int] = set() if eos is None else {eos}
+    for configuration in configurations:
+        value = configuration.get("eos_token_id")
+        found.update(
+            entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, int)
+        )
+    return frozenset(found)
+
+
+def _template_source(given: str | bool | None, own: str | None) -> str | None:
+    """The chat template in use. Raises ConfigurationError for a path that does not exist."""
+    if given is None or given is True:
+        return own
+    if given is False:
+        return None
+    if not isinstance(given, str):
+        raise ConfigurationError("'chat_template' must be a template, the path of one, or false.")
+    if "{" in given:
+        return given
+    path = Path(given).expanduser()
+    if not path.is_file():
+        raise ConfigurationError(f"There is no chat template file '{given}'.")
+    return path.read_text(encoding="utf-8")
+
+
+def _whole(name: str, value: Any, least: int, default: int) -> int:
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigurationError(f"'{name}' must be a whole number of at least {least}, not {value!r}.")
+    return value

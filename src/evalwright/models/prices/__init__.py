@@ -1,5 +1,0 @@
-"""What tokens cost: a dated table, a person's own prices over it, and the cost of an answer."""
-
-from evalwright.models.prices.table import Price, add, as_of, count_of, price_of, warn_if_old
-
-__all__ = ["Price", "add", "as_of", "count_of", "price_of", "warn_if_old"]

@@ -1,5 +1,0 @@
-"""Remote providers as rows of data: where each is, what it speaks, and what its models refuse."""
-
-from evalwright.models.providers.table import ModelRule, Provider, add_file, find, names, own, quirks
-
-__all__ = ["ModelRule", "Provider", "add_file", "find", "names", "own", "quirks"]

@@ -1,0 +1,457 @@
+"""A model of a remote provider: `<provider>/<model>`, for every row of the table of providers.
+
+    deepseek/deepseek-chat                                    the provider's own address, key from its variable
+    anthropic/claude-sonnet-4-5  -M thinking=on               a switch that the row describes
+    mistral/http://localhost:8000/v1#mistral-small            another server that speaks the same: base URL, '#', model
+
+The row says where the provider is and what it speaks, `models/wire/` how a request is written and a reply is read. This file
+decides what is sent where, with which key.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, cast
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected, UnknownName
+from evalwright.core.requests import Ability, Embed, Generate, Request
+from evalwright.core.responses import Response
+from evalwright.models import arguments
+from evalwright.models.base import RemoteModel, fingerprint_of
+from evalwright.models.remote.aws import region_of, require_botocore
+from evalwright.models.remote.google import host_of
+from evalwright.models.remote.http import HttpClient, Reply, Sign, check_url
+from evalwright.models.remote.keys import Secret, find_key, is_local, missing_key, remember
+from evalwright.models.remote.logins import Login, login_of
+from evalwright.models.remote.prices import price_of, warn_if_old
+from evalwright.models.remote.providers.table import TOKENS_FIELDS, Provider, quirks
+from evalwright.models.remote.wire import wire as wire_of
+from evalwright.models.remote.wire.format import Settings, TokensField, ask, merged, refuse_prefill
+
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_API_VERSION = re.compile(r"api-version=([\w.-]+)")
+
+
+class ApiModel(RemoteModel):
+    """A model behind a provider's interface. The arguments are described in docs/models.md.
+
+    Raises ConfigurationError for arguments that cannot be used; a missing key is told by `check`, so that answers from
+    the store need none.
+    """
+
+    paths: ClassVar[Mapping[str, str]] = {}
+    """Ends of a base URL that are none of it, by the wire format that they name."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+        interface: str | None = None,
+        max_tokens: int | None = None,
+        max_tokens_field: str = "auto",
+        temperature: float | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
+        thinking: str | int | bool | None = None,
+        stream: bool | None = None,
+        extra_body: Mapping[str, Any] | str | None = None,
+        headers: Mapping[str, str] | str | None = None,
+        variables: Mapping[str, str] | str | None = None,
+        timeout: float = 300.0,
+        deadline: float = 1800.0,
+        max_concurrency: int | None = None,
+        max_attempts: int = 10,
+        revision: str | None = None,
+    ) -> None:
+        written = model if revision is None else f"{model}@{revision}"
+        self.name = f"{provider.name}/{written}"
+        self._variables = arguments.mapping("variables", variables)
+        self.base_url, plain, self._login, shape = self._place(
+            provider, written, arguments.text("base_url", base_url)
+        )
+        self.official = _is_at(provider, self.base_url)
+        if provider.any_server and not self.official:
+            provider = replace(provider, models=())
+        self.provider = quirks(provider, plain)
+        self.model = plain if "/" in plain else self.provider.model.replace("{model}", plain)
+        self.wire = wire_of(self._interface(interface, shape))
+        self.interface = self.wire.name.removeprefix("openai-")
+        self._key_named = arguments.text("api_key_env", api_key_env)
+        self._key = self._find_key()
+        self._credentials = self._find_login()
+        self._headers = arguments.headers("headers", headers)
+        self._thinking = self._switch(thinking)
+        self._refuse_what_the_wire_lacks(stream, temperature=temperature, top_p=top_p, seed=seed)
+        if self.wire.embed is not None:
+            self._refuse_what_the_wire_lacks(None, max_tokens=max_tokens, thinking=self._thinking or None)
+        self.settings = Settings(
+            model=self.model,
+            where=urlsplit(self.base_url).netloc,
+            tokens_field=self._tokens_field(max_tokens_field),
+            max_tokens=arguments.whole("max_tokens", max_tokens),
+            temperature=arguments.number("temperature", temperature),
+            top_p=arguments.number("top_p", top_p),
+            seed=arguments.whole("seed", seed, low=None),
+            refuses=self.wire.lacks.union(self.provider.refuses, self._thinking.get("refuses", ())),
+            reasoning_fields=self.provider.reasoning_fields,
+            extra_body=merged(
+                merged(self.provider.extra_body, self._thinking.get("body", {})),
+                arguments.mapping("extra_body", extra_body),
+            ),
+            stream=self._streams(arguments.flag("stream", stream)),
+            key_source=self._key_source(),
+            cost_field=self.provider.cost_field,
+            variables=self._path_variables(),
+        )
+        self.names_cost = bool(self.provider.cost_field)
+        self.pacing = arguments.pacing(
+            timeout, deadline, max_concurrency, max_attempts, most=self.provider.max_concurrency
+        )
+        self.abilities = self._abilities()
+        self.fingerprint = fingerprint_of(self._identity())
+        # A price of the package's table is that of the provider's own address; a person's own holds wherever they ask.
+        self.price = next(
+            filter(
+                None, (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
+            ),
+            None,
+        )
+        self.client = self._make_client(self.pacing.timeout)
+
+    @property
+    def name(self) -> str:
+        """The name as it was written, without credentials."""
+        return self._name
+
+    @name.setter
+    def name(self, written: str) -> None:
+        self._name = _CREDENTIALS.sub("//", written)
+
+    def describe(self) -> dict[str, Any]:
+        """Endpoint, interface and arguments; headers by name only, never a key."""
+        return {
+            **super().describe(),
+            **self._identity(),
+            "headers": sorted(self._headers),
+            "key": self._key_source() or "none",
+            **({"price": self.price.as_dict()} if self.price else {}),
+        }
+
+    def check(self) -> None:
+        """Raise ConfigurationError where a key or a login is needed and missing."""
+        if self._credentials is not None and not is_local(self.base_url):
+            self._credentials.check()
+        if self.settings.stream and self.wire.decoding == "aws":
+            require_botocore(f"A streamed answer of '{self.name}'")
+        if self._lacks_key():
+            raise ConfigurationError(
+                missing_key(self._key_variables()[0], f"The model '{self.name}' at {self.base_url}")
+            )
+
+    async def answer(self, request: Request) -> Response:
+        """Ask once."""
+        if request.ability not in self.abilities:
+            raise Rejected(self._why_not(request.ability))
+        self.ready()
+        if isinstance(request, Embed):
+            assert self.wire.embed is not None
+            return self._priced(await self.wire.embed(self.client, request, self.settings))
+        assert isinstance(request, Generate)
+        return self._priced(await self._generate(request))
+
+    def ready(self) -> None:
+        """Raise AuthenticationFailed where a key is needed and missing."""
+        if self._lacks_key():
+            raise AuthenticationFailed(missing_key(self._key_variables()[0], f"The model '{self.name}'"))
+
+    def body(self, request: Generate) -> dict[str, Any]:
+        """What would be sent for a request, for interfaces that take many at once."""
+        refuse_prefill(request, self.settings)
+        return self.wire.payload(self._with_defaults(request), self.settings)
+
+    def read(self, reply: Reply, request: Generate, *, batched: bool = False) -> Response:
+        """What a reply to `body` means. batched: it came at the price of a batch."""
+        return self._priced(
+            self.wire.read(reply, self._with_defaults(request), self.settings), batched=batched
+        )
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self.client.close()
+
+    async def _generate(self, request: Generate) -> Response:
+        return await ask(self.wire, self.client, self._with_defaults(request), self.settings)
+
+    def _priced(self, response: Response, *, batched: bool = False) -> Response:
+        """The response with what it cost, where a price is known and tokens were counted."""
+        if self.price is None or response.cost is not None:
+            return response
+        warn_if_old(self.price)
+        return replace(response, cost=self.price.cost(response.usage, batched=batched))
+
+    def _with_defaults(self, request: Generate) -> Generate:
+        """The provider's defaults where the task leaves something open, and its least temperature where it asks for less."""
+        defaults = self.provider.defaults
+        changed = {name: value for name, value in defaults.items() if getattr(request, name) is None}
+        least, asked = self.provider.least_temperature, request.temperature
+        if least is not None and asked is not None and asked < least:
+            changed["temperature"] = least
+        return replace(request, **changed) if changed else request
+
+    def _why_not(self, ability: Ability) -> str:
+        hint = " A model of embeddings is asked with interface=embeddings." if ability == "embed" else ""
+        return f"'{self.name}' cannot do '{ability}'; it can do: {', '.join(sorted(self.abilities))}.{hint}"
+
+    def _abilities(self) -> frozenset[Ability]:
+        if self.wire.embed is not None:
+            return frozenset(("embed",))
+        return frozenset(("generate", "chat") if self.wire.chat else ("generate",))
+
+    def _tokens_field(self, wanted: str) -> TokensField:
+        if wanted != "auto" and not self.wire.names_limit:
+            raise ConfigurationError(
+                f"The limit has one name in the interface of '{self.name}' ({self.wire.name}): leave out max_tokens_field."
+            )
+        found = self.provider.tokens_field if wanted == "auto" else wanted
+        return cast(TokensField, arguments.one_of("max_tokens_field", found, TOKENS_FIELDS))
+
+    def _switch(self, thinking: str | int | bool | None) -> Mapping[str, Any]:
+        """What the row says of a level of thinking: `body` to merge, `refuses` to leave out."""
+        levels = _levels(self.provider.thinking, self.wire.name)
+        if thinking is None:
+            return {}
+        known = [name for name in levels if name != "budget"]
+        if not known:
+            raise ConfigurationError(
+                f"No thinking switch is known for '{self.name}': say it in the provider's words with extra_body."
+            )
+        if isinstance(thinking, int) and not isinstance(thinking, bool):
+            if "budget" not in levels:
+                raise UnknownName("level of thinking", str(thinking), known, f"Known: {', '.join(known)}.")
+            body = _nested(str(levels["budget"]), thinking)
+            switch = levels.get("on", {})
+            return {**switch, "body": merged(switch.get("body", {}), body)}
+        level = ("on" if thinking else "off") if isinstance(thinking, bool) else thinking
+        if level not in known:
+            number = ", or a number of tokens" if "budget" in levels else ""
+            raise UnknownName("level of thinking", str(level), known, f"Known: {', '.join(known)}{number}.")
+        found: Mapping[str, Any] = levels[level]
+        return found
+
+    def _streams(self, wanted: bool | None) -> bool:
+        """Whether answers are taken in pieces: as the person says, else as the model needs it."""
+        return bool(self._thinking.get("stream", self.provider.stream)) if wanted is None else wanted
+
+    def _refuse_what_the_wire_lacks(self, stream: bool | None, **given: object) -> None:
+        """Raise ConfigurationError for an argument that this wire format has no way to say."""
+        if stream and self.wire.gather is None:
+            raise ConfigurationError(f"'{self.name}' cannot stream its answers: leave out stream.")
+        for name, value in given.items():
+            if value is not None and (name in self.wire.lacks or name == "thinking"):
+                raise ConfigurationError(
+                    f"'{self.name}' cannot be told a {name}: its interface ({self.wire.name}) has none. Leave it out."
+                )
+
+    def _identity(self) -> dict[str, Any]:
+        """Everything that can change an answer, for the fingerprint and the record."""
+        settings = self.settings
+        given = {
+            "max_tokens": settings.max_tokens,
+            "max_tokens_field": settings.tokens_field,
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "seed": settings.seed,
+            "extra_body": dict(settings.extra_body) or None,
+            "defaults": dict(self.provider.defaults) or None,
+            "refuses": sorted(settings.refuses) or None,
+            "least_temperature": self.provider.least_temperature,
+            "variables": dict(settings.variables) or None,
+            **self._more_identity(),
+        }
+        return {
+            "provider": self.provider.name,
+            "base_url": self.base_url,
+            "model": self.model,
+            "interface": self.interface,
+            "arguments": {name: value for name, value in given.items() if value is not None},
+        }
+
+    def _more_identity(self) -> Mapping[str, Any]:
+        return {}
+
+    def _interface(self, given: str | None, shape: str | None) -> str:
+        """The wire format that an argument, the URL's end or the row names."""
+        known = {wire.removeprefix("openai-"): wire for wire in self.provider.wires}
+        if "openai-chat" in self.provider.wires:
+            # What speaks OpenAI's chat mostly has its embeddings too; a server that has not says so when it is asked.
+            known.setdefault("embeddings", "openai-embeddings")
+        if given is None:
+            return shape or self.provider.wires[0]
+        return known[arguments.one_of("interface", given.removeprefix("openai-"), tuple(known))]
+
+    def _key_variables(self) -> tuple[str, ...]:
+        return (self._key_named,) if self._key_named else self.provider.key
+
+    def _lacks_key(self) -> bool:
+        wanted = bool(self._key_variables()) and self.provider.auth != "none" and self._credentials is None
+        return wanted and self._key is None and self._login is None and not is_local(self.base_url)
+
+    def _find_key(self) -> Secret | None:
+        """The key to send. A default one does not travel unencrypted over the internet unless it was named."""
+        if self._key_named is None and not (self.base_url.startswith("https:") or is_local(self.base_url)):
+            return None
+        return next(filter(None, map(find_key, self._key_variables())), None)
+
+    def _find_login(self) -> Login | None:
+        """What lets requests in where it is more than a key, by the same rule as for keys."""
+        if self._key is not None or self._login is not None:
+            return None
+        if not (self.base_url.startswith("https:") or is_local(self.base_url)):
+            return None
+        return login_of(self.provider.auth, self.base_url, self._variables)
+
+    def _key_source(self) -> str:
+        """Where the key comes from, for messages and the record."""
+        if self._key is not None:
+            return self._key.source
+        return self._credentials.source if self._credentials is not None else ""
+
+    def _make_client(self, timeout: float) -> HttpClient:
+        headers, base_url, auth = dict(self.provider.headers), self.base_url, self.provider.auth
+        if self._login is not None:
+            headers["Authorization"] = _basic(self._login)
+        elif self._key is not None and auth in ("bearer", "aws", "google"):
+            headers["Authorization"] = f"Bearer {self._key.reveal()}"
+        elif self._key is not None and auth.startswith("header:"):
+            headers[auth.removeprefix("header:")] = self._key.reveal()
+        return HttpClient(
+            base_url,
+            headers={**headers, **self._more_headers(), **self._headers},
+            max_connections=self.pacing.max_concurrency,
+            timeout=timeout,
+            key_source=self.settings.key_source,
+            sign=self._signer(),
+            ready=self._credentials.ready if self._credentials is not None else None,
+        )
+
+    def _more_headers(self) -> Mapping[str, str]:
+        return {}
+
+    def _signer(self) -> Sign | None:
+        """For providers whose signature or token is made for each request."""
+        return self._credentials.sign if self._credentials is not None else None
+
+    def _place(
+        self, provider: Provider, written: str, base_url: str | None
+    ) -> tuple[str, str, Secret | None, str | None]:
+        """(base URL, model, login, wire format that the URL's end names) from the name and the argument."""
+        model = written
+        if written.startswith(("http://", "https://")):
+            url, _, model = written.partition("#")
+            if not model:
+                raise ConfigurationError(
+                    f"'{provider.name}/{_CREDENTIALS.sub('//', written)}' does not say which model: add it after '#', "
+                    f"for example {provider.name}/http://localhost:8000/v1#my-model."
+                )
+            if base_url is not None:
+                raise ConfigurationError("The base URL is given twice: in the model's name and as base_url.")
+            base_url = url
+        url = check_url(base_url or self._default_url(provider))
+        parts = urlsplit(url)
+        login = None
+        if "@" in parts.netloc:
+            user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+            remember(unquote(password))
+            login = Secret(f"{unquote(user)}:{unquote(password)}", "the base URL")
+        version = _API_VERSION.fullmatch(parts.query)
+        if version and "api_version" in provider.variables:
+            self._variables.setdefault("api_version", version[1])
+        elif parts.query or parts.fragment:
+            raise ConfigurationError(
+                f"base_url must end with its path, without '?' or '#': {parts.hostname}."
+            )
+        path, shape = parts.path.rstrip("/"), None
+        for name, ending in self.paths.items():
+            if path.endswith(ending):
+                path, shape = path.removesuffix(ending), name
+                break
+        for format_ in map(wire_of, provider.wires):
+            path = re.sub(f"{format_.pasted}$", "", path) if format_.pasted else path
+        clean = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2].lower(), path, "", ""))
+        return clean, model, login, shape
+
+    def _path_variables(self) -> Mapping[str, str]:
+        """The row's variables that are given and no part of its base URL: a path may hold them."""
+        names = set(self.provider.variables) - set(_PLACEHOLDER.findall(self.provider.base_url))
+        found = {
+            name: self._variables.get(name) or os.environ.get(self.provider.variables[name]) for name in names
+        }
+        return {name: str(value) for name, value in sorted(found.items()) if value}
+
+    def _default_url(self, provider: Provider) -> str:
+        """The row's base URL with its variables filled in."""
+
+        def value(match: re.Match[str]) -> str:
+            return set_to(match[1])
+
+        def set_to(name: str) -> str:
+            if name == "host" and provider.auth == "google":
+                return host_of(set_to("location"))
+            variable = str(provider.variables.get(name, name.upper()))
+            found = self._variables.get(name) or next(
+                filter(None, map(os.environ.get, variable.split("|"))), None
+            )
+            if not found and provider.auth == "aws" and name == "region":
+                found = region_of()
+            if not found:
+                raise ConfigurationError(
+                    f"The address of '{provider.name}' needs its {name}: set the environment variable {variable.split('|')[0]}, or "
+                    f"give -M variables.{name}=... or the whole base_url."
+                )
+            text = str(found)
+            return text if text.startswith(("http://", "https://")) else quote(text, safe="-._~")
+
+        # Some write a host with its scheme, which the row has already.
+        return _PLACEHOLDER.sub(value, provider.base_url).replace("https://https://", "https://")
+
+
+def _is_at(provider: Provider, url: str) -> bool:
+    """Whether a URL leads to the provider's own host; what variables fill in may be anything."""
+    parts = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
+    return re.fullmatch(".+".join(map(re.escape, parts)), urlsplit(url).hostname or "") is not None
+
+
+def _levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:
+    """A row's levels of thinking for one wire format: each word of `efforts` becomes a level, put where `effort` says.
+
+    `effort` is one place in the body, or a table of places by wire format. With an effort "none" there is also "off".
+    """
+    levels = {name: level for name, level in thinking.items() if name not in ("effort", "efforts")}
+    place = thinking.get("effort", "")
+    place = place.get(wire, "") if isinstance(place, Mapping) else place
+    for word in thinking.get("efforts", ()) if place else ():
+        levels.setdefault(word, {"body": _nested(place, word)})
+    if "none" in levels:
+        levels.setdefault("off", levels["none"])
+    return levels
+
+
+def _nested(place: str, value: Any) -> Any:
+    """`value` at a dotted place: {"a": {"b": value}} for "a.b"."""
+    for step in reversed(place.split(".")):
+        value = {step: value}
+    return value
+
+
+def _basic(login: Secret) -> str:
+    from base64 import b64encode
+
+    return "Basic " + b64encode(login.reveal().encode()).decode()

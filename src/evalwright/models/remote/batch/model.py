@@ -1,0 +1,317 @@
+"""A remote model asked through its provider's batch interface: slower by hours, cheaper by half, the same answers.
+
+To the engine it is a remote model like any other, whose every answer takes long. Requests gather until no more come for a
+moment, go up as one batch, and are answered when it has ended. A batch is written into the journal before it is sent, so
+that after a crash or Ctrl-C the same command finds it again and pays for nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import (
+    BadReply,
+    ConfigurationError,
+    ConnectionFailed,
+    Overloaded,
+    Rejected,
+    RequestError,
+    TimedOut,
+)
+from evalwright.core.requests import Generate, Request
+from evalwright.core.responses import Response
+from evalwright.models import arguments
+from evalwright.models.base import Pacing, RemoteModel
+from evalwright.models.remote.api import ApiModel
+from evalwright.models.remote.batch import batch_api
+from evalwright.models.remote.batch.interface import Item, State
+from evalwright.models.remote.batch.journal import Entry, Journal
+from evalwright.models.remote.http import Reply, encode
+
+HOURS = 3600.0
+_SETTLE = 1.0
+_AT_ONCE = 2
+"""Batches with the provider at a time, so that one is answered while the next gathers."""
+_UNSURE = (ConnectionFailed, TimedOut, BadReply, Overloaded)
+"""Errors after which nobody knows whether a batch was made."""
+
+
+class BatchModel(RemoteModel):
+    """`model` through batches. home: where the journal lies. size: requests a batch. poll: seconds between two looks.
+
+    Raises ConfigurationError where the provider has no batch interface that is known here.
+    """
+
+    def __init__(self, model: ApiModel, home: Path, *, size: int = 10_000, poll: float = 30.0) -> None:
+        api = model.provider.batch
+        if not api or model.wire.wait is not None:
+            raise ConfigurationError(
+                f"'{model.name}' cannot be asked in batches: no batch interface of '{model.provider.name}' is known. "
+                f"Leave out --batch."
+            )
+        self._model = model
+        self._api = batch_api(api, model.wire.path(model.settings))
+        self.name = model.name
+        self.abilities = model.abilities
+        # The same model gives the same answers either way, so they are shared.
+        self.fingerprint = model.fingerprint
+        most = min(arguments.whole("batch_size", size) or 1, self._api.most_items)
+        self._poll = arguments.number("batch_poll", poll, low=0) or 30.0
+        self.pacing = Pacing(
+            max_concurrency=_AT_ONCE * most,
+            start_concurrency=_AT_ONCE * most,
+            timeout=49 * HOURS,
+            deadline=8 * 24 * HOURS,
+            max_attempts=5,
+            careful=False,
+        )
+        self._size = most
+        self._home = home
+        self._tell: Callable[[str], None] = lambda event: None
+        self._journal: Journal | None = None
+        self._waiting: dict[str, list[asyncio.Future[Any]]] = {}
+        self._queue: dict[str, Generate] = {}
+        self._early: dict[str, Any] = {}
+        self._last = 0.0
+        self._gathering: asyncio.Task[None] | None = None
+        self._watching: dict[int, asyncio.Task[None]] = {}
+
+    def describe(self) -> dict[str, Any]:
+        """As the model's own, and that it was asked in batches."""
+        return {**self._model.describe(), "batch": self._model.provider.batch}
+
+    def check(self) -> None:
+        """As the model's own."""
+        self._model.check()
+
+    def listen(self, tell: Callable[[str], None]) -> None:
+        """What becomes of the batches is told this way."""
+        self._tell = tell
+
+    async def answer(self, request: Request) -> Response:
+        """Wait for the batch that this request is or will be in."""
+        if not isinstance(request, Generate):
+            raise Rejected(f"'{self.name}' cannot be asked for '{request.ability}' in batches.")
+        self._model.ready()
+        item = item_id(request)
+        if item in self._early:
+            data = self._early.pop(item)
+        else:
+            future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            waiting = self._waiting.setdefault(item, [])
+            waiting.append(future)
+            if len(waiting) == 1:
+                self._gather(item, request)
+            try:
+                data = await future
+            finally:
+                waiting.remove(future)
+                if not waiting:
+                    self._waiting.pop(item, None)
+                    self._queue.pop(item, None)
+        return self._model.read(Reply(data, 0.0, None), request, batched=True)
+
+    async def close(self) -> None:
+        """Stop looking; the batches stay with the provider and in the journal."""
+        tasks = [*self._watching.values(), *filter(None, [self._gathering])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._journal is not None:
+            self._journal.close()
+        await self._model.close()
+
+    # -- gathering --------------------------------------------------------------------------------------------------------
+
+    def _gather(self, item: str, request: Generate) -> None:
+        self._queue[item] = request
+        self._last = time.monotonic()
+        if self._gathering is None or self._gathering.done():
+            self._gathering = asyncio.create_task(self._collect())
+
+    async def _collect(self) -> None:
+        """Wait for a lull or a full batch, then hand over what has gathered; until nothing is left."""
+        while self._queue:
+            while len(self._queue) < self._size and time.monotonic() - self._last < self._settle():
+                await asyncio.sleep(self._settle() / 4)
+            taken = dict(list(self._queue.items())[: self._size])
+            for item in taken:
+                del self._queue[item]
+            try:
+                await self._hand_over(taken)
+            except Exception as error:
+                self._fail(taken, error)
+
+    def _settle(self) -> float:
+        return min(_SETTLE, self._poll)
+
+    async def _hand_over(self, taken: Mapping[str, Generate]) -> None:
+        """Watch the batches that hold some of these already, and make new ones of the rest."""
+        journal = self._opened()
+        known = journal.holding(self.fingerprint, taken)
+        for number in set(known.values()):
+            if number in self._watching:
+                continue  # its answers will come by themselves
+            entry = journal.entry(number)
+            if entry is not None and not entry.batch:
+                entry = await self._adopted(entry)
+            if entry is None:
+                known = {item: held for item, held in known.items() if held != number}
+            else:
+                self._watch(entry, found_again=True)
+        rest = [Item(item, self._model.body(request)) for item, request in taken.items() if item not in known]
+        for part in _parts(rest, self._api.most_bytes):
+            await self._submit(part)
+
+    async def _submit(self, items: Sequence[Item]) -> None:
+        journal, model = self._opened(), self._model
+        entry = journal.begin(
+            f"evalwright-{secrets.token_hex(8)}", self.fingerprint, model.settings.where, self.name,
+            [item.id for item in items],
+        )  # fmt: skip
+        try:
+            batch = await self._api.submit(model.client, items, entry.mark, model.settings)
+        except RequestError as error:
+            if not isinstance(error, _UNSURE):
+                journal.forget(entry.number)
+            self._fail([item.id for item in items], error)
+            return
+        journal.submitted(entry.number, batch)
+        self._watch(replace(entry, batch=batch))
+
+    async def _adopted(self, entry: Entry) -> Entry | None:
+        """A batch of which no reply had come: found again, or forgotten where it was never made."""
+        model = self._model
+        known = {other.batch for other in self._opened().entries()}
+        batch = await self._api.find(model.client, entry.mark, entry.created, entry.n, known, model.settings)
+        if batch is None:
+            self._opened().forget(entry.number)
+            return None
+        self._opened().submitted(entry.number, batch)
+        return replace(entry, batch=batch)
+
+    # -- waiting ----------------------------------------------------------------------------------------------------------
+
+    def _watch(self, entry: Entry, *, found_again: bool = False) -> None:
+        how = "Found again" if found_again else "Handed over"
+        self._tell(f"{how}: batch {entry.batch} of {entry.n} requests to {self.name}.")
+        task = asyncio.create_task(self._follow(entry))
+        self._watching[entry.number] = task
+        task.add_done_callback(lambda _: self._watching.pop(entry.number, None))
+
+    async def _follow(self, entry: Entry) -> None:
+        """Look at a batch until it has ended, then give each request its answer."""
+        journal = self._opened()
+        items = [item for item in journal.items(entry.number) if item]
+        try:
+            state = await self._until_ended(entry)
+            if state.error is not None and not state.done:
+                journal.forget(entry.number)
+                raise state.error
+            journal.ended(entry.number)
+            await self._deliver(entry, items)
+        except RequestError as error:
+            if error.status == 404:
+                # It is gone there, so nothing of it can come any more.
+                journal.forget(entry.number)
+            self._fail(items, error)
+        except Exception as error:
+            self._fail(items, error)
+
+    async def _until_ended(self, entry: Entry) -> State:
+        told = -1
+        lost = 0
+        while True:
+            try:
+                state = await self._api.state(self._model.client, entry.batch, self._model.settings)
+            except RequestError as error:
+                # Looking costs nothing, so a bad connection is waited out, within reason.
+                lost += 1
+                if not error.retryable or lost * self._poll > 6 * HOURS:
+                    raise
+                await asyncio.sleep(max(self._poll, error.retry_after or 0.0))
+                continue
+            lost = 0
+            if state.ended:
+                return state
+            if state.done != told and state.total:
+                told = state.done
+                self._tell(f"Batch {entry.batch}: {state.done} of {state.total} done ({state.status}).")
+            await asyncio.sleep(self._poll)
+
+    async def _deliver(self, entry: Entry, items: Sequence[str]) -> None:
+        missing, failed = set(items), dict[str, RequestError]()
+        order = self._opened().items(entry.number)
+        async for item, data in self._api.answers(
+            self._model.client, entry.batch, order, self._model.settings
+        ):
+            if item not in missing:
+                continue
+            missing.discard(item)
+            if isinstance(data, RequestError):
+                failed[item] = data
+            elif not self._give(item, data):
+                self._early[item] = data
+        for item in missing:
+            failed[item] = BadReply(f"Batch {entry.batch} of {self.name} has no answer to this request.")
+        # Written first: a request that failed may be asked again at once.
+        self._opened().failed(entry.number, failed)
+        for item, error in failed.items():
+            self._fail([item], error)
+        self._tell(
+            f"Batch {entry.batch} has ended: {len(items) - len(failed)} answered, {len(failed)} to be asked again."
+        )
+
+    def _give(self, item: str, data: Any) -> bool:
+        """Answer those who wait for this; False where nobody does."""
+        waiting = [future for future in self._waiting.get(item, ()) if not future.done()]
+        for future in waiting:
+            future.set_result(data)
+        return bool(waiting)
+
+    def _fail(self, items: Sequence[str] | Mapping[str, Any], error: Exception) -> None:
+        for item in items:
+            for future in self._waiting.get(item, ()):
+                if not future.done():
+                    # Each gets an error of its own: one object raised in many places would gather their tracebacks.
+                    future.set_exception(_same(error))
+
+    def _opened(self) -> Journal:
+        if self._journal is None:
+            self._journal = Journal(self._home)
+        return self._journal
+
+
+def _same(error: Exception) -> Exception:
+    if not isinstance(error, RequestError):
+        return type(error)(*error.args)
+    return type(error)(str(error), status=error.status, retry_after=error.retry_after)
+
+
+def item_id(request: Generate) -> str:
+    """Names a request by its content, in letters that every provider takes."""
+    text = json.dumps(request.payload(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _parts(items: Sequence[Item], most_bytes: int) -> Iterator[list[Item]]:
+    """The items in batches that are small enough."""
+    part: list[Item] = []
+    size = 0
+    for item in items:
+        own = len(encode(item.body)) + 200
+        if part and size + own > most_bytes:
+            yield part
+            part, size = [], 0
+        part.append(item)
+        size += own
+    if part:
+        yield part

@@ -1,0 +1,60 @@
+"""Opens a model as its name and arguments say, through its provider's batches where that is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.models import arguments
+from evalwright.models.base import Model
+from evalwright.models.registry import open_model
+from evalwright.models.remote.batch.journal import FILE, Journal
+
+_OWN = ("batch", "batch_size", "batch_poll")
+
+
+def open_batched(
+    name: str,
+    given: Mapping[str, Any] | None = None,
+    *,
+    batch: bool = False,
+    home: Path = Path(".evalwright"),
+) -> Model:
+    """As `open_model`, with three arguments more: batch (true or false), batch_size (requests), batch_poll (seconds).
+
+    batch: what holds where the arguments do not say. home: where the journal of batches lies. Raises ConfigurationError
+    where a model has no batch interface, and where one that is asked without has a batch open: that would pay twice.
+    """
+    own = dict(given or {})
+    wanted = arguments.flag("batch", own.pop("batch", batch))
+    size, poll = own.pop("batch_size", None), own.pop("batch_poll", None)
+    made = open_model(name, own)
+    if wanted:
+        from evalwright.models.remote.api import ApiModel
+        from evalwright.models.remote.batch.model import BatchModel
+
+        if not isinstance(made, ApiModel):
+            raise ConfigurationError(
+                f"'{name}' cannot be asked in batches: only remote providers offer that. Leave out --batch."
+            )
+        options = {"size": size, "poll": poll}
+        return BatchModel(made, home, **{key: value for key, value in options.items() if value is not None})
+    if (home / FILE).is_file():
+        _check_open(made, home)
+    return made
+
+
+def _check_open(model: Model, home: Path) -> None:
+    journal = Journal(home)
+    try:
+        entries = journal.entries()
+    finally:
+        journal.close()
+    for entry in entries:
+        if entry.model == model.fingerprint and not entry.ended:
+            raise ConfigurationError(
+                f"A batch of {entry.n} requests to '{model.name}' is still open at {entry.place}: add --batch to use its "
+                f"answers, or give it up with 'evalwright batches forget {entry.number}'."
+            )

@@ -1,0 +1,242 @@
+"""From a reply that is not an answer to the error that says so: which class, and the server's own words, made safe.
+
+The server's words are untrusted and may repeat the key: they are masked, stripped of control characters and shortened.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from evalwright.core.errors import (
+    AuthenticationFailed,
+    BadReply,
+    ConnectionFailed,
+    Overloaded,
+    RateLimited,
+    Rejected,
+    RequestError,
+    TimedOut,
+)
+from evalwright.core.responses import RateLimits
+from evalwright.models.remote.http_limits import parse_reset, parse_retry_after
+from evalwright.models.remote.keys import mask
+
+SHOWN = 80
+"""Characters of a broken reply that an error shows."""
+_MESSAGE = 300
+
+_OVERLOADED = frozenset({424, 500, 502, 503, 504, 529})
+"""424 is what Amazon says where the model behind it failed."""
+_FILTERED = frozenset({"content_filter", "ResponsibleAIPolicyViolation"})
+_NO_CREDIT = frozenset(
+    {
+        "insufficient_quota",
+        "insufficient_user_quota",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "exceeded_current_quota_error",
+    }
+)
+_BAD_KEY = frozenset({"API_KEY_INVALID"})
+"""Google says it in a 400."""
+_PER_DAY = "quota per day"
+_NO_CREDIT_WORDS = "credit balance is too low"
+"""Anthropic says it in a 400."""
+
+
+class OutOfCredit(AuthenticationFailed):
+    """402, or a 429 that says that the account has no credit left: waiting does not help."""
+
+    kind: ClassVar[str] = "out of credit"
+
+
+class PromptFiltered(Rejected):
+    """The provider's filter stopped the prompt: a 400 that says so, or Cohere's 498. A fact about the model that was asked."""
+
+    kind: ClassVar[str] = "prompt filtered"
+
+
+class CertificateRefused(ConnectionFailed):
+    """The server's certificate cannot be trusted: asking again does not help."""
+
+    retryable: ClassVar[bool] = False
+
+
+def fault_of(
+    where: str,
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    key_source: str = "",
+    rate_limits: RateLimits | None = None,
+) -> RequestError:
+    """The error for a reply whose status is not 2xx. `where`: who replied; `key_source`: the key's variable, for 401."""
+    try:
+        data = json.loads(body) if body else None
+    except (ValueError, RecursionError):
+        data = None
+    if isinstance(data, list) and len(data) == 1:
+        data = data[0]
+    words = server_message(data) or body[: 4 * _MESSAGE].decode("utf-8", "replace")
+    if 300 <= status < 400:
+        words = f"it redirects to {headers.get('location', 'another address')}; give that as the base URL"
+    retry_after = parse_retry_after(headers)
+    if retry_after is None and status == 503:
+        retry_after = _loading(data)
+    if retry_after is None:
+        retry_after = _retry_delay(data)
+    return error_for(
+        where,
+        status,
+        words,
+        codes=_codes(data),
+        key_source=key_source,
+        retry_after=retry_after,
+        rate_limits=rate_limits,
+    )
+
+
+def error_for(
+    where: str,
+    status: int,
+    words: str,
+    *,
+    codes: frozenset[str] = frozenset(),
+    key_source: str = "",
+    retry_after: float | None = None,
+    rate_limits: RateLimits | None = None,
+) -> RequestError:
+    """The error for a status and the server's words, wherever they stood (some providers put them into a 200)."""
+    no_credit = status == 400 and _NO_CREDIT_WORDS in words
+    kind, opening = _kind_of(402 if no_credit else status, codes)
+    said = clean(words, _MESSAGE)
+    message = f"{where} {opening} ({status})"
+    if said:
+        message += f": {said}"
+    if said[-1:] not in (".", "!", "?"):
+        message += "."
+    if kind is AuthenticationFailed and key_source:
+        message += f" The key came from {key_source}."
+    if status == 404:
+        message += " Check the model's name and the base URL (most end in /v1)."
+    return kind(message, status=status, retry_after=retry_after, rate_limits=rate_limits)
+
+
+def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], str]:
+    if status == 498 or (status == 400 and codes & _FILTERED):
+        return PromptFiltered, "stopped the prompt by its content filter"
+    if status == 402 or (status in (403, 429) and codes & _NO_CREDIT):
+        return OutOfCredit, "says that the account has no credit left"
+    if status == 429 and _PER_DAY in codes:
+        return OutOfCredit, "says that the quota of the day is used up"
+    if status == 429:
+        return RateLimited, "asks to slow down"
+    if status in (401, 403) or codes & _BAD_KEY:
+        return AuthenticationFailed, "does not accept the API key"
+    if status == 408:
+        return TimedOut, "gave up waiting for the request"
+    if status in _OVERLOADED or 520 <= status <= 530:
+        return Overloaded, "failed on its side"
+    return Rejected, "rejected the request"
+
+
+def server_message(data: Any) -> str:
+    """The words in an error body, in any of the shapes that providers use; "" where it has none of them."""
+    if not isinstance(data, Mapping):
+        return ""
+    error = data.get("error", data)
+    if isinstance(error, str):
+        return error
+    if not isinstance(error, Mapping):
+        return ""
+    for name in ("message", "Message", "detail", "error", "title"):
+        found = error.get(name)
+        if isinstance(found, str) and found:
+            return found
+        if found:
+            return _details(found) or json.dumps(found, ensure_ascii=False)
+    return ""
+
+
+def _details(found: Any) -> str:
+    """The words of a list of what is wrong with each field, as FastAPI writes it: "body.top_p: too large"."""
+    entries = found.get("detail") if isinstance(found, Mapping) else found
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+        return ""
+    told = [(entry.get("loc"), entry.get("msg")) for entry in entries]
+    return "; ".join(
+        f"{'.'.join(map(str, place))}: {words}" if isinstance(place, list) else str(words)
+        for place, words in told
+        if isinstance(words, str)
+    )
+
+
+def _loading(data: Any) -> float | None:
+    """Seconds that a model still needs to load, where a 503 says so (Hugging Face)."""
+    seconds = data.get("estimated_time") if isinstance(data, Mapping) else None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return None
+    return max(0.0, float(seconds))
+
+
+def _codes(data: Any) -> frozenset[str]:
+    error = data.get("error", data) if isinstance(data, Mapping) else None
+    if not isinstance(error, Mapping):
+        return frozenset()
+    inner = error.get("innererror")
+    levels = (error, inner) if isinstance(inner, Mapping) else (error,)
+    found = {
+        value for level in levels for name in ("code", "type") if isinstance(value := level.get(name), str)
+    }
+    for detail in google_details(error):
+        found.add(str(detail.get("reason", "")))
+        for violation in detail.get("violations") or ():
+            if isinstance(violation, Mapping) and "PerDay" in str(violation.get("quotaId", "")):
+                found.add(_PER_DAY)
+    return frozenset(found)
+
+
+def google_details(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The typed details of an error of Google's interfaces (google.rpc.Status)."""
+    details = error.get("details")
+    return [part for part in details if isinstance(part, Mapping)] if isinstance(details, list) else []
+
+
+def _retry_delay(data: Any) -> float | None:
+    """Seconds to wait that a body of Google's names (google.rpc.RetryInfo, "34.07s"); None without one."""
+    error = data.get("error") if isinstance(data, Mapping) else None
+    for detail in google_details(error) if isinstance(error, Mapping) else ():
+        delay = detail.get("retryDelay")
+        if isinstance(delay, str) and delay.endswith("s"):
+            return parse_reset(delay, 0.0)
+    return None
+
+
+def fault_within(where: str, data: Mapping[str, Any], *, key_source: str = "") -> RequestError | None:
+    """The error that a 200 carries in an `error` field, as gateways send it; None where there is none."""
+    error = data.get("error")
+    if not error:
+        return None
+    code = error.get("code") if isinstance(error, Mapping) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    return error_for(where, status, server_message(data), codes=_codes(data), key_source=key_source)
+
+
+def bad_reply(where: str, expected: str, got: str | bytes, status: int | None = None) -> BadReply:
+    """A reply that is not what the interface documents; shows the beginning of it."""
+    text = got[: 4 * SHOWN].decode("utf-8", "replace") if isinstance(got, bytes) else got
+    shown = clean(text, SHOWN)
+    what = f"it begins: {shown}" if shown else "it is empty"
+    return BadReply(f"{where} sent a reply that is not {expected}; {what}", status=status)
+
+
+def clean(text: str, limit: int) -> str:
+    """Untrusted text on one line: keys masked, control characters gone, at most `limit` characters."""
+    # A key may be cut in two by shortening, so masking comes first; the input is bounded to keep that cheap.
+    masked = mask(text[: 20 * limit])
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in masked).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

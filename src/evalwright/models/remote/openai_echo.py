@@ -1,0 +1,226 @@
+"""Log-likelihoods through the completions interface: send the text, have it echoed with log-probabilities, add them up.
+
+Only the server knows the tokens, so the continuation's tokens are found by where they stand in the text. A token that
+straddles the boundary belongs to the continuation: context and continuation are encoded as one text, as lm-eval does.
+
+Places are told in two ways, and the first that holds is used:
+1. the token texts, joined, begin with the text sent (after tokens that the server put before it, such as BOS);
+2. the reply's `text_offset`, in characters, else in UTF-8 bytes, else in UTF-16 units, whichever ends where the text ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from evalwright.core.errors import BadReply, Rejected
+from evalwright.core.requests import LogLikelihood
+from evalwright.core.responses import Response, Usage
+from evalwright.models.remote.http import Reply
+from evalwright.models.remote.wire.format import Settings, not_documented
+from evalwright.models.remote.wire.openai_chat import first_choice, read_usage
+from evalwright.models.remote.wire.openai_completions import text_of
+
+_MOST_PREFIX_TOKENS = 2
+"""Tokens that a server may put before the text by itself (BOS, and a language or start mark)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EchoedToken:
+    """A token of the text sent: characters [start, end), its log-probability (None: the server gives none), and
+    whether it was the most probable one (None: unknown)."""
+
+    start: int
+    end: int
+    log_probability: float | None
+    is_greedy: bool | None
+
+
+class NoEcho(BadReply):
+    """The server does not echo log-probabilities: asking again does not help."""
+
+    retryable = False
+
+
+def echo_payload(text: str, settings: Settings) -> dict[str, Any]:
+    """The body that has `text` echoed. One token is generated and dropped, because many servers take 0 for "no limit"."""
+    return {
+        "model": settings.model,
+        "prompt": text,
+        "max_tokens": 1,
+        "temperature": 0,
+        "logprobs": 1,
+        "echo": True,
+        **settings.extra_body,
+    }
+
+
+def split_pair(request: LogLikelihood, settings: Settings) -> tuple[str, int]:
+    """(the whole text, where the continuation begins). The context's trailing whitespace goes to the continuation."""
+    context = text_of(request.context, settings)
+    return context + request.continuation, len(context.rstrip())
+
+
+def read_pair(reply: Reply, text: str, boundary: int, settings: Settings) -> Response:
+    """The log-likelihood of `text[boundary:]` given `text[:boundary]`.
+
+    Raises NoEcho where the reply has no log-probabilities, Rejected where the very first token would have to be scored
+    and the server gives nothing for it, BadReply where the reply contradicts itself.
+    """
+    scored = [token for token in read_echo(reply, text, settings) if token.end > boundary]
+    if not scored:
+        raise not_documented(settings, "tokens for the continuation", reply.data)
+    if any(token.log_probability is None for token in scored):
+        raise Rejected(
+            f"{settings.where} gives no log-probability for the first token of a text, and the context is empty. "
+            f"Pass the model's start token as text, for example -M 'bos=<s>', or give the task a context."
+        )
+    return summed(scored, [reply])
+
+
+def summed(tokens: Iterable[EchoedToken], replies: Sequence[Reply]) -> Response:
+    """One Response for the tokens that have a log-probability, with the usage and time of all `replies`."""
+    given = [token for token in tokens if token.log_probability is not None]
+    greedy = [token.is_greedy for token in given]
+    model = replies[-1].data.get("model")
+    return Response(
+        finish_reason="stop",
+        log_likelihood=math.fsum(token.log_probability or 0.0 for token in given),
+        is_greedy=None if None in greedy else all(greedy),
+        tokens_scored=len(given),
+        usage=sum((read_usage(reply.data.get("usage")) for reply in replies), Usage()),
+        latency=sum(reply.seconds for reply in replies),
+        model=model if isinstance(model, str) else "",
+        rate_limits=replies[-1].rate_limits,
+    )
+
+
+def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
+    """The tokens of `text`, without those that the server put before or generated after it.
+
+    Only the first may lack a log-probability. Raises NoEcho or BadReply.
+    """
+    data, choice = first_choice(reply, settings)
+    block = choice.get("logprobs")
+    if not isinstance(block, Mapping) or not isinstance(block.get("token_logprobs"), list):
+        raise NoEcho(
+            f"{settings.where} does not echo log-probabilities for '{settings.model}': its reply has no "
+            f"choices[0].logprobs.token_logprobs. Tasks that compare likelihoods need a server that has them."
+        )
+    values = block["token_logprobs"]
+    if not _is_echo(choice.get("text"), text, len(values)):
+        raise NoEcho(f"{settings.where} ignores 'echo': its reply holds only what it generated.")
+    places = _places(block, len(values), text)
+    if places is None:
+        raise not_documented(settings, "tokens or text_offset that match the prompt", block)
+    tops = block.get("top_logprobs")
+    tokens: list[EchoedToken] = []
+    for index, (start, end) in places:
+        value = values[index]
+        if value is None and not tokens:
+            tokens.append(EchoedToken(start, end, None, None))
+            continue
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+            raise not_documented(settings, f"a finite token_logprobs[{index}]", data)
+        tokens.append(EchoedToken(start, end, float(value), _is_greedy(tops, index, float(value))))
+    return tokens
+
+
+def _is_echo(echoed: Any, text: str, count: int) -> bool:
+    """Whether a reply's text is the prompt and more. Servers that decode token by token may lose a leading space."""
+    if not isinstance(echoed, str):
+        return False
+    return echoed.startswith(text) or (count > 1 and len(echoed) >= len(text) - 1)
+
+
+def _is_greedy(tops: Any, index: int, value: float) -> bool | None:
+    """Whether no other token was more probable; values are compared, because token texts may be ambiguous."""
+    if not isinstance(tops, list) or index >= len(tops) or not isinstance(tops[index], Mapping):
+        return None
+    others = [other for other in tops[index].values() if isinstance(other, int | float)]
+    return value >= max(others) if others else None
+
+
+Places = list[tuple[int, tuple[int, int]]]
+"""(index into the reply's lists, (start, end) in characters of the text) for each token of the text."""
+
+
+def _places(block: Mapping[str, Any], count: int, text: str) -> Places | None:
+    tokens, offsets = block.get("tokens"), block.get("text_offset")
+    if isinstance(tokens, list) and len(tokens) == count and all(isinstance(token, str) for token in tokens):
+        found = _by_token_texts(tokens, text)
+        if found is not None:
+            return found
+    if isinstance(offsets, list) and len(offsets) == count and all(type(place) is int for place in offsets):
+        return _by_offsets(offsets, text)
+    return None
+
+
+def _by_token_texts(tokens: Sequence[str], text: str) -> Places | None:
+    joined = "".join(tokens)
+    before = 0
+    for skipped in range(_MOST_PREFIX_TOKENS + 1):
+        if joined.startswith(text, before):
+            return _walk(tokens, skipped, len(text))
+        if skipped < len(tokens):
+            before += len(tokens[skipped])
+    return None
+
+
+def _walk(tokens: Sequence[str], skipped: int, length: int) -> Places:
+    places: Places = []
+    start = 0
+    for index in range(skipped, len(tokens)):
+        if start >= length:
+            break
+        end = start + len(tokens[index])
+        places.append((index, (start, min(end, length))))
+        start = end
+    return places
+
+
+def _by_offsets(offsets: Sequence[int], text: str) -> Places | None:
+    if any(later < earlier for earlier, later in pairwise(offsets)):
+        return None
+    to_characters = _character_map(offsets, text)
+    if to_characters is None:
+        return None
+    starts = [to_characters.get(place) for place in offsets]
+    places: Places = []
+    for index, start in enumerate(starts):
+        if start is None or start >= len(text):
+            # Past the text, so it was generated.
+            break
+        following = (later for later in starts[index + 1 :] if later is not None and later > start)
+        places.append((index, (start, min(next(following, len(text)), len(text)))))
+    return places or None
+
+
+def _character_map(offsets: Sequence[int], text: str) -> dict[int, int] | None:
+    """From the server's offsets to characters, in the unit in which the offsets fit the text."""
+    for width in (_one, _utf8_width, _utf16_width):
+        table, place = {}, 0
+        for index, sign in enumerate(text):
+            for inner in range(width(sign)):
+                table[place + inner] = index
+            place += width(sign)
+        table[place] = len(text)
+        last = offsets[-1]
+        if last == place or (last < place and offsets[0] == 0 and width is _one):
+            return table
+    return None
+
+
+def _one(sign: str) -> int:
+    return 1
+
+
+def _utf8_width(sign: str) -> int:
+    return len(sign.encode("utf-8", "surrogatepass"))
+
+
+def _utf16_width(sign: str) -> int:
+    return 2 if ord(sign) > 0xFFFF else 1

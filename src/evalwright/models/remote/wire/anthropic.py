@@ -1,0 +1,224 @@
+"""Anthropic's messages: system apart, content in blocks, a limit that must be given, thinking with a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.core.errors import RequestError
+from evalwright.core.requests import Generate
+from evalwright.core.responses import Response, Usage
+from evalwright.models.remote.http import Reply
+from evalwright.models.remote.http_faults import error_for, server_message
+from evalwright.models.remote.wire.format import (
+    Settings,
+    Wire,
+    count,
+    cut_here,
+    finished,
+    merged,
+    not_documented,
+    sampling,
+    system_and_talk,
+    with_room_to_think,
+)
+
+MAX_TOKENS = 8192
+"""Sent where nobody set a limit: the interface requires one."""
+
+LACKS = frozenset({"seed"})
+
+_LIMIT, _BUDGET = ("max_tokens",), ("thinking", "budget_tokens")
+_FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""HTTP statuses of the documented types of errors, for those that come without one."""
+
+
+def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
+    """The body. A prefill stays the last message. Raises Rejected for a prompt without a user's turn."""
+    system, talk = system_and_talk(request, settings)
+    told = sampling(request, settings)
+    body: dict[str, Any] = {
+        "model": settings.model,
+        "max_tokens": told.max_tokens or MAX_TOKENS,
+        "messages": [{"role": turn.role, "content": turn.content} for turn in talk],
+        "system": system or None,
+        "temperature": told.temperature,
+        "top_p": told.top_p,
+        "stop_sequences": [sign for sign in told.stop if sign.strip()] or None,
+    }
+    body = {name: value for name, value in body.items() if value is not None}
+    if settings.extra_body:
+        body = merged(body, settings.extra_body)
+    return with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
+
+
+def read_message(reply: Reply, request: Generate, settings: Settings) -> Response:
+    """A Response from a message."""
+    data = reply.data
+    if not isinstance(data, Mapping):
+        raise not_documented(settings, "a JSON object", data)
+    fault = _fault(data, settings)
+    if fault is not None:
+        raise fault
+    content = data.get("content")
+    if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
+        raise not_documented(settings, "content as a list of blocks", data)
+    text = _joined(content, "text", "text", data, settings)
+    reasoning = _joined(content, "thinking", "thinking", data, settings)
+    reason = data.get("stop_reason")
+    finish = _FINISH.get(reason, reason) if isinstance(reason, str) else ""
+    # The interface refuses stop strings of white space alone.
+    text, finish = cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
+    return finished(
+        text,
+        reasoning,
+        finish,
+        read_usage(data.get("usage")),
+        request,
+        settings,
+        reply=reply,
+        model=data.get("model"),
+        excused=any(block.get("type") in ("tool_use", "redacted_thinking") for block in content),
+    )
+
+
+def _joined(content: list[Mapping[str, Any]], kind: str, name: str, data: Any, settings: Settings) -> str:
+    """The text of all blocks of a kind."""
+    found = [block.get(name) for block in content if block.get("type") == kind]
+    if not all(isinstance(part, str) for part in found):
+        raise not_documented(settings, f"blocks of type {kind} with {name}", data)
+    return ("" if kind == "text" else "\n\n").join(part for part in found if isinstance(part, str))
+
+
+def read_usage(usage: Any) -> Usage:
+    """Token counts. Anthropic counts cached input apart; here it is a part of the input."""
+    if not isinstance(usage, Mapping):
+        return Usage()
+    read = count(usage.get("cache_read_input_tokens"))
+    details = usage.get("output_tokens_details")
+    return Usage(
+        input_tokens=count(usage.get("input_tokens"))
+        + read
+        + count(usage.get("cache_creation_input_tokens")),
+        output_tokens=count(usage.get("output_tokens")),
+        reasoning_tokens=count(details.get("thinking_tokens")) if isinstance(details, Mapping) else 0,
+        cached_tokens=read,
+    )
+
+
+def _fault(data: Mapping[str, Any], settings: Settings) -> RequestError | None:
+    """The error that a 200 or an event carries; None where there is none."""
+    error = data.get("error")
+    if not error:
+        return None
+    kind = error.get("type") if isinstance(error, Mapping) else None
+    status = STATUS.get(kind, 500) if isinstance(kind, str) else 500
+    return error_for(settings.where, status, server_message(data), key_source=settings.key_source)
+
+
+class MessageGatherer:
+    """The events of a streamed message, put together as the message would have been."""
+
+    _TEXT = ("text", "thinking")
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._message: dict[str, Any] | None = None
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._parts: dict[int, list[str]] = {}
+        self._usage: dict[str, Any] = {}
+
+    def add(self, event: str, data: Any) -> bool:
+        """Take one event; `message_stop` ends the answer. Kinds that are not known are passed over, as documented."""
+        if not isinstance(data, Mapping):
+            raise not_documented(self._settings, "an event as a JSON object", data)
+        fault = _fault(data, self._settings)
+        if fault is not None:
+            raise fault
+        kind = data.get("type")
+        if kind == "message_start":
+            self._start(data)
+        elif kind == "content_block_start":
+            block = data.get("content_block")
+            self._blocks[self._index(data)] = dict(block) if isinstance(block, Mapping) else {}
+        elif kind == "content_block_delta":
+            self._delta(data)
+        elif kind == "message_delta":
+            self._end(data)
+        elif kind == "message_stop":
+            if self._message is None:
+                raise not_documented(self._settings, "message_start before message_stop", data)
+            return True
+        return False
+
+    def _start(self, data: Mapping[str, Any]) -> None:
+        message = data.get("message")
+        if not isinstance(message, Mapping):
+            raise not_documented(self._settings, "message_start with a message", data)
+        self._message = dict(message)
+        self._count(message.get("usage"))
+
+    def _index(self, data: Mapping[str, Any]) -> int:
+        index = data.get("index")
+        if not isinstance(index, int):
+            raise not_documented(self._settings, "a block's index", data)
+        return index
+
+    def _delta(self, data: Mapping[str, Any]) -> None:
+        delta, index = data.get("delta"), self._index(data)
+        if not isinstance(delta, Mapping) or index not in self._blocks:
+            raise not_documented(self._settings, "a delta of a block that was started", data)
+        for name in self._TEXT:
+            if delta.get("type") == f"{name}_delta":
+                self._parts.setdefault(index, []).append(str(delta.get(name) or ""))
+
+    def _end(self, data: Mapping[str, Any]) -> None:
+        delta = data.get("delta")
+        if self._message is None or not isinstance(delta, Mapping):
+            raise not_documented(self._settings, "message_delta after message_start", data)
+        self._message.update((name, value) for name, value in delta.items() if value is not None)
+        self._count(data.get("usage"))
+
+    def _count(self, usage: Any) -> None:
+        # Later counts are cumulative; what they leave open stays as it was said before.
+        if isinstance(usage, Mapping):
+            self._usage.update((name, value) for name, value in usage.items() if value is not None)
+
+    def result(self) -> Any:
+        """The message."""
+        for index, parts in self._parts.items():
+            block = self._blocks[index]
+            name = str(block.get("type"))
+            if name in self._TEXT:
+                block[name] = str(block.get(name) or "") + "".join(parts)
+        content = [self._blocks[index] for index in sorted(self._blocks)]
+        return {**(self._message or {}), "content": content, "usage": self._usage}
+
+
+WIRE = Wire(
+    name="anthropic",
+    path=lambda settings: "/messages",
+    payload=messages_payload,
+    read=read_message,
+    gather=MessageGatherer,
+    lacks=LACKS,
+    names_limit=False,
+)

@@ -1,0 +1,213 @@
+"""Amazon Bedrock's Converse: one shape for all its models, the model in the path, streams in Amazon's own frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from evalwright.core.errors import EmptyReply, RequestError
+from evalwright.core.requests import Generate, Message
+from evalwright.core.responses import Response, Usage
+from evalwright.models.remote.http import Reply
+from evalwright.models.remote.http_faults import error_for, server_message
+from evalwright.models.remote.wire.format import (
+    Settings,
+    Wire,
+    count,
+    cut_here,
+    finished,
+    merged,
+    not_documented,
+    sampling,
+    system_and_talk,
+    with_room_to_think,
+)
+
+LACKS = frozenset({"seed"})
+
+_LIMIT, _BUDGET = (
+    ("inferenceConfig", "maxTokens"),
+    ("additionalModelRequestFields", "thinking", "budget_tokens"),
+)
+_FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
+}
+_STATUS = {
+    "validationException": 400,
+    "accessDeniedException": 403,
+    "resourceNotFoundException": 404,
+    "modelTimeoutException": 408,
+    "modelErrorException": 424,
+    "modelStreamErrorException": 424,
+    "throttlingException": 429,
+    "internalServerException": 500,
+    "serviceUnavailableException": 503,
+}
+
+
+def path_of(settings: Settings, method: str) -> str:
+    """Where a model's method is. Colons and slashes of ids and ARNs are percent-encoded, once."""
+    return f"/model/{quote(settings.model, safe='-._~')}/{method}"
+
+
+def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
+    """The body. Turns of one role in a row become one message, because roles must alternate. Raises Rejected without a turn."""
+    system, talk = system_and_talk(request, settings)
+    told = sampling(request, settings)
+    config = {
+        "maxTokens": told.max_tokens,
+        "temperature": told.temperature,
+        "topP": told.top_p,
+        "stopSequences": [sign for sign in told.stop if sign.strip()] or None,
+    }
+    body: dict[str, Any] = {
+        "messages": _alternating(talk),
+        "inferenceConfig": {name: value for name, value in config.items() if value is not None},
+    }
+    if system:
+        body["system"] = [{"text": system}]
+    if settings.extra_body:
+        body = merged(body, settings.extra_body)
+    return with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
+
+
+def _alternating(talk: tuple[Message, ...]) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    for turn in talk:
+        block = {"text": turn.content}
+        if messages and messages[-1]["role"] == turn.role:
+            messages[-1]["content"].append(block)
+        else:
+            messages.append({"role": turn.role, "content": [block]})
+    return messages
+
+
+def read_converse(reply: Reply, request: Generate, settings: Settings) -> Response:
+    """A Response from Converse. What a guardrail says in the model's place is the text, as it came."""
+    data = reply.data
+    if not isinstance(data, Mapping):
+        raise not_documented(settings, "a JSON object", data)
+    output = data.get("output")
+    message = output.get("message") if isinstance(output, Mapping) else None
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
+        raise not_documented(settings, "output.message.content as a list of blocks", data)
+    text = "".join(str(block["text"]) for block in content if isinstance(block.get("text"), str))
+    reasoning = "\n\n".join(filter(None, map(_thought, content)))
+    excused = any("toolUse" in block or "reasoningContent" in block for block in content)
+    reason = data.get("stopReason")
+    finish = _FINISH.get(reason, reason) if isinstance(reason, str) else ""
+    if not text and not excused and finish.startswith("malformed"):
+        raise EmptyReply(f"{settings.where} sent an answer without content (it ended with {finish}).")
+    # Many models refuse stop strings of white space alone.
+    text, finish = cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
+    usage = read_usage(data.get("usage"))
+    return finished(text, reasoning, finish, usage, request, settings, reply=reply, excused=excused)
+
+
+def _thought(block: Mapping[str, Any]) -> str:
+    thought = block.get("reasoningContent")
+    inner = thought.get("reasoningText") if isinstance(thought, Mapping) else None
+    text = inner.get("text") if isinstance(inner, Mapping) else None
+    return text if isinstance(text, str) else ""
+
+
+def read_usage(usage: Any) -> Usage:
+    """Token counts. Cached input is counted apart; here it is a part of the input. Reasoning is not counted apart there."""
+    if not isinstance(usage, Mapping):
+        return Usage()
+    read = count(usage.get("cacheReadInputTokens"))
+    return Usage(
+        input_tokens=count(usage.get("inputTokens")) + read + count(usage.get("cacheWriteInputTokens")),
+        output_tokens=count(usage.get("outputTokens")),
+        cached_tokens=read,
+    )
+
+
+class ConverseGatherer:
+    """The events of ConverseStream, put together as Converse would have answered. The last one is `metadata`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._blocks: dict[int, dict[str, list[str]]] = {}
+        self._stop: Any = None
+        self._usage: Any = None
+
+    def add(self, event: str, data: Any) -> bool:
+        """Take one event; `metadata` after `messageStop` ends the answer."""
+        if not isinstance(data, Mapping):
+            raise not_documented(self._settings, "an event as a JSON object", data)
+        if event.endswith("Exception"):
+            raise self._fault(event, data)
+        if event == "contentBlockDelta":
+            self._delta(data)
+        elif event == "contentBlockStart":
+            start = data.get("start")
+            if isinstance(start, Mapping) and "toolUse" in start:
+                self._block(data)["toolUse"] = []
+        elif event == "messageStop":
+            self._stop = data.get("stopReason")
+        elif event == "metadata":
+            if self._stop is None:
+                raise not_documented(self._settings, "messageStop before metadata", data)
+            self._usage = data.get("usage")
+            return True
+        return False
+
+    def _fault(self, event: str, data: Mapping[str, Any]) -> RequestError:
+        status = data.get("originalStatusCode") if event == "modelStreamErrorException" else None
+        known = _STATUS.get(event[0].lower() + event[1:], 500)
+        kind = status if isinstance(status, int) and status in (429, 503) else known
+        return error_for(
+            self._settings.where, kind, server_message(data), key_source=self._settings.key_source
+        )
+
+    def _block(self, data: Mapping[str, Any]) -> dict[str, list[str]]:
+        index = data.get("contentBlockIndex")
+        if not isinstance(index, int):
+            raise not_documented(self._settings, "contentBlockIndex", data)
+        return self._blocks.setdefault(index, {})
+
+    def _delta(self, data: Mapping[str, Any]) -> None:
+        delta, block = data.get("delta"), self._block(data)
+        if not isinstance(delta, Mapping):
+            raise not_documented(self._settings, "a delta", data)
+        if isinstance(text := delta.get("text"), str):
+            block.setdefault("text", []).append(text)
+        thought = delta.get("reasoningContent")
+        if isinstance(thought, Mapping):
+            block.setdefault("reasoning", []).append(str(thought.get("text") or ""))
+
+    def result(self) -> Any:
+        """The reply."""
+        content: list[dict[str, Any]] = []
+        for index in sorted(self._blocks):
+            block = self._blocks[index]
+            if "reasoning" in block:
+                content.append({"reasoningContent": {"reasoningText": {"text": "".join(block["reasoning"])}}})
+            if "text" in block:
+                content.append({"text": "".join(block["text"])})
+            if "toolUse" in block:
+                content.append({"toolUse": {}})
+        message = {"role": "assistant", "content": content}
+        return {"output": {"message": message}, "stopReason": self._stop, "usage": self._usage}
+
+
+WIRE = Wire(
+    name="bedrock",
+    path=lambda settings: path_of(settings, "converse"),
+    payload=converse_payload,
+    read=read_converse,
+    gather=ConverseGatherer,
+    stream_path=lambda settings: path_of(settings, "converse-stream"),
+    stream_payload=lambda body: body,
+    decoding="aws",
+    lacks=LACKS,
+    names_limit=False,
+)

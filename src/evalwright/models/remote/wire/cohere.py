@@ -1,0 +1,174 @@
+"""Cohere's chat, version 2: content in parts, thinking apart, a stream of typed events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.core.errors import Overloaded, Rejected, TimedOut
+from evalwright.core.requests import Generate
+from evalwright.core.responses import Response, Usage
+from evalwright.models.remote.http import Reply
+from evalwright.models.remote.http_faults import clean, error_for
+from evalwright.models.remote.wire.format import (
+    Settings,
+    Wire,
+    count,
+    finished,
+    merged,
+    not_documented,
+    sampling,
+    turns,
+)
+
+_FINISHES = {
+    "COMPLETE": "stop",
+    "STOP_SEQUENCE": "stop",
+    "MAX_TOKENS": "length",
+    "ERROR_TOXIC": "content_filter",
+}
+_LARGEST_P = 0.99
+
+
+def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
+    """The body. Raises Rejected for a prefill, which would not be continued."""
+    messages = turns(request.prompt)
+    if messages and messages[-1].role == "assistant":
+        raise Rejected(
+            f"The chat of {settings.where} does not go on from the beginning of an answer: ask without a last message of "
+            f"the assistant."
+        )
+    told = sampling(request, settings)
+    fields = {
+        "max_tokens": told.max_tokens,
+        "temperature": told.temperature,
+        # The interface ends at 0.99 and stands at 0.75 where nothing is said, so 1 is said as the nearest that it takes.
+        "p": _LARGEST_P if told.top_p == 1 else told.top_p,
+        "stop_sequences": list(told.stop) or None,
+        "seed": told.seed,
+    }
+    body = {
+        "model": settings.model,
+        "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
+        **{name: value for name, value in fields.items() if value is not None},
+    }
+    return merged(body, settings.extra_body)
+
+
+def read_cohere(reply: Reply, request: Generate, settings: Settings) -> Response:
+    """A Response from a chat reply."""
+    data = reply.data
+    message = data.get("message") if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping) or not isinstance(message, Mapping):
+        # An error body has its words where an answer has its message.
+        if isinstance(message, str):
+            raise error_for(settings.where, 500, message, key_source=settings.key_source)
+        raise not_documented(settings, "message", data)
+    finish = data.get("finish_reason")
+    _raise_failed(finish, data.get("error"), settings)
+    content = message.get("content")
+    parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    return finished(
+        _joined(parts, "text"),
+        _joined(parts, "thinking"),
+        _FINISHES.get(finish, finish) if isinstance(finish, str) else "",
+        _usage(data.get("usage")),
+        request,
+        settings,
+        reply=reply,
+        excused=bool(message.get("tool_calls")),
+    )
+
+
+def _joined(parts: list[Mapping[str, Any]], name: str) -> str:
+    texts = (part.get(name) for part in parts if part.get("type") == name)
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _raise_failed(finish: Any, words: Any, settings: Settings) -> None:
+    """Raise for an answer that broke off on the provider's side."""
+    said = f": {clean(words, 300)}" if isinstance(words, str) and words else "."
+    if finish == "ERROR":
+        raise Overloaded(f"{settings.where} failed while it answered{said}")
+    if finish == "TIMEOUT":
+        raise TimedOut(f"{settings.where} did not finish its answer in its own time{said}")
+
+
+def _usage(usage: Any) -> Usage:
+    """`tokens` is what the model read and wrote; `billed_units` leaves out what Cohere adds to a prompt."""
+    if not isinstance(usage, Mapping):
+        return Usage()
+    counted = usage.get("tokens") or usage.get("billed_units")
+    counted = counted if isinstance(counted, Mapping) else {}
+    return Usage(
+        input_tokens=_whole(counted.get("input_tokens")),
+        output_tokens=_whole(counted.get("output_tokens")),
+        cached_tokens=_whole(usage.get("cached_tokens")),
+    )
+
+
+def _whole(value: Any) -> int:
+    return count(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+class CohereGatherer:
+    """The typed events of a streamed chat, put together as the reply would have been."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._parts: dict[int, dict[str, Any]] = {}
+        self._called = False
+        self._end: Mapping[str, Any] = {}
+
+    def add(self, event: str, data: Any) -> bool:
+        """Take an event; message-end ends the answer."""
+        if not isinstance(data, Mapping):
+            raise not_documented(self._settings, "an event as a JSON object", data)
+        kind, delta = data.get("type") or event, data.get("delta")
+        delta = delta if isinstance(delta, Mapping) else {}
+        if kind in ("content-start", "content-delta"):
+            self._take(count(data.get("index")), delta)
+        elif kind == "tool-call-start":
+            self._called = True
+        elif kind == "message-end":
+            self._end = delta
+            return True
+        elif kind is None or kind == "" or kind == "error":
+            words = data.get("message")
+            raise error_for(
+                self._settings.where, 500, words if isinstance(words, str) else "it gave no reason"
+            )
+        return False
+
+    def _take(self, place: int, delta: Mapping[str, Any]) -> None:
+        message = delta.get("message")
+        content = message.get("content") if isinstance(message, Mapping) else None
+        if not isinstance(content, Mapping):
+            return
+        part = self._parts.setdefault(place, {"type": "text"})
+        for name in ("text", "thinking"):
+            if isinstance(content.get(name), str):
+                part[name] = part.get(name, "") + content[name]
+                if content[name]:
+                    part["type"] = name
+        part["type"] = content.get("type") or part["type"]
+
+    def result(self) -> Any:
+        """The reply."""
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": [self._parts[place] for place in sorted(self._parts)],
+        }
+        if self._called:
+            message["tool_calls"] = [{}]
+        return {**self._end, "message": message}
+
+
+WIRE = Wire(
+    name="cohere",
+    path=lambda settings: "/chat",
+    payload=cohere_payload,
+    read=read_cohere,
+    gather=CohereGatherer,
+    names_limit=False,
+)

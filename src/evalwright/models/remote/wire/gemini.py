@@ -1,0 +1,192 @@
+"""Gemini's generateContent: the model in the path, turns of user and model, thoughts as parts, a stream without a last event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from evalwright.core.errors import EmptyReply
+from evalwright.core.requests import Generate
+from evalwright.core.responses import Response, Usage
+from evalwright.models.remote.http import Reply
+from evalwright.models.remote.http_faults import fault_within
+from evalwright.models.remote.wire.format import (
+    Settings,
+    Wire,
+    count,
+    cut_here,
+    finished,
+    merged,
+    not_documented,
+    sampling,
+    system_and_talk,
+    with_room_to_think,
+)
+
+MOST_STOPS = 5
+"""Stop strings that the interface takes; the others are applied here."""
+
+_LIMIT, _BUDGET = (
+    ("generationConfig", "maxOutputTokens"),
+    ("generationConfig", "thinkingConfig", "thinkingBudget"),
+)
+_FINISH = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(
+        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR"),
+        "content_filter",
+    ),
+}
+
+
+def path_of(settings: Settings, method: str) -> str:
+    """Where a model's method is; a name with a slash ("tunedModels/mine") says its collection itself."""
+    name = settings.model if "/" in settings.model else f"models/{settings.model}"
+    return f"/{quote(name, safe='/-._~')}:{method}"
+
+
+def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
+    """The body. A prefill stays the last turn of the model. Raises Rejected for a prompt without a turn."""
+    system, talk = system_and_talk(request, settings)
+    told = sampling(request, settings)
+    config = {
+        "maxOutputTokens": told.max_tokens,
+        "temperature": told.temperature,
+        "topP": told.top_p,
+        "stopSequences": list(told.stop[:MOST_STOPS]) or None,
+        "seed": told.seed,
+    }
+    body: dict[str, Any] = {
+        "contents": [
+            {"role": "model" if turn.role == "assistant" else "user", "parts": [{"text": turn.content}]}
+            for turn in talk
+        ],
+        "generationConfig": {name: value for name, value in config.items() if value is not None},
+    }
+    if system:
+        body["systemInstruction"] = {"parts": [{"text": system}]}
+    if settings.extra_body:
+        body = merged(body, settings.extra_body)
+    return with_room_to_think(body, _LIMIT, _BUDGET, settings, above=False)
+
+
+def read_gemini(reply: Reply, request: Generate, settings: Settings) -> Response:
+    """A Response from a GenerateContentResponse. A prompt that was blocked is an answer: a refusal, with nothing in it."""
+    data = reply.data
+    if not isinstance(data, Mapping):
+        raise not_documented(settings, "a JSON object", data)
+    fault = fault_within(settings.where, data, key_source=settings.key_source)
+    if fault is not None:
+        raise fault
+    usage, model = read_usage(data.get("usageMetadata")), data.get("modelVersion")
+    candidate = _candidate(data, settings)
+    if candidate is None:
+        return finished("", "", "content_filter", usage, request, settings, reply=reply, model=model)
+    text, reasoning, called = _parts(candidate, data, settings)
+    reason = candidate.get("finishReason")
+    finish = _FINISH.get(reason, reason) if isinstance(reason, str) else ""
+    if not text and not reasoning and not called and finish not in ("stop", "length", "content_filter", ""):
+        raise EmptyReply(f"{settings.where} sent an answer without content (it ended with {finish}).")
+    text, finish = cut_here(text, finish, request.stop[MOST_STOPS:])
+    return finished(
+        text, reasoning, finish, usage, request, settings, reply=reply, model=model, excused=called
+    )
+
+
+def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any] | None:
+    """The first candidate; None where the prompt was blocked."""
+    candidates, feedback = data.get("candidates"), data.get("promptFeedback")
+    if isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
+        return candidates[0]
+    if isinstance(feedback, Mapping) and feedback.get("blockReason"):
+        return None
+    if not candidates and "usageMetadata" in data:
+        raise EmptyReply(f"{settings.where} sent no candidate.")
+    raise not_documented(settings, "candidates[0] or promptFeedback.blockReason", data)
+
+
+def _parts(candidate: Mapping[str, Any], data: Any, settings: Settings) -> tuple[str, str, bool]:
+    """(text, thoughts, whether a tool was called). Content and parts are left out where there is nothing in them."""
+    content = candidate.get("content") or {}
+    parts = content.get("parts") or [] if isinstance(content, Mapping) else None
+    if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
+        raise not_documented(settings, "content.parts as a list", data)
+    text: list[str] = []
+    thoughts: list[str] = []
+    for part in parts:
+        if isinstance(said := part.get("text"), str):
+            (thoughts if part.get("thought") else text).append(said)
+    return "".join(text), "".join(thoughts), any("functionCall" in part for part in parts)
+
+
+def read_usage(usage: Any) -> Usage:
+    """Token counts. Thoughts are counted apart from the candidate; here they are a part of the output."""
+    if not isinstance(usage, Mapping):
+        return Usage()
+    thoughts = count(usage.get("thoughtsTokenCount"))
+    return Usage(
+        input_tokens=count(usage.get("promptTokenCount")) + count(usage.get("toolUsePromptTokenCount")),
+        output_tokens=count(usage.get("candidatesTokenCount")) + thoughts,
+        reasoning_tokens=thoughts,
+        cached_tokens=count(usage.get("cachedContentTokenCount")),
+    )
+
+
+class GeminiGatherer:
+    """The chunks of a streamed answer, each a reply of its own, put together as one.
+
+    Some models write a finish reason into every chunk, so the answer is whole when the stream ends and one was seen.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._head: dict[str, Any] = {}
+        self._parts: list[Any] = []
+        self._candidate: dict[str, Any] = {}
+
+    def add(self, event: str, data: Any) -> bool:
+        """Take a chunk."""
+        if not isinstance(data, Mapping):
+            raise not_documented(self._settings, "a chunk as a JSON object", data)
+        fault = fault_within(self._settings.where, data, key_source=self._settings.key_source)
+        if fault is not None:
+            raise fault
+        self._head.update((name, value) for name, value in data.items() if name != "candidates")
+        candidates = data.get("candidates")
+        if isinstance(candidates, list) and candidates:
+            candidate = candidates[0]
+            if not isinstance(candidate, Mapping):
+                raise not_documented(self._settings, "candidates[0]", data)
+            content = candidate.get("content")
+            parts = content.get("parts") if isinstance(content, Mapping) else None
+            self._parts.extend(parts if isinstance(parts, list) else ())
+            if candidate.get("finishReason"):
+                self._candidate["finishReason"] = candidate["finishReason"]
+        return False
+
+    def ended(self) -> bool:
+        """Whether a finish reason, or the reason why the prompt was blocked, has come."""
+        feedback = self._head.get("promptFeedback")
+        blocked = isinstance(feedback, Mapping) and bool(feedback.get("blockReason"))
+        return blocked or "finishReason" in self._candidate
+
+    def result(self) -> Any:
+        """The reply."""
+        if not self._candidate:
+            return self._head
+        content = {"role": "model", "parts": self._parts}
+        return {**self._head, "candidates": [{**self._candidate, "content": content}]}
+
+
+WIRE = Wire(
+    name="gemini",
+    path=lambda settings: path_of(settings, "generateContent"),
+    payload=gemini_payload,
+    read=read_gemini,
+    gather=GeminiGatherer,
+    stream_path=lambda settings: path_of(settings, "streamGenerateContent") + "?alt=sse",
+    stream_payload=lambda body: body,
+    names_limit=False,
+)

@@ -1,0 +1,201 @@
+"""OpenAI's responses: items in, items out, with the reasoning's summary apart.
+
+A reply is a list of output items of several kinds, of which any may be missing: they are told apart by their type, never by
+their place. A stream ends with the whole reply in its last event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evalwright.core.errors import Rejected, RequestError
+from evalwright.core.requests import Generate
+from evalwright.core.responses import Response, Usage
+from evalwright.models.remote.http import Reply
+from evalwright.models.remote.http_faults import (
+    PromptFiltered,
+    clean,
+    error_for,
+    fault_within,
+    server_message,
+)
+from evalwright.models.remote.wire.format import (
+    Settings,
+    Wire,
+    count,
+    finished,
+    merged,
+    not_documented,
+    sampling,
+    system_and_turns,
+)
+
+_FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_STATUSES = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400}
+"""What a failed reply's code would have been as an HTTP status; other codes are the server's fault."""
+_POLICIES = ("bio_policy", "misalignment_policy_violation")
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
+    """The body. System messages are the instructions. Raises Rejected for a prefill, which would not be continued."""
+    system, turns = system_and_turns(request.prompt)
+    if turns and turns[-1].role == "assistant":
+        raise Rejected(
+            f"The responses interface of {settings.where} does not go on from the beginning of an answer; ask with "
+            f"interface=chat, or without a last message of the assistant."
+        )
+    told = sampling(request, settings)
+    fields = {
+        "instructions": system or None,
+        "max_output_tokens": told.max_tokens,
+        "temperature": told.temperature,
+        "top_p": told.top_p,
+    }
+    body: dict[str, Any] = {
+        "model": settings.model,
+        "input": [{"role": turn.role, "content": turn.content} for turn in turns],
+        # Nothing that is asked here is kept at the provider for a next turn.
+        "store": False,
+        **{name: value for name, value in fields.items() if value is not None},
+    }
+    return merged(body, settings.extra_body)
+
+
+def read_response(reply: Reply, request: Generate, settings: Settings) -> Response:
+    """A Response from a response object."""
+    data = reply.data
+    if not isinstance(data, Mapping):
+        raise not_documented(settings, "a JSON object", data)
+    status = data.get("status")
+    if status == "failed":
+        raise _failure(data.get("error"), settings)
+    fault = fault_within(settings.where, data, key_source=settings.key_source)
+    if fault is not None:
+        raise fault
+    output = data.get("output")
+    if not isinstance(output, list):
+        raise not_documented(settings, "output as a list", data)
+    finish = _finish(status, data, settings)
+    items = [item for item in output if isinstance(item, Mapping)]
+    text, refusal, reasoning = (_texts(items, *kind) for kind in _KINDS)
+    if refusal and not text:
+        text, finish = refusal, "content_filter"
+    return finished(
+        text,
+        reasoning,
+        finish,
+        _usage(data.get("usage")),
+        request,
+        settings,
+        reply=reply,
+        model=data.get("model"),
+        excused=any(str(item.get("type", "")).endswith("_call") for item in items),
+    )
+
+
+_KINDS = (
+    ("message", ("content",), "output_text", "text", ""),
+    ("message", ("content",), "refusal", "refusal", ""),
+    ("reasoning", ("content", "summary"), "reasoning_text summary_text", "text", "\n\n"),
+)
+"""Item type, its lists of parts (the first that has some counts), the parts' types, their field, what stands between."""
+
+
+def _texts(
+    items: list[Mapping[str, Any]], kind: str, lists: tuple[str, ...], types: str, field: str, between: str
+) -> str:
+    found: list[str] = []
+    for item in items:
+        if item.get("type") == kind:
+            each = (list(_parts(item.get(name), types.split(), field)) for name in lists)
+            found += next(filter(None, each), [])
+    return between.join(found)
+
+
+def _parts(parts: Any, types: list[str], field: str) -> Iterator[str]:
+    for part in parts if isinstance(parts, list) else ():
+        if isinstance(part, Mapping) and part.get("type") in types and isinstance(part.get(field), str):
+            yield part[field]
+
+
+def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
+    if status == "completed":
+        return "stop"
+    if status != "incomplete":
+        raise not_documented(settings, "status completed, incomplete or failed", data)
+    details = data.get("incomplete_details")
+    reason = details.get("reason") if isinstance(details, Mapping) else None
+    return _FINISHES.get(reason, reason) if isinstance(reason, str) else "incomplete"
+
+
+def _failure(error: Any, settings: Settings) -> RequestError:
+    """The error of a reply, or of an event, that failed."""
+    code = error.get("code") if isinstance(error, Mapping) else None
+    said = server_message({"error": error}) or "it gave no reason"
+    if code in _POLICIES:
+        return PromptFiltered(f"{settings.where} stopped the answer by its policy: {clean(said, 300)}")
+    return error_for(
+        settings.where,
+        _STATUSES.get(code, 500) if isinstance(code, str) else 500,
+        said,
+        codes=frozenset((code,)) if isinstance(code, str) else frozenset(),
+        key_source=settings.key_source,
+    )
+
+
+def _usage(usage: Any) -> Usage:
+    if not isinstance(usage, Mapping):
+        return Usage()
+    details = {name: usage.get(f"{name}_tokens_details") for name in ("input", "output")}
+    cached, reasoning = (
+        count(of.get(name)) if isinstance(of := details[side], Mapping) else 0
+        for side, name in (("input", "cached_tokens"), ("output", "reasoning_tokens"))
+    )
+    return Usage(count(usage.get("input_tokens")), count(usage.get("output_tokens")), reasoning, cached)
+
+
+class ResponsesGatherer:
+    """The events of a streamed response. The last one carries the whole reply; pieces before it are not needed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._items: dict[int, Any] = {}
+        self._reply: dict[str, Any] = {}
+
+    def add(self, event: str, data: Any) -> bool:
+        """Take an event; completed, incomplete and failed end the answer, and an error event raises."""
+        if not isinstance(data, Mapping):
+            raise not_documented(self._settings, "an event as a JSON object", data)
+        kind = data.get("type") or event
+        if kind == "error":
+            error = data.get("error")
+            raise _failure(error if isinstance(error, Mapping) else data, self._settings)
+        if kind == "response.output_item.done":
+            self._items[count(data.get("output_index"))] = data.get("item")
+        if kind not in _ENDS:
+            return False
+        whole = data.get("response")
+        if not isinstance(whole, Mapping):
+            raise not_documented(self._settings, "the whole response in the last event", data)
+        self._reply = dict(whole)
+        if not self._reply.get("output") and self._items:
+            # Some servers leave the items out of the last event.
+            self._reply["output"] = [self._items[place] for place in sorted(self._items)]
+        return True
+
+    def result(self) -> Any:
+        """The response."""
+        return self._reply
+
+
+WIRE = Wire(
+    name="openai-responses",
+    path=lambda settings: "/responses",
+    payload=responses_payload,
+    read=read_response,
+    gather=ResponsesGatherer,
+    lacks=frozenset({"stop", "seed"}),
+    names_limit=False,
+)

@@ -1,1 +1,0 @@
-"""Runs in other programs' files, and other programs' files as runs."""

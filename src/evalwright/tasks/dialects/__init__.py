@@ -1,1 +1,0 @@
-"""Task definitions of other frameworks, translated into Tasks."""

@@ -1,0 +1,206 @@
+"""Rewrites keep what is right: rules on questions written out, and the whole way from a task file to a report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright import Passage, Sample, ScriptedModel, evaluate, load_task
+from evalwright.analysis.contamination.checks import problem
+from evalwright.analysis.contamination.report import contamination_report
+from evalwright.analysis.contamination.rules import entities, negate, paraphrase, shuffle
+from evalwright.core.requests import Generate, Request
+from support.typed import typed
+
+FRAMES = {
+    "Which country won its first medal in 1930?": "Name the country that won its first medal in 1930.",
+    "Who wrote the novel Things Fall Apart?": "Name whoever wrote the novel Things Fall Apart.",
+    "How many keys does a standard piano have?": "Give the number of keys that a standard piano has.",
+    "How many bones are there in the hand?": "Give the number of bones in the hand.",
+    "What is the hardness of quartz on the Mohs scale?": "Say what the hardness of quartz on the Mohs scale is.",
+    "Where was Ada Lovelace born?": "Say where Ada Lovelace was born.",
+    "In which year was Estonia admitted to the union?": "Say in which year Estonia was admitted to the union.",
+    "Which city does the constitution name as the capital?": None,
+    "She had 3 apples. How many keys does a piano have?": None,
+}
+
+
+@pytest.mark.parametrize(("before", "after"), FRAMES.items())
+def test_a_sentence_frame_fits_or_nothing_is_written(before: str, after: str | None) -> None:
+    found = paraphrase(Sample("q", before, ("x",)))
+    assert (found.input if found else None) == after
+
+
+def test_options_are_shuffled_with_the_right_one_elsewhere() -> None:
+    sample = Sample("q", "Which?", ("b",), ("a", "b", "c", "d"), (1,))
+    found = shuffle(sample)
+    assert found is not None and found.gold != sample.gold
+    assert found.choices[found.gold[0]] == "b" and sorted(found.choices) == ["a", "b", "c", "d"]
+    assert shuffle(sample) == found
+    for last in ("All of the above", "Both A and C", "A and B", "None of these"):
+        assert shuffle(Sample("q", "Which?", (), ("a", "b", "c", last), (1,))) is None
+    assert shuffle(Sample("q", "Which?", ("a",))) is None
+
+
+def test_names_and_labels_change_everywhere_alike() -> None:
+    story = "Sarah has 3 apples in room 14. Tom gives Sarah 2 more. How many has Sarah?"
+    found = entities(Sample("q", story, ("5",)))
+    assert found is not None and found.targets == ("5",)
+    assert found.input == "Hannah has 3 apples in room 17. Paul gives Hannah 2 more. How many has Hannah?"
+    passage = Passage("1", "The choir sits in room 31 with Mary.")
+    asked = Sample("q", "In which room does the choir sit?", ("room 31",), passages=(passage,))
+    moved = entities(asked)
+    assert moved is not None
+    assert moved.passages[0].text == "The choir sits in room 34 with Helen."
+    assert moved.targets == ("room 34",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Who was the father of Mary?",  # a fact of the world, no story
+        "Saint Mary stood there. How long did Mary stand?",
+        "John Adams was late. When did John come?",
+        "Mary met Helen. Who came first?",  # one stands for the other
+        "There were 14 people in room 14. How many people were there?",
+    ],
+)
+def test_where_a_name_may_mean_somebody_nothing_changes(text: str) -> None:
+    assert entities(Sample("q", text, ("x",))) is None
+
+
+def test_the_opposite_has_the_opposite_answer() -> None:
+    found = negate(Sample("q", "Is Paris in France?", ("Yes",)))
+    assert found is not None
+    assert (found.input, found.targets) == (
+        'Is "no" the right answer to this question? Is Paris in France?',
+        ("No",),
+    )
+    said = negate(Sample("q", "Paris is in France", ("true",), ("True", "False"), (0,)))
+    assert said is not None and said.gold == (1,)
+    assert said.input == "The following statement is false: Paris is in France."
+    assert negate(Sample("q", "Who was it?", ("Ada",))) is None
+
+
+def test_what_is_wrong_is_refused_with_its_reason() -> None:
+    original = Sample("q", "Who wrote book 7 of the cycle?", ("Ada",))
+
+    def why(text: str) -> str:
+        return problem(original, Sample("q", text, ("Ada",)), "paraphrase")
+
+    assert why("Name the writer of book 7 of the cycle.") == ""
+    assert "gives the answer away" in why("Did Ada write book 7 of the cycle?")
+    assert "numbers" in why("Name the writer of book 8 of the cycle.")
+    assert "original wording" in why("who wrote  book 7 of the cycle?")
+    assert why(" ") == "it is empty"
+    assert "longer" in why("Who wrote book 7 of the cycle?" * 20)
+
+
+ROWS = [
+    {"n": i, "q": f"Town {i}: which river flows there?", "options": ["Ab", "Ob", "Po", "Em"], "right": i % 4}
+    for i in range(12)
+]
+TASK = {
+    "task": "rivers",
+    "dataset": "rivers.jsonl",
+    "where": "n < 10",
+    "sample": {"id": "r{{ n }}", "input": "{{ q }}", "choices": "{{ options }}", "target": "{{ right }}"},
+    "answer": {"mode": "letter"},
+    "prompt": {
+        "user": "{{ q }}\n{{ lettered }}\nAnswer:",
+        "few_shot": {"count": 1, "dataset": "shots.jsonl"},
+    },
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    write("rivers.jsonl", ROWS)
+    write("shots.jsonl", [{**ROWS[0], "q": "Which river flows past here?", "n": 99}])
+    Path("rivers.yaml").write_text(json.dumps(TASK))
+    return tmp_path
+
+
+def write(name: str, rows: list[dict[str, Any]]) -> None:
+    Path(name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def test_a_task_is_rewritten_into_a_task(folder: Path) -> None:
+    done = typed(
+        "tasks", "rewrite", "rivers.yaml", "--kind", "shuffle", "--kind", "paraphrase", "--into", "new/other.yaml", "--json"
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    made = json.loads(done.out)
+    assert (made["originals"], made["rewrites"], made["refused"]) == (10, 10, [
+        {"kind": "paraphrase", "reason": "no rule fits", "n": 10}
+    ])  # fmt: skip
+    task, other = load_task("rivers.yaml"), load_task("new/other.yaml")
+    for before, after in zip(task.samples, other.samples, strict=True):
+        right = {after.choices[place] for place in after.gold}
+        assert right == {before.choices[place] for place in before.gold}
+        assert after.id == f"{before.id}~shuffle" and after.cluster == ""
+        assert after.metadata["rewrite_of"] == before.id and after.metadata["rewrite_checked"] is False
+    assert typed("tasks", "check", "new/other.yaml").code == 0
+    again = typed("tasks", "rewrite", "rivers.yaml", "--kind", "shuffle", "--into", "new/other.yaml")
+    assert again.code == 2 and "--replace" in again.err
+
+
+def test_a_model_that_learnt_places_drops_on_shuffled_options(folder: Path) -> None:
+    typed("tasks", "rewrite", "rivers.yaml", "--kind", "shuffle", "--into", "other.yaml")
+    letters = {str(row["q"]): "ABCD"[int(str(row["right"]))] for row in ROWS}
+
+    def reply(request: Request) -> str:
+        prompt = str(getattr(request, "context", ""))
+        return " " + next(letters[q] for q in letters if f"{q}\n" in prompt)
+
+    (run,) = evaluate(["rivers.yaml", "other.yaml"], ScriptedModel(reply, version="1"))
+    report = contamination_report(run)
+    (one,) = report.drops
+    assert (one.kind, one.drop.n, one.drop.mean_a, one.drop.mean_b) == ("shuffle", 10, 1.0, 0.0)
+    assert one.drop.low > 0.5
+
+
+def test_what_cannot_be_rewritten_is_said(folder: Path) -> None:
+    nothing = typed("tasks", "rewrite", "rivers.yaml", "--kind", "negate", "--into", "x.yaml")
+    assert nothing.code == 2 and "no rule fits (10)" in nothing.err and not Path("x.yaml").exists()
+    assert typed("tasks", "rewrite", "rivers.yaml", "--kind", "shuffle", "--into", "x.txt").code == 2
+    own = {**TASK, "prompt": {"few_shot": {"count": 1}}}
+    Path("own.yaml").write_text(json.dumps(own))
+    shots = typed("tasks", "rewrite", "own.yaml", "--kind", "shuffle", "--into", "x.yaml")
+    assert shots.code == 2 and "few_shot.count=0" in shots.err
+    without = typed(
+        "tasks",
+        "rewrite",
+        "own.yaml",
+        "--kind",
+        "shuffle",
+        "--into",
+        "x.yaml",
+        "-T",
+        "prompt.few_shot.count=0",
+    )
+    assert without.code == 0, without.err
+    blind = {**TASK, "prompt": {"user": "{{ row['q'] }}, {{ n }}: A, B, C or D?"}, "sample": TASK["sample"]}
+    Path("blind.yaml").write_text(json.dumps(blind))
+    unseen = typed("tasks", "rewrite", "blind.yaml", "--kind", "shuffle", "--into", "y.yaml")
+    assert unseen.code == 2 and "does not show what was rewritten" in unseen.err
+
+
+def test_a_bundled_task_is_rewritten_with_its_prompt(folder: Path) -> None:
+    done = typed("tasks", "rewrite", "factual-closed-book", "--kind", "paraphrase", "--into", "facts.yaml")
+    assert done.code == 0, done.err
+    prompts: list[str] = []
+
+    def reply(request: Request) -> str:
+        assert isinstance(request, Generate)
+        prompts.append(str(request.prompt))
+        return "x"
+
+    (run,) = evaluate("facts.yaml", ScriptedModel(reply, version="2"), limit=3)
+    assert run.tasks[0].n_samples == 3
+    assert all("How many strings does a violin have?" in prompt for prompt in prompts)

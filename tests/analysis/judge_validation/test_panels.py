@@ -1,0 +1,196 @@
+"""Agreement of judges from recorded scores: against numbers worked out apart, over one run and several."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evalwright import ScriptedModel, evaluate, score_run
+from evalwright.analysis.judge_validation.panels import judges_agreement
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.requests import Classify
+from evalwright.reports.agreement_page import agreement_blocks, agreement_markdown, notes
+from evalwright.reports.layout import lay_out
+from evalwright.runs.reader import Run
+from evalwright.statistics import cohen_kappa, gwet_ac1, raw_agreement
+from evalwright.tasks.decorator import task_from_definition
+from support.command import evalwright as command
+from support.overlap_judge import OverlapModel
+
+N = 12
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+
+
+def judge(values: Sequence[float], name: str) -> ScriptedModel:
+    """Gives the n-th article's summary the n-th value."""
+
+    def script(request: Any) -> list[float]:
+        assert isinstance(request, Classify)
+        value = values[int(request.premise.split()[-1])]
+        return [1 - value, value]
+
+    return ScriptedModel(script, name=name, version=json.dumps(list(values)), abilities=["classify"])
+
+
+def run_of(
+    judges: dict[str, ScriptedModel],
+    *,
+    draws: int = 1,
+    answers: str = "A summary of six whole words.",
+    **more: Any,
+) -> Run:
+    rows = [{"id": f"<b>{place}</b>", "input": str(place), "text": f"Article {place}"} for place in range(N)]
+    drawing = {"draws": draws, "temperature": 0.5} if draws > 1 else {}
+    task = task_from_definition(
+        {
+            "task": "summaries",
+            "dataset": {"rows": rows},
+            "sample": {"passages": ["{{ text }}"]},
+            "answer": drawing,
+            "scorers": [{"consistency": {"judges": list(judges), "only_answered": False, **more}}],
+            "metrics": ["hallucination-rate"],
+        }
+    )
+    (run,) = evaluate(
+        task, ScriptedModel(answers, name="m"), roles=judges, name=f"run-{len(answers)}-{draws}"
+    )
+    return run
+
+
+A = [0.9, 0.8, 0.2, 0.5, 0.1, 0.7, 0.6, 0.3, 0.95, 0.4, 0.85, 0.05]
+B = [0.8, 0.4, 0.3, 0.6, 0.2, 0.9, 0.1, 0.2, 0.99, 0.7, 0.9, 0.5]
+
+
+def votes(*columns: Sequence[float], threshold: float = 0.5) -> np.ndarray[Any, Any]:
+    return (threshold <= np.array(columns).T).astype(float)
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.75])
+def test_two_judges_of_one_run(threshold: float) -> None:
+    run = run_of({"a": judge(A, "m/a"), "b": judge(B, "m/b")}, threshold=threshold)
+    found = judges_agreement([run])
+    table = votes(A, B, threshold=threshold)
+    assert [(one.name, one.role, one.share.value) for one in found.raters] == [
+        ("m/a", "a", table[:, 0].mean()),
+        ("m/b", "b", table[:, 1].mean()),
+    ]
+    (pair,) = found.pairs
+    assert pair.raw == raw_agreement(table)
+    assert pair.kappa == cohen_kappa(table[:, 0], table[:, 1])
+    assert pair.ac1 == gwet_ac1(table, labels=2)
+    assert (pair.only_a, pair.only_b) == (
+        int((table[:, 0] > table[:, 1]).sum()),
+        int((table[:, 0] < table[:, 1]).sum()),
+    )
+    # Raw agreement and kappa once more, by hand.
+    same = float((table[:, 0] == table[:, 1]).mean())
+    p, q = table.mean(axis=0)
+    chance = p * q + (1 - p) * (1 - q)
+    assert pair.raw.value == pytest.approx(same)
+    assert pair.kappa.value == pytest.approx((same - chance) / (1 - chance))
+    assert (found.n, found.n_left_out, found.n_other) == (N, 0, 0)
+
+
+def test_the_answers_furthest_apart_come_first() -> None:
+    found = judges_agreement([run_of({"a": judge(A, "m/a"), "b": judge(B, "m/b")})])
+    spreads = [abs(one.values[0] - one.values[1]) for one in found.disputed]
+    assert spreads == sorted(spreads, reverse=True)
+    differing = np.flatnonzero(votes(A, B)[:, 0] != votes(A, B)[:, 1])
+    assert {one.id for one in found.disputed} == {f"<b>{place}</b>" for place in differing}
+
+
+def test_judges_of_several_runs() -> None:
+    run = run_of({"a": judge(A, "m/a")})
+    second = score_run(run, roles={"a": judge(B, "m/b")}, name="second")
+    third = score_run(run, roles={"a": judge(B[::-1], "m/b")}, name="third")
+    found = judges_agreement([run, second, third])
+    table = votes(A, B, B[::-1])
+    assert [one.name for one in found.raters] == ["m/a", "m/b (second)", "m/b (third)"]
+    assert found.raw == raw_agreement(table)
+    assert found.ac1 == gwet_ac1(table, labels=2)
+    assert len(found.pairs) == 3
+    assert found.disputed[0].values != ()
+
+
+def test_answers_that_are_others_are_left_out() -> None:
+    first = run_of({"a": judge(A, "m/a")})
+    other = run_of({"a": judge(B, "m/b")}, answers="Another summary of six whole words here.")
+    with pytest.raises(ConfigurationError, match="the runs must hold the same answers"):
+        judges_agreement([first, other])
+
+
+def test_draws_of_an_item_are_one_unit() -> None:
+    run = run_of({"a": judge(A, "m/a"), "b": judge(B, "m/b")}, draws=3)
+    found = judges_agreement([run])
+    assert (found.n, found.raw.n_clusters) == (3 * N, N)
+    assert (
+        found.raw.value == judges_agreement([run_of({"a": judge(A, "m/a"), "b": judge(B, "m/b")})]).raw.value
+    )
+
+
+def test_a_judge_that_failed_has_no_verdict() -> None:
+    run = run_of({"a": judge(A, "m/a")})
+    broken = score_run(run, roles={"a": OverlapModel("broken")}, name="broken")
+    with pytest.raises(ConfigurationError, match="No answer has the verdicts of two judges"):
+        judges_agreement([run, broken])
+
+
+def test_a_judge_that_passes_everything_is_said() -> None:
+    run = run_of({"a": judge([0.9] * N, "m/a"), "b": judge(B, "m/b")})
+    (note, *_) = notes(judges_agreement([run]))
+    assert note.startswith("m/a passes all of these answers, so Cohen's kappa with it is 0")
+    assert (
+        len(
+            notes(
+                judges_agreement(
+                    [
+                        run_of(
+                            {"a": judge(A, "m/a"), "b": judge(B, "m/b")},
+                            answers="Six other words are in here.",
+                        )
+                    ]
+                )
+            )
+        )
+        == 1
+    )
+
+
+def test_what_cannot_be_done_is_said() -> None:
+    run = run_of({"a": judge(A, "m/a")})
+    with pytest.raises(ConfigurationError, match=r"there is one \('m/a'\)"):
+        judges_agreement([run])
+    with pytest.raises(UnknownName, match="Did you mean 'consistency'"):
+        judges_agreement([run], scorer="consistncy")
+    with pytest.raises(ConfigurationError, match="between 0 and 1"):
+        judges_agreement([run], level=95)
+
+
+def test_the_page_and_the_command(tmp_path: Path) -> None:
+    run = run_of({"a": judge(A, "m/a`|<i>"), "b": judge(B, "m/b")})
+    found = judges_agreement([run])
+    text = "\n".join("".join(part.text for part in line) for line in lay_out(agreement_blocks(found), 160))
+    for wanted in ("Cohen's kappa", "Gwet's AC1", "Only first", "Furthest apart", "m/b"):
+        assert wanted in text
+    markdown = agreement_markdown(found)
+    assert "<b>" not in markdown.replace("`summaries <b>", "`")  # untrusted names stand in code spans
+    assert "| Judge | Passes [interval] | Answers |" in markdown
+    done = command("judge", "agreement", run.id, "--json", folder=tmp_path)
+    assert done.code == 0, done.text
+    data = json.loads(done.out)
+    assert data["pairs"][0]["kappa"]["value"] == pytest.approx(found.pairs[0].kappa.value)
+    assert data["raters"][0]["share"]["n"] == N
+    done = command("judge", "agreement", run.id, "--markdown", "a.md", folder=tmp_path)
+    assert done.code == 0, done.text
+    assert Path("a.md").read_text(encoding="utf-8") == markdown
+    assert command("judge", "agreement", "none", folder=tmp_path).code == 2

@@ -1,0 +1,305 @@
+"""What a plan says of asking: requests, tokens, money and time, against what a real run then used; and that it asks nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evalwright import (
+    Answer,
+    Ask,
+    Generate,
+    ModelSpec,
+    Pacing,
+    Sample,
+    Score,
+    ScriptedModel,
+    evaluate,
+    open_run,
+    plan,
+    scorer,
+)
+from evalwright.analysis.power import Amount, Price, Usage
+from evalwright.analysis.power.prompts import MOST_READ
+from evalwright.analysis.power.spending import total
+from evalwright.core.errors import Overloaded, Rejected, UnknownName
+from evalwright.models.local.demo import demo_model
+from support.command import environment
+from support.openai_server import OpenAIServer, serving
+
+ECHO = "scripted/echo"
+
+
+def at(server: OpenAIServer) -> ModelSpec:
+    return ModelSpec("openai/m", {"base_url": server.url})
+
+
+def asked(server: OpenAIServer) -> int:
+    return sum(server.received.values())
+
+
+def test_nothing_is_asked_without_a_pilot_and_a_pilot_is_not_paid_twice() -> None:
+    with serving() as server:
+        first = plan("questions.yaml", at(server))
+        assert (asked(server), first.pilot_runs) == (0, ())
+        assert not list(Path("home").glob("store.sqlite*"))
+        pilot = plan("questions.yaml", at(server), pilot=20)
+        assert asked(server) == 20
+        assert "20 answers are in the store" in pilot.notes[0]
+        again = plan("questions.yaml", at(server), pilot=20)
+        assert asked(server) == 20
+        assert again.as_dict() == pilot.as_dict()
+        assert pilot.models["openai/m"].stored == 20
+        evaluate("questions.yaml", at(server))
+        assert asked(server) == 60
+        whole = plan("questions.yaml", at(server))
+        assert whole.models["openai/m"].stored == 60
+        assert whole.notes == (
+            "The store has 60 of the answers to all items: they are not asked for, nor paid, again.",
+        )
+        assert first.models["openai/m"].stored == 0
+
+
+def test_a_pilot_measures_tokens_and_time_of_a_remote_model() -> None:
+    with serving(latency=0.02) as server:
+        forecast = plan("questions.yaml", at(server), pilot=30, prices={"": Price(2.0, 8.0)})
+        run = evaluate("questions.yaml", at(server))[0]
+    usage, really = forecast.models["openai/m"], run.data["usage"]["answers"]
+    assert usage.requests.value == 60
+    for found, key in ((usage.input_tokens, "input_tokens"), (usage.output_tokens, "output_tokens")):
+        low = found.value if found.low is None else found.low
+        high = found.value if found.high is None else found.high
+        assert low is not None
+        assert high is not None
+        assert 0.9 * low <= really[key] <= 1.1 * high
+        assert "measured on 30 answers of openai/m" in found.basis
+    price = ((usage.input_tokens.value or 0) * 2 + (usage.output_tokens.value or 0) * 8) / 1e6
+    assert usage.money.value == pytest.approx(price)
+    assert usage.seconds.low is not None
+    assert usage.seconds.high is not None
+    assert 0.02 <= usage.seconds.low <= usage.seconds.high
+    assert "30 requests took" in usage.seconds.basis
+
+
+@pytest.mark.parametrize("name", ["factual-closed-book", "factual-grounded"])
+def test_tokens_in_are_those_that_the_run_then_counts(name: str) -> None:
+    forecast = plan(
+        name,
+        "demo/small",
+        difference=0.2,
+        half_width=0.2,
+        assume={"variance": 0.1, "accuracy": 0.5, "design_effect": 1.0},
+    )
+    (task,) = forecast.tasks
+    everything = plan(name, "demo/small")
+    run = evaluate(name, "demo/small")[0]
+    usage = everything.models["demo/small"]
+    counted = run.data["usage"]["answers"]["input_tokens"]
+    into = usage.input_tokens
+    assert into.value is not None and usage.money.value == 0.0
+    if task.n_total <= MOST_READ:
+        assert into.value == pytest.approx(counted) and into.low is None
+    else:  # not all are read, and the rest is an estimate with its interval
+        assert into.low is not None and into.high is not None
+        assert into.low <= counted <= into.high
+        assert into.value == pytest.approx(counted, rel=0.01)
+    written = run.data["usage"]["answers"]["output_tokens"]
+    assert usage.output_tokens.value is None
+    assert usage.output_tokens.high is not None
+    assert written <= usage.output_tokens.high == 48 * task.n_total
+    assert task.n_used < task.n_total
+    assert f"--limit {task.n_used}" in forecast.command
+
+
+def test_likelihood_tasks_write_nothing_and_ask_once_an_option() -> None:
+    Path("pick.yaml").write_text(
+        "task: pick\n"
+        "dataset: {rows: [{q: 'One?', a: yes}, {q: 'Two?', a: no}]}\n"
+        "sample: {input: '{{ q }}', choices: ['yes', 'no', 'maybe'], target: 'yes'}\n"
+        "prompt: {user: '{{ input }}'}\n"
+        "answer: {mode: likelihood}\n"
+    )
+    usage = plan("pick.yaml", "demo/small").models["demo/small"]
+    run = evaluate("pick.yaml", "demo/small")[0]
+    assert (usage.requests.value, usage.output_tokens.value) == (6, 0)
+    assert usage.requests.value == run.data["usage"]["requested"]
+    assert usage.input_tokens.value == run.data["usage"]["answers"]["input_tokens"]
+
+
+def test_a_model_that_hides_its_tokenizer_is_guessed_at() -> None:
+    with serving() as server:
+        usage = plan("questions.yaml", at(server)).models["openai/m"]
+        assert asked(server) == 0
+    assert usage.input_tokens.basis == "guessed at 4 characters a token"
+    low, value, high = usage.input_tokens.low, usage.input_tokens.value, usage.input_tokens.high
+    assert low is not None
+    assert value is not None
+    assert high is not None
+    assert low < value < high
+    assert usage.output_tokens.high == 20 * 60
+    assert usage.money.value is None
+    assert usage.money.basis == "no price is known for openai/m: give --price IN/OUT"
+    assert usage.seconds.value is None
+    assert "nothing of openai/m was timed" in usage.seconds.basis
+
+
+def test_prices_by_model() -> None:
+    assumed = {"output_tokens": 10.0}
+    with serving() as server:
+        models = [at(server), ModelSpec(ECHO)]
+        prices = {"openai/m": Price(1.0, 2.0)}
+        forecast = plan("questions.yaml", models, prices=prices, assume=assumed)
+        with pytest.raises(UnknownName, match="openai/m"):
+            plan("questions.yaml", models, prices={"openai/n": Price(1.0, 2.0)})
+    usage = forecast.models["openai/m"]
+    assert usage.money.value == pytest.approx(((usage.input_tokens.value or 0) + 2 * 600) / 1e6)
+    assert usage.money.high is not None
+    assert usage.money.high > (usage.money.value or 0)
+
+
+def test_costs_that_replies_name_are_carried_over() -> None:
+    from evalwright.core.responses import Response
+    from evalwright.core.responses import Usage as Tokens
+
+    model = ScriptedModel(
+        lambda request: Response("1", usage=Tokens(12, 3), cost=0.001), name="priced/m", version="1"
+    )
+    usage = plan("questions.yaml", model, pilot=10).models["priced/m"]
+    assert usage.money.value == pytest.approx(0.06)
+    assert (usage.input_tokens.value, usage.output_tokens.value) == (720, 180)
+
+
+def test_another_models_run_says_how_long_answers_are_but_not_how_fast() -> None:
+    run = evaluate("questions.yaml", "demo/small", limit=10)[0]
+    usage = plan("questions.yaml", "demo/large", runs=[run]).models["demo/large"]
+    assert "another model" in usage.output_tokens.basis
+    assert "nothing of demo/large was timed" in usage.seconds.basis
+    own = plan("questions.yaml", runs=[run]).models["demo/small"]
+    assert own.seconds.value == pytest.approx(run.data["seconds"] * 60 / 10)
+    assert own.seconds.low == run.data["seconds"]
+
+
+def test_failures_of_a_pilot_are_counted_and_asked_again() -> None:
+    model = ScriptedModel(
+        "1",
+        name="shaky",
+        version="1",
+        failures=lambda request, asked: Overloaded("down", status=503) if "00003" in str(request) else None,
+        pacing=Pacing(max_attempts=1),
+    )
+    forecast = plan("questions.yaml", model, pilot=60)
+    assert forecast.pilot_failed == 1
+    before = model.asked
+    plan("questions.yaml", model, pilot=60)
+    assert model.asked - before == 1
+
+
+def test_no_weights_and_no_heavy_library_without_a_pilot() -> None:
+    opened = demo_model("small")
+    assert opened.reader() is not None
+    assert opened._open is None
+    code = (
+        "from evalwright import plan; plan('questions.yaml', 'demo/small')\n"
+        "import sys; assert 'onnxruntime' not in sys.modules and 'torch' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_sums_keep_what_is_not_known() -> None:
+    some = total([Amount(1.0, 0.5, 2.0, "a"), Amount(3.0, basis="b")])
+    assert (some.value, some.low, some.high, some.basis) == (4.0, 3.5, 5.0, "a; b")
+    open_end = total([Amount(1.0), Amount(None, 0.0, 5.0, "c")])
+    assert (open_end.value, open_end.low, open_end.high) == (None, 1.0, 6.0)
+    unknown = total([Amount(1.0, basis="a"), Amount(None, basis="why")])
+    assert (unknown.known, unknown.basis) == (False, "why")
+    assert Usage.__slots__ == ("requests", "input_tokens", "output_tokens", "money", "seconds", "stored")
+
+
+def test_a_large_task_is_read_in_part_with_limits() -> None:
+    rng = np.random.default_rng(0)
+    rows = "".join(
+        f'{{"id": "{i}", "q": "{"word " * int(rng.integers(1, 30))}", "a": "x"}}\n' for i in range(1000)
+    )
+    Path("rows.jsonl").write_text(rows)
+    Path("large.yaml").write_text(
+        "task: large\ndataset: rows.jsonl\nsample: {id: '{{ id }}', input: '{{ q }}', target: '{{ a }}'}\n"
+        "prompt: {user: '{{ input }}'}\nanswer: {mode: generate, max_tokens: 1}\nscorers: [exact-match]\n"
+    )
+    found = plan("large.yaml", "demo/small").models["demo/small"].input_tokens
+    really = evaluate("large.yaml", "demo/small")[0].data["usage"]["answers"]["input_tokens"]
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= really <= found.high
+    assert "on 200 items" in found.basis
+
+
+def test_judges_are_counted_apart() -> None:
+    @scorer("test-plan-judge")
+    async def judge(sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge") -> Score:
+        reply = await ask(role, Generate(f"Is '{answer.text}' right for {sample.id}?", max_tokens=1))
+        return Score(float(reply.text == "yes"))
+
+    text = Path("questions.yaml").read_text().replace("[exact-match]", "[test-plan-judge]")
+    Path("questions.yaml").write_text(text)
+    model, roles = ScriptedModel("1", name="m/a", version="1"), {"judge": ScriptedModel("yes", name="m/j")}
+    forecast = plan("questions.yaml", model, pilot=10, roles=roles)
+    assert forecast.models["m/a"].requests.value == 60
+    assert "asked besides: judge, about 1 for each of the model's own" in forecast.notes[1]
+    assert "20 requests took" in forecast.models["m/a"].seconds.basis
+    took = open_run(forecast.pilot_runs[0]).data["seconds"]
+    assert forecast.models["m/a"].seconds.high == pytest.approx(took * 120 / 20)
+    without = plan("questions.yaml", model)
+    assert without.notes[1].endswith("asked besides: judge.")
+
+
+def test_a_pilot_that_fails_altogether_measures_nothing() -> None:
+    model = ScriptedModel([Rejected("no")] * 99, name="m/refuses", pacing=Pacing(max_attempts=1))
+    forecast = plan("questions.yaml", model, pilot=5)
+    (task,) = forecast.tasks
+    assert forecast.pilot_failed == 5
+    assert "worst case" in task.items_for_difference.basis
+    usage = forecast.models["m/refuses"]
+    assert (usage.requests.value, usage.seconds.value) == (60, None)
+    assert usage.output_tokens.high == 20 * 60
+
+
+def test_a_run_without_a_key_is_planned_and_not_asked() -> None:
+    usage = plan("questions.yaml", "openai/gpt-4o-mini").models["openai/gpt-4o-mini"]
+    assert usage.requests.value == 60
+
+
+def test_a_run_of_all_items_knows_all_its_tokens() -> None:
+    run = evaluate("factual-stress", "demo/small")[0]
+    usage = plan("factual-stress", runs=[run]).models["demo/small"]
+    used = run.data["usage"]["answers"]
+    for found, key in ((usage.input_tokens, "input_tokens"), (usage.output_tokens, "output_tokens")):
+        assert found.value == pytest.approx(used[key])
+        assert (found.low, found.high) == (None, None)
+    part = evaluate("factual-stress", "demo/small", limit=40)[0]
+    some = plan("factual-stress", runs=[part]).models["demo/small"].output_tokens
+    assert some.low is not None
+    assert some.high is not None
+    assert some.low <= used["output_tokens"] <= some.high
+
+
+def test_metrics_that_are_no_mean_of_items_say_so() -> None:
+    Path("text.yaml").write_text(
+        "task: text\ndataset: {rows: [{t: 'A text.'}, {t: 'Another text, longer.'}]}\n"
+        "sample: {input: '{{ t }}'}\nprompt: {user: '{{ input }}'}\nanswer: {mode: perplexity}\n"
+    )
+    forecast = plan("text.yaml", ["demo/small", "demo/large"], pilot=2, difference=1.0)
+    assert "for their mean, which word-perplexity is not" in forecast.notes[-1]
+    assert forecast.tasks[0].items_for_difference.value is not None
+    assert forecast.models["demo/small"].output_tokens.value == 0

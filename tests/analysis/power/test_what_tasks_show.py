@@ -1,0 +1,323 @@
+"""What a plan says of a task: items, smallest differences and half widths, by hand, by brute force and from real runs."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evalwright import Run, ScriptedModel, Task, compare, evaluate, plan
+from evalwright.analysis.power import Forecast, TaskForecast
+from evalwright.core.errors import ConfigurationError, RunError, UnknownName
+from evalwright.statistics import (
+    compare_paired,
+    items_for_difference,
+    mean_interval,
+    plan_draws,
+    smallest_visible_difference,
+    wilson,
+)
+from evalwright.statistics.spread import cluster_weight, difference_variance
+from evalwright.tasks.decorator import task_from_definition
+from support.runs import make_run
+
+ECHO = "scripted/echo"
+Z = 1.959963984540054 + 0.8416212335729143
+
+
+def only(forecast: Forecast) -> TaskForecast:
+    (task,) = forecast.tasks
+    return task
+
+
+def small_task(n: int, clusters: int = 0, **more: object) -> Task:
+    rows = [
+        {"id": f"item-{i}", "q": f"Q{i}?", "a": "yes", "c": f"c{i % clusters}" if clusters else ""}
+        for i in range(n)
+    ]
+    sample = {"id": "{{ id }}", "input": "{{ q }}", "target": "{{ a }}"}
+    if clusters:
+        sample["cluster"] = "{{ c }}"
+    definition = {
+        "task": "factual",
+        "dataset": {"rows": rows},
+        "sample": sample,
+        "prompt": {"user": "{{ input }}"},
+    }
+    return task_from_definition(
+        {**definition, "answer": {"max_tokens": 8}, "scorers": ["exact-match"], **more}
+    )
+
+
+def test_the_example_by_hand() -> None:
+    """delta = 0.02, omega^2 = 0.2: (1.960 + 0.842)^2 x 0.2 / 0.0004 = 3,924.4."""
+    forecast = plan("questions.yaml", ECHO, assume={"variance": 0.2})
+    task = only(forecast)
+    assert task.items_for_difference.value == math.ceil(Z * Z * 0.2 / 0.02**2) == 3925
+    assert task.items_for_difference.basis == "assumed"
+    assert task.visible_paired.value == pytest.approx(Z * math.sqrt(0.2 / 60))
+    assert (
+        "To see a difference of 2.0 points four times out of five you need about 3,900 items"
+        in forecast.conclusion
+    )
+    assert "questions has 60, which show nothing smaller than 16.2 points" in forecast.conclusion
+
+
+def test_the_worst_case_by_hand() -> None:
+    task = only(plan("questions.yaml", ECHO, difference=0.05, half_width=0.03))
+    assert task.items_for_difference.value == math.ceil(Z * Z * 0.5 / 0.05**2)
+    assert task.items_for_half_width.value == math.ceil(1.959963984540054**2 * 0.25 / 0.03**2) == 1068
+    assert task.half_width.value == pytest.approx(1.959963984540054 * math.sqrt(0.25 / 60))
+    assert task.visible_unpaired.value == pytest.approx(Z * math.sqrt(2 * 0.25 / 60))
+    assert "worst case" in task.items_for_difference.basis
+    assert task.enough is False
+    assert task.n_used == 60
+
+
+def test_assumptions_are_taken_at_their_word() -> None:
+    task = only(
+        plan("questions.yaml", ECHO, assume={"accuracy": 0.7, "discordant": 0.2, "design_effect": 1.5})
+    )
+    assert task.items_for_difference.value == math.ceil(Z * Z * (0.2 - 0.02**2) * 1.5 / 0.02**2)
+    assert task.half_width.value == pytest.approx(1.959963984540054 * math.sqrt(0.21 * 1.5 / 60))
+    assert task.score.value == 0.7
+
+
+def test_items_have_the_power_that_was_asked_for() -> None:
+    """Brute force: the plan's number of items, 1,500 experiments, the test that `compare` makes."""
+    n = only(
+        plan("questions.yaml", ECHO, difference=0.08, assume={"discordant": 0.2})
+    ).items_for_difference.value
+    assert n is not None
+    rng = np.random.default_rng(1)
+    seen = 0
+    for _ in range(1500):
+        kinds = rng.choice(3, size=int(n), p=[0.8, 0.14, 0.06])
+        b, c = (kinds == 1).astype(float), (kinds == 2).astype(float)
+        seen += compare_paired(b, c).verdict == "better"
+    assert seen / 1500 == pytest.approx(0.8, abs=0.035)
+
+
+def test_two_runs_give_the_paired_variance(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    a = rng.integers(0, 2, 30)
+    b = np.where(rng.random(30) < 0.8, a, 1 - a)
+    runs = [
+        make_run(tmp_path, scores=list(map(float, x)), model=m)
+        for x, m in ((a, "demo/small"), (b, "demo/large"))
+    ]
+    task = only(plan(small_task(200), ECHO, runs=runs, difference=0.1))
+    limits = difference_variance(a, b, 0.1)
+    assert task.paired_variance.value == limits.value
+    for got, variance in zip(
+        (task.items_for_difference.low, task.items_for_difference.value, task.items_for_difference.high),
+        (limits.low, limits.value, limits.high),
+        strict=True,
+    ):
+        assert got == items_for_difference(0.1, variance)
+    assert task.visible_paired.value == pytest.approx(float(smallest_visible_difference(200, limits.value)))
+    assert task.items_for_difference.basis == "measured on 30 items of demo/small and demo/large, 95% limits"
+
+
+def test_one_run_gives_the_variance_of_two_independent_models(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores=[1.0] * 24 + [0.0] * 6)
+    task = only(plan(small_task(100), ECHO, runs=[run]))
+    low, high = wilson(24, 30)
+    assert (task.score.value, task.score.low, task.score.high) == pytest.approx((0.8, low, high))
+    assert task.paired_variance.value == pytest.approx(2 * 0.16)
+    assert task.paired_variance.high == pytest.approx(2 * low * (1 - low))
+    assert "err independently" in task.paired_variance.basis
+
+
+def test_a_pilot_without_any_difference_is_no_certainty(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, scores=[1.0] * 30, model=name) for name in ("demo/small", "demo/large")]
+    task = only(plan(small_task(100), ECHO, runs=runs))
+    assert task.paired_variance.value == task.paired_variance.high == pytest.approx(wilson(0, 30)[1] - 4e-4)
+    assert "the upper limit counts" in task.paired_variance.basis
+
+
+def test_failed_items_are_not_part_of_what_was_measured(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores=[1.0, 0.0, None, None, 1.0])
+    task = only(plan(small_task(100), ECHO, runs=[run]))
+    assert task.score.value == pytest.approx(2 / 3)
+    assert task.score.basis.startswith("measured on 3 items")
+
+
+def test_clusters_of_the_whole_task_count(tmp_path: Path) -> None:
+    clustered = small_task(120, clusters=30)
+    task = only(plan(clustered, ECHO))
+    assert (task.n_clusters, task.design_effect.value, task.design_effect.low) == (30, 4.0, 1.0)
+    alone = only(plan(small_task(120), ECHO))
+    assert task.visible_paired.value == pytest.approx(2 * (alone.visible_paired.value or 0))
+    # A stored run whose neighbours share a cluster, all alike within it: the correlation is 1, so is the worst case.
+    run = make_run(tmp_path, scores=[float(i // 4 % 2) for i in range(120)], cluster_size=4)
+    measured = only(plan(clustered, ECHO, runs=[run]))
+    assert measured.design_effect.value == pytest.approx(4.0, abs=0.05)
+    mixed = make_run(tmp_path, scores=[float(i % 2) for i in range(120)], cluster_size=4, name="mixed")
+    assert only(plan(clustered, ECHO, runs=[mixed])).design_effect.value == 1.0
+
+
+def test_graded_and_unbounded_metrics(tmp_path: Path) -> None:
+    graded = small_task(50, metrics=["mean"])
+    unknown = plan(graded, ECHO)
+    assert only(unknown).items_for_difference.value is None
+    assert "no limits" in unknown.conclusion
+    values = [-3.0, -5.5, -4.0, -9.0, -2.0, -1.0]
+    run = make_run(tmp_path, scores=values, metric="mean")
+    task = only(plan(graded, ECHO, runs=[run], difference=2.0, half_width=1.5))
+    assert task.paired_variance.value == pytest.approx(2 * np.var(values, ddof=1))
+    assert task.bounded is False
+
+
+def test_a_power_over_a_stored_pilot_of_the_real_demo_models() -> None:
+    small, large = evaluate("factual-closed-book", ["demo/small", "demo/large"], limit=40)
+    forecast = plan("factual-closed-book", runs=[small, large])
+    task = only(forecast)
+    a, b = (
+        np.array([record.scores["short-answer"].value for record in run.samples()]) for run in (small, large)
+    )
+    assert task.paired_variance.value == pytest.approx(float(np.mean(a != b)) - 4e-4)
+    estimate = mean_interval(a)
+    assert {round(x, 9) for x in (a.mean(), b.mean())} >= {round(task.score.value or 0, 9)}
+    assert estimate.n == 40
+    assert list(forecast.models) == ["demo/small", "demo/large"]
+    clusters: dict[str, int] = {}
+    from evalwright import load_task
+
+    codes = [
+        clusters.setdefault(s.cluster or s.id, len(clusters))
+        for s in load_task("factual-closed-book").samples
+    ]
+    assert (task.design_effect.high or 1.0) <= cluster_weight(codes) + 1e-9
+
+
+def test_models_that_hardly_ever_disagree_show_no_tiny_difference(tmp_path: Path) -> None:
+    scores = [[1.0] * 40 + [0.0] * 160, [1.0] * 41 + [0.0] * 159]
+    runs = [
+        make_run(tmp_path, scores=x, model=m)
+        for x, m in zip(scores, ("demo/small", "demo/large"), strict=True)
+    ]
+    task = only(plan(small_task(200), ECHO, runs=runs, difference=0.001))
+    # By the formula alone 2.8 sqrt(0.005 / 200) = 1.4 points, which 1.4% of the items would have to make.
+    assert task.visible_paired.value == pytest.approx(1 / (1 + 200 / Z**2))
+
+
+def test_what_a_full_run_could_have_shown_is_what_compare_says() -> None:
+    small, large = evaluate("factual-stress", ["demo/small", "demo/large"])
+    task = only(plan("factual-stress", runs=[small, large]))
+    said = compare(small, large).tasks[0].paired
+    assert said is not None
+    assert task.visible_paired.value == pytest.approx(said.smallest_visible_difference, rel=0.1)
+
+
+def test_a_half_width_is_that_of_the_interval() -> None:
+    n = only(
+        plan("questions.yaml", ECHO, half_width=0.05, assume={"accuracy": 0.7})
+    ).items_for_half_width.value
+    assert n is not None
+    low, high = wilson(0.7 * n, n)
+    assert (high - low) / 2 == pytest.approx(0.05, rel=0.02)
+
+
+def test_draws_are_planned_from_runs_with_several() -> None:
+    rng = np.random.default_rng(4)
+    chance = {f"Q{i}?": p for i, p in enumerate(rng.beta(1, 1, 60))}
+
+    def answer(request: object) -> str:
+        text = request.prompt[-1].content if not isinstance(request.prompt, str) else request.prompt  # type: ignore[attr-defined]
+        return "yes" if rng.random() < chance[text.split("\n")[-1].strip()] else "no"
+
+    drawing = small_task(60, answer={"max_tokens": 8, "temperature": 1.0, "draws": 6})
+    model = ScriptedModel(answer, name="coin", version="1")
+    run = evaluate(drawing, model)[0]
+    task = only(plan(drawing, model, runs=[run], difference=0.15))
+    scores = np.array([r.scores["exact-match"].value for r in run.samples()]).reshape(60, 6)
+    expected = plan_draws(scores, cost_item=0.0, cost_draw=1.0)
+    assert task.draws.planned == 6
+    assert task.draws.best.value == expected.best == 1
+    assert "every draw pays for its prompt again" in task.draws.best.basis
+    # n items, K draws: (between + 2 within / K) / n, the first K that shows the difference.
+    between = max(0.0, (task.paired_variance.value or 0) - 2 * expected.within / 6)
+    needed = next(
+        (k for k in range(1, 65) if Z * math.sqrt((between + 2 * expected.within / k) / 60) <= 0.15), None
+    )
+    assert task.draws.needed.value == needed
+
+
+def test_greedy_answers_need_one_draw() -> None:
+    task = only(plan("questions.yaml", ECHO))
+    assert task.draws.best.value == 1
+    assert "same answer" in task.draws.best.basis
+
+
+def test_assumed_draws_by_hand() -> None:
+    drawing = small_task(60, answer={"max_tokens": 8, "temperature": 1.0, "draws": 2})
+    task = only(
+        plan(drawing, ECHO, assume={"variance": 0.3, "within": 0.1, "accuracy": 0.5}, difference=0.15)
+    )
+    # between = 0.3 - 2 x 0.1 = 0.1; 60 items show 0.15 where (0.1 + 0.2 / K) <= 60 (0.15 / 2.8016)^2 = 0.172
+    assert task.draws.needed.value == 3
+    hopeless = only(plan(drawing, ECHO, assume={"variance": 0.3, "within": 0.1}))
+    assert hopeless.draws.needed.value is None
+    assert "no number of draws" in hopeless.draws.needed.basis
+
+
+def test_the_average_over_tasks_by_hand() -> None:
+    forecast = plan("factual", "demo/small", assume={"variance": 0.2, "design_effect": 1.0})
+    sizes = [task.n_total for task in forecast.tasks]
+    assert len(sizes) == 7
+    expected = Z * math.sqrt(sum(0.2 / n for n in sizes)) / 7
+    assert forecast.visible_overall is not None
+    assert forecast.visible_overall.value == pytest.approx(expected)
+    assert (
+        f"The average over the 7 tasks shows nothing smaller than {100 * expected:.1f} points"
+        in forecast.conclusion
+    )
+
+
+def test_inside_a_running_loop() -> None:
+    async def notebook() -> Forecast:
+        return plan("questions.yaml", ECHO)
+
+    assert only(asyncio.run(notebook())).n_total == 60
+
+
+def bad() -> Iterator[tuple[dict[str, object], type[Exception], str]]:
+    yield {"difference": 0.0}, ConfigurationError, "above 0"
+    yield {"difference": 2}, ConfigurationError, "2 points are 0.02"
+    yield {"half_width": float("nan")}, ConfigurationError, "half width must be above 0"
+    yield {"power": 1.0}, ConfigurationError, "between 0 and 1"
+    yield {"power": 0.3}, ConfigurationError, "plans to miss"
+    yield {"level": 95}, ConfigurationError, "between 0 and 1"
+    yield {"pilot": 1}, ConfigurationError, "at least 2 items"
+    yield {"assume": {"acuracy": 0.7}}, UnknownName, "accuracy"
+    yield {"assume": {"accuracy": 7}}, ConfigurationError, "between 0 and 1"
+    yield {"assume": {"discordant": 0.01}}, ConfigurationError, "disagree on at least"
+    yield {"assume": {"discordant": 0.2, "variance": 0.2}}, ConfigurationError, "either"
+    yield {"assume": {"variance": 0.0}}, ConfigurationError, "cannot be 0"
+    yield {"runs": ["questons"]}, UnknownName, "Unknown run"
+    yield {"pilot": 5, "runs": ["x"]}, ConfigurationError, "not both"
+    yield {"limit": 5}, ConfigurationError, "leave out limit"
+
+
+@pytest.mark.parametrize(("settings", "error", "says"), list(bad()), ids=lambda value: str(value)[:40])
+def test_what_cannot_be_planned_is_said(
+    settings: dict[str, object], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        plan("questions.yaml", ECHO, **settings)  # type: ignore[arg-type]
+    assert not list(Path("home").glob("store.sqlite*"))
+
+
+def test_runs_must_have_the_task(tmp_path: Path) -> None:
+    run: Run = make_run(tmp_path, scores=[1.0, 0.0])
+    with pytest.raises(UnknownName, match="questions"):
+        plan("questions.yaml", ECHO, runs=[run])
+    other = make_run(tmp_path, scores=[1.0, 0.0], name="broken")
+    other.samples_file.write_text("{}\n")
+    with pytest.raises(RunError, match="line 1"):
+        plan("questions.yaml", ECHO, runs=[other])

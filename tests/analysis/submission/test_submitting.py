@@ -1,0 +1,372 @@
+"""Submissions: what a sound one brings, that every tampering is found and told, and that hostile files do no harm."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalwright import evaluate
+from evalwright.analysis.submission import files, make_submission, read_submission, verify_submission
+from evalwright.core.errors import Rejected, RunError
+from evalwright.models.scripted import ScriptedModel
+from evalwright.runs.reader import open_run
+from support.typed import typed
+
+TASK = "factual-closed-book"
+Data = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+
+
+def submission(path: str = "s.json") -> Data:
+    """A submission of a few answers, some right; its content."""
+    if not Path("runs/mine").exists():
+        evaluate(TASK, "oracle/gold", limit=6, name="mine")
+    make_submission(open_run("runs/mine"), Path(path))
+    data: Data = json.loads(Path(path).read_text())
+    return data
+
+
+def signed(data: Data) -> Path:
+    """Written with a hash that fits, as somebody who tampers would."""
+    data["sha256"] = files._hash(data)
+    path = Path("s.json")
+    path.write_text(json.dumps(data))
+    return path
+
+
+@pytest.mark.parametrize("name", ["s.json", "s.json.gz"])
+def test_make_verify_add_and_show(name: str) -> None:
+    evaluate(TASK, ScriptedModel("Paris", name="scripted/me"), limit=8, name="mine")
+    done = typed("submit", "make", "mine", "--into", name)
+    assert done.code == 0 and "8 answers" in done.out
+    done = typed("submit", "verify", name)
+    assert (done.code, done.err) == (0, "") and "Verified: all 8 answers" in done.out
+    assert json.loads(typed("submit", "verify", name, "--json").out)["ok"] is True
+    assert typed("submit", "add", name, "--to", "board").code == 0
+    added, mine = open_run("board/mine"), open_run("runs/mine")
+    added.verify()
+    assert [metric.as_dict() for metric in added.tasks[0].metrics] == [
+        metric.as_dict() for metric in mine.tasks[0].metrics
+    ]
+    assert added.tasks[0].slices.keys() == mine.tasks[0].slices.keys()
+    assert [row["answer"] for row in added.rows()] == [row["answer"] for row in mine.rows()]
+    assert typed("leaderboard", "board/mine", "runs/mine", "--html", "b.html").code == 0
+    assert typed("submit", "add", name, "--to", "board").code == 0  # the same again changes nothing
+
+
+def test_the_file_holds_nothing_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret1234567890")
+    data = submission()
+    record = json.loads(Path("runs/mine/run.json").read_text())
+    record["model"]["name"] = f"hf/{Path.cwd()}/weights"
+    record["model"]["endpoint"] = "http://10.0.0.7/v1"
+    record["configuration"]["models"][0]["arguments"] = {
+        "temperature": 0.5, "base_url": "http://10.0.0.7/v1", "path": str(Path.cwd()), "note": "sk-secret1234567890",
+    }  # fmt: skip
+    Path("runs/mine/run.json").write_text(json.dumps(record))
+    data = submission()
+    text = Path("s.json").read_text()
+    assert data["run"]["model"]["name"] == "hf/weights"
+    assert data["run"]["arguments"]["temperature"] == 0.5
+    for word in (str(Path.cwd()), "10.0.0.7", "sk-secret"):
+        assert word not in text
+
+
+def flip(data: Data) -> None:
+    data["samples"][0]["scores"]["short-answer"]["value"] = 0.0
+
+
+def other_text(data: Data) -> None:
+    data["samples"][1]["responses"][0]["text"] = "something else"
+
+
+def other_answer(data: Data) -> None:
+    data["samples"][1]["answer"] = "something else"
+
+
+def twice(data: Data) -> None:
+    data["samples"].append(data["samples"][2])
+
+
+def dropped(data: Data) -> None:
+    data["samples"].pop()
+
+
+def invented(data: Data) -> None:
+    data["samples"].append({**data["samples"][0], "id": "no-such-sample"})
+
+
+def unasked(data: Data) -> None:
+    data["run"]["configuration"]["limit"] = 5
+
+
+def better(data: Data) -> None:
+    data["tasks"][0]["metrics"][0]["value"] = 0.5
+
+
+def narrower(data: Data) -> None:
+    data["tasks"][0]["metrics"][0]["low"] = 0.99
+
+
+def extra_metric(data: Data) -> None:
+    data["tasks"][0]["metrics"].append({"label": "greatness", "value": 1.0})
+
+
+def other_prompt(data: Data) -> None:
+    data["samples"][0]["prompt_sha256"] = "0" * 32
+
+
+def other_question(data: Data) -> None:
+    data["samples"][0]["sample_sha256"] = "0" * 32
+
+
+def other_data(data: Data) -> None:
+    data["tasks"][0]["content_hash"] = "0" * 32
+
+
+def other_task(data: Data) -> None:
+    data["tasks"][0]["name"] = "factual-closed-bok"
+
+
+def a_path(data: Data) -> None:
+    data["tasks"][0]["name"] = "../../../etc/task.yaml"
+
+
+def a_group(data: Data) -> None:
+    data["tasks"][0]["name"] = "factual"
+
+
+def more_responses(data: Data) -> None:
+    data["samples"][0]["responses"] *= 2
+
+
+def no_responses(data: Data) -> None:
+    data["samples"][0]["responses"] = []
+
+
+def strange_response(data: Data) -> None:
+    data["samples"][0]["responses"][0]["run_me"] = "rm"
+
+
+def strange_draw(data: Data) -> None:
+    data["samples"][0]["draw"] = 10**30
+
+
+def huge_number(data: Data) -> None:
+    data["samples"][0]["scores"]["short-answer"]["value"] = 10**400
+
+
+def a_wrong_filter(data: Data) -> None:
+    data["run"]["configuration"]["where"] = ["domain=nowhere"]
+
+
+def scalar_row(data: Data) -> None:
+    data["samples"][0] = 7
+
+
+@pytest.mark.parametrize(
+    ("tamper", "kinds"),
+    [
+        (flip, {"wrong score"}),
+        (other_text, {"wrong answer", "wrong score", "wrong metric"}),
+        (other_answer, {"wrong answer"}),
+        (twice, {"doubled"}),
+        (dropped, {"missing", "wrong metric"}),
+        (invented, {"unknown sample"}),
+        (unasked, {"unknown sample", "wrong metric"}),
+        (better, {"wrong metric"}),
+        (narrower, {"wrong metric"}),
+        (extra_metric, {"wrong metric"}),
+        (other_prompt, {"another prompt"}),
+        (other_question, {"another question"}),
+        (other_data, {"another version"}),
+        (other_task, {"unknown task"}),
+        (a_path, {"unknown task"}),
+        (a_group, {"unknown task"}),
+        (more_responses, {"broken", "wrong metric"}),
+        (no_responses, {"broken", "wrong metric"}),
+        (strange_response, {"broken", "wrong metric"}),
+        (strange_draw, {"missing", "unknown sample", "wrong metric"}),
+        (huge_number, {"wrong score"}),
+        (a_wrong_filter, {"filter"}),
+        (scalar_row, {"broken", "missing", "wrong metric"}),
+    ],
+)
+def test_tampering_is_found(tamper: Callable[[Data], None], kinds: set[str]) -> None:
+    data = submission()
+    tamper(data)
+    # Once as it is, once with a hash that fits.
+    Path("s.json").write_text(json.dumps(data))
+    assert "changed" in {one.kind for one in verify_submission(read_submission(Path("s.json"))).problems}
+    found = verify_submission(read_submission(signed(data)))
+    assert {one.kind for one in found.problems} == kinds
+    done = typed("submit", "verify", "s.json")
+    assert done.code == 1 and "Not verified" in done.out and done.err == ""
+    assert typed("submit", "add", "s.json", "--to", "board").code == 1
+    assert not Path("board").exists()
+
+
+def test_what_differs_is_told_row_by_row() -> None:
+    data = submission()
+    flip(data)
+    done = typed("submit", "verify", str(signed(data)))
+    name = data["samples"][0]["id"]
+    assert (
+        f"Wrong (wrong score): {TASK}, '{name}': short-answer is given as 0.0 correct, and is 1 correct ("
+        in done.out
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["../../out", "/abs/olute", "..", ".hidden", "a/b", "x" * 5000, "con\x00trol", 7, None]
+)
+def test_a_run_leaves_its_folder_by_no_name(name: Any, tmp_path: Path) -> None:
+    data = submission()
+    data["run"]["id"] = name
+    done = typed("submit", "add", str(signed(data)), "--to", "board")
+    assert done.code == 0, done.text
+    (made,) = Path("board").iterdir()
+    assert (made / "run.json").is_file() and made.resolve().parent == tmp_path / "board"
+
+
+def test_another_run_of_that_name_stays() -> None:
+    data = submission()
+    assert typed("submit", "add", "s.json", "--to", "board").code == 0
+    before = Path("board/mine/run.json").read_bytes()
+    data["run"]["seconds"] = 1.5
+    done = typed("submit", "add", str(signed(data)), "--to", "board")
+    assert done.code == 2 and "never replaces one" in done.err
+    assert Path("board/mine/run.json").read_bytes() == before
+
+
+def test_markup_in_names_is_text_on_the_board() -> None:
+    data = submission()
+    data["run"]["model"] = {
+        "name": "<script>alert(1)</script>",
+        "abilities": ["chat"],
+        "fingerprint": "\x1b[2J",
+    }
+    data["run"]["model"]["abilities"] = ["generate", "chat", "log-likelihood", "classify"]
+    assert typed("submit", "add", str(signed(data)), "--to", "board").code == 0
+    assert typed("leaderboard", "board/mine", "--html", "b.html").code == 0
+    assert "<script>alert" not in Path("b.html").read_text()
+    assert "\x1b" not in Path("board/mine/run.json").read_text()
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_part_may_be_anything(draw: st.DataObject) -> None:
+    data = submission("whole.json")
+    place: Any = data
+    path = []
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = draw.draw(st.sampled_from(keys))
+        path.append(key)
+        if not isinstance(place[key], dict | list) or not place[key] or draw.draw(st.integers(0, 3)) == 0:
+            break
+        place = place[key]
+    place[key] = draw.draw(json_values)
+    try:
+        verify_submission(read_submission(signed(data)))
+    except RunError:
+        assert len(path) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "not valid JSON"),
+        (b"[1]", "is no submission"),
+        (b'{"format": "evalwright-submission", "version": 9}', "has version 9"),
+        (b'{"format": "evalwright-submission", "version": 1}', "is missing"),
+        (b"[" * 200_000, "not valid JSON"),
+        (b"\x1f\x8bnot gzip", "broken gzip"),
+        (b'{"format": ' + b"9" * 5000 + b"}", "not valid JSON"),
+        (b"\xff\xfe\x00", "not valid JSON"),
+    ],
+)
+def test_files_that_are_none(content: bytes, message: str) -> None:
+    Path("s.json").write_bytes(content)
+    done = typed("submit", "verify", "s.json")
+    assert done.code == 2 and message in done.err
+
+
+def test_a_file_that_unpacks_without_end_is_read_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
+    Path("s.json.gz").write_bytes(gzip.compress(b" " * (4 << 20)))
+    with pytest.raises(RunError, match="larger than 1 MiB"):
+        read_submission(Path("s.json.gz"))
+    assert typed("submit", "verify", "nowhere.json").code == 2
+
+
+def test_what_cannot_be_submitted() -> None:
+    broken = ScriptedModel(lambda request: Rejected("no"), name="scripted/broken", version="1")
+    evaluate(TASK, broken, limit=3, name="bad")
+    done = typed("submit", "make", "bad", "--into", "s.json")
+    assert done.code == 2 and "3 samples of the run 'bad' failed" in done.err
+    evaluate(TASK, "oracle/gold", limit=3, name="other", overrides={"description": "mine"})
+    done = typed("submit", "make", "other", "--into", "s.json")
+    assert done.code == 2 and "settings put over its tasks'" in done.err
+    assert not Path("s.json").exists()
+
+
+def test_a_task_of_ones_own_is_named_by_the_reader() -> None:
+    Path("mine.jsonl").write_text('{"id": "a", "question": "1?", "answer": "1"}\n')
+    Path("mine.yaml").write_text(
+        'task: my-own\ndataset: mine.jsonl\nsample: {input: "{{ question }}", target: "{{ answer }}"}\n'
+        'prompt: {user: "{{ input }}"}\nanswer: {mode: generate, max_tokens: 4}\nscorers: [exact-match]\n'
+    )
+    evaluate("mine.yaml", "oracle/gold", name="own")
+    assert typed("submit", "make", "own", "--into", "s.json").code == 0
+    done = typed("submit", "verify", "s.json")
+    assert done.code == 1 and "no task of this name here" in done.out
+    assert typed("submit", "verify", "s.json", "--task", "mine.yaml").code == 0
+
+
+def test_filters_options_and_draws_are_verified_too() -> None:
+    evaluate(TASK, "oracle/gold", where=["domain=space", "domain!=history"], limit=4, name="some")
+    assert typed("submit", "make", "some", "--into", "some.json").code == 0
+    assert typed("submit", "verify", "some.json").code == 0
+    rows = [
+        {"id": f"r{n}", "question": f"{n}?", "choices": ["a", "b", "c"], "answer": n % 3} for n in range(6)
+    ]
+    Path("c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("c.yaml").write_text(
+        'task: options\ndataset: c.jsonl\nsample: {input: "{{ question }}", choices: "{{ choices }}", target: "{{ answer }}"}\n'
+        'prompt: {user: "{{ input }}"}\nanswer: {mode: likelihood}\nscorers: [choice]\n'
+    )
+    Path("d.yaml").write_text(
+        'task: several\ndataset: c.jsonl\nsample: {input: "{{ question }}", target: "{{ answer }}"}\n'
+        'prompt: {user: "{{ input }}"}\nanswer: {mode: generate, draws: 3, temperature: 1.0}\nscorers: [exact-match]\n'
+    )
+    for name in ("c", "d"):
+        evaluate(f"{name}.yaml", "scripted/hash", name=name)
+        assert typed("submit", "make", name, "--into", f"{name}.json").code == 0
+        done = typed("submit", "verify", f"{name}.json", "--task", f"{name}.yaml")
+        assert done.code == 0, done.text
+    data = json.loads(Path("c.json").read_text())
+    first = data["samples"][0]["responses"]
+    first[0]["log_likelihood"], first[1]["log_likelihood"] = -1e9, 0.0
+    found = verify_submission(read_submission(signed(data)), task_files=[Path("c.yaml")])
+    assert {one.id for one in found.problems if one.kind.startswith("wrong ")} <= {"r0", ""}
+    assert any(one.kind in ("wrong answer", "wrong score", "wrong metric") for one in found.problems)

@@ -1,0 +1,155 @@
+"""Tasks are checked without a model: gold answers, constants, repeated questions, and scorers that fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalwright import scorer
+from evalwright.analysis.task_checks import PLACEHOLDER, check_constants, check_task, preview
+from evalwright.core.asking import Ask
+from evalwright.core.requests import Generate, LogLikelihood, RollingLogLikelihood
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.tasks import Task
+from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import load_tasks
+
+
+def a_task(targets: list[str] | None = None, **more: Any) -> Task:
+    targets = targets or ["Paris", "Rome", "Lima"]
+    rows = [{"id": str(i), "input": f"Question {i}?", "target": target} for i, target in enumerate(targets)]
+    return task_from_definition({"task": "t", "dataset": {"rows": rows}, **more})
+
+
+def faults(task: Task) -> list[str]:
+    return [finding.text for finding in (*check_task(task), *check_constants([task])) if not finding.ok]
+
+
+def test_a_sound_task_has_no_fault() -> None:
+    assert faults(a_task()) == []
+    texts = [finding.text for finding in check_task(a_task())]
+    assert texts == [
+        "3 samples read, ids unique",
+        "no question twice",
+        "no empty question, option or target, and no placeholder",
+        "0 of 100 questions hold their gold answer (95%: 0 to 56)",
+        "exact-match: gold answers score 1 on all samples",
+        "prompts are rendered whole, and join their continuations",
+        "clusters, dates, languages and chance are as stated, where they are stated",
+    ]
+    assert [finding.text for finding in check_constants([a_task()])] == [
+        "empty answers: 0 of 100 (chance gives at most 78)",
+        "'I don't know': 0 of 100 (chance gives at most 78)",
+        "the question itself: 0 of 100 (chance gives at most 78)",
+        "always 'Paris': 33 of 100",
+    ]
+
+
+def test_the_bundled_benchmark_has_no_fault() -> None:
+    tasks = load_tasks("factual")
+    assert [text for task in tasks for text in (f.text for f in check_task(task) if not f.ok)] == []
+    assert all(finding.ok for finding in check_constants(tasks))
+
+
+def test_a_gold_answer_that_does_not_score_is_named() -> None:
+    found = faults(a_task(["7", "many", "few"], scorers=["numeric"]))
+    assert found[0].startswith("gold answers: numeric fails on the sample '1': The target")
+
+    @scorer("test-wrong")
+    def wrong(sample: Sample, answer: Answer) -> Score:
+        return Score(0.0)
+
+    found = faults(a_task([f"x{i}" for i in range(8)], scorers=["test-wrong"]))
+    assert found == [
+        "test-wrong: the gold answer does not score 1 on 8 samples ('x0' of '0'): 0, 1, 2, 3, 4, ..."
+    ]
+
+
+def test_constants_that_do_well_are_a_fault() -> None:
+    assert faults(a_task(["yes", "yes", "no"])) == ["always 'yes': 67 of 100: 0, 1"]
+
+    @scorer("test-generous")
+    def generous(sample: Sample, answer: Answer) -> Score:
+        return Score(1.0)
+
+    assert any(
+        text.startswith("empty answers: 100 of 100") for text in faults(a_task(scorers=["test-generous"]))
+    )
+
+
+def test_a_scorer_that_fails_is_a_fault_and_no_traceback() -> None:
+    @scorer("test-fragile")
+    def fragile(sample: Sample, answer: Answer) -> Score:
+        return Score(1.0 / len(answer.text))
+
+    @scorer("test-formless")
+    def formless(sample: Sample, answer: Answer) -> Score:
+        return 1.0  # type: ignore[return-value]
+
+    assert any("ZeroDivisionError" in text for text in faults(a_task(scorers=["test-fragile"])))
+    assert any("must give a Score, not float" in text for text in faults(a_task(scorers=["test-formless"])))
+
+
+def test_repeated_questions_are_counted() -> None:
+    rows = [{"id": str(i), "input": "Same?", "target": "x"} for i in range(2)]
+    task = task_from_definition({"task": "t", "dataset": {"rows": rows}})
+    assert "1 question stands more than once: 0, 1" in faults(task)
+
+
+def test_slices_and_clusters_are_counted() -> None:
+    rows = [{"id": str(i), "input": f"{i}?", "target": "x", "d": "ab"[i % 2]} for i in range(4)]
+    sample = {"metadata": {"domain": "{{ d }}"}, "cluster": "{{ d }}"}
+    task = task_from_definition({"task": "t", "dataset": {"rows": rows}, "sample": sample})
+    assert next(iter(check_task(task))).text == "4 samples read, ids unique (2 values of domain, 2 clusters)"
+
+
+def test_what_needs_a_model_or_a_likelihood_is_not_judged() -> None:
+    @scorer("test-asks")
+    async def asks(sample: Sample, answer: Answer, ask: Ask) -> Score:
+        return Score(1.0)
+
+    task = a_task(scorers=["test-asks"])
+    reason = "test-asks works through asking or runs programs, so it cannot be checked here"
+    assert reason in [finding.text for finding in check_task(task) if finding.verdict == "skipped"]
+    assert [finding.text for finding in check_constants([task])] == [f"t: {reason}"]
+    assert faults(a_task(answer={"mode": "perplexity"})) == []
+
+
+def test_choices_are_checked_by_their_gold_option() -> None:
+    rows = [
+        {"id": str(i), "input": f"{i}?", "choices": ["a", "b", "c"], "target": "abc"[i % 3]} for i in range(6)
+    ]
+    assert (
+        faults(task_from_definition({"task": "t", "dataset": {"rows": rows}, "answer": {"mode": "letter"}}))
+        == []
+    )
+
+
+CHOICES = {"sample": {"choices": ["Paris", "Rome", "Lima"]}}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"answer": {"max_tokens": 9, "stop": []}}, [Generate("Question 1?", max_tokens=9)]),
+        ({"answer": {"mode": "likelihood"}, **CHOICES}, [LogLikelihood("Question 1?", f" {c}") for c in ("Paris", "Rome", "Lima")]),
+        ({"answer": {"mode": "continuation"}}, [LogLikelihood("Question 1?", " Rome")]),
+        ({"answer": {"mode": "perplexity"}}, [RollingLogLikelihood("Question 1?")]),
+    ],
+)  # fmt: skip
+def test_a_preview_is_what_would_be_asked(more: dict[str, Any], expected: list[Any]) -> None:
+    found = preview(a_task(**more), 1)
+    assert found == expected
+
+
+def test_a_preview_of_a_conversation_shows_where_replies_go() -> None:
+    task = a_task(prompt={"user": ["{{ input }}", "Sure?"], "format": "chat"})
+    first, second = preview(task, 0)
+    assert isinstance(second, Generate)
+    assert [turn.content for turn in second.prompt if not isinstance(turn, str)] == [
+        "Question 0?",
+        PLACEHOLDER,
+        "Sure?",
+    ]
+    assert first != second

@@ -1,0 +1,290 @@
+"""The subjects of the check one by one: gold forms, chance, places, dates, scripts, and what may look like a fault and is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalwright import scorer
+from evalwright.analysis.task_checks import Finding, check_constants, check_task
+from evalwright.analysis.task_checks.ignorance import LEVEL, outcome
+from evalwright.analysis.task_checks.labels import place_test
+from evalwright.analysis.task_checks.material import normalised, words
+from evalwright.analysis.task_checks.metadata import read_date, script_of
+from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.tasks import Task
+from evalwright.statistics import wilson
+from evalwright.tasks.decorator import task_from_definition
+
+Rows = list[dict[str, Any]]
+
+
+def a_task(rows: Rows, **more: Any) -> Task:
+    rows = [{"id": f"s{number}", **row} for number, row in enumerate(rows)]
+    return task_from_definition({"task": "t", "dataset": {"rows": rows}, **more})
+
+
+def found(task: Task, verdict: str = "fault") -> list[Finding]:
+    return [one for one in (*check_task(task), *check_constants([task])) if one.verdict == verdict]
+
+
+def texts(task: Task, verdict: str = "fault") -> str:
+    return "\n".join(finding.text for finding in found(task, verdict))
+
+
+# -- gold ---------------------------------------------------------------------------------------------------------------
+
+
+def test_every_alias_has_to_score() -> None:
+    rows = [
+        {"input": f"{n} things?", "target": str(n), "aliases": ["a lot"] if n == 3 else []} for n in range(5)
+    ]
+    (finding,) = [one for one in found(a_task(rows, scorers=["numeric"])) if one.check == "gold answers"]
+    assert finding.samples == ("s3",)
+    assert "('a lot' of 's3')" in finding.text
+
+
+@pytest.mark.parametrize("normalise", ["none", "characters", "bytes", "tokens"])
+def test_the_preferred_option_wins_however_likelihoods_are_divided(normalise: str) -> None:
+    rows = [
+        {"input": f"{n}?", "choices": [f"a{n}", f"a much longer option {n}"], "target": "AB"[n % 2]}
+        for n in range(6)
+    ]
+    task = a_task(rows, answer={"mode": "likelihood"}, scorers=[{"choice": {"normalise": normalise}}])
+    assert "choice: the gold option scores 1 on all samples, every other 0" in texts(task, "ok")
+
+
+def test_a_scorer_that_likes_any_choice_is_a_fault() -> None:
+    @scorer("test-any-choice")
+    def any_choice(sample: Sample, answer: Answer) -> Score:
+        return Score(1.0)
+
+    rows = [{"input": f"{n}?", "choices": ["x", "y"], "target": "AB"[n % 2]} for n in range(12)]
+    told = texts(a_task(rows, answer={"mode": "letter"}, scorers=["test-any-choice"]))
+    assert "a wrong option is the most likely, and yet 12 samples do not score 0" in told
+    assert "always A ('x'): 100 of 100" in told
+
+
+def test_options_may_be_said_by_letter_or_by_text() -> None:
+    rows = [
+        {"input": f"{n}?", "choices": [f"one {n}", f"two {n}", f"three {n}"], "target": "ABC"[n % 3]}
+        for n in range(12)
+    ]
+    for name in ("choice", "exact-match"):
+        assert found(a_task(rows, scorers=[name], prompt={"user": "{{ input }}\n{{ lettered }}"})) == []
+
+
+def test_a_continuation_is_right_where_it_is_greedy() -> None:
+    rows = [{"input": f"The word {n} is", "target": f"word{n}"} for n in range(3)]
+    task = a_task(rows, answer={"mode": "continuation"})
+    assert found(task) == []
+    assert "likelihood: a target that greedy decoding gives scores 1, another 0" in texts(task, "ok")
+
+
+# -- chance -------------------------------------------------------------------------------------------------------------
+
+
+def test_chance_is_wilsons_interval_over_clusters() -> None:
+    samples = [Sample(str(n), cluster=f"c{n // 2}") for n in range(40)]
+    got = outcome([1.0] * 10 + [0.0] * 30, samples, [0.25] * 40)
+    assert (got.mean, got.chance) == (0.25, 0.25)
+    assert (got.low, got.high) == wilson(5, 20, LEVEL)
+    assert not got.above
+
+
+def test_guessing_is_seldom_called_a_fault() -> None:
+    """A fair key is called skewed at most as often as the level says."""
+    chance = np.random.default_rng(1)
+    called = 0
+    for _ in range(300):
+        hits = chance.integers(0, 4, 100) == 0
+        samples = [Sample(str(n)) for n in range(100)]
+        called += outcome(hits.astype(float).tolist(), samples, [0.25] * 100).above
+    assert called <= 2
+
+
+def test_labels_that_are_the_same_everywhere_may_be_uneven() -> None:
+    def labelled(share: int) -> Task:
+        rows = [
+            {"input": f"Is {n} so?", "choices": ["no", "yes"], "target": int(n % 20 < share)}
+            for n in range(200)
+        ]
+        return a_task(rows, answer={"mode": "letter"})
+
+    assert found(labelled(10), "note") == found(labelled(10)) == []
+    assert "always B ('yes'): 80 of 100" in texts(labelled(16), "note")
+    assert found(labelled(16)) == []
+    assert "skewed towards B" in texts(labelled(19))
+
+
+def test_free_answers_that_are_labels_are_compared_with_guessing() -> None:
+    rows = [{"input": f"Is {n} even?", "target": ("yes", "no")[n % 2]} for n in range(40)]
+    assert found(a_task(rows)) == []
+    uneven = [{"input": f"Is {n} even?", "target": "no" if n % 20 else "yes"} for n in range(40)]
+    assert "always 'no': 95 of 100" in texts(a_task(uneven))
+
+
+def test_an_answer_that_repeats_the_question_is_worth_nothing() -> None:
+    @scorer("test-contains")
+    def contains(sample: Sample, answer: Answer) -> Score:
+        return Score(float(sample.target in answer.text))
+
+    rows = [{"input": f"Number {n} or {n + 50}, which is less?", "target": str(n)} for n in range(10, 40)]
+    told = texts(a_task(rows, scorers=["test-contains"]))
+    assert "the question itself: 100 of 100" in told
+    assert "hold their gold answer" not in told  # two characters may stand there by chance
+
+
+# -- places -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("counts", [(30, 30, 20, 20), (40, 20, 20, 20), (26, 25, 25, 24), (9, 3, 2, 6)])
+def test_the_test_of_places_agrees_with_the_chi_square_distribution(counts: tuple[int, ...]) -> None:
+    samples = [
+        Sample(f"{place}-{n}", choices=("a", "b", "c", "d"), gold=(place,))
+        for place, count in enumerate(counts)
+        for n in range(count)
+    ]
+    p, seen, expected = place_test(samples)
+    assert seen == list(counts)
+    assert expected == [sum(counts) / 4] * 4
+    assert p == pytest.approx(stats.chisquare(counts).pvalue, abs=0.03)
+
+
+def test_places_of_samples_with_unlike_options() -> None:
+    """Two options half the time: B is expected more often than C, and exactly so is no skew."""
+    samples = [Sample(f"two {n}", choices=("a", "b"), gold=(n % 2,)) for n in range(60)]
+    samples += [Sample(f"three {n}", choices=("a", "b", "c"), gold=(n % 3,)) for n in range(60)]
+    p, seen, expected = place_test(samples)
+    assert seen == pytest.approx(expected)
+    assert p == 1.0
+
+
+# -- texts --------------------------------------------------------------------------------------------------------------
+
+
+def test_normalising_joins_what_looks_the_same() -> None:
+    assert normalised(" E\u0301TE\u0301  x\n") == normalised("été x")
+    assert words("A well-known fact.") == " a well known fact "
+
+
+def test_words_that_only_look_like_a_placeholder_are_none() -> None:
+    rows = [
+        {"input": "How many moons has Venus?", "target": "None"},
+        {"input": "What is the symbol of sodium?", "target": "Na"},
+        {"input": r"Simplify $x^{{ab}} + \frac{{a}}{{b}}$.", "target": "x"},
+        {"input": "Which sign ends a question?", "target": "?"},
+        {"input": "What does `print(None)` print", "target": "the word"},
+    ]
+    assert found(a_task(rows)) == []
+
+
+@pytest.mark.parametrize("target", ["TODO", "nan", "N/A", "[insert answer here]", "???", "<answer>"])
+def test_placeholders(target: str) -> None:
+    rows = [{"input": f"{n}?", "target": "x" if n else target} for n in range(3)]
+    assert "1 sample has a placeholder in place of the target: s0" in texts(a_task(rows))
+
+
+def test_white_space_is_no_target() -> None:
+    rows = [{"input": f"{n}?", "target": f"x{n}" if n else " "} for n in range(4)]
+    assert "1 sample has no target, or one of white space alone: s0" in texts(a_task(rows))
+
+
+def test_texts_to_read_may_hold_the_answer() -> None:
+    text = "The mill stands at the end of the lane and was built by a man called Brandt. " * 5
+    rows = [
+        {"input": f"{text} {n}. Who built it?", "target": "Brandt" if n % 2 else f"Mill {n}"}
+        for n in range(10)
+    ]
+    assert "questions carry a text to read" in texts(a_task(rows), "skipped")
+    assert "leaks" not in {finding.check for finding in found(a_task(rows))}
+
+
+# -- shots --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_shot_in_a_form_that_the_scorer_cannot_read() -> None:
+    rows = [{"input": f"{n} + {n} = ?", "target": str(2 * n)} for n in range(2, 8)]
+    pool = [{"input": "1 + 1 = ?", "target": "2", "words": "a pair"}]
+    few_shot = {"count": 1, "dataset": {"rows": pool}}
+    task = a_task(
+        rows,
+        prompt={"assistant": "{{ words }}", "few_shot": few_shot},
+        scorers=[{"final-answer": {"kind": "number"}}],
+    )
+    (finding,) = [one for one in found(task) if one.check == "shots"]
+    assert "answers 'a pair', and final-answer gives it 0 by its own gold '2'" in finding.text
+
+
+def test_a_shot_may_have_the_answer_of_a_sample() -> None:
+    rows = [{"input": f"Is {n} even?", "target": ("yes", "no")[n % 2]} for n in range(10)]
+    few_shot = {"count": 1, "dataset": {"rows": [{"input": "Is 100 even?", "target": "yes"}]}}
+    assert found(a_task(rows, prompt={"few_shot": few_shot})) == []
+
+
+def test_questions_that_differ_in_another_column_are_not_each_others_shots() -> None:
+    rows = [
+        {"input": "Is this so?", "claim": f"{n} is even", "target": ("yes", "no")[n % 2]} for n in range(10)
+    ]
+    pool = [{"input": "Is this so?", "claim": "100 is even", "target": "yes"}]
+    prompt = {"user": "{{ claim }}. {{ input }}", "few_shot": {"count": 1, "dataset": {"rows": pool}}}
+    assert found(a_task(rows, prompt=prompt)) == []
+    pool[0]["claim"] = "4 is EVEN"
+    told = texts(a_task(rows, prompt={**prompt, "few_shot": {"count": 1, "dataset": {"rows": pool}}}))
+    assert "the evaluated samples hold 1 of 1 shot: s4" in told
+
+
+def test_shots_from_the_tasks_own_rows_are_its_choice() -> None:
+    rows = [{"input": f"Is {n} even?", "target": ("yes", "no")[n % 2]} for n in range(10)]
+    task = a_task(rows, prompt={"few_shot": {"count": 1, "select": "first"}})
+    assert found(task) == []
+    assert any(
+        "the evaluated samples hold" in each.text and each.verdict == "note" for each in check_task(task)
+    )
+
+
+# -- metadata -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2024", "2024-01-01"), ("2024-05", "2024-05-01"), ("2024-05-31", "2024-05-31"),
+        ("2024-05-31T10:00:00Z", "2024-05-31"), ("31.05.2024", None), ("2024-13", None), ("soon", None), ("", None),
+    ],
+)  # fmt: skip
+def test_dates(text: str, day: str | None) -> None:
+    read = read_date(text)
+    assert (read.isoformat() if read else None) == day
+
+
+def test_scripts() -> None:
+    assert script_of("de") == script_of("pt-BR") == script_of("eng_Latn") == frozenset({"LATIN"})
+    assert script_of("sr-Latn") == frozenset({"LATIN"})
+    assert script_of("zho_Hans") == script_of("zh") == frozenset({"CJK"})
+    assert script_of("tlh") is None
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [("ja", "東京はどこにありますか"), ("ko", "서울은 어디에 있습니까"), ("el", "Πού είναι η Αθήνα;"), ("hi", "दिल्ली कहाँ है"), ("th", "กรุงเทพอยู่ที่ไหน")],
+)  # fmt: skip
+def test_languages_in_their_own_script_are_as_stated(language: str, text: str) -> None:
+    rows = [{"input": f"{text} {n}", "target": f"x{n}", "language": language} for n in range(4)]
+    assert found(a_task(rows)) == []
+    assert "of its script" in texts(a_task([{**row, "language": "ru"} for row in rows]))
+
+
+def test_a_metric_over_letters_wants_one_number_of_options() -> None:
+    rows = [
+        {"input": f"{n}?", "choices": ["w", "x", "y", "z"][: 3 + (n == 0)], "target": "ABC"[n % 3]}
+        for n in range(12)
+    ]
+    even = a_task(rows, answer={"mode": "letter"})
+    assert "samples differ in their number of options (3 in 11, 4 in 1)" in texts(even, "note")
+    assert found(even) == []
+    uneven = a_task(rows, answer={"mode": "letter"}, metrics=["macro-f1"])
+    assert "and the metric macro-f1 takes letters for classes: s0" in texts(uneven)

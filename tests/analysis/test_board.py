@@ -1,0 +1,330 @@
+"""Leaderboards: order, rank ranges on simulated models, and what a reader must be told."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalwright.analysis.board import Board, make_board
+from evalwright.core.errors import RunError
+from evalwright.runs.reader import Run, open_run
+from support.runs import make_run
+
+
+def simulated(folder: Path, accuracies: list[float], n: int = 300, seed: int = 1, **more: Any) -> list[Run]:
+    """Runs of models with these true accuracies on the same items, which differ in difficulty."""
+    rng = np.random.default_rng(seed)
+    ease = rng.normal(0, 1, n)
+    runs = []
+    for number, accuracy in enumerate(accuracies):
+        level = stats.norm.ppf(1 - accuracy, scale=np.sqrt(2))
+        scores = (ease + rng.normal(0, 1, n) > level).astype(int).tolist()
+        runs.append(make_run(folder, scores=scores, model=f"demo/m{number:02d}", **more))
+    return runs
+
+
+def ranks(board: Board) -> dict[str, tuple[int, int] | None]:
+    return {row.model: row.ranks for row in board.rows}
+
+
+def plain(board: Board) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(board.as_dict(), allow_nan=False))
+    return found
+
+
+def test_a_clear_winner_is_first_alone_and_equals_are_tied(tmp_path: Path) -> None:
+    board = make_board(simulated(tmp_path, [0.3, 0.9, 0.32, 0.31]))
+    assert board.rows[0].model == "demo/m01"
+    assert ranks(board)["demo/m01"] == (1, 1)
+    assert {ranks(board)[name] for name in ("demo/m00", "demo/m02", "demo/m03")} == {(2, 4)}
+    values = [row.overall.value for row in board.rows if row.overall]
+    assert values == sorted(values, reverse=True)
+
+
+def test_equal_models_are_all_tied(tmp_path: Path) -> None:
+    rows = make_board(simulated(tmp_path, [0.5] * 6)).rows
+    assert {row.ranks for row in rows} == {(1, 6)}
+    same = [make_run(tmp_path, scores=[1, 0, 1, 1], model=f"demo/{name}") for name in "cab"]
+    board = make_board(same)
+    assert {row.ranks for row in board.rows} == {(1, 3)}
+    assert [row.model for row in board.rows] == ["demo/a", "demo/b", "demo/c"]
+
+
+def test_a_ladder_has_ranges_that_overlap(tmp_path: Path) -> None:
+    found = ranks(make_board(simulated(tmp_path, [0.2, 0.35, 0.5, 0.65, 0.8], n=200)))
+    for place, name in enumerate(["demo/m04", "demo/m03", "demo/m02", "demo/m01", "demo/m00"], 1):
+        span = found[name]
+        assert span is not None
+        assert span[0] <= place <= span[1]
+    assert found["demo/m04"] is not None
+    assert found["demo/m04"][1] < 5
+
+
+def test_false_ranks_are_rare(tmp_path: Path) -> None:
+    """Five equal models: in 5% of boards at most (of 60, with some slack) somebody surely beats somebody."""
+    wrong = 0
+    for seed in range(60):
+        board = make_board(simulated(tmp_path / str(seed), [0.5] * 5, n=60, seed=seed))
+        wrong += any(row.ranks != (1, 5) for row in board.rows)
+    assert wrong <= 6
+
+
+def test_the_mean_over_tasks_decides(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores={"x": [1] * 8 + [0] * 2, "y": [1, 0, 0, 0]}, model="demo/a")
+    b = make_run(tmp_path, scores={"x": [1] * 6 + [0] * 4, "y": [1, 1, 0, 0]}, model="demo/b")
+    board = make_board([a, b])
+    assert [row.model for row in board.rows] == ["demo/b", "demo/a"]
+    overall = board.rows[0].overall
+    assert overall is not None
+    assert overall.value == pytest.approx((0.6 + 0.5) / 2)
+    assert board.has_overall
+    assert (board.rows[0].n, board.rows[0].n_failed) == (14, 0)
+    assert [task["name"] for task in plain(board)["tasks"]] == ["x", "y"]
+
+
+def test_an_overall_interval_stays_between_nothing_and_all(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores={"x": [1, 1, 1], "y": [1, 1, 1, 0]})
+    overall = make_board([run]).rows[0].overall
+    assert overall is not None
+    assert overall.high == 1.0
+
+
+def test_less_is_better_of_a_perplexity(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    text = rng.normal(-60, 10, 40)
+    runs = [
+        make_run(
+            tmp_path,
+            scores=(text - loss + rng.normal(0, 0.5, 40)).tolist(),
+            metric="token-perplexity",
+            model=f"demo/{name}",
+        )
+        for name, loss in (("worst", 9), ("best", 0), ("middle", 4))
+    ]
+    board = make_board(runs)
+    assert [row.model for row in board.rows] == ["demo/best", "demo/middle", "demo/worst"]
+    assert [row.ranks for row in board.rows] == [(1, 1), (2, 2), (3, 3)]
+    task = board.tasks[0]
+    assert (task.bounded, task.lower_is_better) == (False, True)
+    values = [row.cells["factual"].estimate.value for row in board.rows]
+    assert values == sorted(values)
+
+
+def test_no_overall_and_no_rank_where_units_differ(tmp_path: Path) -> None:
+    metric = {"quiz": "accuracy", "prose": "token-perplexity"}
+    runs = [
+        make_run(tmp_path, scores={"quiz": quiz, "prose": prose}, metric=metric, model=f"demo/{name}")
+        for name, quiz, prose in (("a", [1, 0, 0], [-50.0, -40.0]), ("b", [1, 1, 0], [-60.0, -70.0]))
+    ]
+    board = make_board(runs)
+    assert not board.has_overall
+    assert [row.model for row in board.rows] == ["demo/b", "demo/a"]
+    assert all(row.ranks is None and row.overall is None for row in board.rows)
+    assert any("different units" in note for note in board.notes)
+    assert not any("without a rank" in note for note in board.notes)
+
+
+def test_runs_without_a_score_stand_below_without_a_rank(tmp_path: Path) -> None:
+    whole = [
+        make_run(tmp_path, scores={"x": [0, 0, 1], "y": [0, 0]}, model="demo/low"),
+        make_run(tmp_path, scores={"x": [1, 0, 1], "y": [1, 0]}, model="demo/high"),
+    ]
+    part = make_run(tmp_path, scores={"x": [1, 1, 1]}, model="demo/part")
+    failed = make_run(tmp_path, scores={"x": [1, 1, 1], "y": [None, None]}, model="demo/failed")
+    board = make_board([part, failed, *whole])
+    assert [row.model for row in board.rows] == ["demo/high", "demo/low", "demo/failed", "demo/part"]
+    assert [row.ranks is None for row in board.rows] == [False, False, True, True]
+    assert [row.overall is None for row in board.rows] == [False, False, True, True]
+    assert any("without a rank" in note for note in board.notes)
+    assert any("Failed items" in note for note in board.notes)
+    cell = plain(board)["rows"][2]["tasks"]["y"]
+    assert (cell["value"], cell["n_failed"]) == (None, 2)
+
+
+def test_runs_on_different_items_are_compared_on_the_common_ones(tmp_path: Path) -> None:
+    good = make_run(tmp_path, scores=[1] * 40, model="demo/good")
+    bad = make_run(tmp_path, scores=[0] * 30 + [None] * 10, model="demo/bad")
+    few = make_run(tmp_path, scores=[1], model="demo/few")
+    found = ranks(make_board([good, bad, few]))
+    assert found == {"demo/good": (1, 2), "demo/bad": (2, 3), "demo/few": (1, 3)}
+
+
+def test_a_task_without_spread_is_no_certainty(tmp_path: Path) -> None:
+    """All items differ alike on three items and nothing differs elsewhere: that is no proof."""
+    scores = {"x": [1, 1, 1], "y": [1, 0, 1, 0]}
+    a = make_run(tmp_path, scores=scores, model="demo/a")
+    b = make_run(tmp_path, scores={**scores, "x": [0, 0, 0]}, model="demo/b")
+    assert set(ranks(make_board([a, b])).values()) == {(1, 2)}
+
+
+def test_clusters_weigh_in_ranks(tmp_path: Path) -> None:
+    one, other = [1] * 10 + [0] * 10 + [1] * 10, [0] * 10 + [0] * 10 + [1] * 10
+    alone = make_board([make_run(tmp_path, scores=s, model=f"demo/{i}") for i, s in enumerate((one, other))])
+    together = make_board(
+        [
+            make_run(tmp_path / "c", scores=s, model=f"demo/{i}", cluster_size=10)
+            for i, s in enumerate((one, other))
+        ]
+    )
+    assert ranks(alone)["demo/0"] == (1, 1)
+    assert ranks(together)["demo/0"] == (1, 2)
+
+
+def test_different_metrics_cannot_stand_on_one_board(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 0], model="demo/a")
+    b = make_run(tmp_path, scores=[1, 0], model="demo/b", metric="mean")
+    with pytest.raises(RunError, match=r"accuracy and mean"):
+        make_board([a, b])
+    with pytest.raises(RunError, match="at least one run"):
+        make_board([])
+
+
+def test_a_reader_is_told_where_the_runs_did_not_ask_alike(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 0], model="demo/a")
+    b = make_run(tmp_path, scores=[1, 0], model="demo/b")
+    assert not any("alike" in note for note in make_board([a, b]).notes)
+    for key, value in (("version", "2"), ("content_hash", "other"), ("scorers", [])):
+        data = json.loads((b.folder / "run.json").read_text())
+        data["tasks"][0][key] = value
+        (tmp_path / key).mkdir()
+        (tmp_path / key / "run.json").write_text(json.dumps(data))
+        (tmp_path / key / "samples.jsonl").write_bytes((b.folder / "samples.jsonl").read_bytes())
+        notes = make_board([a, open_run(tmp_path / key)]).notes
+        assert sum("'factual' alike" in note for note in notes) == 1
+
+
+def test_equal_labels_are_two_rows(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 0, 1], label="Mine", name="first")
+    b = make_run(tmp_path, scores=[1, 0, 1], label="Mine", name="second")
+    board = make_board([b, a])
+    assert [(row.label, row.run) for row in board.rows] == [("Mine", "first"), ("Mine", "second")]
+    twice = make_board([a, a])
+    assert [row.ranks for row in twice.rows] == [(1, 2), (1, 2)]
+
+
+def test_one_run_and_its_cost(tmp_path: Path) -> None:
+    board = make_board([make_run(tmp_path, scores=[1, None], cost=0.25)])
+    row = board.rows[0]
+    assert (row.ranks, row.cost, row.n, row.n_failed, row.date) == ((1, 1), 0.25, 1, 1, "2026-11-20")
+    assert plain(board)["rows"][0]["ranks"] == [1, 1]
+
+
+def test_sixty_models_on_eight_tasks_take_less_than_three_seconds(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    runs = [
+        make_run(
+            tmp_path,
+            scores={f"task{t}": (rng.random(60) < 0.3 + 0.008 * m).astype(int).tolist() for t in range(8)},
+            model=f"demo/m{m:02d}",
+        )
+        for m in range(60)
+    ]
+    began = time.process_time()
+    board = make_board(runs)
+    assert time.process_time() - began < 3.0
+    assert len(board.rows) == 60
+    best, worst = board.rows[0], board.rows[-1]
+    assert best.ranks is not None
+    assert worst.ranks is not None
+    assert best.ranks[1] < worst.ranks[0]
+
+
+def test_ties_have_letters_and_coverage_is_counted(tmp_path: Path) -> None:
+    runs = simulated(tmp_path, [0.9, 0.5, 0.52, 0.1])
+    runs.append(make_run(tmp_path, scores=[1, None, 0, None], model="demo/part"))
+    board = make_board(runs)
+    rows = {row.model: row for row in board.rows}
+    assert rows["demo/m00"].letters != rows["demo/m03"].letters
+    assert set(rows["demo/m01"].letters) & set(rows["demo/m02"].letters)
+    assert (rows["demo/part"].n, rows["demo/part"].n_asked, rows["demo/part"].n_failed) == (2, 4, 2)
+    assert any("share a letter are tied" in note for note in board.notes)
+    assert any("under half of the items in common" in note for note in board.notes)
+
+
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_own_and_simultaneous_intervals(tmp_path: Path, tasks: int) -> None:
+    rng = np.random.default_rng(8)
+    runs = [
+        make_run(
+            tmp_path,
+            scores={f"t{task}": (rng.random(200) < 0.6).astype(float).tolist() for task in range(tasks)},
+            model=f"demo/m{number}",
+        )
+        for number in range(7)
+    ]
+    board = make_board(runs)
+    for row in board.rows:
+        own = row.overall
+        assert own is not None and row.together is not None
+        assert row.together.value == pytest.approx(own.value)
+        assert row.together.low < own.low < own.high < row.together.high
+        assert row.ranks is not None and row.own_ranks is not None
+        assert row.ranks[0] <= row.own_ranks[0] <= row.own_ranks[1] <= row.ranks[1]
+    assert plain(board)["rows"][0]["together"]["level"] < 1
+    assert make_board(runs[:1]).rows[0].together is None
+
+
+def test_a_rate_of_errors_is_better_when_lower(tmp_path: Path) -> None:
+    runs = []
+    for run in simulated(tmp_path, [0.9, 0.3, 0.6]):
+        path = run.folder / "run.json"
+        data = json.loads(path.read_text())
+        metric = data["tasks"][0]["metrics"][0]
+        ends = {"value": 1 - metric["value"], "low": 1 - metric["high"], "high": 1 - metric["low"]}
+        metric |= {"lower_is_better": True, "label": "error-rate", **ends}
+        path.write_text(json.dumps(data))
+        runs.append(open_run(run.folder))
+    board = make_board(runs)
+    assert [row.model for row in board.rows] == ["demo/m00", "demo/m02", "demo/m01"]
+    assert [row.ranks for row in board.rows] == [(1, 1), (2, 2), (3, 3)]
+    assert board.rows[0].together is not None
+    assert board.rows[0].together.value == pytest.approx(board.rows[0].cells["factual"].estimate.value)
+    values = [row.cells["factual"].estimate.value for row in board.rows]
+    assert values == sorted(values)
+
+
+def test_no_overall_where_tasks_point_in_different_directions(tmp_path: Path) -> None:
+    runs = []
+    for number in range(2):
+        run = make_run(tmp_path, scores={"x": [1, 0], "y": [1, number]}, model=f"demo/{number}")
+        path = run.folder / "run.json"
+        data = json.loads(path.read_text())
+        data["tasks"][1]["metrics"][0]["lower_is_better"] = True
+        path.write_text(json.dumps(data))
+        runs.append(open_run(run.folder))
+    board = make_board(runs)
+    assert not board.has_overall
+    assert any("units or directions" in note for note in board.notes)
+
+
+def test_a_run_without_common_items_is_held_against_the_others_as_another_sample(tmp_path: Path) -> None:
+    runs = simulated(tmp_path, [0.9, 0.5])
+    runs.append(make_run(tmp_path, scores=[1, 0, 1], model="demo/apart", ids="other-{}"))
+    board = make_board(runs)
+    rows = {row.model: row for row in board.rows}
+    assert rows["demo/apart"].ranks == (1, 3)
+    # Three items tell nothing, so it may be either.
+    assert [rows[name].letters for name in ("demo/m00", "demo/m01", "demo/apart")] == ["a", "b", "ab"]
+    assert any(
+        "2 pairs of models have no item in common, and are compared as independent" in note
+        for note in board.notes
+    )
+    many = make_run(tmp_path, scores=[0, 0, 0, 1] * 50, model="demo/worst", ids="other-{}")
+    assert {row.model: row.ranks for row in make_board([*runs[:2], many]).rows}["demo/worst"] == (3, 3)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_the_order_in_which_runs_are_named_changes_nothing(tmp_path: Path, holes: bool) -> None:
+    runs = simulated(tmp_path, [0.4, 0.45, 0.5, 0.55, 0.6, 0.65], n=120)
+    if holes:
+        runs.append(make_run(tmp_path, scores=[1, None, 0] * 40, model="demo/holes"))
+    board = plain(make_board(runs))
+    for seed in range(3):
+        shuffled = [runs[place] for place in np.random.default_rng(seed).permutation(len(runs))]
+        assert plain(make_board(shuffled)) == board

@@ -1,0 +1,266 @@
+"""Two runs side by side, against cases small enough to be worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from evalwright.analysis.comparison import TaskComparison, compare_runs
+from evalwright.core.errors import RunError
+from evalwright.runs.reader import open_run
+from evalwright.runs.scores import hashed, item_scores
+from evalwright.statistics import PairedComparison, compare_unpaired
+from support.runs import make_run
+
+
+def paired(task: TaskComparison) -> PairedComparison:
+    assert task.paired is not None
+    return task.paired
+
+
+def plain(comparison: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(comparison.as_dict(), allow_nan=False))
+    return found
+
+
+def test_right_and_wrong_by_hand(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 1, 1, 1, 1, 1, 0, 0, 1, 0], model="demo/a")
+    b = make_run(tmp_path, scores=[0, 0, 0, 1, 1, 1, 1, 0, 0, 0], model="demo/b")
+    found = compare_runs(a, b)
+    task = found.tasks[0]
+    assert paired(task).discordant == (4, 1)
+    assert paired(task).difference == pytest.approx(0.3)
+    assert paired(task).p_value == pytest.approx(2 * stats.binom.cdf(1, 5, 0.5) - stats.binom.pmf(1, 5, 0.5))
+    assert (paired(task).n, paired(task).n_missing, task.only_a, task.only_b, task.n_differing) == (
+        10,
+        0,
+        0,
+        0,
+        5,
+    )
+    assert [(flip.id, flip.a, flip.b) for flip in task.flips] == [
+        ("item-0", 1, 0),
+        ("item-1", 1, 0),
+        ("item-2", 1, 0),
+        ("item-6", 0, 1),
+        ("item-8", 1, 0),
+    ]
+    assert found.overall is None
+    assert found.conclusion == task.sentence
+    assert "demo/a" in found.conclusion
+    assert found.differences == ()
+    assert plain(found)["tasks"][0]["flips"][0] == {"task": "factual", "id": "item-0", "a": 1.0, "b": 0.0}
+
+
+def test_the_other_way_round_is_the_same_upside_down(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores={"x": [1, 0.5, 0, 1], "y": [1, 1, 0]}, model="demo/a")
+    b = make_run(tmp_path, scores={"x": [0, 0.5, 1, 0], "y": [1, 0, 0]}, model="demo/b")
+    there, back = compare_runs(a, b), compare_runs(b, a)
+    assert there.overall is not None
+    assert back.overall is not None
+    assert there.overall.difference == pytest.approx(-back.overall.difference)
+    assert (there.overall.low, there.overall.high) == pytest.approx((-back.overall.high, -back.overall.low))
+    assert there.overall.p_value == pytest.approx(back.overall.p_value)
+    for one, other in zip(there.tasks, back.tasks, strict=True):
+        assert paired(one).difference == pytest.approx(-paired(other).difference)
+
+
+def test_items_that_one_run_lacks_are_left_out_and_counted(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 0, 1, 1, 1, None], model="demo/a")
+    b = make_run(tmp_path, scores=[1, 1, None], model="demo/b")
+    task = compare_runs(a, b).tasks[0]
+    assert (task.only_a, task.only_b) == (3, 0)
+    assert (paired(task).n, paired(task).n_missing) == (2, 1)
+    assert (task.n_differing, [flip.id for flip in task.flips]) == (1, ["item-1"])
+    assert (paired(task).mean_a, paired(task).mean_b) == (0.5, 1.0)
+
+
+def test_failed_items_flip_nothing_and_nothing_scored_is_said(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[None, None, None], model="demo/a")
+    b = make_run(tmp_path, scores=[1, 0, 1], model="demo/b")
+    found = compare_runs(a, b)
+    task = found.tasks[0]
+    assert (paired(task).n, paired(task).n_missing, task.n_differing, task.flips) == (0, 3, 0, ())
+    assert math.isnan(paired(task).difference)
+    assert "cannot be compared" in found.conclusion
+    assert plain(found)["tasks"][0]["paired"]["difference"] is None
+
+
+def test_no_common_task_or_item(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores={"x": [1, 0]}, model="demo/a")
+    with pytest.raises(RunError, match="no task in common: x against y"):
+        compare_runs(a, make_run(tmp_path, scores={"y": [1, 0]}, model="demo/b"))
+
+
+def test_runs_without_a_common_item_are_two_independent_samples(tmp_path: Path) -> None:
+    one, other = [1.0] * 30 + [0.0] * 10, [1.0] * 10 + [0.0] * 40 + [None]
+    a = make_run(tmp_path, scores={"x": one, "y": one}, model="demo/a")
+    b = make_run(tmp_path, scores={"x": other, "y": one}, model="demo/b", ids="other-{}")
+    found = compare_runs(a, b)
+    task = found.tasks[0]
+    oracle = compare_unpaired(one, [math.nan if score is None else score for score in other])
+    assert task.paired is None
+    assert task.unpaired == oracle
+    assert task.result.n_failed_b == 1  # type: ignore[union-attr]
+    assert "share no item" in task.warnings[0]
+    assert "unpaired" in found.conclusion and "different items: 40 and 50" in found.conclusion
+    assert found.overall is None
+    assert "two independent samples" in found.estimand
+    assert (task.n_differing, task.flips) == (0, ())
+    assert plain(found)["tasks"][0]["unpaired"]["n_a"] == 40
+    empty = make_run(tmp_path, scores={"x": [None, None]}, model="demo/e", ids="e-{}")
+    assert "cannot be compared" in compare_runs(a, empty).conclusion
+
+
+def test_few_common_items_are_pointed_out(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 0] * 10, model="demo/a")
+    b = make_run(tmp_path, scores=[1, 0] * 4, model="demo/b")
+    (warning,) = compare_runs(a, b).tasks[0].warnings
+    assert "Pairing keeps 8 of 20 items" in warning
+    assert compare_runs(a, make_run(tmp_path, scores=[1, 0] * 5, model="demo/c")).tasks[0].warnings == ()
+
+
+def test_flips_are_named_in_both_directions(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1] * 30 + [0] * 5, model="demo/a")
+    b = make_run(tmp_path, scores=[0] * 30 + [1] * 5, model="demo/b")
+    task = compare_runs(a, b, most_flips=2).tasks[0]
+    assert (task.n_a_higher, task.n_b_higher, task.n_differing) == (30, 5, 35)
+    assert [flip.id for flip in task.flips] == ["item-0", "item-1", "item-30", "item-31"]
+
+
+def test_runs_scored_by_different_scorers_are_not_compared(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 0], model="demo/a")
+    other = make_run(tmp_path, scores=[1, 0], model="demo/b")
+    data = json.loads((other.folder / "run.json").read_text())
+    data["tasks"][0]["scorers"][0]["name"] = "judge"
+    (other.folder / "run.json").write_text(json.dumps(data))
+    with pytest.raises(RunError, match=r"scored by 'score' and .* by judge.*evalwright score"):
+        compare_runs(a, open_run(other.folder))
+
+
+def test_only_common_tasks_count(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores={"x": [1, 0], "y": [1, 1], "only": [1]}, model="demo/a")
+    b = make_run(tmp_path, scores={"y": [1, 0], "x": [1, 1]}, model="demo/b")
+    found = compare_runs(a, b)
+    assert [task.task for task in found.tasks] == ["x", "y"]
+    assert found.overall is not None
+    assert found.overall.n_tasks == 2
+
+
+def test_tasks_count_the_same_whatever_their_size(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores={"big": [1] * 90 + [0] * 10, "small": [1] * 5 + [0] * 5}, model="demo/a")
+    b = make_run(tmp_path, scores={"big": [1] * 50 + [0] * 50, "small": [1] * 5 + [0] * 5}, model="demo/b")
+    found = compare_runs(a, b)
+    assert found.overall is not None
+    assert found.overall.difference == pytest.approx(0.2)
+    assert "demo/a" in found.conclusion
+    assert "20.0 points" in found.conclusion or "+20.0 points" in found.conclusion
+
+
+def test_a_clear_difference_over_tasks_is_said_of_the_better(tmp_path: Path) -> None:
+    weak, strong = [0, 0, 1, 0] * 20, [1, 1, 1, 0] * 20
+    a = make_run(tmp_path, scores={"x": weak, "y": weak}, model="demo/a")
+    b = make_run(tmp_path, scores={"x": strong, "y": strong}, model="demo/b")
+    for one, other in ((a, b), (b, a)):
+        conclusion = compare_runs(one, other).conclusion
+        assert conclusion.startswith("Over all tasks demo/b scores 50.0 points higher than demo/a")
+        low, high = conclusion.split("interval ")[1].split(",")[0].split(" to ")
+        assert 0 < float(low) < 50 < float(high)
+
+
+def test_no_overall_where_units_differ(tmp_path: Path) -> None:
+    scores: dict[str, list[float]] = {"quiz": [1, 0, 1, 1], "prose": [-80.0, -75.0, -60.0, -55.0]}
+    worse: dict[str, list[float]] = {"quiz": [1, 0, 0, 1], "prose": [-90.0, -80.0, -70.0, -50.0]}
+    metric = {"quiz": "accuracy", "prose": "token-perplexity"}
+    found = compare_runs(
+        make_run(tmp_path, scores=scores, metric=metric, model="demo/a"),
+        make_run(tmp_path, scores=worse, metric=metric, model="demo/b"),
+    )
+    assert found.overall is None
+    assert found.conclusion.count("quiz: ") == 1
+    assert found.conclusion.count("prose: ") == 1
+    assert "Over all tasks" not in found.conclusion
+
+
+def test_likelihoods_are_compared_in_their_own_unit(tmp_path: Path) -> None:
+    a, b = [-80.0, -75.0, -60.0, -55.0, -70.0], [-82.0, -76.5, -63.0, -57.0, -72.5]
+    found = compare_runs(
+        make_run(tmp_path, scores=a, metric="byte-perplexity", model="demo/a"),
+        make_run(tmp_path, scores=b, metric="byte-perplexity", model="demo/b"),
+    )
+    task = found.tasks[0]
+    assert not task.bounded
+    assert paired(task).p_value == pytest.approx(stats.ttest_rel(a, b).pvalue)
+    assert "demo/a scores 2.2" in found.conclusion
+    assert "units higher" in found.conclusion
+
+
+def test_too_few_items_for_an_overall(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores={"x": [1, 0, 1], "y": [None, None]}, model="demo/a")
+    b = make_run(tmp_path, scores={"x": [0, 0, 1], "y": [1, 0]}, model="demo/b")
+    found = compare_runs(a, b)
+    assert "cannot be compared" in found.conclusion
+    assert "nan" not in found.conclusion
+    assert plain(found)["overall"]["low"] is None
+
+
+def test_clusters_are_paired_as_clusters(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 1, 0, 1, 1, 1] * 4, cluster_size=3, model="demo/a")
+    b = make_run(tmp_path, scores=[1, 0, 0, 1, 0, 1] * 4, cluster_size=3, model="demo/b")
+    found = paired(compare_runs(a, b).tasks[0])
+    assert found.n_clusters == 8
+    assert found.test in ("clustered t", "exact sign test")
+
+
+def test_labels_name_the_models_and_runs_where_labels_are_equal(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 0], label="Mine", name="first")
+    b = make_run(tmp_path, scores=[1, 0], label="Mine", name="second")
+    assert "first" in compare_runs(a, b).conclusion
+    assert "second" in compare_runs(a, b).conclusion
+
+
+def test_what_else_differs_is_listed(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 0], model="demo/a", seed=1, version="0.1.0")
+    b = make_run(tmp_path, scores=[1, 0], model="demo/b", limit=2, version="0.2.0")
+    data = json.loads((b.folder / "run.json").read_text())
+    data["tasks"][0]["definition"]["prompt"]["user"] = "other"
+    data["tasks"][0]["definition"]["added"] = 1
+    data["tasks"][0]["content_hash"] = "other"
+    (b.folder / "run.json").write_text(json.dumps(data))
+    assert compare_runs(a, open_run(b.folder)).differences == (
+        "seed: 1 against 0",
+        "limit: None against 2",
+        "factual: added: nothing against 1",
+        "factual: prompt.user: {{ question }} against other",
+        f"factual: the data differ ({a.data['tasks'][0]['content_hash']} against other)",
+        "evalwright: 0.1.0 against 0.2.0",
+    )
+
+
+def test_the_most_flips_shown_are_the_first_of_the_run(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1] * 50, model="demo/a")
+    b = make_run(tmp_path, scores=[0] * 50, model="demo/b")
+    task = compare_runs(a, b, most_flips=3).tasks[0]
+    assert [flip.id for flip in task.flips] == ["item-0", "item-1", "item-2"]
+    assert task.n_differing == 50
+    assert compare_runs(a, b, most_flips=0).tasks[0].flips == ()
+
+
+def test_item_scores_average_draws(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores=[1, 0, None])
+    path = run.folder / "samples.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows.append({**rows[0], "draw": 1, "scores": {"score": {"value": 0.5}}})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = item_scores(run, {"factual": "score"})["factual"]
+    values = dict(zip(found.keys.tolist(), found.values.tolist(), strict=True))
+    assert values[hashed("item-0")] == 0.75
+    assert values[hashed("item-1")] == 0.0
+    assert math.isnan(values[hashed("item-2")])
+    assert not found.clustered
+    assert item_scores(run, {}) == {}

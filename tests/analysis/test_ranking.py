@@ -1,0 +1,108 @@
+"""Runs against each other: letters, ranks and pairs, on incomplete scores of the size of a public leaderboard."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from evalwright.analysis.ranking import standing
+from evalwright.runs.measures import Matrix, Measure
+from evalwright.statistics import compare_paired, simultaneous_differences
+
+
+def matrix(values: NDArray[np.float64], *, less: bool = False, bounded: bool = True) -> Matrix:
+    measure = Measure("task", "rate", "score", "accuracy" if bounded else "mean", bounded, less, "score")
+    return Matrix(measure, np.arange(values.shape[1]), values, ~np.isnan(values), None, {})
+
+
+def incomplete(seed: int = 0) -> NDArray[np.float64]:
+    """8 models x 7,731 items of unlike difficulty; up to a quarter of the answers has no score."""
+    rng = np.random.default_rng(seed)
+    rates = np.array([0.02, 0.021, 0.04, 0.06, 0.061, 0.10, 0.15, 0.25])
+    hard = rng.normal(size=7731)
+    wrong = hard + rng.normal(size=(8, 7731)) > stats.norm.ppf(1 - rates[:, None], scale=np.sqrt(2))
+    values: NDArray[np.float64] = wrong.astype(np.float64)
+    values[rng.random(values.shape) < np.linspace(0, 0.25, 8)[:, None]] = np.nan
+    return values
+
+
+def test_incomplete_scores_of_eight_models_on_7731_items() -> None:
+    values = incomplete()
+    began = time.process_time()
+    found = standing([matrix(values, less=True)])
+    assert time.process_time() - began < 2.0
+    assert found.ranks == ((1, 2), (1, 2), (3, 3), (4, 5), (4, 5), (6, 6), (7, 7), (8, 8))
+    assert found.letters == ("a", "a", "b", "c", "c", "d", "e", "f")
+    pairs = {(pair.a, pair.b): pair for pair in found.pairs()}
+    assert len(pairs) == 28
+    for a, b in ((0, 1), (2, 7), (3, 4)):
+        common = ~np.isnan(values[[a, b]]).any(axis=0)
+        alone = compare_paired(values[a], values[b])
+        pair = pairs[a, b]
+        assert (pair.n, pair.units) == (common.sum(), common.sum())
+        assert pair.difference == pytest.approx(alone.difference)
+        assert pair.p_value == pytest.approx(alone.p_value, rel=1e-6, abs=1e-12)
+        assert pair.low < alone.low and alone.high < pair.high
+    assert pairs[0, 7].verdict == "better"  # fewer errors
+    assert pairs[0, 1].verdict == "no difference seen"
+    assert 0.001 < pairs[0, 1].visible < 0.02
+
+
+def test_higher_is_better_turns_the_ranks_round() -> None:
+    values = incomplete()[[0, 3, 7]]
+    up, down = standing([matrix(values)]), standing([matrix(values, less=True)])
+    assert up.ranks == ((3, 3), (2, 2), (1, 1))
+    assert down.ranks == ((1, 1), (2, 2), (3, 3))
+    assert up.letters == ("c", "b", "a")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_letters_are_shared_by_exactly_those_that_cannot_be_told_apart(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = (rng.random((9, 250)) < np.linspace(0.3, 0.7, 9)[:, None]).astype(float)
+    values[rng.random(values.shape) < 0.3 * rng.random((9, 1))] = np.nan
+    found = standing([matrix(values)])
+    low, high = found.differences.low, found.differences.high
+    assert all(found.letters)
+    for a in range(9):
+        for b in range(a):
+            sure = low[a, b] > 0 or high[a, b] < 0
+            assert bool(set(found.letters[a]) & set(found.letters[b])) != sure
+    members = [set(group) for group in found.groups()]
+    assert not any(one < other for one in members for other in members)
+
+
+def test_a_baseline_has_fewer_questions_and_narrower_intervals() -> None:
+    values = (np.random.default_rng(2).random((6, 300)) < 0.5).astype(float)
+    found = standing([matrix(values)])
+    every = {(pair.a, pair.b): pair for pair in found.pairs()}
+    against = found.pairs(baseline=0)
+    assert [(pair.a, pair.b) for pair in against] == [(other, 0) for other in range(1, 6)]
+    differences = simultaneous_differences(values)
+    for pair in against:
+        same = every[0, pair.a]
+        assert pair.difference == pytest.approx(-same.difference)
+        assert pair.high - pair.low < same.high - same.low
+        assert pair.low == pytest.approx(-differences.own_high[0, pair.a])
+        assert pair.visible < same.visible
+        assert pair.p_value <= pair.p_adjusted <= 5 * pair.p_value + 1e-12
+
+
+def test_several_families_share_their_error() -> None:
+    values = (np.random.default_rng(3).random((3, 300)) < 0.5).astype(float)
+    alone, shared = standing([matrix(values)]), standing([matrix(values)], level=0.99, draws=10_000)
+    for one, other in zip(alone.pairs(), shared.pairs(family=5), strict=True):
+        assert other.low < one.low and one.high < other.high
+        assert other.p_adjusted == pytest.approx(min(1, 5 * one.p_adjusted), abs=0.06)
+
+
+def test_nothing_scored_is_not_compared_and_nothing_shared_as_two_samples() -> None:
+    values = np.full((3, 4), np.nan)
+    assert {pair.verdict for pair in standing([matrix(values)]).pairs()} == {"not compared"}
+    values[0, :2] = values[1, 2:] = values[2] = 1.0
+    found = {(pair.a, pair.b): pair.verdict for pair in standing([matrix(values)]).pairs()}
+    assert set(found.values()) == {"no difference seen"}

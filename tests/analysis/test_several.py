@@ -1,0 +1,229 @@
+"""Three and more runs: tables, their shared error, and a last sentence that says no more than they do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evalwright.analysis.comparison import compare_runs
+from evalwright.analysis.several import compare_several
+from evalwright.core.errors import RunError, UnknownName
+from evalwright.runs.reader import Run
+from evalwright.statistics import simultaneous_differences
+from evalwright.statistics.simultaneous_macro import simultaneous_macro
+from support.runs import make_run
+
+
+def models(folder: Path, rates: list[float], n: int = 200, tasks: int = 1, **more: Any) -> list[Run]:
+    rng = np.random.default_rng(7)
+    ease = rng.normal(0, 0.1, n)
+    return [
+        make_run(
+            folder,
+            scores={
+                f"t{task}": (rng.random(n) < np.clip(rate + ease, 0, 1)).astype(float).tolist()
+                for task in range(tasks)
+            },
+            model=f"demo/m{number}",
+            name=f"r{number}",
+            **more,
+        )
+        for number, rate in enumerate(rates)
+    ]
+
+
+def scores(run: Run, task: str = "t0") -> list[float]:
+    return [
+        row["scores"]["score"]["value"] if row["scores"] else float("nan")
+        for row in run.rows()
+        if row["task"] == task
+    ]
+
+
+def test_all_pairs_on_one_task(tmp_path: Path) -> None:
+    runs = models(tmp_path, [0.3, 0.5, 0.52, 0.9])
+    found = compare_several(runs)
+    (table,) = found.tasks
+    oracle = simultaneous_differences([scores(run) for run in runs])
+    assert [(pair.a, pair.b) for pair in table.pairs] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    for pair in table.pairs:
+        # The items come in another order here, so the random groups are others; complete scores have none.
+        assert pair.difference == pytest.approx(oracle.difference[pair.a, pair.b])
+        assert pair.low == pytest.approx(oracle.low[pair.a, pair.b], abs=0.01)
+        assert pair.p_adjusted == pytest.approx(oracle.p_adjusted[pair.a, pair.b], abs=0.02)
+    assert found.overall is None
+    assert table.ranks == ((4, 4), (2, 3), (2, 3), (1, 1))
+    assert table.letters == ("c", "b", "b", "a")
+    assert "On t0 demo/m3 scores" in found.conclusion
+    assert "These cannot be told apart: demo/m1 and demo/m2" in found.conclusion
+    assert "would mostly have gone unseen" in found.conclusion
+    assert "simultaneous for 6 pairs" in found.conclusion
+    data = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    assert data["tasks"][0]["pairs"][0]["verdict"] == "worse"
+
+
+def test_several_tasks_share_their_error_and_the_mean_comes_first(tmp_path: Path) -> None:
+    runs = models(tmp_path, [0.4, 0.6, 0.6], tasks=3)
+    found = compare_several(runs)
+    assert found.overall is not None
+    oracle = simultaneous_macro([([scores(run, f"t{task}") for run in runs], None) for task in range(3)])
+    for pair in found.overall.pairs:
+        assert pair.difference == pytest.approx(oracle.difference[pair.a, pair.b])
+        assert pair.low == pytest.approx(oracle.low[pair.a, pair.b], abs=0.01)
+    assert found.overall.means[0].value == pytest.approx(
+        np.mean([np.mean(scores(runs[0], f"t{task}")) for task in range(3)])
+    )
+    assert [table.level for table in found.tasks] == [pytest.approx(1 - 0.05 / 3)] * 3
+    alone = compare_several(models(tmp_path / "one", [0.4, 0.6, 0.6])).tasks[0]
+    assert alone.level == 0.95
+    assert "all 3 tasks (Bonferroni)" in found.tasks[0].correction
+    assert found.conclusion.startswith("Over all tasks ")
+
+
+def test_each_against_a_baseline(tmp_path: Path) -> None:
+    runs = models(tmp_path, [0.4, 0.42, 0.8])
+    found = compare_several(runs, baseline=runs[1])
+    (table,) = found.tasks
+    assert found.baseline == 1
+    assert [(pair.a, pair.b) for pair in table.pairs] == [(0, 1), (2, 1)]
+    assert (table.ranks, table.letters) == ((), ())
+    assert "simultaneous for 2 pairs with the baseline" in found.conclusion
+    assert "demo/m0 cannot be told apart from demo/m1" in found.conclusion
+    assert json.loads(json.dumps(found.as_dict()))["baseline"] == "r1"
+
+
+def test_by_slice(tmp_path: Path) -> None:
+    runs = models(tmp_path, [0.2, 0.5, 0.8], domains=["y", "x"])
+    found = compare_several(runs, slices=["domain"])
+    assert [table.slice for table in found.slices] == ["domain: x", "domain: y"]
+    assert all(table.level == 0.975 for table in found.slices)
+    assert "all 2 values of 'domain' (Bonferroni)" in found.slices[0].correction
+    pair = found.slices[0].pairs[0]
+    first, second = (scores(run)[1::2] for run in runs[:2])
+    assert pair.n == 100
+    assert pair.difference == pytest.approx(float(np.mean(first) - np.mean(second)))
+
+
+def test_what_cannot_be_compared_item_by_item_is_said(tmp_path: Path) -> None:
+    a = make_run(tmp_path, scores=[1, 0] * 20, model="demo/a")
+    b = make_run(tmp_path, scores=[1, 1] * 20, model="demo/b")
+    other = make_run(tmp_path, scores=[1, 0] * 20, model="demo/o", ids="other-{}")
+    few = make_run(tmp_path, scores=[1, 0] * 5, model="demo/f")
+    failed = make_run(tmp_path, scores=[None] * 40, model="demo/x", metric="mean")
+    found = compare_several([a, b, other, few])
+    assert "factual: no item in common, so compared as independent samples" in found.warnings[0]
+    assert "demo/a and demo/o" in found.warnings[0]
+    assert "under half of the items are common to demo/a and demo/f (10)" in found.warnings[1]
+    assert "demo/b and demo/o" not in found.conclusion.split("cannot be told apart")[1]
+    found = compare_several([a, b, failed])
+    assert found.conclusion.endswith(
+        "demo/x could be compared with no other, for want of common items with a score."
+    )
+    assert found.tasks[0].letters[2] == ""
+    assert found.tasks[0].ranks[2] == (1, 3)
+
+
+def test_an_error_rate_is_better_when_lower(tmp_path: Path) -> None:
+    runs = models(tmp_path, [0.1, 0.5, 0.9])
+    for run in runs:
+        path = run.folder / "run.json"
+        data = json.loads(path.read_text())
+        metric = data["tasks"][0]["metrics"][0]
+        metric |= {"lower_is_better": True, "label": "error-rate", "value": 1 - metric["value"]}
+        path.write_text(json.dumps(data))
+    found = compare_several(
+        [Run(run.folder, json.loads((run.folder / "run.json").read_text())) for run in runs]
+    )
+    (table,) = found.tasks
+    assert table.lower_is_better
+    assert table.ranks == ((3, 3), (2, 2), (1, 1))
+    assert {(pair.a, pair.b): pair.verdict for pair in table.pairs} == {
+        (0, 1): "worse",
+        (0, 2): "worse",
+        (1, 2): "worse",
+    }
+    assert table.pairs[0].difference > 0
+    assert "lower is better" in found.conclusion
+
+
+def test_two_runs_this_way_agree_with_the_comparison_of_two(tmp_path: Path) -> None:
+    runs = models(tmp_path, [0.4, 0.6])
+    (pair,) = compare_several(runs).tasks[0].pairs
+    paired = compare_runs(*runs).tasks[0].result
+    assert pair.difference == pytest.approx(paired.difference)
+    assert (pair.low, pair.high) == pytest.approx((paired.low, paired.high), abs=0.01)
+    assert pair.p_value == pytest.approx(paired.p_value)
+
+
+def test_configuration_differences_are_from_the_first_or_the_baseline(tmp_path: Path) -> None:
+    runs = [
+        make_run(tmp_path, scores=[1, 0], name=f"r{seed}", model=f"demo/{seed}", seed=seed)
+        for seed in range(3)
+    ]
+    assert compare_several(runs).differences == {
+        "r1": ("seed: 0 against 1",),
+        "r2": ("seed: 0 against 2",),
+    }
+    assert compare_several(runs, baseline=runs[2]).differences["r0"] == ("seed: 2 against 0",)
+
+
+def test_errors(tmp_path: Path) -> None:
+    a, b, c = models(tmp_path, [0.4, 0.5, 0.6])
+    with pytest.raises(RunError, match="at least two runs"):
+        compare_several([a])
+    with pytest.raises(RunError, match="'r0' is named more than once"):
+        compare_several([a, b, a])
+    with pytest.raises(UnknownName, match="must be one of the runs"):
+        compare_several([a, b], baseline=c)
+    other = make_run(tmp_path, scores={"u": [1, 0]}, name="u")
+    with pytest.raises(RunError, match="no task in common: t0 against t0 against u"):
+        compare_several([a, b, other])
+
+
+def test_many_pairs_are_counted_not_listed(tmp_path: Path) -> None:
+    found = compare_several(models(tmp_path, [0.1 + 0.08 * i for i in range(11)], n=300))
+    assert "of 55 pairs surely differ" in found.conclusion
+    assert len(found.conclusion) < 700
+
+
+def test_the_spread_of_a_few_items_is_not_trusted(tmp_path: Path) -> None:
+    """One cluster in sixteen differs: that its spread is small does not mean that small differences could be seen."""
+    a, b = [1.0, 0.0] * 24, [1.0, 0.0] * 24
+    b[0] = 0.0
+    runs = [
+        make_run(tmp_path, scores=scores, model=f"demo/{name}", cluster_size=3)
+        for name, scores in (("a", a), ("b", b), ("c", [1.0] * 48))
+    ]
+    pair = compare_several(runs).tasks[0].pairs[0]
+    alone = compare_runs(*runs[:2]).tasks[0].result
+    assert pair.difference == alone.difference == pytest.approx(1 / 48)
+    assert alone.smallest_visible_difference > 0.2  # type: ignore[union-attr]
+    assert pair.visible > alone.smallest_visible_difference  # type: ignore[union-attr]
+
+
+def test_graded_scores_with_holes_give_no_warnings(tmp_path: Path) -> None:
+    rng = np.random.default_rng(11)
+    runs = []
+    for number in range(3):
+        values = [None if rng.random() < 0.2 else round(50 * rng.random(), 2) for _ in range(40)]
+        runs.append(
+            make_run(
+                tmp_path,
+                scores=values,
+                metric="mean",
+                model=f"demo/{number}",
+                domains=["x", "y"],
+                cluster_size=4,
+            )
+        )
+    found = compare_several(runs, slices=["domain"])
+    assert "units" in found.conclusion or "no two models" in found.conclusion
+    for pair in found.tasks[0].pairs:
+        assert pair.low < pair.difference < pair.high
+        oracle = compare_runs(runs[pair.a], runs[pair.b]).tasks[0].result
+        assert pair.difference == pytest.approx(oracle.difference)
+        assert pair.p_value == pytest.approx(oracle.p_value)

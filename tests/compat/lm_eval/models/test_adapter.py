@@ -1,0 +1,430 @@
+"""Classes of lm-evaluation-harness's model interface as models of ours: what is asked of them, and what of their results counts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evalwright.compat.lm_eval import LM, Instance, TemplateLM, register_model
+from evalwright.compat.lm_eval.models import interface as lm_interface
+from evalwright.compat.lm_eval.models.adapter import LMAdapter
+from evalwright.core.errors import ConfigurationError, Failure, ModelError, UnknownName
+from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request, RollingLogLikelihood
+from evalwright.core.responses import Response
+from evalwright.models.registry import open_model
+
+
+@pytest.fixture(autouse=True)
+def _own_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lm_interface, "registered", {})
+
+
+class Three(LM):
+    """Notes its calls; answers from the length of what it is asked."""
+
+    def __init__(self, size: int = 1) -> None:
+        super().__init__()
+        self.size = size
+        self.calls: list[tuple[str, list[tuple[Any, ...]]]] = []
+
+    def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
+        self._note(requests)
+        return [(-float(len(request.args[1])), len(request.args[1]) == self.size) for request in requests]
+
+    def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
+        self._note(requests)
+        return [-float(len(request.args[0])) for request in requests]
+
+    def generate_until(self, requests: list[Instance]) -> list[str]:
+        self._note(requests)
+        return [request.args[0].upper() + "\nmore" for request in requests]
+
+    def _note(self, requests: list[Instance]) -> None:
+        self.calls.append((requests[0].request_type, [request.args for request in requests]))
+        assert [request.idx for request in requests] == list(range(len(requests)))
+
+
+MIXED: list[Request] = [
+    Generate("a", max_tokens=5, stop=("\n",)),
+    LogLikelihood("a", " b"),
+    RollingLogLikelihood("abc"),
+    Generate("b", temperature=0.5, top_p=0.9, seed=7, draw=2),
+    LogLikelihood("", "c"),
+    Embed("x"),
+]
+
+
+def answers(made: type, requests: list[Request], **arguments: Any) -> dict[int, Response | Failure]:
+    model = LMAdapter("lm/test", made, arguments)
+    model.load()
+    return dict(model.answer_batch(requests))
+
+
+def messages(found: dict[int, Response | Failure]) -> list[str]:
+    return [answer.message for answer in found.values() if isinstance(answer, Failure)]
+
+
+def test_each_kind_goes_over_in_one_call() -> None:
+    model = LMAdapter("lm/test", Three, {"size": 1})
+    model.load()
+    found = dict(model.answer_batch(MIXED))
+    assert model._lm.calls == [
+        ("loglikelihood", [("a", " b"), ("", "c")]),
+        ("loglikelihood_rolling", [("abc",)]),
+        (
+            "generate_until",
+            [
+                ("a", {"until": ["\n"], "do_sample": False, "temperature": 0.0, "max_gen_toks": 5}),
+                ("b", {"until": [], "do_sample": True, "temperature": 0.5, "top_p": 0.9, "seed": 9}),
+            ],
+        ),
+    ]
+    assert found[0] == Response("A", finish_reason="stop")
+    assert found[1] == Response(log_likelihood=-2.0, is_greedy=False)
+    assert found[2] == Response(log_likelihood=-3.0)
+    assert found[3] == Response("B\nmore", finish_reason="stop")
+    assert found[4] == Response(log_likelihood=-1.0, is_greedy=True)
+    assert "cannot do 'embed'" in messages(found)[0]
+
+
+def test_it_is_made_in_load_and_dropped_in_unload() -> None:
+    model = LMAdapter("lm/test", Three, {})
+    assert model._lm is None
+    model.load()
+    first = model._lm
+    model.load()
+    assert model._lm is first
+    model.unload()
+    assert model._lm is None
+
+
+class TextOnly(LM):
+    def generate_until(self, requests: list[Instance]) -> list[str]:
+        return ["x" for _ in requests]
+
+    def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
+        """Not offered by this service."""
+        raise NotImplementedError("no log-probabilities")
+
+    def apply_chat_template(
+        self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
+    ) -> str:
+        turns = "".join(f"<{turn['role']}>{turn['content']}" for turn in chat_history)
+        return turns + "<assistant>" * add_generation_prompt
+
+
+class Nothing(LM):
+    def generate_until(self, requests: list[Instance]) -> Any: ...
+
+
+def test_abilities_are_what_the_class_does() -> None:
+    assert LMAdapter("lm/test", Three, {}).abilities == {"generate", "log-likelihood", "rolling"}
+    assert LMAdapter("lm/test", TextOnly, {}).abilities == {"generate", "chat"}
+    assert LMAdapter("lm/test", TextOnly, {}, chat=False).abilities == {"generate"}
+    with pytest.raises(ConfigurationError, match="can do nothing"):
+        LMAdapter("lm/test", Nothing, {})
+
+
+def test_messages_go_through_the_class_own_template() -> None:
+    seen: list[Any] = []
+
+    class Seeing(TextOnly):
+        def generate_until(self, requests: list[Instance]) -> list[str]:
+            seen.extend(request.args[0] for request in requests)
+            return ["x" for _ in requests]
+
+    open_end = (Message("system", "s"), Message("user", "u"))
+    answers(Seeing, [Generate(open_end), Generate((*open_end, Message("assistant", "p")))])
+    assert seen == ["<system>s<user>u<assistant>", "<system>s<user>u<assistant>p"]
+
+
+def test_a_template_that_fails_costs_only_its_request() -> None:
+    class Picky(TextOnly):
+        def apply_chat_template(
+            self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
+        ) -> str:
+            if chat_history[0]["role"] == "system":
+                raise ValueError("no system message, please")
+            return "ok"
+
+    found = answers(Picky, [Generate((Message("system", "s"),)), Generate((Message("user", "u"),))])
+    assert messages(found) == [
+        "`apply_chat_template` of 'lm/test' failed: ValueError: no system message, please."
+    ]
+    assert isinstance(found[1], Response)
+
+
+def scoring(results: Any) -> type:
+    class Given(LM):
+        def loglikelihood(self, requests: list[Instance]) -> Any:
+            return results
+
+    return Given
+
+
+PAIR: list[Request] = [LogLikelihood("a", "b"), LogLikelihood("a", "c")]
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        ([(-1.0, True)], "gave 1 results for 2 requests"),
+        ([(-1.0, True)] * 3, "gave 3 results for 2 requests"),
+        (iter([(-1.0, True)]), "gave only 1 results for 2 requests"),
+        (None, "must give a list with one result per request, not NoneType"),
+        ("no", "must give a list with one result per request, not str"),
+        ([-1.0, -2.0], "must give pairs"),
+        ([(1.0, True)] * 2, "at most 0, not 1.0"),
+        ([(float("nan"), True)] * 2, "at most 0, not nan"),
+        ([("-1", True)] * 2, "at most 0, not '-1'"),
+        ([(-1.0, "yes")] * 2, "true or false for 'is greedy', not 'yes'"),
+    ],
+)
+def test_wrong_results_are_named(results: Any, message: str) -> None:
+    found = answers(scoring(results), PAIR)
+    assert any(message in text for text in messages(found)), messages(found)
+    assert len(found) == 2
+    assert all(failure.party == "model" for failure in found.values() if isinstance(failure, Failure))
+
+
+def test_numbers_of_other_libraries_count() -> None:
+    found = answers(scoring([(np.float32(-1.5), np.bool_(True)), [float("-inf"), 0]]), PAIR)
+    assert found[0] == Response(log_likelihood=-1.5, is_greedy=True)
+    assert found[1] == Response(log_likelihood=float("-inf"), is_greedy=False)
+
+
+def test_one_wrong_result_does_not_cost_the_others() -> None:
+    found = answers(scoring([(-1.0, True), None]), PAIR)
+    assert isinstance(found[0], Response)
+    assert isinstance(found[1], Failure)
+
+
+def test_what_a_generator_gave_before_it_broke_counts() -> None:
+    class Breaking(LM):
+        def generate_until(self, requests: list[Instance]) -> Iterator[str]:
+            yield "first"
+            raise RuntimeError("the cable is loose\nand more")
+
+    model = LMAdapter("lm/test", Breaking, {})
+    model.load()
+    stream = model.answer_batch([Generate("a"), Generate("b"), Generate("c")])
+    assert next(stream) == (0, Response("first", finish_reason="stop"))
+    rest = dict(stream)
+    assert messages(rest) == ["`generate_until` of 'lm/test' failed: RuntimeError: the cable is loose."] * 2
+
+
+def test_one_kind_that_breaks_does_not_cost_another() -> None:
+    class Half(Three):
+        def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
+            if len(requests) > 0:
+                raise NotImplementedError
+            return []
+
+    found = answers(Half, MIXED[:2])
+    assert isinstance(found[0], Response)
+    assert "does not implement `loglikelihood`" in messages(found)[0]
+
+
+def test_text_must_be_text() -> None:
+    class Bytes(LM):
+        def generate_until(self, requests: list[Instance]) -> Any:
+            return [b"x" for _ in requests]
+
+    assert "must give text, not bytes" in messages(answers(Bytes, [Generate("a")]))[0]
+
+
+def test_a_rolling_result_may_be_bare_or_in_a_tuple() -> None:
+    class Rolling(LM):
+        def loglikelihood_rolling(self, requests: list[Instance]) -> Any:
+            return [(-3.0,), -4.0]
+
+    found = answers(Rolling, [RollingLogLikelihood("a"), RollingLogLikelihood("b")])
+    assert [answer.log_likelihood for answer in found.values() if isinstance(answer, Response)] == [
+        -3.0,
+        -4.0,
+    ]
+
+
+def test_a_class_that_cannot_be_made_says_why() -> None:
+    class Broken(Three):
+        def __init__(self) -> None:
+            raise OSError("no such weights")
+
+    with pytest.raises(ModelError, match="cannot be made: OSError: no such weights"):
+        LMAdapter("lm/test", Broken, {}).load()
+
+
+class Words(TemplateLM):
+    """Words for tokens, each with log-probability -1; the last token of a continuation decides whether it is greedy."""
+
+    eot_token_id = 0
+    words: list[str] = ["<eot>"]  # noqa: RUF012
+
+    def tok_encode(self, string: str, add_special_tokens: bool | None = None, **options: Any) -> list[int]:
+        import re
+
+        out = []
+        for word in re.findall(r"\s*\S+|\s+$", string):
+            if word not in self.words:
+                self.words.append(word)
+            out.append(self.words.index(word))
+        return out
+
+    def _loglikelihood_tokens(
+        self, requests: list[tuple[tuple[str, str], list[int], list[int]]], **options: Any
+    ) -> list[tuple[float, bool]]:
+        assert all(context and continuation for _, context, continuation in requests)
+        return [
+            (-float(len(continuation)), continuation[-1] == context[-1])
+            for _, context, continuation in requests
+        ]
+
+
+def test_a_template_lm_scores_tokens() -> None:
+    asked: list[Request] = [
+        LogLikelihood("a b", " c d"),
+        LogLikelihood("a b ", "c d"),
+        LogLikelihood("a b", "x c"),
+        LogLikelihood("", "c d"),
+        LogLikelihood("  ", "c"),
+    ]
+    model = LMAdapter("lm/words", Words, {})
+    assert model.abilities == {"log-likelihood"}
+    model.load()
+    found = dict(model.answer_batch(asked))
+    scored = [answer.log_likelihood for answer in found.values() if isinstance(answer, Response)]
+    # "a b" + "x c" joins to "a bx c": the token that spans the join is scored.
+    assert scored == [-2.0, -2.0, -2.0, -2.0, -1.0]
+    assert [answer.tokens_scored for answer in found.values() if isinstance(answer, Response)][:3] == [
+        2,
+        2,
+        2,
+    ]
+    assert model._lm._encode_pair("", "<eot> c")[0] == [0]
+    assert model._lm.chat_template() == ""
+
+
+def test_a_template_lm_without_its_scoring_cannot_score() -> None:
+    class Writer(TemplateLM):
+        def generate_until(self, requests: list[Instance]) -> list[str]:
+            return ["x" for _ in requests]
+
+    assert LMAdapter("lm/test", Writer, {}).abilities == {"generate"}
+
+
+def test_names_and_arguments() -> None:
+    register_model("three", "drei")(Three)
+    assert open_model("lm/drei", {"size": 2}).name == "lm/drei"
+    with pytest.raises(UnknownName, match="Did you mean 'three'"):
+        open_model("lm/thre")
+    with pytest.raises(UnknownName, match="Did you mean 'size'"):
+        open_model("lm/three", {"sise": 2})
+    with pytest.raises(ConfigurationError, match="already that of the class Three"):
+        register_model("three")(TextOnly)
+    with pytest.raises(ConfigurationError, match="none of the methods"):
+        register_model("number")(int)
+    with pytest.raises(ConfigurationError, match="registers a class"):
+        register_model("it")(len)  # type: ignore[type-var]
+    with pytest.raises(ConfigurationError, match="cannot name a model"):
+        register_model("a@b")(Three)
+
+    class Needs(Three):
+        def __init__(self, weights: str) -> None:
+            super().__init__()
+
+    register_model("needs")(Needs)
+    with pytest.raises(ConfigurationError, match="needs the argument 'weights'"):
+        open_model("lm/needs")
+
+
+def test_a_class_is_made_its_own_way() -> None:
+    class ByText(Three):
+        @classmethod
+        def create_from_arg_string(cls, arg_string: str, additional_config: Any = None) -> ByText:
+            made = cls(3)
+            made.given = arg_string  # type: ignore[attr-defined]
+            return made
+
+    model = LMAdapter("lm/test", ByText, {"a": 1, "b": "x"})
+    model.load()
+    assert (model._lm.given, model._lm.size) == ("a=1,b=x", 3)
+    with pytest.raises(ModelError, match="cannot hold a comma"):
+        LMAdapter("lm/test", ByText, {"a": "1,2"}).load()
+    assert Three.create_from_arg_string("size=4", {"more": None}).size == 4
+    with pytest.raises(ConfigurationError, match="key=value"):
+        Three.create_from_arg_string("size")
+
+
+def from_file(folder: Path, source: str) -> type:
+    """The class `Model` of a module in a file, as a plug-in would be."""
+    name = f"lm_file_{abs(hash(source))}"
+    path = folder / f"{name}.py"
+    path.write_text(source)
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module
+    exec(compile(source, str(path), "exec"), module.__dict__)
+    found: type = module.Model
+    return found
+
+
+SOURCE = """
+from evalwright.compat.lm_eval import LM
+class Model(LM):
+    def generate_until(self, requests):
+        return ["%s" for _ in requests]
+"""
+
+
+def test_the_fingerprint_follows_source_and_arguments(tmp_path: Path) -> None:
+    first, second = from_file(tmp_path, SOURCE % "one"), from_file(tmp_path, SOURCE % "two")
+
+    def fingerprint(made: type, **more: Any) -> str:
+        return LMAdapter("lm/x", made, more.pop("arguments", {}), **more).fingerprint
+
+    assert fingerprint(first) == fingerprint(first)
+    assert fingerprint(first) != fingerprint(second)
+    assert fingerprint(first, fingerprint="mine") == fingerprint(second, fingerprint="mine")
+    assert fingerprint(Three, arguments={"size": 1}) != fingerprint(Three, arguments={"size": 2})
+
+    class WithKey(Three):
+        def __init__(self, api_key: str = "", max_tokens: int = 1) -> None:
+            super().__init__()
+
+    one, other = ({"api_key": key, "max_tokens": 2} for key in ("sk-1", "sk-2"))
+    assert fingerprint(WithKey, arguments=one) == fingerprint(WithKey, arguments=other)
+    shown = LMAdapter("lm/x", WithKey, one).describe()
+    assert shown["arguments"] == {"max_tokens": 2}
+    assert "sk-1" not in str(shown)
+
+
+def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lm_eval", None)
+    with pytest.raises(ConfigurationError, match="pip install lm_eval"):
+        open_model("lm_eval/hf")
+
+
+def test_a_package_offers_its_class_under_an_entry_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "offering.py").write_text((SOURCE % "from a package") + "\nvalue = 1\n")
+    info = tmp_path / "offering-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: offering\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        "[evalwright.lm]\noffered = offering:Model\nbroken = offering:value\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    model = open_model("lm/offered")
+    assert isinstance(model, LMAdapter)
+    assert dict(model.answer_batch([Generate("a")]))[0] == Response("from a package", finish_reason="stop")
+    with pytest.raises(ConfigurationError, match="is no model class"):
+        open_model("lm/broken")
+    with pytest.raises(UnknownName, match="Did you mean 'offered'"):
+        open_model("lm/offerd")

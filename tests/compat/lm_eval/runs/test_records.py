@@ -1,0 +1,80 @@
+"""A line of a samples file becomes a record and, from the record, the same line again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalwright.compat.lm_eval.runs.names import digest, doc_digest
+from evalwright.compat.lm_eval.runs.records import number, pair, record_of
+from evalwright.compat.lm_eval.runs.rows import ExportedMetric, Rows
+from evalwright.core.samples import SampleRecord
+from evalwright.runs.writer import to_json
+
+TASK = {
+    "definition": {"dialect": "lm-eval"},
+    "scorers": [{"name": "none", "kind": "lm-eval", "options": {}}],
+}
+texts = st.text(max_size=8)
+likelihoods = st.floats(-1e6, 0).map(str)
+settings_of = st.fixed_dictionaries({"until": st.lists(texts, max_size=2)})
+docs = st.dictionaries(st.text(max_size=3), st.none() | st.booleans() | st.integers() | texts, max_size=3)
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> dict[str, Any]:
+    """A line of any of the four kinds."""
+    count = draw(st.integers(1, 4))
+    kind = draw(st.sampled_from(["generate", "choose", "roll"]))
+    greedy = st.sampled_from(["True", "False"])
+    if kind == "choose":
+        arguments: list[list[Any]] = [[draw(texts), draw(texts)] for _ in range(count)]
+        resps: list[Any] = [[[draw(likelihoods), draw(greedy)]] for _ in range(count)]
+    elif kind == "roll":
+        arguments, resps = [[draw(texts)]], [[draw(likelihoods)]]
+    else:
+        arguments, resps = [[draw(texts), draw(settings_of)]], [[draw(texts) for _ in range(count)]]
+    doc, target = draw(docs), draw(texts)
+    item = draw(st.floats(0, 1) | st.lists(st.integers(0, 3), min_size=2, max_size=2))
+    return {
+        "doc_id": draw(st.integers(0, 99)),
+        "doc": doc,
+        "target": target,
+        "arguments": {
+            f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(parts)}
+            for i, parts in enumerate(arguments)
+        },
+        "resps": resps,
+        "filtered_resps": draw(st.just([one[0] for one in resps]) | st.lists(texts, max_size=2)),
+        "filter": "none",
+        "metrics": ["m"],
+        "doc_hash": doc_digest(doc),
+        "prompt_hash": digest(arguments[0][0]),
+        "target_hash": digest(target),
+        "m": item,
+    }
+
+
+@given(lines())
+@settings(max_examples=150, deadline=None)
+def test_every_line_comes_back_as_it_was(line: dict[str, Any]) -> None:
+    record = record_of("lm-eval:t", line["doc_id"], {"none": line}, {"none": ["m"]})
+    stored = SampleRecord.from_dict(json.loads(to_json(record.as_dict())))
+    (back,) = Rows(TASK, [ExportedMetric("m", "none", "m", "mean", "none", theirs=True)]).lines([stored])
+    assert back == line
+    assert list(back) == list(line)
+
+
+def test_numbers_as_they_are_written() -> None:
+    assert [
+        number(value) for value in (1, True, "0.5", "np.float64(0.25)", "nan", "x", None, [1], 10**400)
+    ] == [
+        *(1.0, 1.0, 0.5, 0.25),
+        *(None,) * 5,
+    ]
+    assert pair("word_perplexity", [-3.5, 7]) == (-3.5, 7.0)
+    assert pair("word_perplexity", [-3.5, 0]) is None
+    assert pair("mcc", [1, 0]) is None

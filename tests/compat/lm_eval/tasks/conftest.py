@@ -1,0 +1,63 @@
+"""Task files of that kind written on the spot, with rows beside them, and a home of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from evalwright.compat.lm_eval.tasks.compiling import Work
+from evalwright.compat.lm_eval.tasks.loading import Library
+from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.core.tasks import Task
+
+Write = Callable[[str, Any], Path]
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """`write(name, content)` in the folder `tasks`: text (dedented), or rows as JSONL."""
+
+    def write(name: str, content: Any) -> Path:
+        path = tmp_path / "tasks" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = (
+            dedent(content)
+            if isinstance(content, str)
+            else "".join(json.dumps(row) + "\n" for row in content)
+        )
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+Load = Callable[..., list[Task]]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """`load(name, **options)`: the tasks of a name in the folder `tasks`."""
+
+    def load(name: str, **options: Any) -> list[Task]:
+        return Library(Options(roots=(tmp_path / "tasks",), **options)).load(name)
+
+    return load
+
+
+def work_of(task: Task) -> Work:
+    """The inside of a compiled task."""
+    function: Any = task.scorers[0].function
+    work: Work = function.func.__self__
+    return work

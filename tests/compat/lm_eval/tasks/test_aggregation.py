@@ -1,0 +1,101 @@
+"""Aggregations and their standard errors, against plain loops over Python's own generator and against scikit-learn."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalwright.compat.lm_eval.tasks import aggregation, labels
+from evalwright.core.errors import TaskError, UnknownName
+
+LABELS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
+
+
+def by_loop(function: Any, items: list[Any], iterations: int) -> float:
+    """The published bootstrap as it is written down: chunk i is drawn by Random(i)."""
+    size = min(1_000, iterations)
+    found = []
+    for chunk in range(iterations // size):
+        chance = random.Random(chunk)
+        found += [function(chance.choices(items, k=len(items))) for _ in range(size)]
+    return float(statistics.stdev(found))
+
+
+@pytest.mark.parametrize("iterations", [100, 2_000, 2_500])
+@pytest.mark.parametrize("name", ["perplexity", "median", "nanmean", "matthews_corrcoef", "f1"])
+def test_bootstrap_draws_are_those_of_python(name: str, iterations: int) -> None:
+    chance = random.Random(name)
+    items: list[Any] = [chance.uniform(-9, 0) for _ in range(23)]
+    if name in ("matthews_corrcoef", "f1"):
+        items = [(chance.randrange(2), chance.randrange(2)) for _ in range(23)]
+    if name == "nanmean":
+        items[3] = math.nan
+    found = aggregation.standard_error(name, items, name, iterations)
+    assert found == pytest.approx(by_loop(aggregation.BUILT_IN[name], items, iterations), rel=1e-9)
+
+
+def test_slow_metrics_are_drawn_a_hundred_times() -> None:
+    items = [float(number) for number in range(9)]
+    assert aggregation.standard_error("median", items, "bleu", 5_000) == pytest.approx(
+        by_loop(aggregation.upper_median, items, 100), rel=1e-12
+    )
+
+
+def test_the_error_of_a_mean_has_n_minus_one() -> None:
+    items = [0.0, 1.0, 1.0, 1.0]
+    wanted = statistics.stdev(items) / math.sqrt(4)
+    assert aggregation.standard_error("mean", items, "acc", 100) == pytest.approx(wanted, rel=1e-15)
+    assert aggregation.standard_error("mean", [1.0], "acc", 100) is None
+    assert aggregation.standard_error("mean", items, "acc", 0) is None
+    assert aggregation.standard_error("weighted_perplexity", [(1.0, 2), (1.0, 2)], "x", 100) is None
+
+
+@pytest.mark.filterwarnings("ignore:A single label")
+@given(LABELS)
+@settings(max_examples=60, deadline=None)
+def test_labels_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    golds, predicted = zip(*pairs, strict=True)
+    assert labels.matthews(pairs) == pytest.approx(metrics.matthews_corrcoef(golds, predicted), abs=1e-12)
+    for found, average in ((labels.weighted_f1, "weighted"), (labels.macro_f1, "macro")):
+        wanted = metrics.f1_score(golds, predicted, average=average, zero_division=0.0)
+        assert found(pairs) == pytest.approx(wanted, abs=1e-12)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=30))
+@settings(max_examples=40, deadline=None)
+def test_binary_f1_agrees_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    golds, predicted = zip(*pairs, strict=True)
+    wanted = metrics.f1_score(golds, predicted, zero_division=0.0)
+    assert labels.binary_f1(pairs) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_binary_f1_stops_at_a_third_label() -> None:
+    with pytest.raises(ValueError, match="needs the labels 0 and 1"):
+        labels.binary_f1([(0, 1), (2, 2)])
+
+
+def test_plain_aggregations() -> None:
+    assert aggregation.upper_median([1, 2, 3, 4]) == 3
+    assert aggregation.nanmean([1.0, math.nan, 3.0]) == 2.0
+    assert math.isnan(aggregation.nanmean([math.nan]))
+    assert aggregation.perplexity([-1.0, -3.0]) == pytest.approx(math.exp(2))
+    assert aggregation.weighted_perplexity([(-6.0, 2), (-2.0, 6)]) == pytest.approx(math.e)
+    assert aggregation.bits_per_byte([(-6.0, 2), (-2.0, 6)]) == pytest.approx(1 / math.log(2))
+    assert aggregation.brier_score([(0, [1.0, 0.0]), (1, [0.5, 0.5])]) == pytest.approx(0.25)
+
+
+def test_names() -> None:
+    assert aggregation.named(None, "mcc", "t")[0] == "matthews_corrcoef"
+    assert aggregation.named(len, "mcc", "t") == ("", len)
+    with pytest.raises(UnknownName, match="Did you mean 'mean'"):
+        aggregation.named("meen", "acc", "t")
+    with pytest.raises(TaskError, match="needs the key `aggregation`"):
+        aggregation.named(None, "own", "t")

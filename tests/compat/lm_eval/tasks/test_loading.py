@@ -1,0 +1,322 @@
+"""Names as tasks: groups, tags, overrides, trust, shots, coercions; and published and corrected scoring side by side."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright import evaluate
+from evalwright.analysis.task_checks import preview
+from evalwright.compat.lm_eval.tasks.groups import group_results
+from evalwright.compat.lm_eval.tasks.loading import Library, load_named, options_of
+from evalwright.compat.lm_eval.tasks.options import Options
+from evalwright.compat.lm_eval.tasks.results import all_results
+from evalwright.core.errors import ConfigurationError, DatasetError, TaskError, UnknownName
+from evalwright.core.requests import Generate, LogLikelihood, Message, Request
+from evalwright.core.responses import Response
+from evalwright.core.tasks import Task
+from evalwright.models.scripted import ScriptedModel
+
+from .conftest import Load, Write, work_of
+
+pytest.importorskip("datasets")
+
+ROWS = [{"q": f"Is {n} even?", "options": ["no", "yes"], "a": 1 - n % 2} for n in range(6)]
+CHOICE = """
+    task: even
+    dataset_path: json
+    dataset_kwargs: {data_files: {train: tasks/rows.jsonl, test: tasks/rows.jsonl}}
+    output_type: multiple_choice
+    test_split: test
+    doc_to_text: "{{q}}"
+    doc_to_choice: options
+    doc_to_target: a
+    metric_list: [{metric: acc, aggregation: mean, higher_is_better: true}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _files(write: Write) -> None:
+    write("rows.jsonl", ROWS)
+    write("even.yaml", CHOICE)
+
+
+def asked(task: Task, index: int = 0) -> list[Request]:
+    return preview(task, index)
+
+
+def scored(task: Task, answer: Any, **settings: Any) -> dict[str, Any]:
+    (run,) = evaluate(task, ScriptedModel(answer, version="1"), **settings)
+    assert run.n_failed == 0, run.data["tasks"]
+    return {metric["label"]: metric["value"] for metric in run.data["tasks"][0]["metrics"]}
+
+
+def test_a_choice_is_asked_for_after_the_delimiter(load: Load) -> None:
+    (task,) = load("even")
+    assert task.name == "lm-eval:even"
+    assert asked(task) == [LogLikelihood("Is 0 even?", " no"), LogLikelihood("Is 0 even?", " yes")]
+    assert task.samples[1].gold == (0,) and task.samples[1].targets == ("no",)
+
+
+def test_messages(load: Load) -> None:
+    (task,) = load("even", chat=True, system="Be brief.", num_fewshot=1, scoring="published")
+    first = asked(task)[0]
+    assert isinstance(first, LogLikelihood) and first.continuation == "no"
+    roles = [message.role for message in first.context if isinstance(message, Message)]
+    assert roles == ["system", "user", "assistant", "user"]
+    (single,) = load("even", chat=True, num_fewshot=1, multiturn=False, scoring="published")
+    context = asked(single)[0].payload()["log_likelihood"]
+    assert len(context) == 1 and context[0][1].endswith("\n\nIs 0 even?")
+
+
+def test_published_shots_follow_places_and_corrected_ones_rows(load: Load, write: Write) -> None:
+    def shots(scoring: str, rows: list[dict[str, Any]]) -> dict[str, str]:
+        write("rows.jsonl", rows)
+        (task,) = load("even", num_fewshot=2, scoring=scoring)
+        texts = [
+            str(one.payload()["log_likelihood"])
+            for index in range(len(rows))
+            for one in asked(task, index)[:1]
+        ]
+        return {text.rpartition("\n\n")[2]: text for text in texts}
+
+    for rows in (ROWS, ROWS[::-1]):
+        found = shots("corrected", rows)
+        for question, text in found.items():
+            assert text.count(question) == 1, "a question is its own shot"
+    assert shots("corrected", ROWS) == shots("corrected", ROWS)
+    published = shots("published", ROWS)
+    assert any(text.count(question) > 1 for question, text in published.items())
+
+
+def test_a_wish_for_shots_and_a_files_own_zero(load: Load, write: Write) -> None:
+    write("zero.yaml", "include: even.yaml\ntask: zero\nnum_fewshot: 0\n")
+    assert load("zero", num_fewshot=2, scoring="published")[0].definition["num_fewshot"] == 0
+    assert load("zero", num_fewshot=2)[0].definition["num_fewshot"] == 2
+
+
+def test_too_few_rows_for_the_shots(load: Load) -> None:
+    (task,) = load("even", num_fewshot=6)
+    asked_for = r"is asked for 6 shots, and there are 5 rows"
+    with pytest.raises(TaskError, match=asked_for):
+        work_of(task).opened.questions(0, ROWS[0])
+
+
+def test_digits_as_answers(load: Load, write: Write) -> None:
+    rows = [
+        {"q": "Half of 4?", "options": ["1", "2", "3"], "a": "2"},
+        {"q": "Half of 2?", "options": ["1", "9"], "a": "1"},
+    ]
+    write("rows.jsonl", rows)
+    write("digits.yaml", 'include: even.yaml\ntask: digits\ndoc_to_target: "{{a}}"\n')
+    script = {"Half of 4?": " 2", "Half of 2?": " 1"}
+    assert scored(load("digits")[0], script)["acc"] == 1.0
+    assert scored(load("digits", scoring="published")[0], script)["acc"] == 0.0
+
+
+def test_several_right_answers_keep_graded_scores_only_when_corrected(load: Load, write: Write) -> None:
+    write("half.py", "def half(references, predictions):\n    return 0.5 if references[0] == 'b' else 0.0\n")
+    write(
+        "graded.yaml",
+        """
+        include: even.yaml
+        task: graded
+        output_type: generate_until
+        doc_to_choice: null
+        doc_to_target: "['a', 'b']"
+        metric_list: [{metric: !function half.half, aggregation: mean, higher_is_better: true}, {metric: exact_match}]
+        """,
+    )
+    trust = (Path("tasks"),)
+    assert scored(load("graded", trust=trust)[0], "b") == {"half": 0.5, "exact_match": 1.0}
+    assert scored(load("graded", trust=trust, scoring="published")[0], "b") == {
+        "half": 1.0,
+        "exact_match": 1.0,
+    }
+
+
+def test_python_needs_trust(load: Load, write: Write, tmp_path: Path) -> None:
+    marked = f"pathlib.Path({str(tmp_path / 'ran')!r}).touch()"
+    write("docs.py", f"import pathlib\n{marked}\ndef only(t):\n    return t.select([0, 1])\n")
+    write("few.yaml", "include: even.yaml\ntask: few\nprocess_docs: !function docs.only\n")
+    with pytest.raises(TaskError, match="allow it with --trust"):
+        load("few")
+    with pytest.raises(TaskError, match="allow it with --trust"):
+        load("few", trust=(tmp_path / "elsewhere",))
+    assert not (tmp_path / "ran").exists()
+    assert len(load("few", trust=(tmp_path / "tasks",))[0].samples) == 2
+
+
+def test_installed_modules_need_trust_too(load: Load, write: Write) -> None:
+    write("system.yaml", "include: even.yaml\ntask: system\nprocess_results: !function os.system\n")
+    with pytest.raises(TaskError, match="allow it with --trust"):
+        load("system")
+
+
+def test_a_missing_library_is_said_before_anything_is_asked(load: Load, write: Write) -> None:
+    write("lacks.py", "import no_such_library\n")
+    write("lacks.yaml", "include: even.yaml\ntask: lacks\nprocess_docs: !function lacks.f\n")
+    (task,) = load("lacks", trust=(Path("tasks"),))
+    with pytest.raises(TaskError, match="pip install no_such_library"):
+        len(task.samples)
+
+
+def test_task_modules_have_the_helpers_of_the_package(load: Load, write: Write) -> None:
+    code = """
+    from lm_eval.api.filter import Filter
+    from lm_eval.filters.extraction import RegexFilter
+    from lm_eval.utils import general_detokenize, weighted_f1_score
+
+    class Last(Filter):
+        def apply(self, resps, docs):
+            return [answers[0][-1:] for answers in resps]
+
+    def results(doc, found):
+        return {"acc": float(general_detokenize("a .") == "a." and found[0] == "b"), "wf1": (1, 1)}
+    """
+    write("own.py", code)
+    write(
+        "own.yaml",
+        """
+        include: even.yaml
+        task: own
+        output_type: generate_until
+        process_results: !function own.results
+        filter_list: [{name: last, filter: [{function: !function own.Last}]}]
+        """,
+    )
+    (task,) = load("own", trust=(Path("tasks"),))
+    found = scored(task, "ab")
+    assert found["acc,last"] == 1.0 and "wf1,last" in found
+
+
+def test_rows_that_fail_are_counted_and_not_scored(load: Load, write: Write) -> None:
+    write("bad.yaml", 'include: even.yaml\ntask: bad\ndoc_to_target: "{{a + 5}}"\n')
+    (run,) = evaluate(
+        load("bad")[0], ScriptedModel(lambda request: Response(log_likelihood=-1.0, is_greedy=False))
+    )
+    assert run.n_failed == len(ROWS)
+    published = load("bad", scoring="published")[0]
+    (run,) = evaluate(
+        published, ScriptedModel(lambda request: Response(log_likelihood=-1.0, is_greedy=False))
+    )
+    assert run.n_failed == 0 and run.tasks[0].metrics[0].estimate.value == 0.0
+
+
+def test_generation_settings(load: Load, write: Write) -> None:
+    write(
+        "write.yaml",
+        """
+        include: even.yaml
+        task: write
+        output_type: generate_until
+        doc_to_choice: null
+        generation_kwargs: {do_sample: true, temperature: 0.5, top_p: 0.9, until: ["."], max_gen_toks: 7}
+        repeats: 2
+        filter_list: [{name: none, filter: [{function: take_first}]}]
+        metric_list: [{metric: exact_match}]
+        """,
+    )
+    (task,) = load("write")
+    wanted = {"max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "stop": (".",)}
+    assert asked(task) == [Generate("Is 0 even?", draw=draw, **wanted) for draw in range(2)]  # type: ignore[arg-type]
+
+
+def test_groups_tags_and_overrides(load: Load, write: Write) -> None:
+    write("odd.yaml", "include: even.yaml\ntask: odd\ntag: halves\n")
+    write(
+        "all.yaml",
+        """
+        group: all
+        group_alias: All of it
+        task:
+          - even
+          - halves
+          - {group: inner, task: [{task: even, num_fewshot: 1, task_alias: again}], aggregate_metric_list: {metric: acc}}
+        aggregate_metric_list: [{metric: acc, weight_by_size: truez}]
+        """,
+    )
+    library = Library(Options(roots=(Path("tasks").resolve(),), scoring="published"))
+    found = library.collect("all")
+    assert set(found.tasks) == {"even", "odd"}
+    assert found.groups["all"].children == ("even", "odd", "all::inner")
+    assert found.groups["all"].findings == (
+        "`weight_by_size: truez` is neither true nor false and counts as True.",
+    )
+    tasks = load("all", scoring="published")
+    runs = evaluate(tasks, ScriptedModel(" yes"))
+    results = all_results(runs[0])
+    assert results["all"]["acc,none"] == 0.5 and results["all"]["sample_len"] == 12
+    assert results["all"]["alias"] == "All of it"
+
+
+def test_group_errors_are_published_formulas() -> None:
+    from evalwright.compat.lm_eval.tasks.groups import Average, Group
+
+    results = {
+        "a": {"acc,none": 1.0, "acc_stderr,none": 0.1, "sample_len": 10},
+        "b": {"acc,none": 0.0, "acc_stderr,none": 0.2, "sample_len": 30},
+    }
+    weighted = group_results(Group("g", "g", (Average("acc"),), tasks=("a", "b", "c")), results)
+    assert weighted["acc,none"] == 0.25
+    pooled = (9 * 10 * 0.1**2 + 29 * 30 * 0.2**2) / 38
+    assert weighted["acc_stderr,none"] == pytest.approx((pooled / 40) ** 0.5, rel=1e-12)
+    plain = group_results(Group("g", "g", (Average("acc", weight_by_size=False),), tasks=("a", "b")), results)
+    assert plain["acc,none"] == 0.5
+    assert plain["acc_stderr,none"] == pytest.approx((0.1**2 + 0.2**2) ** 0.5 / 2, rel=1e-12)
+
+
+def test_misspelt_keys(load: Load, write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    write("typo.yaml", "include: even.yaml\ntask: typo\ndoc_to_txt: x\n")
+    with pytest.raises(UnknownName, match="Did you mean 'doc_to_text'"):
+        load("typo")
+    write(
+        "nested.yaml",
+        "include: even.yaml\ntask: nested\nmetric_list: [{metric: acc, high_is_better: true}]\n",
+    )
+    with caplog.at_level(logging.WARNING, logger="evalwright.lm_eval"):
+        (task,) = load("nested", scoring="published")
+    assert "Was 'higher_is_better' meant?" in caplog.text
+    assert "Was 'higher_is_better' meant?" in task.metadata["notes"][0]
+
+
+def test_corrected_scoring_says_so_once(load: Load, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="evalwright.lm_eval"):
+        load("even")
+        assert caplog.text.count("corrected scoring") == 1
+        load("even", scoring="published")
+    assert caplog.text.count("corrected scoring") == 1
+
+
+def test_a_published_limit_takes_the_first_rows(load: Load) -> None:
+    (run,) = evaluate(load("even", scoring="published")[0], ScriptedModel(" yes"), limit=2, seed=5)
+    assert [record.sample.id for record in run.samples()] == ["0", "1"]
+
+
+def test_the_same_run_again_asks_nothing(load: Load) -> None:
+    model = ScriptedModel(" yes", version="1")
+    evaluate(load("even")[0], model)
+    before = model.asked
+    evaluate(load("even")[0], model)
+    assert (before, model.asked) == (12, 12)
+
+
+def test_a_split_that_is_not_there(load: Load, write: Write) -> None:
+    write("off.yaml", "include: even.yaml\ntask: lost\ntest_split: tset\n")
+    with pytest.raises(DatasetError, match="have no split 'tset'; they have: test, train"):
+        len(load("lost")[0].samples)
+
+
+def test_settings_from_a_configuration(tmp_path: Path) -> None:
+    settings = {"task_root": ["tasks"], "scoring": "published", "num_fewshot": 1}
+    (task,) = load_named("lm-eval:even", settings, takes_chat=True)
+    assert task.definition["num_fewshot"] == 1 and "chat" not in task.strategy.needs
+    (task,) = load_named("lm-eval:tasks/even.yaml", {})
+    assert task.name == "lm-eval:even"
+    with pytest.raises(UnknownName, match="task_root"):
+        options_of({"task_rot": ["tasks"]})
+    with pytest.raises(ConfigurationError, match="0 or more"):
+        options_of({"num_fewshot": -1})

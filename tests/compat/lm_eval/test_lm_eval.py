@@ -1,0 +1,73 @@
+"""The front door for model classes of lm-evaluation-harness: the page's own example, and the real package where it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import evalwright.compat.lm_eval as door
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "new-model-guide.md").read_text(encoding="utf-8")
+
+
+def test_the_names_are_those_of_the_guide() -> None:
+    assert set(door.__all__) == {"CacheHook", "Instance", "LM", "TemplateLM", "register_model"}
+    assert all(hasattr(door, name) for name in door.__all__)
+
+
+def files(folder: Path) -> None:
+    for name, body in re.findall(r"```\w+\n# file: (\S+)\n(.*?)```", PAGE, re.DOTALL):
+        (folder / name).write_text(body, encoding="utf-8")
+
+
+def run(folder: Path, *arguments: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "EVALWRIGHT_HOME": str(folder / "home")}
+    return subprocess.run(
+        [python, "-m", "evalwright", *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
+def test_three_methods_run_five_kinds_of_task_and_nothing_twice(tmp_path: Path) -> None:
+    files(tmp_path)
+    command = ["run", "kinds.yaml", "--model", "lm/letters", "--plugin", "my_model.py"]
+    first = run(tmp_path, *command)
+    assert first.returncode == 0, first.stderr
+    for mode in ("generate", "likelihood", "letter", "continuation", "perplexity"):
+        assert f"capitals-{mode} (version 1): 2 samples" in first.stdout
+    assert "14 asked, 0 from the store" in first.stdout
+    again = run(tmp_path, *command, "--name", "again")
+    assert "0 asked, 14 from the store" in again.stdout
+    (tmp_path / "my_model.py").write_text((tmp_path / "my_model.py").read_text() + "\n# edited\n")
+    assert "14 asked" in run(tmp_path, *command, "--name", "edited").stdout
+
+
+def test_what_the_class_cannot_do_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+    files(tmp_path)
+    source = (tmp_path / "my_model.py").read_text()
+    start, end = source.index("    def loglikelihood_rolling"), source.index("    def generate_until")
+    (tmp_path / "my_model.py").write_text(source[:start] + source[end:])
+    done = run(tmp_path, "run", "kinds.yaml", "--model", "lm/letters", "--plugin", "my_model.py")
+    assert done.returncode == 2
+    assert "rolling" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+PEER = os.environ.get("EVALWRIGHT_LM_EVAL_PYTHON", "")
+"""An interpreter that has the package lm_eval, and what we need, installed."""
+
+
+@pytest.mark.skipif(not PEER, reason="EVALWRIGHT_LM_EVAL_PYTHON names no interpreter with lm_eval")
+def test_a_backend_of_the_real_package_runs(tmp_path: Path) -> None:
+    files(tmp_path)
+    done = run(tmp_path, "run", "kinds.yaml", "--model", "lm_eval/dummy", python=PEER)
+    assert done.returncode == 0, done.stderr
+    assert "14 asked" in done.stdout
+    unknown = run(tmp_path, "run", "kinds.yaml", "--model", "lm_eval/dumy", python=PEER)
+    assert unknown.returncode == 2
+    assert "Did you mean 'dummy'" in unknown.stderr

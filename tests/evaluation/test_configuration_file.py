@@ -1,0 +1,263 @@
+"""Suite files and `run.json` as configurations: strict, with the place of every mistake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalwright.core.errors import ConfigurationError, UsageError
+from evalwright.evaluation.configuration import Configuration, ModelSpec, home_folder
+from evalwright.evaluation.configuration_file import configuration_from, read_configuration
+
+SUITE = """\
+tasks: [factual, mine.yaml, exams.yaml:exams-law]
+models:
+  - demo/small
+  - model: openai/gpt
+    arguments: {temperature: 0.5, extra: {top_k: 3}}
+    label: GPT
+roles:
+  judge: {model: scripted/echo}
+limit: 10
+seed: 3
+name: both
+out: results
+home: store
+format: chat
+max_resident: 2
+replace: true
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def written(text: str, name: str = "suite.yaml") -> Path:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_everything_that_can_be_said() -> None:
+    found = read_configuration(written(SUITE))
+    assert found == Configuration(
+        tasks=("factual", "mine.yaml", "exams.yaml:exams-law"),
+        models=(
+            ModelSpec("demo/small"),
+            ModelSpec("openai/gpt", {"temperature": 0.5, "extra": {"top_k": 3}}, "GPT"),
+        ),
+        roles={"judge": ModelSpec("scripted/echo")},
+        limit=10,
+        seed=3,
+        name="both",
+        out="results",
+        home="store",
+        format="chat",
+        max_resident=2,
+        replace=True,
+    )
+
+
+def test_task_files_are_relative_to_the_suite() -> None:
+    written("", "suites/mine.yaml")
+    written("", "suites/exams.yaml")
+    written("", "suites/factual")
+    found = read_configuration(written(SUITE, "suites/all.yaml"))
+    assert found.tasks == ("suites/factual", "suites/mine.yaml", "suites/exams.yaml:exams-law")
+
+
+def test_one_task_and_model_need_no_list() -> None:
+    found = read_configuration(written("tasks: factual\nmodels: demo/small\n"))
+    assert (found.tasks, found.models) == (("factual",), (ModelSpec("demo/small"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[factual]", "mapping"),
+        ("tasks: [factual]\nmodles: [x]", "suite.yaml:2.*|modles.*models"),
+        ("tasks: [3]", r"suite.yaml:1.*'tasks.0' must be the name or file of a task"),
+        ("tasks:\n  - factual\n  - {a: b}", r"suite.yaml:3.*tasks.1"),
+        ("tasks:", "'tasks.0'"),
+        ("models: [{modl: x}]", "modl.*model"),
+        ("models: [{label: x}]", "'model' is missing"),
+        ("models: [{model: 3}]", "a model's name"),
+        (
+            "models:\n  - model: a/b\n    arguments: [1]",
+            "suite.yaml:3.*'models.0.arguments' must be a mapping",
+        ),
+        ("models: [[a]]", "'models.0'"),
+        ("roles: [judge]", "mapping of roles"),
+        ("roles: {judge: 3}", "'roles.judge'"),
+        ("limit: ten", "'limit' must be a whole number"),
+        ("limit: true", "'limit' must be a whole number"),
+        ("limit: 1.5", "'limit' must be a whole number"),
+        ("seed: null", "'seed' must be a whole number"),
+        ("name: 3", "'name' must be text"),
+        ("replace: sometimes", "'replace' must be true or false"),
+        ("format: chatty", "chatty.*'chat'"),
+        ("tasks: [a\n", "suite.yaml"),
+    ],
+)
+def test_a_mistake_is_a_sentence(text: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        read_configuration(written(text))
+
+
+def test_places_without_a_configuration() -> None:
+    for name in ("nowhere.yaml", "nowhere.json", "."):
+        with pytest.raises(UsageError):
+            read_configuration(Path(name))
+    for text in ("{", "[]", '{"tasks": [1]}', '{"configuration": 3}'):
+        with pytest.raises(UsageError):
+            read_configuration(written(text, "run.json"))
+    Path("binary.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="not valid JSON"):
+        read_configuration(Path("binary.json"))
+
+
+def test_null_limit_is_none() -> None:
+    assert read_configuration(written("limit: null")).limit is None
+
+
+NAMES = st.text(min_size=1, max_size=8)
+SPECS = st.builds(
+    ModelSpec,
+    NAMES,
+    st.dictionaries(NAMES, st.integers() | st.text(max_size=5), max_size=2),
+    st.text(max_size=5),
+)
+CONFIGURATIONS = st.builds(
+    Configuration,
+    tasks=st.lists(NAMES, max_size=3).map(tuple),
+    models=st.lists(SPECS, max_size=2).map(tuple),
+    roles=st.dictionaries(NAMES, SPECS, max_size=2),
+    limit=st.none() | st.integers(1, 100),
+    seed=st.integers(0, 99),
+    name=st.text(max_size=5),
+    out=NAMES,
+    format=st.sampled_from(["auto", "chat", "text"]),
+    max_resident=st.integers(1, 3),
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(CONFIGURATIONS)
+def test_what_is_recorded_can_be_fed_back(configuration: Configuration) -> None:
+    path = written(json.dumps({"schema": 1, "configuration": configuration.as_dict()}), "runs/mine/run.json")
+    assert read_configuration(path) == configuration
+    assert read_configuration(path.parent) == configuration
+
+
+def test_flags_win_and_arguments_are_added() -> None:
+    path = str(written(SUITE))
+    found = configuration_from(path, {"limit": 2, "tasks": ("other",)}, {"temperature": 0})
+    assert (found.limit, found.seed, found.tasks) == (2, 3, ("other",))
+    assert found.models[0].arguments == {"temperature": 0}
+    assert found.models[1].arguments == {"temperature": 0, "extra": {"top_k": 3}}
+    with pytest.raises(ConfigurationError, match="no model is named"):
+        configuration_from(None, {}, {"temperature": 0})
+    assert configuration_from(None, {}) == Configuration()
+
+
+def test_common_arguments_are_of_every_model_and_its_own_win() -> None:
+    text = "common: {temperature: 1, extra: {top_k: 9, seed: 1}}\n" + SUITE
+    found = read_configuration(written(text))
+    assert found.models[0].arguments == {"temperature": 1, "extra": {"top_k": 9, "seed": 1}}
+    assert found.models[1].arguments == {"temperature": 0.5, "extra": {"top_k": 3, "seed": 1}}
+    assert found.roles["judge"].arguments == {}
+    with pytest.raises(UsageError, match=r"suite.yaml:1: 'common' must be a mapping"):
+        read_configuration(written("common: 3"))
+
+
+SUITES = """\
+tasks: [factual]
+models: [demo/small]
+common: {temperature: 0, top_p: 1}
+suites:
+  test:
+    limit: 3
+  live:
+    models: [demo/large]
+    common: {temperature: 1}
+"""
+
+
+def test_a_suite_is_what_differs_from_the_rest() -> None:
+    path = written(SUITES)
+    test, live = read_configuration(path, "test"), read_configuration(path, "live")
+    assert (test.limit, [spec.model for spec in test.models]) == (3, ["demo/small"])
+    assert (live.limit, [spec.model for spec in live.models]) == (None, ["demo/large"])
+    assert live.models[0].arguments == {"temperature": 1, "top_p": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "suite", "says"),
+    [
+        (SUITES, None, "name one with --suite. It has: test, live"),
+        (SUITES, "tset", "Unknown suite 'tset'. Did you mean 'test'"),
+        ("tasks: [factual]", "test", "has no suites"),
+        ("suites: [test]", "test", "suite.yaml:1: 'suites' must be a mapping"),
+        ("suites:\n  test: 3", "test", "suite.yaml:2: 'suites.test' must be a mapping"),
+        ("suites:\n  test:\n    limt: 3", "test", "Unknown key 'limt'. Did you mean 'limit'.*suite.yaml:3"),
+        ("limit: 1\nsuites:\n  test:\n    limit: x", "test", "suite.yaml:4: 'limit' must be a whole number"),
+    ],
+)
+def test_a_mistake_in_a_suite_is_a_sentence(text: str, suite: str | None, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        read_configuration(written(text), suite)
+
+
+def test_a_suite_without_a_file() -> None:
+    with pytest.raises(ConfigurationError, match="add --config FILE"):
+        configuration_from(None, {}, suite="test")
+
+
+def test_home_is_as_given_or_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", "from-environment")
+    assert home_folder("given") == Path("given")
+    assert home_folder() == Path("from-environment")
+    monkeypatch.setenv("EVALWRIGHT_HOME", "")
+    assert home_folder() == Path(".evalwright")
+
+
+def test_settings_of_tasks_and_their_files_lie_beside_the_suite(tmp_path: Path) -> None:
+    suite = tmp_path / "suites" / "suite.yaml"
+    suite.parent.mkdir()
+    suite.write_text(
+        "tasks: summary-faithfulness\n"
+        "overrides:\n"
+        "  dataset.path: [a.csv, b.csv]\n"
+        "  prompt: {file: prompt.txt}\n"
+        "  scorers.consistency.threshold: 0.6\n",
+        encoding="utf-8",
+    )
+    found = read_configuration(suite)
+    assert found.overrides == {
+        "dataset.path": [str(suite.parent / "a.csv"), str(suite.parent / "b.csv")],
+        "prompt": {"file": str(suite.parent / "prompt.txt")},
+        "scorers.consistency.threshold": 0.6,
+    }
+    both = configuration_from(
+        str(suite), {"overrides": {"prompt": {"system": "Be brief."}, "version": 2}}
+    ).overrides
+    assert both == {
+        "dataset": {"path": found.overrides["dataset.path"]},
+        "prompt": {"file": str(suite.parent / "prompt.txt"), "system": "Be brief."},
+        "scorers": {"consistency": {"threshold": 0.6}},
+        "version": 2,
+    }
+    recorded = tmp_path / "run.json"
+    recorded.write_text(json.dumps({"configuration": found.as_dict()}), encoding="utf-8")
+    assert read_configuration(recorded).overrides == found.overrides
+    assert "overrides" not in Configuration().as_dict()
+    suite.write_text("overrides: [a]\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="'overrides' must be a mapping of settings of tasks"):
+        read_configuration(suite)

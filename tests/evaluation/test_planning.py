@@ -1,0 +1,142 @@
+"""Plans: everything is resolved, named and refused before anything is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.core.errors import UnknownName, UsageError
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.planning import Objects, Plan, make_plans, sample_order, slug
+
+ECHO = ModelSpec("scripted/echo")
+TASK = "task: {name}\ndataset: {{rows: [{{id: a, input: x, target: x}}, {{id: b, input: y, target: y}}]}}\n"
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    for name in ("one", "two"):
+        Path(f"{name}.yaml").write_text(TASK.format(name=name))
+
+
+def plan(**settings: object) -> Plan:
+    fields = {"tasks": ("one.yaml",), "models": (ECHO,), **settings}
+    return make_plans(Configuration(**fields), Objects())[0]  # type: ignore[arg-type]
+
+
+@given(st.integers(0, 300), st.integers(0, 2**40), st.integers(1, 400))
+def test_a_limit_is_the_beginning_of_the_seeds_order(n: int, seed: int, limit: int) -> None:
+    whole = sample_order(n, seed, None)
+    assert sorted(whole) == list(range(n))
+    assert sample_order(n, seed, limit) == whole[:limit]
+
+
+@given(st.text(max_size=80))
+def test_a_slug_is_a_harmless_file_name(text: str) -> None:
+    name = slug(text)
+    assert name
+    assert name == slug(name)
+    assert Path(name).name == name
+    assert not name.startswith(".")
+    assert not set(name) & set('/\\:*?"<>| \n')
+
+
+def test_units_are_every_draw_once_at_its_place() -> None:
+    Path("draws.yaml").write_text(
+        TASK.format(name="draws") + "answer: {mode: generate, draws: 3, temperature: 1}\n"
+    )
+    made = plan(tasks=("one.yaml", "draws.yaml"), limit=1, seed=4)
+    assert made.total == 4
+    units = list(made.units())
+    assert len({position for position, *_ in units}) == 4
+    assert [(number, draw) for _, number, _, draw in units] == [(0, 0), (1, 0), (1, 1), (1, 2)]
+    assert [position for position, number, *_ in units if number == 0] == [units[0][2]]
+    index = units[1][2]
+    assert [position for position, number, *_ in units if number == 1] == [
+        2 + 3 * index + k for k in range(3)
+    ]
+
+
+def test_identity_is_of_what_changes_the_numbers() -> None:
+    same = [
+        plan(),
+        plan(name="other"),
+        plan(out="elsewhere"),
+        plan(home="elsewhere"),
+        plan(models=(ModelSpec("scripted/echo", label="Echo"),)),
+    ]
+    assert len({one.identity for one in same}) == 1
+    other = [
+        plan(limit=1),
+        plan(seed=1),
+        plan(tasks=("two.yaml",)),
+        plan(tasks=("one.yaml", "two.yaml")),
+        plan(format="text"),
+        plan(models=(ModelSpec("scripted/constant"),)),
+        plan(models=(ModelSpec("scripted/constant", {"text": "x"}),)),
+        plan(roles={"judge": ECHO}),
+    ]
+    Path("one.yaml").write_text(TASK.format(name="one").replace("x", "z"))
+    other.append(plan())
+    assert len({one.identity for one in [same[0], *other]}) == 1 + len(other)
+
+
+def test_names_of_runs() -> None:
+    assert plan(name="My run/1").id == "My-run-1"
+    assert plan().id == f"one--scripted-echo--{plan().identity[:8]}"
+    models = (ECHO, ModelSpec("scripted/constant", label="The Constant"))
+    ids = [one.id for one in make_plans(Configuration(("one.yaml",), models, name="both"), Objects())]
+    assert ids == ["both-scripted-echo", "both-The-Constant"]
+
+
+def test_a_plan_records_a_configuration_that_makes_the_same_plan() -> None:
+    models = (ECHO, ModelSpec("scripted/constant", {"text": "x"}, "Constant"))
+    settings = Configuration(("one.yaml",), models, limit=1, seed=3, name="both", format="text")
+    for made in make_plans(settings, Objects()):
+        data = made.configuration
+        again = plan(
+            tasks=tuple(data["tasks"]),
+            models=tuple(ModelSpec(**spec) for spec in data["models"]),
+            **{key: value for key, value in data.items() if key not in ("tasks", "models")},
+        )
+        assert (again.id, again.identity, again.folder) == (made.id, made.identity, made.folder)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"tasks": ()}, "at least one task"),
+        ({"models": ()}, "at least one model"),
+        ({"limit": 0}, "at least 1, not 0"),
+        ({"limit": -3}, "at least 1, not -3"),
+        ({"tasks": ("one.yaml", "one.yaml")}, "'one' is asked for twice"),
+        ({"models": (ECHO, ECHO)}, "give them labels"),
+        ({"models": (ModelSpec("scripted/ehco"),)}, "ehco.*echo"),
+        ({"roles": {"judge": ModelSpec("openai/x")}}, "OPENAI_API_KEY"),
+    ],
+)
+def test_what_cannot_be_carried_out(
+    settings: dict[str, object], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(UsageError, match=says):
+        plan(**settings)
+    assert not Path("runs").exists()
+    assert not Path("home/store.sqlite").exists()
+
+
+def test_objects_are_found_by_name() -> None:
+    objects = Objects()
+    assert objects.task("one.yaml") == "one.yaml"
+    assert objects.model("scripted/echo") == ECHO
+    assert objects.model(ECHO) is ECHO
+    model = objects.open(ECHO)
+    assert objects.open(objects.model(model)) is model
+    assert objects.open(objects.model(model)) is model
+    with pytest.raises(UnknownName):
+        objects.open(ModelSpec("nobody/x"))

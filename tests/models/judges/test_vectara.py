@@ -1,0 +1,225 @@
+"""Vectara's interface, against a local server that holds every request against the documented schema."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from jsonschema import Draft202012Validator
+
+from evalwright.core.errors import (
+    AuthenticationFailed,
+    BadReply,
+    ConfigurationError,
+    RateLimited,
+    Rejected,
+    UnknownName,
+)
+from evalwright.core.requests import Classify, Embed
+from evalwright.core.responses import Response
+from evalwright.models.judges.cleaning import clean_text
+from evalwright.models.judges.vectara import VectaraModel
+from evalwright.models.registry import open_model
+
+KEY = "zut-0123456789"
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "generated_text": {"type": "string", "minLength": 1},
+        "source_texts": {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+        "model_parameters": {
+            "type": "object",
+            "properties": {"model_name": {"type": "string"}},
+            "additionalProperties": False,
+        },
+        "language": {"type": "string", "pattern": "^[a-z]{3}$"},
+    },
+    "required": ["generated_text", "source_texts"],
+    "additionalProperties": False,
+}
+PAIR = Classify("The  bridge opened\non Tuesday .", "It opened on Tuesday")
+
+
+class Server:
+    """Answers as the interface is documented; `reply` overrules it. seen: the bodies of requests."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+        self.reply: tuple[int, Any, dict[str, str]] | None = None
+
+    async def handle(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.seen.append(body)
+        if request.headers.get("x-api-key") != KEY:
+            return web.json_response({"messages": ["Unauthorized"]}, status=403)
+        faults = [error.message for error in Draft202012Validator(SCHEMA).iter_errors(body)]
+        if faults:
+            return web.json_response({"field_errors": faults}, status=400)
+        if self.reply is not None:
+            status, data, headers = self.reply
+            return web.json_response(data, status=status, headers=headers)
+        same = set(body["generated_text"].split()) <= set(body["source_texts"][0].split())
+        score = 0.75 if same else 0.25
+        return web.json_response({"score": score, "p_consistent": score, "p_inconsistent": 1 - score})
+
+
+def asked(work: Callable[[Server, str], Awaitable[Any]]) -> Any:
+    """Run `work` beside a server."""
+
+    async def whole() -> Any:
+        server = Server()
+        app = web.Application()
+        app.router.add_post("/v2/evaluate_factual_consistency", server.handle)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        try:
+            host, port = runner.addresses[0][:2]
+            return await work(server, f"http://{host}:{port}")
+        finally:
+            await runner.cleanup()
+
+    return asyncio.run(whole())
+
+
+async def once(url: str, pair: Any = PAIR, **arguments: Any) -> Response:
+    model = VectaraModel("hhem_v2.3", base_url=url, **arguments)
+    try:
+        return await model.answer(pair)
+    finally:
+        await model.close()
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("VECTARA_API_KEY", KEY)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_score_is_the_probability_of_support() -> None:
+    async def work(server: Server, url: str) -> None:
+        server.reply = (200, {"score": 0.9}, {})
+        response = await once(url)
+        assert response.values == pytest.approx((0.1, 0.9))
+        assert response.latency > 0
+        assert server.seen == [
+            {
+                "generated_text": "It opened on Tuesday.",
+                "source_texts": ["The bridge opened on Tuesday."],
+                "model_parameters": {"model_name": "hhem_v2.3"},
+            }
+        ]
+
+    asked(work)
+
+
+def test_texts_can_be_sent_as_they_are_with_a_language() -> None:
+    async def work(server: Server, url: str) -> None:
+        await once(f"{url}/v2/", cleaning="none", language="kor")
+        assert server.seen[0]["source_texts"] == [PAIR.premise]
+        assert server.seen[0]["generated_text"] == PAIR.hypothesis
+        assert server.seen[0]["language"] == "kor"
+
+    asked(work)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(403, AuthenticationFailed), (422, Rejected), (400, Rejected), (429, RateLimited)],
+)
+def test_errors_say_what_they_are(status: int, kind: type[Exception]) -> None:
+    async def work(server: Server, url: str) -> None:
+        server.reply = (status, {"messages": ["no"], "message": "said so"}, {"Retry-After": "3"})
+        with pytest.raises(kind, match="said so") as found:
+            await once(url)
+        assert KEY not in str(found.value)
+        if status == 429:
+            assert getattr(found.value, "retry_after", None) == 3
+
+    asked(work)
+
+
+def test_a_wrong_key_is_refused_and_named_by_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VECTARA_API_KEY", "zut-wrong")
+
+    async def work(server: Server, url: str) -> None:
+        with pytest.raises(AuthenticationFailed, match="VECTARA_API_KEY"):
+            await once(url)
+
+    asked(work)
+
+
+@pytest.mark.parametrize("data", [{}, [], {"score": None}, {"score": 1.2}, {"score": True}, {"score": "0.5"}])
+def test_a_reply_without_a_score_is_no_score(data: Any) -> None:
+    async def work(server: Server, url: str) -> None:
+        server.reply = (200, data, {})
+        with pytest.raises(BadReply, match="score between 0 and 1"):
+            await once(url)
+
+    asked(work)
+
+
+def test_only_pairs_are_judged() -> None:
+    async def work(server: Server, url: str) -> None:
+        with pytest.raises(Rejected, match="judges pairs"):
+            await once(url, Embed("x"))
+        assert server.seen == []
+
+    asked(work)
+
+
+def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VECTARA_API_KEY")
+    model = VectaraModel("hhem_v2.3")
+    with pytest.raises(ConfigurationError, match="VECTARA_API_KEY"):
+        model.check()
+    with pytest.raises(AuthenticationFailed):
+        asyncio.run(model.answer(PAIR))
+
+
+def test_the_model_and_the_cleaning_are_pinned() -> None:
+    model = open_model("vectara/hhem_v2.3")
+    said = model.describe()
+    assert (said["model"], said["cleaning"]) == ("hhem_v2.3", "hhem")
+    assert KEY not in str(said)
+    others = [
+        open_model("vectara/hhem_v2.2"),
+        open_model("vectara/hhem_v2.3", {"language": "deu"}),
+        open_model("vectara/hhem_v2.3", {"cleaning": "none"}),
+    ]
+    assert len({model.fingerprint, *(other.fingerprint for other in others)}) == 4
+    assert model.fingerprint == open_model("vectara/hhem_v2.3", {"timeout": 5}).fingerprint
+
+
+def test_arguments_are_checked() -> None:
+    for arguments, said in (
+        ({"language": "english"}, "ISO 639-3"),
+        ({"cleaning": "some"}, "one of hhem, none"),
+        ({"timeout": 0}, "timeout"),
+        ({"max_concurrency": 0.5}, "max_concurrency"),
+        ({"base_url": "ftp://x"}, "base_url"),
+    ):
+        with pytest.raises(ConfigurationError, match=said):
+            open_model("vectara/hhem_v2.3", arguments)
+    with pytest.raises(UnknownName, match="language"):
+        open_model("vectara/hhem_v2.3", {"langauge": "deu"})
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("  a\t b\n\nc ", "a b c."),
+        ("a , b !", "a, b!"),
+        ("ends )", "ends )"),
+        ("a ; b", "a ; b."),
+        ("", "."),
+        ("今日。", "今日。."),
+    ],
+)
+def test_cleaning(text: str, wanted: str) -> None:
+    assert clean_text(text) == wanted

@@ -1,0 +1,160 @@
+"""Batches: within their limits, smaller after out-of-memory, and a bad item fails alone."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalwright.core.errors import Failure
+from evalwright.core.requests import Generate, LogLikelihood
+from evalwright.models.local.hf.model import TransformersModel
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch")
+
+from evalwright.models.local.hf.batching import Batcher, is_out_of_memory  # noqa: E402
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.integers(1, 50), max_size=25),
+    st.one_of(st.none(), st.integers(1, 8)),
+    st.integers(1, 120),
+    st.integers(1, 200),
+)
+def test_every_item_once_within_limits(costs: list[int], rows: int | None, tokens: int, memory: int) -> None:
+    finished: list[list[int]] = []
+
+    def work(batch: list[int]) -> list[int]:
+        padded = len(batch) * max(costs[item] for item in batch)
+        assert rows is None or len(batch) <= rows
+        assert padded <= tokens or len(batch) == 1
+        if padded > memory:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        finished.append(batch)
+        return batch
+
+    found = list(Batcher[int](rows, tokens).run(costs, work))
+    assert sorted(item for item, _ in found) == list(range(len(costs)))
+    for item, result in found:
+        if costs[item] > memory:
+            assert isinstance(result, Failure)
+            assert "Out of memory" in result.message
+        else:
+            assert result == item
+    assert sum(map(len, finished)) == sum(cost <= memory for cost in costs), "finished work is done once"
+
+
+def test_only_the_item_at_fault_fails() -> None:
+    def work(batch: list[int]) -> list[int]:
+        if 2 in batch:
+            raise IndexError("no such token")
+        return batch
+
+    found = dict(Batcher[int](None, 100).run([1] * 5, work))
+    assert isinstance(found.pop(2), Failure)
+    assert found == {0: 0, 1: 1, 3: 3, 4: 4}
+
+
+def test_which_errors_say_that_memory_ran_out() -> None:
+    assert is_out_of_memory(torch.OutOfMemoryError("x"))
+    assert is_out_of_memory(
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried")
+    )
+    assert is_out_of_memory(RuntimeError("MPS backend out of memory"))
+    assert not is_out_of_memory(RuntimeError("shapes do not match"))
+
+
+class Cramped:
+    """Wraps a model's forward so that more than `rows` rows do not fit."""
+
+    def __init__(self, forward: Any, rows: int) -> None:
+        self.forward, self.rows = forward, rows
+        self.refused = self.done = 0
+
+    def __call__(self, *args: Any, **given: Any) -> Any:
+        count = given["input_ids"].shape[0]
+        if count > self.rows:
+            self.refused += 1
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        self.done += count
+        return self.forward(*args, **given)
+
+
+def test_a_model_that_runs_out_of_memory_finishes(folders: dict[str, Path]) -> None:
+    requests: list[Any] = [LogLikelihood(f"Iron melts at {i}", " degrees" * (1 + i % 3)) for i in range(8)]
+    requests += [Generate(f"{i}", max_tokens=4) for i in range(5)]
+    expected = dict(TransformersModel(str(folders["llama"]), device="cpu").answer_batch(requests))
+    model = TransformersModel(str(folders["llama"]), device="cpu", scoring="plain")
+    model.load()
+    assert model._engine is not None
+    base = model._engine.loaded.model.base_model
+    base.forward = cramped = Cramped(base.forward, 3)
+    found = dict(model.answer_batch(requests))
+    assert cramped.refused
+    for index, response in expected.items():
+        assert isinstance(response, type(found[index]))
+        assert found[index].text == response.text  # type: ignore[union-attr]
+        assert found[index].log_likelihood == pytest.approx(response.log_likelihood, abs=1e-5)  # type: ignore[union-attr]
+    refused = cramped.refused
+    assert dict(model.answer_batch(requests[:8])).keys() == set(range(8))
+    assert cramped.refused == refused, "the smaller size is kept"
+    model._engine.scorer._batcher.rows = None  # type: ignore[attr-defined]
+    cramped.rows = 0
+    assert all(isinstance(answer, Failure) for _, answer in model.answer_batch(requests))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.integers(1, 50), max_size=15),
+    st.one_of(st.none(), st.integers(1, 8)),
+    st.integers(1, 200),
+    st.integers(30, 200),
+    st.integers(-1, 14),
+    st.integers(0, 1 << 30),
+)
+def test_a_stream_loses_nothing(
+    costs: list[int], rows: int | None, tokens: int, memory: int, bad: int, seed: int
+) -> None:
+    """Rows come and go in any order; what was finished when something failed is not done again."""
+    finished: list[int] = []
+    rng = random.Random(seed)
+
+    def work(queue: deque[int], most: int) -> Iterator[tuple[int, int | Failure]]:
+        assert rows is None or most <= rows
+        assert most <= 6
+        longest = max(costs[item] for item in queue)
+        assert most * longest <= tokens or most == 1
+        held: list[int] = []
+        while queue or held:
+            while queue and len(held) < most:
+                held.append(queue.popleft())
+            if len(held) * longest > memory:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            if bad in held and rng.random() < 0.5:
+                raise IndexError("no such token")
+            item = held.pop(rng.randrange(len(held)))
+            if item == bad:
+                raise IndexError("no such token")
+            finished.append(item)
+            yield item, item
+
+    order = sorted(range(len(costs)), key=lambda item: -costs[item])
+    found = list(Batcher[int](rows, tokens).stream(dict(enumerate(costs)), order, work, 6))
+    assert sorted(item for item, _ in found) == list(range(len(costs)))
+    assert len(set(finished)) == len(finished), "finished work is done once"
+    for item, result in found:
+        if item == bad or costs[item] > memory:
+            assert isinstance(result, Failure)
+        elif isinstance(result, Failure):
+            assert "Out of memory" in result.message
+            assert max(costs) > memory
+        else:
+            assert result == item

@@ -1,0 +1,277 @@
+"""The hf backend from outside: what it knows before it loads, what names it, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalwright
+from evalwright.core.errors import AbilityError, ConfigurationError, Failure, ModelError, UnknownName
+from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request
+from evalwright.core.responses import Response
+from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.registry import open_model
+
+pytestmark = pytest.mark.torch
+
+
+def copy_of(folder: Path, where: Path) -> Path:
+    return Path(shutil.copytree(folder, where))
+
+
+def test_nothing_heavy_before_it_is_needed(folders: dict[str, Path]) -> None:
+    code = (
+        "import sys; from evalwright.models.registry import open_model; m = open_model(sys.argv[1]); m.check(); "
+        "m.describe(); assert not {'torch', 'transformers', 'huggingface_hub'} & set(sys.modules); print(m.fingerprint)"
+    )
+    source = str(Path(evalwright.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, f"hf/{folders['llama']}"],
+        env={**os.environ, "PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == open_model(f"hf/{folders['llama']}").fingerprint
+
+
+def test_abilities_and_description(folders: dict[str, Path]) -> None:
+    model = open_model(f"hf/{folders['llama']}", {"device": "cpu"})
+    assert isinstance(model, TransformersModel)
+    assert model.abilities == {"generate", "log-likelihood", "rolling", "chat"}
+    assert "chat" not in open_model(f"hf/{folders['plain']}").abilities
+    before = model.describe()
+    assert before["architecture"] == "LlamaForCausalLM"
+    assert (before["dtype"], before["device"], before["context_length"]) == ("float32", "cpu", 128)
+    assert before["chat_template"] is True
+    assert json.loads(json.dumps(before)) == before
+    assert before.pop("scoring") == {"path": "auto"}
+    model.load()
+    after = model.describe()
+    assert after.pop("scoring") == {"path": "tree", "attention": "cascade"}
+    assert after == before, "the parameters in the file's header are those of the model"
+    model.unload()
+    assert model._engine is None
+
+
+def test_the_fingerprint_follows_what_changes_answers(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = folders["llama"]
+    template = tmp_path / "template.jinja"
+    template.write_text("{{ messages[0]['content'] }}")
+
+    def of(**arguments: Any) -> str:
+        return TransformersModel(str(folder), **{"device": "cpu", **arguments}).fingerprint
+
+    base = of()
+    assert of(scoring="plain", verify=3) == base, "the ways of scoring agree up to rounding"
+    assert of() == of(batch_size=4) == of(max_tokens=256) == of(dtype="float32") == base
+    assert TransformersModel(str(copy_of(folder, tmp_path / "copy")), device="cpu").fingerprint == base
+    others = [
+        of(dtype="bfloat16"),
+        of(max_length=64),
+        of(add_special_tokens=False),
+        of(add_bos=True),
+        of(chat_template=str(template)),
+        of(enable_thinking=False),
+        of(chat_template_args={"enable_thinking": True}),
+        of(tokenizer=str(folders["strict"])),
+        of(attn_implementation="eager"),
+        of(max_tokens=17),
+        of(prefix_token="</s>"),
+        TransformersModel(str(folders["strict"]), device="cpu").fingerprint,
+    ]
+    assert len({base, *others}) == len(others) + 1
+    changed = copy_of(folder, tmp_path / "changed")
+    weights = bytearray((changed / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (changed / "model.safetensors").write_bytes(weights)
+    assert TransformersModel(str(changed), device="cpu").fingerprint != base
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"quantisation": "x"}, UnknownName, "Did you mean 'quantization'"),
+        ({"use_fast_tokenizer": False}, ConfigurationError, "one kind of tokenizer"),
+        ({"batchsize": 1}, UnknownName, "Did you mean 'batch_size'"),
+        ({"batch_size": "many"}, ConfigurationError, "batch_size='many'"),
+        ({"dtype": "int4"}, ConfigurationError, "dtype='int4' is not known"),
+        ({"device": "tpu"}, ConfigurationError, "is not a device"),
+        ({"scoring": "fast"}, ConfigurationError, "must be one of auto, tree, plain"),
+        ({"verify": -1}, ConfigurationError, "verify=-1"),
+        ({"max_length": 4096}, ConfigurationError, "more than the 128 tokens"),
+        ({"max_length": 0}, ConfigurationError, "whole number"),
+        ({"chat_template": "nowhere.jinja"}, ConfigurationError, "neither a file nor a template"),
+        ({"chat_template_args": "x"}, ConfigurationError, "must be a mapping"),
+        ({"chat_template": False}, ConfigurationError, "--format text"),
+        ({"tokenizer": "./nowhere"}, ConfigurationError, "no model folder"),
+        ({"revision": "main"}, ConfigurationError, "no revisions"),
+    ],
+)
+def test_arguments_that_do_not_fit(
+    folders: dict[str, Path], arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        open_model(f"hf/{folders['llama']}", arguments)
+
+
+def test_check_sees_what_cannot_work(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = copy_of(folders["llama"], tmp_path / "model")
+    TransformersModel(str(folder)).check()
+    config = json.loads((folder / "config.json").read_text())
+    wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"architectures": ["EncoderDecoderModel"]}, AbilityError, "not a language model that can write"),
+        (
+            {"architectures": ["BertForSequenceClassification"]},
+            AbilityError,
+            "not a language model that can write",
+        ),
+    ]
+    for changes, error, message in wrong:
+        (folder / "config.json").write_text(json.dumps({**config, **changes}))
+        with pytest.raises(error, match=message):
+            TransformersModel(str(folder)).check()
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ConfigurationError, match="holds no weights"):
+        TransformersModel(str(folder)).check()
+
+
+def test_what_does_not_load_says_so_in_a_sentence(folders: dict[str, Path], tmp_path: Path) -> None:
+    torn = copy_of(folders["llama"], tmp_path / "torn")
+    (torn / "model.safetensors").write_bytes(b"torn")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        TransformersModel(str(torn), device="cpu").load()
+    silent = copy_of(folders["llama"], tmp_path / "silent")
+    (silent / "tokenizer.json").write_text("{}")
+    with pytest.raises(ConfigurationError, match="tokenizer"):
+        TransformersModel(str(silent), device="cpu").load()
+    with pytest.raises(ConfigurationError, match="no BOS token"):
+        TransformersModel(str(folders["qwen2"]), device="cpu", add_bos=True).load()
+
+
+def test_a_prefix_token_stands_before_a_text_without_context(folders: dict[str, Path]) -> None:
+    from transformers import AutoTokenizer
+
+    end = AutoTokenizer.from_pretrained(folders["llama"]).eos_token_id
+    whole = LogLikelihood("</s>", "Iron melts")
+    plain = TransformersModel(str(folders["llama"]), device="cpu", add_special_tokens=False)
+    [(_, expected)] = plain.answer_batch([whole])
+    for prefix in ("</s>", end):
+        model = TransformersModel(str(folders["llama"]), device="cpu", prefix_token=prefix)
+        [(_, found)] = model.answer_batch([LogLikelihood("", "Iron melts")])
+        assert isinstance(found, Response)
+        assert isinstance(expected, Response)
+        assert found.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-5)
+    for wrong in ("<nowhere>", 10**6):
+        with pytest.raises(ConfigurationError, match="not a token of this tokenizer"):
+            TransformersModel(str(folders["llama"]), device="cpu", prefix_token=wrong).load()
+
+
+def test_a_tokenizer_of_another_model_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    from support.tiny_models import make_tokenizer
+
+    make_tokenizer("llama", vocab=600).save_pretrained(tmp_path / "other")
+    model = TransformersModel(str(folders["llama"]), device="cpu", tokenizer=str(tmp_path / "other"))
+    with pytest.raises(ConfigurationError, match="do not belong together"):
+        model.load()
+
+
+def test_a_mixed_batch_is_answered_once_each(folders: dict[str, Path]) -> None:
+    model = TransformersModel(str(folders["llama"]), device="cpu", max_tokens=4)
+    requests: list[Request] = [
+        Generate("a"),
+        LogLikelihood("a", " b"),
+        Embed("a"),
+        Generate((Message("user", "x"),)),
+        Generate("\ud800"),
+    ]
+    found = dict(model.answer_batch(requests))
+    assert sorted(found) == list(range(5))
+    assert isinstance(found[0], Response)
+    assert isinstance(found[2], Failure)
+    assert "cannot answer 'embed'" in found[2].message
+    assert isinstance(found[4], Failure)
+    assert dict(model.answer_batch([])) == {}
+
+
+def test_it_answers_again_after_unload(folders: dict[str, Path]) -> None:
+    model = TransformersModel(str(folders["gpt2"]), device="cpu")
+    first = dict(model.answer_batch([LogLikelihood("a", " b")]))
+    model.unload()
+    model.unload()
+    assert dict(model.answer_batch([LogLikelihood("a", " b")])) == first
+
+
+def test_nothing_is_written_over_the_runs_output(
+    folders: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    model = TransformersModel(str(folders["gpt2"]), device="cpu", max_tokens=4)
+    list(model.answer_batch([Generate("a"), LogLikelihood("long " * 400, " b")]))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_marks_of_reasoning_stay_in_the_text(folders: dict[str, Path], tmp_path: Path) -> None:
+    from evalwright.core.reasoning import separate_reasoning
+    from evalwright.models.local.hf.loading import HubEncoder
+    from support.tiny_models import make_tokenizer
+
+    tokenizer = make_tokenizer("llama")
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>", "<tool>"]})
+    encoder = HubEncoder(tokenizer)
+    tokens = encoder.encode("<think>so<tool></think>yes</s>", False)
+    text = encoder.decode(tokens, True)
+    assert text == "<think>so</think>yes"
+    assert separate_reasoning(Response(text=text)).answer == "yes"
+
+
+def test_a_tiny_model_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    from evalwright.models.local.hf.source import content_hash
+    from support.tiny_models import make_tiny_model
+
+    first = content_hash(make_tiny_model(tmp_path / "a", seed=1))
+    assert content_hash(make_tiny_model(tmp_path / "b", seed=1)) == first
+    assert content_hash(make_tiny_model(tmp_path / "c", seed=2)) != first
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
+def test_other_dtypes(folders: dict[str, Path], dtype: str) -> None:
+    requests: list[Request] = [
+        LogLikelihood("Iron melts at", " 1538 degrees"),
+        Generate("Iron", max_tokens=4),
+    ]
+    exact = dict(TransformersModel(str(folders["llama"]), device="cpu").answer_batch(requests))
+    found = dict(TransformersModel(str(folders["llama"]), device="cpu", dtype=dtype).answer_batch(requests))
+    assert isinstance(exact[0], Response)
+    assert isinstance(found[0], Response)
+    assert found[0].log_likelihood == pytest.approx(
+        exact[0].log_likelihood, rel=0.05 if dtype == "bfloat16" else 1e-5
+    )
+    assert isinstance(found[1], Response)
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen2"])
+def test_texts_prepared_together_are_encoded_as_one_by_one(kind: str, folders: dict[str, Path]) -> None:
+    model = TransformersModel(str(folders[kind]), device="cpu")
+    model.load()
+    assert model._engine is not None
+    encoder = model._engine.loaded.encoder
+    assert encoder._batch is not None
+    texts = ["", " a", "<s>Iron</s> melts\n\nat 1538 <|im_start|>", "東京 naïve  ", "x" * 5000]
+    asked = [(text, special) for text in texts for special in (True, False)]
+    expected = [encoder.encode(*each) for each in asked]
+    encoder.prepare(asked)
+    assert len(encoder._prepared) == len(asked)
+    assert [encoder.encode(*each) for each in asked] == expected
+    assert encoder.encode("not prepared", False) == list(encoder._encode_once("not prepared", False))
+    # One text that no tokenizer takes does not keep the others from being encoded.
+    encoder.prepare([*asked, ("\ud800", False)])
+    assert [encoder.encode(*each) for each in asked] == expected

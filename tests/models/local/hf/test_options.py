@@ -1,0 +1,95 @@
+"""Arguments of an hf model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.models.local.hf import options
+from evalwright.models.local.hf.options import (
+    as_count,
+    as_flag,
+    as_prefix_token,
+    check_fast_tokenizer,
+    require_libraries,
+    resolve_device,
+    resolve_dtype,
+    resolve_template,
+)
+from evalwright.models.local.hf.source import Source
+
+
+@pytest.mark.parametrize(
+    ("dtype", "device", "config", "expected"),
+    [
+        ("auto", "cpu", {"dtype": "bfloat16"}, "float32"),
+        ("auto", "cuda", {"dtype": "bfloat16"}, "bfloat16"),
+        ("auto", "cuda", {"torch_dtype": "float16"}, "float16"),
+        ("auto", "cuda:1", {"text_config": {"dtype": "bfloat16"}}, "bfloat16"),
+        ("auto", "cuda", {}, "float32"),
+        ("bf16", "cpu", {}, "bfloat16"),
+        ("half", "cpu", {}, "float16"),
+    ],
+)
+def test_dtype(dtype: str, device: str, config: dict[str, Any], expected: str) -> None:
+    assert resolve_dtype(dtype, device, config) == expected
+
+
+def test_values_that_do_not_fit() -> None:
+    with pytest.raises(ConfigurationError, match="did you mean 'bfloat16'"):
+        resolve_dtype("bfloat61", "cpu", {})
+    with pytest.raises(ConfigurationError, match="is not a device"):
+        resolve_device("gpu")
+    for value in ("x", 0, -1, True, 1.5, "0"):
+        with pytest.raises(ConfigurationError, match="whole number"):
+            as_count("batch_size", value)
+    with pytest.raises(ConfigurationError, match="true or false"):
+        as_flag("add_bos", "maybe")
+    assert (as_count("n", "8"), as_flag("f", "true"), as_flag("f", False), as_flag("f", 0)) == (
+        8,
+        True,
+        False,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("build", "kernel", "expected"), [("2.13.0+cpu", True, "cpu"), ("2.13.0+rocm6", True, "cuda")]
+)
+def test_auto_device_goes_by_the_build_and_the_driver(
+    monkeypatch: pytest.MonkeyPatch, build: str, kernel: bool, expected: str
+) -> None:
+    monkeypatch.setattr(options, "version", lambda _: build)
+    monkeypatch.setattr(Path, "exists", lambda path: kernel if str(path) == "/dev/kfd" else False)
+    assert resolve_device("auto") == expected
+    assert resolve_device("cuda:1") == "cuda:1"
+
+
+def test_template(tmp_path: Path) -> None:
+    source = Source("x", None, True, {}, templates={"default": "d", "rag": "r"})
+    file = tmp_path / "t.jinja"
+    file.write_text("from a file")
+    assert resolve_template(None, source) is None
+    assert resolve_template("rag", source) == "r"
+    assert resolve_template(str(file), source) == "from a file"
+    with pytest.raises(ConfigurationError, match=r"it has: default, rag"):
+        resolve_template("tools", source)
+
+
+def test_a_prefix_token_and_the_one_kind_of_tokenizer() -> None:
+    assert [as_prefix_token(each) for each in (None, "<s>", "12", 3)] == [None, "<s>", 12, 3]
+    for value in (True, "", 1.5):
+        with pytest.raises(ConfigurationError, match="prefix_token"):
+            as_prefix_token(value)
+    check_fast_tokenizer("true")
+    with pytest.raises(ConfigurationError, match="has no effect"):
+        check_fast_tokenizer(False)
+
+
+def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "find_spec", lambda name: None if name == "torch" else object())
+    with pytest.raises(MissingExtra, match=r"evalwright\[hf\]"):
+        require_libraries()

@@ -1,0 +1,121 @@
+"""Device maps: the same numbers wherever the parts lie, on one CPU and on disk, and sentences for what does not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.core.requests import Generate, LogLikelihood, Request
+from evalwright.core.responses import Response
+from evalwright.models.local.hf import placement
+from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.hf.placement import input_device, is_spread, resolve_placement
+
+pytestmark = pytest.mark.torch
+
+REQUESTS: list[Request] = [
+    LogLikelihood("Iron melts at", " 1538 degrees"),
+    LogLikelihood("Iron melts at", " 12 degrees"),
+    Generate("Iron", max_tokens=6),
+]
+ON_DISK = {
+    "model.embed_tokens": "cpu",
+    "model.rotary_emb": "cpu",
+    "model.layers.0": "cpu",
+    "model.layers.1": "disk",
+    "model.norm": "cpu",
+    "lm_head": "cpu",
+}
+
+
+def answers(model: TransformersModel) -> list[Response]:
+    found = dict(model.answer_batch(REQUESTS))
+    out = [found[index] for index in range(len(REQUESTS))]
+    assert all(isinstance(each, Response) for each in out), out
+    return out  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("device_map", ["cpu", {"": "cpu"}, "auto", ON_DISK], ids=str)
+def test_the_same_numbers_wherever_the_parts_lie(
+    folders: dict[str, Path], tmp_path: Path, device_map: Any
+) -> None:
+    import torch
+
+    pytest.importorskip("accelerate")
+    if device_map == "auto" and torch.cuda.is_available():
+        pytest.skip("auto takes the GPU here, which rounds differently")
+    plain = TransformersModel(str(folders["llama"]), device="cpu")
+    spread = TransformersModel(
+        str(folders["llama"]), device_map=device_map, offload_folder=str(tmp_path / "offload")
+    )
+    assert spread.fingerprint == plain.fingerprint, "where the parts lie changes no answer"
+    for ours, theirs in zip(answers(spread), answers(plain), strict=True):
+        assert ours.text == theirs.text
+        if theirs.log_likelihood is not None:
+            assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, abs=1e-5)
+    assert spread._engine is not None
+    assert spread._engine.loaded.device == "cpu"
+    wanted = "plain" if device_map == ON_DISK else "tree"
+    assert spread.describe()["scoring"]["path"] == wanted
+    expected = {"": "cpu"} if device_map == "cpu" else device_map
+    assert spread.describe()["device_map"] == expected
+
+
+def test_what_is_handed_to_the_loader() -> None:
+    found = resolve_placement("balanced", {"0": "20GiB", "cpu": 10**9}, "offload", "auto")
+    assert found is not None
+    assert found.arguments() == {
+        "device_map": "balanced",
+        "max_memory": {0: "20GiB", "cpu": 10**9},
+        "offload_folder": "offload",
+    }
+    assert not found.on_cpu
+    numbered = resolve_placement({"model": "0", "lm_head": "cuda:1"}, None, None, "auto")
+    assert numbered is not None
+    assert numbered.arguments() == {"device_map": {"model": 0, "lm_head": "cuda:1"}}
+    assert resolve_placement(None, None, None, "cuda") is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("outo", None, None, "auto"), "did you mean 'auto'"),
+        (({"a": "gpu"}, None, None, "auto"), "is not a device"),
+        (({"a": True}, None, None, "auto"), "is not a device"),
+        (("auto", "20GiB", None, "auto"), "must be a mapping"),
+        (("auto", {"0": "much"}, None, "auto"), "not an amount of memory"),
+        (("auto", {"gpu": "1GiB"}, None, "auto"), "is not a device"),
+        (("auto", None, 5, "auto"), "must be a folder"),
+        (("auto", None, None, "cpu"), "cannot both be given"),
+        ((None, {"0": "1GiB"}, None, "auto"), "goes with device_map"),
+        ((None, None, "here", "auto"), "goes with device_map"),
+    ],
+)
+def test_what_does_not_fit(arguments: tuple[Any, Any, Any, str], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        resolve_placement(*arguments)
+
+
+def test_without_accelerate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"'accelerate'.*evalwright\[hf\]"):
+        resolve_placement("auto", None, None, "auto")
+
+
+def test_inputs_go_where_the_embeddings_are_computed() -> None:
+    """Weights that wait elsewhere lie on "meta"; only accelerate's hook knows where they are used."""
+
+    def model(weight: str, hook: Any, where: dict[str, Any] | None = None) -> Any:
+        embeddings = SimpleNamespace(weight=SimpleNamespace(device=weight), _hf_hook=hook)
+        return SimpleNamespace(get_input_embeddings=lambda: embeddings, hf_device_map=where)
+
+    assert input_device(model("cpu", None)) == "cpu"
+    assert input_device(model("meta", SimpleNamespace(execution_device=1))) == "cuda:1"
+    assert input_device(model("meta", SimpleNamespace(execution_device="cuda:0"))) == "cuda:0"
+    assert is_spread(model("cpu", None, {"a": 0, "b": 1}))
+    assert not is_spread(model("cpu", None, {"": "cpu"}))
+    assert not is_spread(model("cpu", None))

@@ -1,0 +1,479 @@
+"""Scores by the prefix tree against the plain way, over architectures, shapes of trees, and troubles on the way."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalwright.core.errors import Failure, ModelError
+from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.responses import Response
+from evalwright.models.local.hf.model import TransformersModel
+from evalwright.models.local.tokens import Pair
+from support.tiny_models import Unusual, make_tiny_model, make_unusual_model
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch")
+
+from evalwright.models.local.hf.batching import Batcher  # noqa: E402
+from evalwright.models.local.hf.reading import LogitReader  # noqa: E402
+from evalwright.models.local.hf.scoring import PlainScorer, Scored  # noqa: E402
+from evalwright.models.local.hf.tree_forward import TreeForward, longest_path  # noqa: E402
+from evalwright.models.local.hf.tree_scoring import Budget, TreeScorer  # noqa: E402
+
+ARCHITECTURES = ["llama", "gpt2", "qwen2", "gemma2", "cohere"]
+WORDS = [
+    "river",
+    "hills",
+    "town",
+    "mill",
+    "sea",
+    "spring",
+    "water",
+    "baker",
+    "street",
+    "oven",
+    "flour",
+    "salt",
+    "sun",
+    "moon",
+    "train",
+    "gold",
+    "lead",
+    "iron",
+]
+
+
+@pytest.fixture(scope="session")
+def wide(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]) -> dict[str, Path]:
+    """Models with room for a few hundred tokens."""
+    root = tmp_path_factory.mktemp("wide")
+    made = {kind: make_tiny_model(root / kind, kind, context=512) for kind in ("llama", "gpt2", "qwen2")}
+    for unusual in ("gemma2", "cohere"):
+        made[unusual] = make_unusual_model(root / unusual, unusual, context=512, window=400)
+    return made
+
+
+def model_of(folder: Path, **arguments: Any) -> TransformersModel:
+    return TransformersModel(str(folder), **{"device": "cpu", "max_length": 512, **arguments})
+
+
+def answers(model: TransformersModel, requests: list[Request]) -> list[Any]:
+    out: list[Any] = [None] * len(requests)
+    for index, response in model.answer_batch(requests):
+        assert out[index] is None, "answered twice"
+        out[index] = response
+    return out
+
+
+def agree(found: list[Any], expected: list[Any]) -> None:
+    for ours, theirs in zip(found, expected, strict=True):
+        assert type(ours) is type(theirs)
+        if isinstance(theirs, Response) and theirs.tokens_scored:
+            each = 1e-5 * theirs.tokens_scored
+            assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, abs=each)
+            assert (ours.is_greedy, ours.tokens_scored) == (theirs.is_greedy, theirs.tokens_scored)
+            assert ours.usage == theirs.usage
+
+
+def words(rng: random.Random, least: int, most: int) -> str:
+    return "".join(f" {rng.choice(WORDS)}" for _ in range(rng.randint(least, most)))
+
+
+def benchmark_requests(seed: int = 0, questions: int = 12) -> list[Request]:
+    """Shots that all questions share; letters, full texts, repeats, and other kinds of requests among them."""
+    rng = random.Random(seed)
+    shots = words(rng, 60, 60)
+    out: list[Request] = []
+    for place in range(questions):
+        context = f"{shots} Question:{words(rng, 2, 20)}? Answer:"
+        out += [LogLikelihood(context, f" {letter}") for letter in "ABCD"]
+        out += [LogLikelihood(context, words(rng, 1, 5)) for _ in range(4)]
+        if place % 4 == 0:
+            out += [out[-1], RollingLogLikelihood(context), LogLikelihood("", words(rng, 1, 9))]
+            out += [Generate("The river", max_tokens=2), LogLikelihood(shots, " Question: river")]
+    out += [LogLikelihood("", "river"), LogLikelihood("a", ""), LogLikelihood(shots * 20, " sea")]
+    return out
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+@pytest.mark.parametrize("cascading", [True, False])
+def test_a_benchmark_scores_as_the_plain_way_does(
+    kind: str, cascading: bool, wide: dict[str, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    requests = benchmark_requests()
+    expected = answers(model_of(wide[kind], scoring="plain"), requests)
+    model = model_of(wide[kind], scoring="tree")
+    model.load()
+    forward = _forward(model)
+    forward.cascading = cascading and forward.cascading
+    agree(answers(model, requests), expected)
+    told = model.describe()["scoring"]
+    assert told["path"] == "tree"
+    # Gemma 2 bends its attention scores, so it attends by its own code.
+    assert told["attention"] == ("cascade" if cascading and kind != "gemma2" else "portable")
+    assert told["tokens_computed"] < 0.2 * told["tokens_given"]
+    # Its window of 400 tokens is shorter than one of the inputs.
+    assert ["1 of 110 inputs" in record.getMessage() for record in caplog.records] == [True] * (
+        kind == "gemma2"
+    )
+
+
+def _forward(model: TransformersModel) -> TreeForward:
+    assert model._engine is not None
+    scorer = model._engine.scorer
+    assert isinstance(scorer, TreeScorer)
+    return scorer._forward
+
+
+class Scorers:
+    """Both ways over one model, without text; the tree with any budget."""
+
+    def __init__(self, folder: Path) -> None:
+        from evalwright.models.local.hf.loading import load
+        from evalwright.models.local.hf.model import TransformersModel
+
+        made = TransformersModel(str(folder), device="cpu")
+        self.model = load(made._source, made._source, made.options).model
+        self.reader = LogitReader(self.model, "cpu")
+        self.plain = PlainScorer(self.reader, Batcher(None, 4096), "cpu")
+
+    def tree(
+        self, *, tokens: int = 2048, rows: int | None = None, stored: int = 1 << 30, **how: Any
+    ) -> TreeScorer:
+        cascading = how.pop("cascading", True)
+        forward = TreeForward(self.model, self.reader, "cpu")
+        forward.cascading = forward.cascading and cascading
+        budget = Budget(tokens, rows, stored)
+        return TreeScorer(forward, self.reader, self.plain, budget, name="m", number_bytes=4, **how)
+
+
+@pytest.fixture(scope="session")
+def scorers(wide: dict[str, Path]) -> dict[str, Scorers]:
+    return {kind: Scorers(folder) for kind, folder in wide.items()}
+
+
+def same(found: dict[int, Scored | Failure], expected: dict[int, Scored | Failure]) -> None:
+    assert found.keys() == expected.keys()
+    for index, theirs in expected.items():
+        ours = found[index]
+        assert isinstance(ours, Scored)
+        assert isinstance(theirs, Scored)
+        assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, abs=1e-5 * theirs.tokens)
+        assert (ours.is_greedy, ours.tokens) == (theirs.is_greedy, theirs.tokens)
+
+
+stems = st.lists(st.integers(5, 300), min_size=1, max_size=70)
+"""Beginnings that several inputs share, long enough to be stored."""
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> list[Pair]:
+    """Pairs with shared beginnings, repeats, inputs that begin others, and one-token contexts."""
+    paths: list[list[int]] = [[1]]
+    for _ in range(draw(st.integers(1, 12))):
+        base = draw(st.sampled_from(paths))
+        at = draw(st.integers(1, len(base)))
+        more = draw(st.one_of(stems, st.lists(st.integers(5, 300), max_size=4)))
+        paths.append([*base[:at], *more][:300])
+    pairs: list[Pair] = []
+    for path in paths:
+        split = draw(st.integers(1, len(path)))
+        continuation = path[split:] or [draw(st.integers(5, 300))]
+        pairs.append((path[:split], continuation))
+    return pairs + draw(st.lists(st.sampled_from(pairs), max_size=3))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(trees(), st.sampled_from(ARCHITECTURES), st.booleans(), st.sampled_from([64, 150, 2048]))
+def test_any_tree_scores_as_the_plain_way_does(
+    scorers: dict[str, Scorers], pairs: list[Pair], kind: str, cascading: bool, tokens: int
+) -> None:
+    both = scorers[kind]
+    tree = both.tree(tokens=tokens, cascading=cascading, insist=True)
+    same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
+
+
+def shared_pairs(seed: int = 0, prefixes: int = 2, questions: int = 40) -> list[Pair]:
+    rng = random.Random(seed)
+    out: list[Pair] = []
+    for _ in range(prefixes):
+        shots = [1, *(rng.randrange(5, 300) for _ in range(120))]
+        for _ in range(questions):
+            question = [rng.randrange(5, 300) for _ in range(rng.randint(5, 40))]
+            out += [(shots + question, [rng.randrange(5, 300) for _ in range(3)]) for _ in range(3)]
+    return out
+
+
+class Cramped:
+    """Wraps the model's base: passes of more than `tokens` tokens do not fit into memory."""
+
+    def __init__(self, forward: Any, tokens: int) -> None:
+        self.forward, self.tokens = forward, tokens
+        self.refused = self.done = 0
+
+    def __call__(self, *args: Any, **given: Any) -> Any:
+        size = given["input_ids"].numel()
+        if size > self.tokens:
+            self.refused += 1
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        self.done += size
+        return self.forward(*args, **given)
+
+
+@pytest.mark.parametrize("cascading", [True, False])
+def test_memory_that_runs_out_costs_no_finished_work(
+    scorers: dict[str, Scorers], cascading: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, pairs = scorers["llama"], shared_pairs()
+    expected = dict(both.plain.score(pairs))
+    tree = both.tree(cascading=cascading)
+    assert dict(tree.score(pairs)).keys() == expected.keys()
+    base = both.model.base_model
+    cramped = Cramped(base.forward, 100)
+    monkeypatch.setattr(base, "forward", cramped)
+    same(dict(tree.score(pairs)), expected)
+    assert cramped.refused
+    assert tree._batcher.tokens <= 100, "the smaller size is kept"
+    assert cramped.done < 1.3 * tree._computed / 2, "passes that were done are not done again"
+    refused = cramped.refused
+    same(dict(tree.score(pairs)), expected)
+    assert cramped.refused == refused
+    # Where nothing fits, every request fails by itself.
+    cramped.tokens = 0
+    assert all(isinstance(outcome, Failure) for outcome in dict(tree.score(pairs[:4])).values())
+
+
+def test_prefixes_that_may_not_be_kept_go_the_plain_way(scorers: dict[str, Scorers]) -> None:
+    both, pairs = scorers["llama"], shared_pairs()
+    tree = both.tree(stored=1000)
+    left: list[int] = []
+
+    class Counted:
+        def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
+            left.append(len(pairs))
+            return both.plain.score(pairs)
+
+    tree._plain = Counted()
+    same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
+    assert left == [len(pairs)]
+
+
+def test_a_pass_stays_within_its_budget(scorers: dict[str, Scorers], monkeypatch: pytest.MonkeyPatch) -> None:
+    both = scorers["llama"]
+    sizes: list[tuple[int, int]] = []
+    inner = both.model.base_model.forward
+
+    def noted(*args: Any, **given: Any) -> Any:
+        sizes.append(tuple(given["input_ids"].shape))
+        return inner(*args, **given)
+
+    pairs = shared_pairs(prefixes=1)
+    tree = both.tree(tokens=200, rows=3)
+    dict(tree.score(pairs))
+    monkeypatch.setattr(both.model.base_model, "forward", noted)
+    dict(tree.score(pairs))
+    assert all(rows <= 3 and rows * length <= 200 for rows, length in sizes)
+    assert max(rows for rows, _ in sizes) == 3
+
+
+def test_results_come_while_the_work_goes_on(scorers: dict[str, Scorers]) -> None:
+    both, pairs = scorers["llama"], shared_pairs(prefixes=6)
+    tree = both.tree(tokens=256)
+    passes = 0
+    inner = tree._forward.run
+
+    def counted(*args: Any, **given: Any) -> Any:
+        nonlocal passes
+        passes += 1
+        return inner(*args, **given)
+
+    tree._forward.run = counted  # type: ignore[method-assign]
+    outcomes = tree.score(pairs)
+    next(outcomes)
+    early = passes
+    assert len(list(outcomes)) == len(pairs) - 1
+    assert early < passes / 3
+
+
+# --- models that cannot take part -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("mamba", "it carries a state from token to token that cannot branch"),
+        ("bloom", "it does not take position_ids"),
+    ],
+)
+def test_a_model_that_cannot_take_part_says_so_and_goes_the_plain_way(
+    kind: Unusual, reason: str, tmp_path: Path, folders: dict[str, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = make_unusual_model(tmp_path, kind, context=512)
+    requests = benchmark_requests(questions=3)
+    with caplog.at_level(logging.WARNING, "evalwright"):
+        model = model_of(folder)
+        found = answers(model, requests)
+    agree(found, answers(model_of(folder, scoring="plain"), requests))
+    told = model.describe()["scoring"]
+    assert told["path"] == "plain"
+    assert reason in told["because"]
+    lines = [record.getMessage() for record in caplog.records if record.name.startswith("evalwright")]
+    [line] = [each for each in lines if "log-likelihoods" in each]
+    assert f"log-likelihoods are computed the plain way, because {told['because']}" in line
+    with pytest.raises(ModelError, match="cannot be scored by a prefix tree"):
+        model_of(folder, scoring="tree").load()
+
+
+def test_windows_in_a_models_own_code_limit_the_tree(tmp_path: Path, folders: dict[str, Path]) -> None:
+    folder = make_unusual_model(tmp_path, "gpt_neo", context=512, window=16)
+    requests = benchmark_requests(questions=3)
+    model = model_of(folder)
+    agree(answers(model, requests), answers(model_of(folder, scoring="plain"), requests))
+    assert _forward(model).longest == 16
+
+
+def test_longer_texts_than_a_sliding_window_go_the_plain_way(
+    tmp_path: Path, folders: dict[str, Path]
+) -> None:
+    folder = make_unusual_model(tmp_path, "gemma2", context=512, window=16)
+    requests: list[Request] = [*benchmark_requests(questions=3)]
+    requests += [LogLikelihood("river hills", f" {letter}") for letter in "ABCD"]
+    model = model_of(folder)
+    agree(answers(model, requests), answers(model_of(folder, scoring="plain"), requests))
+    told = model.describe()["scoring"]
+    assert told["path"] == "tree"
+    assert 0 < told["tokens_given"] < 200, "the short ones only"
+
+
+@pytest.mark.parametrize("scoring", ["tree", "auto"])
+def test_who_insists_on_the_tree_is_told_what_went_the_plain_way(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, scoring: str
+) -> None:
+    model = model_of(make_unusual_model(tmp_path, "gemma2", context=512, window=16), scoring=scoring)
+    long = LogLikelihood("Iron melts at 1538 degrees, gold at 1064, lead at 327", " and ice at 0")
+    answers(model, [long, LogLikelihood("river", " a")])
+    assert ("1 of 2 inputs are scored the plain way" in caplog.text) == (scoring == "tree")
+
+
+def test_wrong_numbers_are_found_before_any_is_given_out(
+    scorers: dict[str, Scorers], caplog: pytest.LogCaptureFixture
+) -> None:
+    both, pairs = scorers["llama"], shared_pairs()
+    tree = both.tree()
+    inner, positions = tree._forward._base, []
+
+    class Misplaced:
+        """A model that goes by the place in the row instead of by the position that it is given."""
+
+        def __call__(self, **given: Any) -> Any:
+            if given["use_cache"] or given["attention_mask"].dim() == 4:
+                positions.append(given["position_ids"])
+                given["position_ids"] = torch.arange(given["position_ids"].shape[1])[None]
+            return inner(**given)
+
+    tree._forward._base = Misplaced()
+    with caplog.at_level(logging.WARNING, "evalwright"):
+        same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
+    assert positions
+    assert "differ by" in caplog.text
+    assert tree.describe()["path"] == "plain"
+    assert "differ by" in tree.describe()["because"]
+    again = both.tree(insist=True)
+    again._forward._base = Misplaced()
+    with pytest.raises(ModelError, match="cannot be scored by a prefix tree: scores differ"):
+        dict(again.score(pairs))
+
+
+def test_a_model_that_refuses_masks_goes_the_plain_way(scorers: dict[str, Scorers]) -> None:
+    both, pairs = scorers["qwen2"], shared_pairs()
+    tree = both.tree()
+    inner = tree._forward._base
+    tried: list[bool] = []
+
+    class Stubborn:
+        def __call__(self, **given: Any) -> Any:
+            tried.append(tree._forward.cascading)
+            if given["past_key_values"] is not None and len(tried) > 2:
+                raise ValueError("attention mask must be of two dimensions")
+            return inner(**given)
+
+    tree._forward._base = Stubborn()
+    same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
+    assert tree.describe()["path"] == "plain"
+    assert "ValueError: attention mask must be of two dimensions" in tree.describe()["because"]
+    assert True in tried
+    assert tried[-1] is False, "the portable way was tried after the cascade"
+
+
+def test_eager_attention_takes_part(wide: dict[str, Path]) -> None:
+    requests = benchmark_requests(questions=4)
+    model = model_of(wide["llama"], attn_implementation="eager", scoring="tree")
+    agree(answers(model, requests), answers(model_of(wide["llama"], scoring="plain"), requests))
+    assert model.describe()["scoring"]["attention"] == "portable"
+
+
+def test_half_precision_takes_part(wide: dict[str, Path]) -> None:
+    requests = benchmark_requests(questions=4)
+    model = model_of(wide["llama"], dtype="bfloat16")
+    found = answers(model, requests)
+    expected = answers(model_of(wide["llama"], dtype="bfloat16", scoring="plain"), requests)
+    for ours, theirs in zip(found, expected, strict=True):
+        if isinstance(theirs, Response) and theirs.tokens_scored:
+            assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, rel=0.02, abs=0.2)
+    assert model.describe()["scoring"]["path"] == "tree"
+
+
+# --- verify ---------------------------------------------------------------------------------------------------------------
+
+
+def test_verify_scores_so_many_both_ways(wide: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
+    model = model_of(wide["llama"], verify=7)
+    with caplog.at_level(logging.WARNING, "evalwright"):
+        answers(model, benchmark_requests(questions=3))
+        answers(model, benchmark_requests(seed=1, questions=3))
+    told = model.describe()["scoring"]["verified"]
+    assert told["requests"] == 7
+    assert told["greedy_flags_that_differ"] == 0
+    assert 0 <= told["largest_difference_per_token"] < 1e-5
+    [line] = [record.getMessage() for record in caplog.records]
+    assert "verified 7 requests against plain scoring" in line
+    model.unload()
+    assert model.describe()["scoring"]["verified"] == told, "it is still known after the model has gone"
+
+
+# --- how long a path may be ------------------------------------------------------------------------------------------------
+
+
+class Config:
+    max_position_embeddings = 4096
+
+    def __init__(self, **given: Any) -> None:
+        self.__dict__.update(given)
+
+
+@pytest.mark.parametrize(
+    ("given_config", "longest"),
+    [
+        ({}, None),
+        ({"sliding_window": None}, None),
+        ({"sliding_window": 512}, 512),
+        ({"sliding_window": 512, "layer_types": ["full_attention"]}, None),
+        ({"sliding_window": 512, "layer_types": ["full_attention", "sliding_attention"]}, 512),
+        ({"sliding_window": 512, "use_sliding_window": False}, None),
+        ({"attention_chunk_size": 256, "sliding_window": 512}, 256),
+        ({"rope_parameters": {"rope_type": "llama3", "original_max_position_embeddings": 100}}, None),
+        ({"rope_parameters": {"rope_type": "longrope", "original_max_position_embeddings": 100}}, 100),
+        ({"rope_parameters": {"rope_type": "dynamic"}}, 4096),
+        ({"rope_parameters": {"full_attention": {"rope_type": "dynamic"}}}, 4096),
+    ],
+)
+def test_the_longest_path(given_config: dict[str, Any], longest: int | None) -> None:
+    assert longest_path(Config(**given_config)) == longest

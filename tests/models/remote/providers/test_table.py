@@ -1,0 +1,307 @@
+"""The table of providers: the package's rows hold, and every fault of a person's file is told with its row."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.requests import Generate
+from evalwright.models.registry import open_model
+from evalwright.models.remote.api import ApiModel
+from evalwright.models.remote.providers import Provider, find, quirks
+from evalwright.models.remote.providers.table import TABLE, read_table
+from evalwright.models.remote.wire.format import merged
+
+
+@pytest.mark.parametrize(
+    ("model", "reasoning", "refuses"),
+    [
+        ("o1", True, True),
+        ("o3-mini", True, True),
+        ("o4-mini-2025-04-16", True, True),
+        ("gpt-5", True, True),
+        ("gpt-5.1-codex", True, True),
+        ("gpt-5-chat-latest", True, False),
+        ("ft:gpt-5-mini:org::id", True, True),
+        ("gpt-4o-mini", False, False),
+        ("gpt-4.1", False, False),
+        ("gpt-3.5-turbo-instruct", False, False),
+        ("omni-moderation-latest", False, False),
+        ("o3de", False, False),
+        ("my-o3", False, False),
+    ],
+)
+def test_model_families(model: str, reasoning: bool, refuses: bool) -> None:
+    row = find("openai")
+    assert row is not None
+    found = quirks(row, model)
+    assert found.tokens_field == ("max_completion_tokens" if reasoning else "max_tokens")
+    assert set(found.refuses) == ({"temperature", "top_p", "stop"} if refuses else set())
+
+
+ROWS = read_table(TABLE)
+
+
+def variables(row: Provider) -> list[str]:
+    """All environment variables that a row names."""
+    return [*row.key, *(name for value in row.variables.values() for name in value.split("|"))]
+
+
+def levels(row: Provider) -> Iterator[tuple[str, str | int]]:
+    """(model, level) for every switch that a row or one of its rules has."""
+    models = [row.example.partition("/")[2], *(name for rule in row.models for name in rule.examples)]
+    for model in models:
+        for level in quirks(row, model).thinking:
+            yield model, 2048 if level == "budget" else level
+
+
+def test_the_table_is_long_and_sorted() -> None:
+    assert len(ROWS) >= 45
+    assert list(ROWS) == sorted(ROWS)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_packaged_rows_are_whole(name: str) -> None:
+    row = ROWS[name]
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)
+    assert row.title and row.docs.startswith("https://") and row.example.startswith(f"{name}/")
+    local = re.match(r"http://localhost:\d+/", row.base_url) is not None
+    parts = urlsplit(re.sub(r"\{\w+\}", "x", row.base_url))
+    assert local or (row.base_url.startswith("{") or (parts.scheme == "https" and parts.hostname))
+    assert not parts.path.endswith("/") and not parts.query
+    assert local or row.key or row.auth in ("aws", "google")
+    for variable in variables(row):
+        assert re.fullmatch(r"[A-Z][A-Z0-9_]+", variable), variable
+    found = {"host"} if row.auth == "google" else set()
+    assert set(re.findall(r"\{(\w+)\}", row.base_url)) <= set(row.variables) | found
+    for rule in row.models:
+        for example in rule.examples:
+            assert re.fullmatch(rule.match, example, re.IGNORECASE), f"{rule.match} does not fit {example}"
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ROWS if set(ROWS[name].wires) <= {"openai-chat", "openai-completions"}]
+)
+def test_every_switch_reaches_the_body(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ROWS[name]
+    for variable in variables(row):
+        monkeypatch.setenv(variable, "test-value-123")
+    for model, level in levels(row):
+        made = open_model(f"{name}/{model}", {"thinking": level})
+        assert isinstance(made, ApiModel)
+        body = made.wire.payload(
+            Generate("Hello?", max_tokens=9, temperature=0.5, stop=("x",)), made.settings
+        )
+        switch = quirks(row, model).thinking.get("on" if level == 2048 else str(level), {})
+        assert merged(body, switch.get("body", {})) == body if level != 2048 else 2048 in flat(body), (
+            model,
+            level,
+        )
+        for refused in made.provider.refuses:
+            assert refused not in body, (model, refused)
+        json.dumps(body)
+    plain = open_model(row.example)
+    assert plain.describe()["model"]
+    assert "chat" in plain.abilities
+
+
+def flat(value: Any) -> list[Any]:
+    """Everything in nested mappings."""
+    return [part for entry in value.values() for part in flat(entry)] if isinstance(value, dict) else [value]
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "has", "lacks"),
+    [
+        ("xai/grok-4.3", {"thinking": "off"}, {"reasoning_effort": "none"}, ("stop",)),
+        ("xai/grok-3", {}, {"stop": ["x"], "temperature": 0.5}, ()),
+        (
+            "moonshot/kimi-k2.6",
+            {"thinking": False},
+            {"thinking": {"type": "disabled"}},
+            ("temperature", "top_p"),
+        ),
+        ("moonshot/kimi-k2-0905-preview", {}, {"temperature": 0.5}, ("thinking",)),
+        ("deepseek/deepseek-reasoner", {}, {"max_tokens": 9}, ("temperature", "top_p")),
+        ("deepseek/deepseek-flash", {"thinking": "off"}, {"temperature": 0.5}, ("reasoning_effort",)),
+        ("deepseek/deepseek-flash", {"thinking": "max"}, {"reasoning_effort": "max"}, ("temperature",)),
+        ("qwen/qwen-plus", {"thinking": 512}, {"enable_thinking": True, "thinking_budget": 512}, ()),
+        ("zai/glm-5.2", {"thinking": "max"}, {"reasoning_effort": "max"}, ()),
+        (
+            "groq/qwen/qwen3-32b",
+            {},
+            {"reasoning_format": "parsed", "max_completion_tokens": 9},
+            ("max_tokens",),
+        ),
+        ("groq/openai/gpt-oss-20b", {"thinking": "low"}, {"reasoning_effort": "low"}, ("reasoning_format",)),
+        ("openrouter/a/b", {"thinking": 1024}, {"reasoning": {"enabled": True, "max_tokens": 1024}}, ()),
+        ("openrouter/a/b", {"thinking": "high"}, {"reasoning": {"effort": "high"}}, ()),
+        ("fireworks/kimi-k2p6", {}, {"model": "accounts/fireworks/models/kimi-k2p6"}, ()),
+        ("fireworks/accounts/me/models/x", {}, {"model": "accounts/me/models/x"}, ()),
+        ("minimax/MiniMax-M2.5", {}, {"max_completion_tokens": 9, "temperature": 0.5}, ()),
+        ("minimax/MiniMax-M2.5", {"temperature": 0.01}, {"temperature": 0.01}, ()),
+        ("perplexity/sonar", {}, {"temperature": 0.5}, ("stop", "seed")),
+        ("vllm/my-model", {"thinking": True}, {"chat_template_kwargs": {"enable_thinking": True}}, ()),
+        ("github/openai/o4-mini", {}, {"max_completion_tokens": 9}, ("temperature", "stop", "max_tokens")),
+        ("github/openai/gpt-4.1-mini", {}, {"temperature": 0.5, "max_tokens": 9}, ()),
+    ],
+)
+def test_what_is_sent(
+    model: str, arguments: dict[str, Any], has: dict[str, Any], lacks: tuple[str, ...]
+) -> None:
+    made = open_model(model, arguments)
+    assert isinstance(made, ApiModel)
+    request = Generate("Hello?", max_tokens=9, temperature=0.5, top_p=0.9, stop=("x",), seed=1)
+    body = made.wire.payload(request, made.settings)
+    assert {name: body.get(name) for name in has} == has
+    assert not set(lacks) & set(body)
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "sent"),
+    [
+        ("minimax/MiniMax-M2.5", 0.0, 0.01),
+        ("minimax/MiniMax-M2.5", 0.7, 0.7),
+        ("qianfan/ernie-4.5-turbo-128k", 0.0, 0.01),
+        ("qianfan/deepseek-v3", 0.0, 0.0),
+        ("groq/llama-3.3-70b-versatile", 0.0, 0.0),
+    ],
+)
+def test_the_least_temperature(model: str, asked: float, sent: float) -> None:
+    made = open_model(model)
+    assert isinstance(made, ApiModel)
+    request = made._with_defaults(Generate("Hello?", temperature=asked))
+    assert made.wire.payload(request, made.settings).get("temperature") == sent
+    told = made.describe()["arguments"].get("least_temperature")
+    assert told == (0.01 if sent == 0.01 or model.startswith("minimax") else None)
+
+
+def test_who_has_to_stream() -> None:
+    for name, stream in (("qwen/qwen-plus", True), ("groq/llama-3.3-70b-versatile", False)):
+        made = open_model(name)
+        assert isinstance(made, ApiModel) and made.settings.stream is stream
+    told = open_model("qwen/qwen-plus", {"stream": False})
+    assert isinstance(told, ApiModel) and told.settings.stream is False
+
+
+@pytest.mark.parametrize("host", ["dbc-1.cloud.databricks.com", "https://dbc-1.cloud.databricks.com"])
+def test_variables_fill_an_address(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABRICKS_HOST", host)
+    made = open_model("databricks/databricks-gpt-oss-120b")
+    assert made.describe()["base_url"] == "https://dbc-1.cloud.databricks.com/serving-endpoints"
+    assert isinstance(made, ApiModel) and made.official
+
+
+def test_whose_address_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SNOWFLAKE_ACCOUNT", "acme-eu")
+    for name, official in (
+        ("snowflake/claude-sonnet-4-5", True),
+        ("snowflake/https://snowflakecomputing.com.evil.example/v1#m", False),
+        ("groq/https://api.groq.com.evil.example/v1#m", False),
+        ("groq/http://localhost:1/v1#m", False),
+    ):
+        made = open_model(name)
+        assert isinstance(made, ApiModel) and made.official is official, name
+
+
+def test_three_lines_make_a_provider(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('[mine]\nbase_url = "https://mine.example/v1"\nkey = "MINE_API_KEY"\n')
+    row = read_table(path)["mine"]
+    assert (row.key, row.wires, row.auth) == (("MINE_API_KEY",), ("openai-chat",), "bearer")
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("[a]\nkey = 'K'", ConfigurationError, "base_url is missing"),
+        ("[a]\nbase_url = 'https://h'\nkeys = 'K'", UnknownName, "Did you mean 'key'"),
+        ("[a]\nbase_url = 'https://h'\nwires = 'openai-chatt'", UnknownName, "openai-chat"),
+        ("[a]\nbase_url = 'https://h'\nauth = 'beare'", UnknownName, "bearer"),
+        ("[a]\nbase_url = 5", ConfigurationError, "'base_url' must be text"),
+        ("[a]\nbase_url = 'https://h'\nrefuses = ['temprature']", UnknownName, "temperature"),
+        ("[a]\nbase_url = 'https://h'\n[[a.models]]\nmatch = '('", ConfigurationError, "regular expression"),
+        ("[a\n", ConfigurationError, "not TOML"),
+        ("['a/b']\nbase_url = 'https://h'", ConfigurationError, "cannot be empty or hold"),
+    ],
+)
+def test_faults_of_a_file_are_told(text: str, error: type[Exception], words: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(error, match=words) as raised:
+        read_table(path)
+    assert "mine.toml" in str(raised.value)
+
+
+def test_rules_of_another_row(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        "[a]\nbase_url = 'https://a.example'\n[[a.models]]\nmatch = 'm.*'\nrefuses = ['stop']\n"
+        "[b]\nbase_url = 'https://b.example'\nrules_of = ['a']\n[[b.models]]\nmatch = 'mm'\nrefuses = ['seed']\n"
+    )
+    row = read_table(path)["b"]
+    assert [quirks(row, name).refuses for name in ("m1", "mm", "x")] == [("stop",), ("seed",), ()]
+    path.write_text(
+        "[b]\nbase_url = 'https://b.example'\nrules_of = ['openia']\n[openai]\nbase_url = 'https://h'"
+    )
+    with pytest.raises(UnknownName, match="Did you mean 'openai'"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("model", "refuses", "levels"),
+    [
+        ("claude-3-haiku-20240307", set(), set()),
+        ("claude-3-5-sonnet-20241022", set(), set()),
+        ("claude-3-7-sonnet-20250219", set(), {"on", "off", "budget"}),
+        ("claude-sonnet-4-20250514", set(), {"on", "off", "budget"}),
+        ("claude-opus-4-0", set(), {"on", "off", "budget"}),
+        ("claude-opus-4-1-20250805", {"temperature+top_p"}, {"on", "off", "budget"}),
+        ("claude-opus-4-5-20251101", {"temperature+top_p"}, {"on", "off", "budget"}),
+        (
+            "claude-sonnet-4-6",
+            {"temperature+top_p", "prefill"},
+            {"on", "off", "low", "medium", "high", "max"},
+        ),
+        (
+            "claude-opus-4-7",
+            {"temperature", "top_p", "prefill"},
+            {"on", "off", "low", "medium", "high", "xhigh", "max"},
+        ),
+        (
+            "claude-opus-5",
+            {"temperature", "top_p", "prefill"},
+            {"on", "off", "low", "medium", "high", "xhigh", "max"},
+        ),
+        (
+            "claude-sonnet-5-5",
+            {"temperature", "top_p", "prefill"},
+            {"on", "low", "medium", "high", "xhigh", "max"},
+        ),
+        (
+            "claude-opus-5-5",
+            {"temperature", "top_p", "prefill"},
+            {"on", "low", "medium", "high", "xhigh", "max"},
+        ),
+        (
+            "claude-mythos-preview",
+            {"temperature", "top_p", "prefill"},
+            {"on", "low", "medium", "high", "xhigh", "max"},
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("provider", "form"), [("anthropic", "{}"), ("vertex", "{}"), ("bedrock", "us.anthropic.{}-v1:0")]
+)
+def test_the_families_of_claude(
+    provider: str, form: str, model: str, refuses: set[str], levels: set[str]
+) -> None:
+    found = quirks(ROWS[provider], form.format(model))
+    assert (set(found.refuses), set(found.thinking)) == (refuses, levels)

@@ -1,0 +1,354 @@
+"""`litellm/...`: the real library against a real server, its errors in our tree, and nothing of what it would do on its own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.core.errors import (
+    AuthenticationFailed,
+    ConfigurationError,
+    EmptyReply,
+    MissingExtra,
+    Overloaded,
+    RateLimited,
+    Rejected,
+    RequestError,
+    TimedOut,
+    UnknownName,
+)
+from evalwright.core.requests import Generate, LogLikelihood
+from evalwright.core.responses import Usage
+from evalwright.models.registry import open_model
+from evalwright.models.remote.http_faults import OutOfCredit
+from evalwright.models.remote.litellm import LiteLLMModel
+from support.azure_server import AzureServer
+from support.openai_answers import hash_answer
+from support.openai_asking import HELLO
+from support.openai_faults import Faults
+from support.openai_limits import Limits
+from support.openai_server import OpenAIServer, serving
+from support.strict_asking import PREFILLED, TALK, ask, failing, remote, through_the_engine
+from support.strict_server import strictly
+
+needs_litellm = pytest.mark.skipif(
+    find_spec("litellm") is None, reason="needs the library litellm (the extra of that name)"
+)
+KEY = "sk-test-0123456789abcdef"
+
+# What the library's own code is warned of, by pydantic and by Python, is not ours to mend.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::UserWarning:pydantic"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:litellm"),
+]
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "MISTRAL_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OpenAIServer]:
+    with serving() as found:
+        yield found
+
+
+def at(url: str, model: str = "gpt-4o-mini", **arguments: Any) -> Any:
+    return remote(f"litellm/openai/{model}", base_url=url, **arguments)
+
+
+# ---- without the library
+
+
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalwright.models.remote.litellm._Loaded.library", None)
+    monkeypatch.setattr("importlib.import_module", _missing)
+    model = LiteLLMModel("openai/gpt-4o-mini")
+    with pytest.raises(MissingExtra, match=r"pip install 'evalwright\[litellm\]'"):
+        model.check()
+
+
+def _missing(name: str) -> Any:
+    raise ImportError(name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"extra": {"api_key": "x"}}, "give -M api_key_env="),
+        ({"extra": {"num_retries": 3}}, "give -M max_attempts="),
+        ({"extra": {"mock_response": "Paris"}}, "cannot be given"),
+        ({"extra": {"drop_params": True}}, "cannot be given"),
+        ({"extra": {"success_callback": ["x"]}}, "cannot be given"),
+        ({"extra": {"aws_secret_access_key": "x"}}, "may hold a key"),
+        ({"extra": {"extra_headers": {"Authorization": "x"}}}, "may hold a key"),
+        ({"extra": {"vertex_credentials": "{}"}}, "may hold a key"),
+        ({"base_url": "http://me:secret@host/v1"}, "cannot hold a login"),
+        ({"extra": "{"}, "JSON object"),
+        ({"leave_out": "temprature"}, "leave_out must be one of"),
+        ({"base_url": "localhost:8000"}, "not a usable base_url"),
+        ({"temperature": "hot"}, "must be a number"),
+    ],
+)
+def test_arguments_that_cannot_be_used(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        open_model("litellm/openai/m", arguments)
+    with pytest.raises(UnknownName):
+        open_model("litellm/openai/m", {"stream": True})
+
+
+def test_names_and_fingerprints() -> None:
+    made = open_model("litellm/vertex_ai/claude-sonnet-4@20250514")
+    assert isinstance(made, LiteLLMModel)
+    assert made.model == "vertex_ai/claude-sonnet-4@20250514"
+    same = [
+        LiteLLMModel("openai/m", **arguments)
+        for arguments in ({}, {"timeout": 5.0}, {"api_key_env": "A_KEY"})
+    ]
+    assert len({model.fingerprint for model in same}) == 1
+    changes: list[dict[str, Any]] = [
+        {"max_tokens": 5},
+        {"temperature": 0.5},
+        {"seed": 1},
+        {"base_url": "http://h/v1"},
+        {"extra": {"reasoning_effort": "low"}},
+        {"leave_out": "stop,seed"},
+    ]
+    other = {LiteLLMModel("openai/m", **change).fingerprint for change in changes}
+    assert len(other | {same[0].fingerprint}) == len(changes) + 1
+
+
+def test_the_tables_rules_hold_for_its_models() -> None:
+    def refuses(model: str, **arguments: Any) -> Any:
+        return LiteLLMModel(model, **arguments).describe()["arguments"].get("refuses")
+
+    assert refuses("openai/gpt-5-mini") == ["stop", "temperature", "top_p"]
+    assert refuses("openai/gpt-5-mini", base_url="http://h/v1") is None
+    assert refuses("openai/gpt-4o") is None
+    assert refuses("nowhere/m", leave_out="seed, stop") == ["seed", "stop"]
+
+
+# ---- with the library
+
+
+@needs_litellm
+def test_importing_it_does_nothing_of_its_own() -> None:
+    LiteLLMModel("openai/gpt-4o-mini", base_url="http://localhost:9/v1").check()
+    import litellm
+
+    assert os.environ["LITELLM_MODE"] == "PRODUCTION"
+    assert litellm.telemetry is False and litellm.drop_params is False and litellm.cache is None
+    assert not litellm.callbacks and not litellm.success_callback and not litellm.failure_callback
+    assert logging.getLogger("LiteLLM").level == logging.CRITICAL
+
+
+WATCHED = """
+import asyncio, socket, sys
+
+seen = []
+connect, look_up = socket.socket.connect, socket.getaddrinfo
+socket.socket.connect = lambda self, address: (seen.append(address[0]), connect(self, address))[1]
+socket.getaddrinfo = lambda host, *rest, **more: (seen.append(host), look_up(host, *rest, **more))[1]
+
+from evalwright.core.errors import RequestError
+from evalwright.core.requests import Generate
+from evalwright.models.remote.litellm import LiteLLMModel
+
+async def ask(model):
+    try:
+        print((await model.answer(Generate("hello"))).text)
+    except RequestError as error:
+        print(type(error).__name__)
+    finally:
+        await model.close()
+
+for name in ("openai/gpt-4o-mini", "anthropic/claude-3-5-sonnet-20241022"):
+    model = LiteLLMModel(name, base_url=sys.argv[1])
+    model.check()
+    asyncio.run(ask(model))
+print("hosts:", *sorted(set(map(str, seen))))
+"""
+
+
+@needs_litellm
+def test_it_speaks_to_nobody_else(server: OpenAIServer) -> None:
+    folder = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", WATCHED, server.url],
+        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0] == hash_answer("hello")
+    assert lines[-1] == "hosts: 127.0.0.1"
+
+
+@needs_litellm
+def test_through_the_engine(server: OpenAIServer, tmp_path: Path) -> None:
+    request = Generate(TALK, max_tokens=20, temperature=0.5, top_p=0.9, stop=("zzz",), seed=3, draw=2)
+    found, counts = through_the_engine(at(server.url), tmp_path, request)
+    assert (found.text, found.finish_reason) == (hash_answer("I do."), "stop")
+    assert found.model == "gpt-4o-mini"
+    assert found.usage.output_tokens > 0
+    assert found.cost is not None and found.cost > 0
+    assert (counts["asked"], counts["failed"]) == (1, 0)
+    assert counts["cost"] == pytest.approx(found.cost)
+    assert server.log is not None
+    assert server.log[-1]["body"] == {
+        "model": "gpt-4o-mini",
+        "messages": [turn.as_dict() for turn in TALK],
+        "max_tokens": 20,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "stop": ["zzz"],
+        "seed": 5,
+    }
+
+
+@needs_litellm
+def test_it_can_be_asked_again_after_it_was_closed(server: OpenAIServer) -> None:
+    model = at(server.url)
+    assert ask(model).text == ask(model).text == hash_answer("hello")
+
+
+@needs_litellm
+def test_the_same_request_twice_is_sent_twice() -> None:
+    with serving() as fresh:
+        model = at(fresh.url)
+        ask(model)
+        ask(model)
+        assert fresh.log is not None and len(fresh.log) == 2
+
+
+@needs_litellm
+def test_usage_reasoning_and_prefills() -> None:
+    def edit(reply: dict[str, Any], body: Any) -> dict[str, Any]:
+        reply["choices"][0]["message"]["reasoning_content"] = "Hm."
+        reply["usage"] = {
+            "prompt_tokens": 30,
+            "completion_tokens": 20,
+            "total_tokens": 50,
+            "prompt_tokens_details": {"cached_tokens": 16},
+            "completion_tokens_details": {"reasoning_tokens": 12},
+        }
+        return reply
+
+    with serving(edit=edit, limits=Limits(requests_per_minute=9)) as server:
+        found = ask(at(server.url, model="some-model"), Generate(PREFILLED, max_tokens=20))
+    assert found.reasoning == "Hm."
+    assert found.usage == Usage(30, 20, 12, 16)
+    assert found.cost is None
+    assert found.rate_limits is not None and found.rate_limits.limit_requests == 9
+
+
+@needs_litellm
+def test_a_parameter_is_never_dropped_in_silence(server: OpenAIServer) -> None:
+    error = failing(at(server.url, model="gpt-5-mini"), Generate("hello", temperature=0.3))
+    assert isinstance(error, Rejected)
+    assert "temperature" in str(error)
+    with serving() as fresh:
+        ask(at(fresh.url, model="gpt-5-mini", leave_out="temperature"), Generate("hello", max_tokens=20))
+        assert fresh.log is not None
+        assert "temperature" not in fresh.log[0]["body"]
+        assert fresh.log[0]["body"]["max_completion_tokens"] == 20
+
+
+@needs_litellm
+def test_extra_arguments(server: OpenAIServer) -> None:
+    ask(at(server.url, model="o3-mini", leave_out="temperature", extra={"reasoning_effort": "low"}))
+    assert server.log is not None
+    assert server.log[-1]["body"]["reasoning_effort"] == "low"
+
+
+FAULTS: dict[str, tuple[type[RequestError], str]] = {
+    "429-retry-after": (RateLimited, "slow down"),
+    "insufficient-quota": (OutOfCredit, "credit"),
+    "500": (Overloaded, "had an error"),
+    "503": (Overloaded, "overloaded"),
+    "401": (AuthenticationFailed, "does not accept the API key"),
+    "404": (Rejected, "does not exist"),
+    "400": (Rejected, "wrong on purpose"),
+    "reset": (Overloaded, "onnection"),
+    "truncated": (Overloaded, ""),
+    "content-type": (Overloaded, "Please wait"),
+    "missing-field": (Overloaded, ""),
+    "error-in-200": (Overloaded, "Upstream overloaded"),
+    "empty": (EmptyReply, "without content"),
+    "hang": (TimedOut, "did not answer within 0.5 s"),
+}
+
+
+@needs_litellm
+@pytest.mark.parametrize("kind", FAULTS)
+def test_errors_have_our_names_and_are_not_repeated(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", KEY)
+    error, words = FAULTS[kind]
+    with serving(faults=Faults(retry_after=3, script=lambda body, before: kind)) as server:
+        found = failing(at(server.url, api_key_env="A_KEY", timeout=0.5))
+        assert server.log is not None and len(server.log) == 1
+    assert type(found) is error
+    assert words in str(found)
+    assert KEY not in str(found)
+    if kind.startswith("429"):
+        assert found.retry_after == 3.0
+    if kind == "401":
+        assert "$A_KEY" in str(found)
+
+
+class _Filtering(AzureServer):
+    """Stops every prompt, as Azure's filter does."""
+
+    base = "/v1"
+
+    def check(self, request: Any, body: Any) -> None:
+        """Everything is taken."""
+
+
+@needs_litellm
+def test_a_filtered_prompt_is_an_answer() -> None:
+    with strictly(_Filtering()) as server:
+        server.script = ["filter"]
+        found = ask(at(server.url))
+    assert (found.text, found.finish_reason) == ("", "content_filter")
+
+
+@needs_litellm
+def test_a_missing_key_is_said_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
+        LiteLLMModel("openai/gpt-4o-mini").check()
+    with pytest.raises(ConfigurationError, match="OTHER_KEY"):
+        LiteLLMModel("openai/gpt-4o-mini", api_key_env="OTHER_KEY").check()
+    Path(".env").write_text("OPENAI_API_KEY=sk-from-the-dot-env-file\n")
+    model = LiteLLMModel("openai/gpt-4o-mini")
+    model.check()
+    assert "OPENAI_API_KEY" not in os.environ
+    assert "sk-from" not in str(model.describe())
+    monkeypatch.setenv("MISTRAL_API_KEY", "x-mistral-key")
+    LiteLLMModel("mistral/mistral-small-latest").check()
+
+
+@needs_litellm
+def test_a_provider_that_litellm_does_not_know() -> None:
+    with pytest.raises(ConfigurationError, match="does not know the provider of 'no-such-provider/m'"):
+        LiteLLMModel("no-such-provider/m").check()
+
+
+@needs_litellm
+def test_only_generation(server: OpenAIServer) -> None:
+    error = failing(at(server.url), LogLikelihood("a", " b"))  # type: ignore[arg-type]
+    assert isinstance(error, Rejected)
+    assert ask(at(server.url), HELLO).text == hash_answer("hello")

@@ -1,0 +1,349 @@
+"""`openai/...` against a real server that checks every request: names, arguments, keys, faults."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.core.errors import (
+    AuthenticationFailed,
+    BadReply,
+    ConfigurationError,
+    ConnectionFailed,
+    EmptyReply,
+    Overloaded,
+    RateLimited,
+    Rejected,
+    RequestError,
+    TimedOut,
+    UnknownName,
+)
+from evalwright.core.requests import (
+    Embed,
+    Generate,
+    LogLikelihood,
+    Message,
+)
+from evalwright.models.registry import open_model
+from evalwright.models.remote.http_faults import OutOfCredit
+from evalwright.models.remote.openai import OpenAIModel
+from support.openai_answers import hash_answer
+from support.openai_asking import HELLO, ask, failing, model_at
+from support.openai_faults import KINDS, Faults
+from support.openai_limits import Limits
+from support.openai_server import OpenAIServer, server_process, serving
+
+KEY = "sk-test-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in (
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "http_proxy",
+        "https_proxy",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OpenAIServer]:
+    with serving() as found:
+        yield found
+
+
+# ---- names and arguments
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "base_url", "model", "interface"),
+    [
+        ("openai/gpt-4o-mini", {}, "https://api.openai.com/v1", "gpt-4o-mini", "chat"),
+        ("openai/http://localhost:8000/v1#m", {}, "http://localhost:8000/v1", "m", "chat"),
+        ("openai/http://localhost:8000/v1/#org/m@2", {}, "http://localhost:8000/v1", "org/m@2", "chat"),
+        ("openai/https://u:pw@host.example/v1#m", {}, "https://host.example/v1", "m", "chat"),
+        ("openai/http://u:pw@host#m", {}, "http://host", "m", "chat"),
+        ("openai/org/m", {"base_url": "http://h:1/v1/"}, "http://h:1/v1", "org/m", "chat"),
+        ("openai/m", {"base_url": "http://h:1/v1/completions"}, "http://h:1/v1", "m", "completions"),
+        ("openai/m", {"base_url": "http://h:1/v1/chat/completions"}, "http://h:1/v1", "m", "chat"),
+        ("openai/m", {"base_url": "http://h:1/v1/responses"}, "http://h:1/v1", "m", "responses"),
+        ("openai/m", {"interface": "completions"}, "https://api.openai.com/v1", "m", "completions"),
+        ("openai/claude@20240620", {"base_url": "http://h/v1"}, "http://h/v1", "claude@20240620", "chat"),
+    ],
+)
+def test_names(name: str, arguments: dict[str, Any], base_url: str, model: str, interface: str) -> None:
+    found = open_model(name, arguments)
+    assert isinstance(found, OpenAIModel)
+    assert (found.base_url, found.model, found.interface) == (base_url, model, interface)
+
+
+def test_the_base_url_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1/")
+    assert OpenAIModel("m").base_url == "http://localhost:1/v1"
+    assert OpenAIModel("m", base_url="http://localhost:2/v1").base_url == "http://localhost:2/v1"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("openai/http://localhost:8000/v1", {}, "which model"),
+        ("openai/http://localhost:8000/v1#m", {"base_url": "http://h"}, "given twice"),
+        ("openai/m", {"base_url": "localhost:8000"}, "not a usable base_url"),
+        ("openai/m", {"base_url": "http://h/v1?key=1"}, "without '\\?'"),
+        ("openai/m", {"interface": "replies"}, "interface must be one of chat, completions, responses"),
+        ("openai/m", {"max_tokens_field": "tokens"}, "max_tokens_field must be one of"),
+        ("openai/m", {"max_tokens": 0}, "max_tokens must be a number above 0"),
+        ("openai/m", {"timeout": "long"}, "timeout must be a number"),
+        ("openai/m", {"max_concurrency": -1}, "max_concurrency must be"),
+        ("openai/m", {"max_concurrency": "many"}, "max_concurrency must be"),
+        ("openai/m", {"temperature": "hot"}, "temperature must be a number"),
+        ("openai/m", {"seed": 1.5}, "seed must be a whole number"),
+        ("openai/m", {"max_attempts": 1.5}, "max_attempts must be a whole number"),
+        ("openai/m", {"extra_body": "{"}, "JSON object"),
+        ("openai/m", {"extra_body": [1]}, "JSON object"),
+        ("openai/m", {"headers": {"X-A": "a\nb"}}, "no header can carry"),
+        ("openai/m", {"echo": True}, "interface=completions"),
+        ("openai/m", {"echo": "yes"}, "true or false"),
+        ("openai/m", {"api_key_env": 7}, "api_key_env must be text"),
+    ],
+)
+def test_arguments_that_cannot_be_used(name: str, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        open_model(name, arguments)
+
+
+def test_a_misspelt_argument() -> None:
+    with pytest.raises(UnknownName, match="Did you mean 'temperature'"):
+        open_model("openai/m", {"temprature": 1})
+
+
+def test_fingerprints_follow_what_changes_answers() -> None:
+    base = OpenAIModel("m", base_url="http://h/v1").fingerprint
+    same: list[dict[str, Any]] = [
+        {"timeout": 5},
+        {"deadline": 5},
+        {"max_concurrency": 2},
+        {"max_attempts": 1},
+        {"api_key_env": "OTHER"},
+        {"headers": {"X-A": "b"}},
+        {"organisation": "o"},
+        {"base_url": "http://u:pw@H/v1/"},
+    ]
+    other: list[dict[str, Any]] = [
+        {"max_tokens": 5},
+        {"temperature": 0.5},
+        {"top_p": 0.5},
+        {"seed": 5},
+        {"interface": "completions"},
+        {"extra_body": {"a": 1}},
+        {"max_tokens_field": "max_completion_tokens"},
+        {"bos": "<s>"},
+        {"context_length": 10},
+        {"base_url": "http://h/v2"},
+    ]
+    made = [
+        OpenAIModel("m", **{"base_url": "http://h/v1", **arguments}).fingerprint for arguments in same + other
+    ]
+    assert set(made[: len(same)]) == {base}
+    assert len({base, *made[len(same) :]}) == len(other) + 1
+    assert OpenAIModel("n", base_url="http://h/v1").fingerprint != base
+
+
+def test_the_tokens_field_by_model_and_endpoint() -> None:
+    def field(model: str, **arguments: Any) -> Any:
+        return OpenAIModel(model, **arguments).describe()["arguments"]["max_tokens_field"]
+
+    assert field("gpt-5-mini") == "max_completion_tokens"
+    assert field("gpt-4o") == "max_tokens"
+    assert field("gpt-5-mini", base_url="http://localhost:1/v1") == "max_tokens"
+    assert field("gpt-4o", max_tokens_field="max_completion_tokens") == "max_completion_tokens"
+
+
+def test_pacing() -> None:
+    pacing = OpenAIModel("m", timeout=7, deadline=70, max_concurrency=9, max_attempts=3).pacing
+    assert (pacing.timeout, pacing.deadline, pacing.max_attempts) == (7, 70, 3)
+    assert (pacing.max_concurrency, pacing.start_concurrency) == (9, 9)
+
+
+# ---- keys
+
+
+def test_a_missing_key_is_said_before_anything_is_asked() -> None:
+    model = OpenAIModel("gpt-4o-mini")
+    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
+        model.check()
+    assert isinstance(failing(model), AuthenticationFailed)
+    with pytest.raises(ConfigurationError, match="OTHER_KEY"):
+        OpenAIModel("m", base_url="https://api.example.com/v1", api_key_env="OTHER_KEY").check()
+
+
+def test_local_servers_need_no_key(server: OpenAIServer) -> None:
+    model = model_at(server.url)
+    model.check()
+    assert ask(model).text == hash_answer("hello")
+    assert "Authorization" not in server.request_headers
+
+
+def test_the_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serving(key=KEY) as server:
+        model = model_at(server.url, headers={"X-Api-Token": "another-secret-value"}, organisation="org-1")
+        assert ask(model).text == hash_answer("hello")
+        assert server.request_headers["Authorization"] == f"Bearer {KEY}"
+        assert server.request_headers["OpenAI-Organization"] == "org-1"
+        assert server.request_headers["X-Api-Token"] == "another-secret-value"
+        shown = json.dumps(model.describe()) + repr(model) + model.name + model.fingerprint
+    assert KEY not in shown
+    assert "another-secret" not in shown
+    assert model.describe()["key"] == "$OPENAI_API_KEY"
+    assert model.describe()["headers"] == ["X-Api-Token"]
+
+
+def test_a_wrong_key_is_masked_in_the_servers_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serving(faults=Faults(script=lambda body, before: "401")) as server:
+        error = failing(model_at(server.url))
+    assert isinstance(error, AuthenticationFailed)
+    assert KEY not in str(error)
+    assert "Incorrect API key provided: [key]" in str(error)
+    assert "$OPENAI_API_KEY" in str(error)
+
+
+def test_the_default_key_does_not_travel_unencrypted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("BOX_KEY", "box-key-value")
+    assert OpenAIModel("m", base_url="http://box.example.com/v1").describe()["key"] == "none"
+    assert OpenAIModel("m", base_url="https://box.example.com/v1").describe()["key"] == "$OPENAI_API_KEY"
+    named = OpenAIModel("m", base_url="http://box.example.com/v1", api_key_env="BOX_KEY")
+    assert named.describe()["key"] == "$BOX_KEY"
+
+
+def test_a_login_in_the_url_is_used_and_hidden(server: OpenAIServer) -> None:
+    url = server.url.replace("//", "//someone:pass%20word@")
+    model = open_model(f"openai/{url}#m")
+    assert isinstance(model, OpenAIModel)
+    ask(model)
+    assert server.request_headers["Authorization"] == "Basic c29tZW9uZTpwYXNzIHdvcmQ="
+    shown = json.dumps(model.describe()) + model.name
+    assert "pass" not in shown
+    assert "someone" not in shown
+
+
+# ---- asking
+
+
+def test_chat_and_completions(server: OpenAIServer) -> None:
+    turns = (Message("system", "Be brief."), Message("user", "What?"), Message("assistant", "It is"))
+    request = Generate(turns, max_tokens=20, temperature=0.5, top_p=0.9, stop=("zzz",), seed=3)
+    assert ask(model_at(server.url), request).text == hash_answer("It is")
+    completed = ask(model_at(server.url, interface="completions"))
+    assert completed.text == hash_answer("hello")
+    assert completed.finish_reason == "stop"
+    assert completed.usage.input_tokens == 1
+    assert completed.model == "m"
+    assert ask(model_at(server.url), Generate("hello", max_tokens=1)).finish_reason == "length"
+
+
+def test_extra_fields_are_sent() -> None:
+    with serving(extra=("top_k",)) as server:
+        assert ask(model_at(server.url, extra_body={"top_k": 5})).text
+        assert ask(model_at(server.url, extra_body='{"top_k": 5}')).text
+        assert server.log is not None
+        assert [entry["body"]["top_k"] for entry in server.log] == [5, 5]
+        error = failing(model_at(server.url, extra_body={"topk": 5}))
+    assert isinstance(error, Rejected)
+    assert "Unrecognized request argument supplied: topk" in str(error)
+
+
+def test_what_a_model_cannot_do_is_rejected_unasked(server: OpenAIServer) -> None:
+    server.received.clear()
+    chat = model_at(server.url)
+    assert chat.abilities == {"generate", "chat"}
+    assert "interface=completions" in str(failing(chat, LogLikelihood("a", " b")))
+    assert isinstance(failing(chat, Embed("a")), Rejected)
+    base = model_at(server.url, interface="completions", echo=True)
+    assert isinstance(failing(base, Generate((Message("user", "x"),))), Rejected)
+    assert not server.received
+
+
+FAULTS: dict[str, tuple[type[RequestError], bool, str]] = {
+    "429": (RateLimited, True, "slow down"),
+    "429-retry-after": (RateLimited, True, "slow down"),
+    "429-retry-after-ms": (RateLimited, True, "slow down"),
+    "429-date": (RateLimited, True, "slow down"),
+    "insufficient-quota": (OutOfCredit, False, "credit"),
+    "500": (Overloaded, True, "failed on its side"),
+    "502": (Overloaded, True, "Bad gateway"),
+    "503": (Overloaded, True, "overloaded"),
+    "504": (Overloaded, True, "timeout"),
+    "529": (Overloaded, True, "Overloaded"),
+    "408": (TimedOut, True, "timed out"),
+    "400": (Rejected, False, "wrong on purpose"),
+    "401": (AuthenticationFailed, False, "Incorrect API key"),
+    "403": (AuthenticationFailed, False, "not allowed"),
+    "404": (Rejected, False, "does not exist"),
+    "reset": (ConnectionFailed, True, "No connection|broke"),
+    "cut": (ConnectionFailed, True, "broke before the answer was whole"),
+    "truncated": (BadReply, True, "whole and valid JSON"),
+    "invalid-json": (BadReply, True, "whole and valid JSON"),
+    "missing-field": (BadReply, True, r"choices\[0\]"),
+    "content-type": (BadReply, True, "text/html.*<html><body>Please wait"),
+    "empty": (EmptyReply, True, "without content"),
+    "error-in-200": (Overloaded, True, "Upstream overloaded"),
+    "redirect": (Rejected, False, "example.invalid"),
+    "hang": (TimedOut, True, "did not answer within 0.4 s"),
+}
+
+
+@pytest.mark.parametrize("interface", ["chat", "completions"])
+def test_every_fault_is_named(interface: str) -> None:
+    """Each once, and then the good answer: a fault leaves nothing behind."""
+    assert set(FAULTS) == set(KINDS)
+
+    async def go() -> None:
+        faults = Faults(retry_after=3, script=lambda body, before: body["user"] if before == 0 else None)
+        async with OpenAIServer(faults=faults) as server:
+            for kind, (error, retryable, words) in FAULTS.items():
+                model = model_at(server.url, interface=interface, timeout=0.4, extra_body={"user": kind})
+                with pytest.raises(RequestError, match=words) as caught:
+                    await model.answer(HELLO)
+                assert type(caught.value) is error, kind
+                assert caught.value.retryable is retryable, kind
+                if kind.startswith("429-"):
+                    assert caught.value.retry_after == pytest.approx(3, abs=1.01)
+                assert (await model.answer(HELLO)).text == hash_answer("hello")
+                await model.close()
+
+    asyncio.run(go())
+
+
+def test_rate_limits_are_read_from_replies() -> None:
+    with serving(limits=Limits(requests_per_minute=2, tokens_per_minute=600)) as server:
+        model = model_at(server.url)
+        limits = ask(model).rate_limits
+        assert limits is not None
+        assert (limits.limit_requests, limits.remaining_requests, limits.limit_tokens) == (2, 1, 600)
+        assert limits.reset_requests == pytest.approx(30, abs=1)
+        ask(model)
+        error = failing(model)
+    assert isinstance(error, RateLimited)
+    assert error.retry_after == pytest.approx(30, abs=1)
+    assert error.rate_limits.remaining_requests == 0
+
+
+def test_the_server_as_a_process() -> None:
+    with server_process("--answer", "constant:Paris", "--latency", "0.01", "--no-log") as url:
+        model = OpenAIModel("m", base_url=url)
+        model.check()
+        found = ask(model)
+    assert found.text == "Paris"
+    assert found.latency >= 0.01

@@ -1,0 +1,87 @@
+"""Rolling log-likelihood in windows, against a server whose model sees one token back, so that any windows must agree."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.core.errors import Rejected
+from evalwright.models.remote.http import Reply
+from evalwright.models.remote.openai_echo import EchoedToken
+from evalwright.models.remote.openai_rolling import rolling
+
+_PIECE = re.compile(r"\s*\S{1,6}|\s+")
+
+
+class Bigram:
+    """Echoes tokens whose log-probability depends on the one before; takes at most `most` tokens."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.asked: list[str] = []
+
+    async def __call__(self, text: str) -> tuple[list[EchoedToken], Reply]:
+        self.asked.append(text)
+        found = list(_PIECE.finditer(text))
+        if len(found) + 1 > self.most:
+            raise Rejected("too long", status=400)
+        tokens = []
+        for index, match in enumerate(found):
+            value = -float(len(found[index - 1][0]) + 10 * len(match[0])) if index else None
+            tokens.append(EchoedToken(match.start(), match.end(), value, True))
+        return tokens, Reply({"usage": {"prompt_tokens": len(found)}}, 0.5, None)
+
+
+def whole(text: str) -> tuple[float, int]:
+    """The definition: every token but the first, given the one before."""
+    sizes = [len(piece) for piece in _PIECE.findall(text)]
+    pairs = pairwise(sizes)
+    return -float(sum(before + 10 * size for before, size in pairs)), max(0, len(sizes) - 1)
+
+
+def test_short_text_is_one_request() -> None:
+    server = Bigram(100)
+    found = asyncio.run(rolling("one two three", server, None))
+    assert (found.log_likelihood, found.tokens_scored) == whole("one two three")
+    assert server.asked == ["one two three"]
+
+
+def test_empty_text_asks_nothing() -> None:
+    server = Bigram(100)
+    found = asyncio.run(rolling("", server, 10))
+    assert (found.log_likelihood, found.tokens_scored, server.asked) == (0.0, 0, [])
+
+
+def test_a_bos_is_sent_and_not_scored() -> None:
+    server = Bigram(100)
+    found = asyncio.run(rolling(" one two", server, None, bos="<s>"))
+    assert server.asked == ["<s> one two"]
+    assert (found.log_likelihood, found.tokens_scored) == whole("<s> one two")
+
+
+def test_a_text_that_is_too_long_says_what_to_do() -> None:
+    with pytest.raises(Rejected, match="context_length"):
+        asyncio.run(rolling("one two three four", Bigram(3), None))
+
+
+def test_a_refusal_that_is_not_about_length_ends() -> None:
+    with pytest.raises(Rejected, match="too long"):
+        asyncio.run(rolling("word " * 400, Bigram(0), 16))
+
+
+@given(st.lists(st.text("abc defgh", min_size=1, max_size=9), min_size=1, max_size=60), st.integers(8, 40))
+def test_windows_score_every_token_once(words: list[str], most: int) -> None:
+    text = " ".join(words)
+    server = Bigram(most)
+    found = asyncio.run(rolling(text, server, most))
+    assert (found.log_likelihood, found.tokens_scored) == whole(text)
+    again = Bigram(most)
+    assert asyncio.run(rolling(text, again, most)) == found
+    assert again.asked == server.asked
+    if len(text) > 30 * most:
+        assert found.latency == 0.5 * len(server.asked)
