@@ -14,6 +14,7 @@ from evalwright.evaluation.aggregating import aggregate_run
 from evalwright.evaluation.rescoring import score_run
 from evalwright.runs.reader import Run
 from evalwright.runs.reader import open_run as _open_run
+from evalwright.runs.simulations import refuse_baseline_judges
 
 __all__ = ["aggregate_run", "compare", "leaderboard", "open_run", "score_run"]
 
@@ -73,7 +74,14 @@ def compare(
     return compare_several(opened, baseline=base, slices=slices)
 
 
-def leaderboard(runs: RunLike | Sequence[RunLike], *, runs_folder: str | Path = "runs") -> Board:
-    """A leaderboard of some runs as data; `evalwright.reports` shows it. Raises RunError for none."""
+def leaderboard(
+    runs: RunLike | Sequence[RunLike], *, runs_folder: str | Path = "runs", allow_baseline_judge: bool = False
+) -> Board:
+    """A leaderboard of some runs as data; `evalwright.reports` shows it. Raises RunError for none.
+
+    Raises ConfigurationError for runs that a baseline judged, unless `allow_baseline_judge`.
+    """
     several = [runs] if isinstance(runs, (Run, str, Path)) else runs
-    return make_board([open_run(run, runs_folder) for run in several])
+    opened = [open_run(run, runs_folder) for run in several]
+    refuse_baseline_judges(opened, allow_baseline_judge)
+    return make_board(opened)

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration import Configuration
 
 FILE = "leaderboard.yaml"
@@ -33,9 +34,17 @@ TEST = "test"
 @click.option(
     "--into", metavar="FILE", help="Also put the board between its markers in this file (README.md)."
 )
+@click.option(
+    "--allow-baseline-judge", is_flag=True, help="Make a board of scores by baseline/..., to try things out."
+)
 @click.option("--init", is_flag=True, help=f"Write the example as {FILE} and do nothing else.")
 def hhem_leaderboard(
-    eval_name: str, config: str | None, output_dir: str, into: str | None, init: bool
+    eval_name: str,
+    config: str | None,
+    output_dir: str,
+    into: str | None,
+    allow_baseline_judge: bool,
+    init: bool,
 ) -> int:
     """Run a suite of a hallucination leaderboard: ask, judge, aggregate, publish.
 
@@ -54,7 +63,7 @@ def hhem_leaderboard(
         path = _example()
     if eval_name == TEST:
         return _smoke(path)
-    return _evaluate(path, eval_name, Path(output_dir), into)
+    return _evaluate(path, eval_name, Path(output_dir), into, allow_baseline_judge)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,8 +78,6 @@ def _example() -> Path:
 
 
 def _write_example() -> int:
-    from evalwright.core.errors import ConfigurationError
-
     if Path(FILE).exists():
         raise ConfigurationError(f"{FILE} is there already; it is not overwritten.")
     Path(FILE).write_text(_example().read_text(encoding="utf-8"), encoding="utf-8")
@@ -100,11 +107,17 @@ def _smoke(path: Path) -> int:
     return int(failed)
 
 
-def _evaluate(path: Path, suite: str, output: Path, into: str | None) -> int:
+def _evaluate(path: Path, suite: str, output: Path, into: str | None, baseline: bool) -> int:
     """The suite's run, and a board of all its models in every form."""
     from evalwright.cli import cli
 
-    _configuration(path, suite)  # what is wrong with it is told before anything is asked
+    # What is wrong with the suite is told before any request is sent.
+    for role, spec in _configuration(path, suite).roles.items():
+        if spec.model.startswith("baseline/") and not baseline:
+            raise ConfigurationError(
+                f"The suite '{suite}' has '{spec.model}' in the role '{role}': a baseline, whose scores make no leaderboard. Name a "
+                f"trained judge in {path.name}, or add --allow-baseline-judge to try things out."
+            )
     code = _call(cli, "run", "--config", str(path), "--suite", suite, "--name", suite)
     runs = _runs(_configuration(path, suite), suite)
     if not runs:
@@ -113,6 +126,7 @@ def _evaluate(path: Path, suite: str, output: Path, into: str | None) -> int:
     from evalwright.analysis.board import make_board
     from evalwright.cli import say
     from evalwright.cli.publishing import publish
+    from evalwright.runs.simulations import refuse_baseline_judges
 
     forms = {"markdown": "md", "html": "html", "csv": "csv", "json_file": "json"}
     wanted: dict[str, Any] = {form: str(output / f"leaderboard.{end}") for form, end in forms.items()}
@@ -124,6 +138,7 @@ def _evaluate(path: Path, suite: str, output: Path, into: str | None) -> int:
     }
     wanted |= dict.fromkeys(("best", "least_answered", "examples"))
     opened = [open_run(run) for run in runs]
+    refuse_baseline_judges(opened, baseline)
     for line in publish(make_board(opened), opened, wanted):
         say(line)
     return code
