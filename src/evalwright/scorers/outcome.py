@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.samples import Answer, NoScore, Sample, Score
+from evalwright.core.sentences import word_count
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.declining import REFUSAL, declines, plain
-from evalwright.scorers.text.sentences import word_count
 
 ANSWERED, REFUSED, SHORT, TRUNCATED = "answered", "refused", "too short", "truncated"
 EMPTY, UNCLOSED, FAILED = "empty", "thinking never closed", "failed"

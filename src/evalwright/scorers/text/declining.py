@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from evalwright.scorers.text.sentences import sentences, word_count
+from evalwright.core.sentences import sentences, word_count
 
 REFUSAL, NO_INFORMATION = "refusal", "no information"
 
