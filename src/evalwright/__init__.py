@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         RollingLogLikelihood,
     )
     from evalwright.core.responses import Response, Usage
-    from evalwright.core.samples import Answer, NoScore, Passage, Sample, SampleRecord, Score
+    from evalwright.core.samples import Answer, NoScore, Passage, Sample, SampleRecord, Score, Undecided
     from evalwright.core.tasks import Task
     from evalwright.evaluation.configuration import Configuration, ModelSpec
     from evalwright.evaluation.running import evaluate
@@ -70,6 +70,7 @@ _HOME = {
     "Score": "core.samples",
     "ScriptedModel": "models.scripted",
     "Task": "core.tasks",
+    "Undecided": "core.samples",
     "Usage": "core.responses",
     "UsageError": "core.errors",
     "aggregate_run": "analysis.api",
@@ -116,6 +117,7 @@ __all__ = [
     "Score",
     "ScriptedModel",
     "Task",
+    "Undecided",
     "Usage",
     "UsageError",
     "__version__",

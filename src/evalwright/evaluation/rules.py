@@ -145,7 +145,9 @@ def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
         spec = task.metrics[0]
     theirs = task.definition.get("dialect") == "lm-eval"
     metric = spec.label.partition(",")[0]
-    ours = next((scorer.kind for scorer in task.scorers if scorer.name == spec.scorer), "")
+    # What a second scorer decides need not be right or wrong.
+    alone = (scorer for scorer in task.scorers if "undecided" not in scorer.options)
+    ours = next((scorer.kind for scorer in alone if scorer.name == spec.scorer), "")
     unit = spec.kind in UNIT_METRICS
     right_or_wrong = metric in _LM_EVAL_RIGHT_OR_WRONG if theirs else ours in RIGHT_OR_WRONG
     return ScoreKind(
