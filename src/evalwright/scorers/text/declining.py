@@ -26,7 +26,7 @@ MOST_WORDS, MOST_CHARACTERS = 120, 2000
 
 _SPACELESS = ("zh", "ja", "th")
 _MARKS = {ord(mark): None for mark in '*_#"“”„«»「」『』'}
-_SPLIT = re.compile(r"[,;](?=\s)|[，、；：،؛。]|\s[-–]\s|[–—]")
+_SPLIT = re.compile(r"[,;.!?](?=\s)|[，、；：،؛。]|\s[-–]\s|[–—]")
 
 
 @dataclass(frozen=True, slots=True)
