@@ -1,4 +1,4 @@
-"""Makes a run's numbers again from its recorded scores: other slices, another confidence level, other metrics. Nobody is asked."""
+"""Makes a run's numbers again from its recorded scores: other slices, another confidence level, other metrics. No request is sent."""
 
 from __future__ import annotations
 

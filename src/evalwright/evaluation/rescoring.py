@@ -47,7 +47,7 @@ def score_run(
     """Score a run's answers again and write the result as a new run.
 
     scorers: names, or mappings of name to options; none scores with those that the run recorded. Names of the run's own
-    scorers score with these again, with options put over theirs; other scores and the metrics stay. With other scorers, the
+    scorers score with these again, with options that override theirs; other scores and the metrics stay. With other scorers, the
     metrics are `accuracy` over the first and `mean` over the others. roles: models that the scorers ask, by role; those that
     are not given are the run's own, whose answers are in the store, unless these were opened with arguments.
     name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
@@ -158,7 +158,7 @@ def _entries(wanted: Sequence[str | Mapping[str, Any]]) -> list[tuple[str, Mappi
 
 
 def _own_again(task: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) -> Rules:
-    """Some of the run's own scorers again, with options put over theirs; the others' scores and the metrics stay."""
+    """Some of the run's own scorers again, with options that override theirs; the others' scores and the metrics stay."""
     scorers = []
     for found in task["scorers"]:
         name = found["name"]
@@ -260,17 +260,17 @@ async def _score_all(
             scored = await _score_record(record, bound[record.task], door)
             writer.add(position, scored)
             tallies[record.task].add(scored)
-            # Scorers that ask nobody never wait, and an interruption must still get through.
+            # Scorers that send no request never wait, and an interruption must still get through.
             if position % 64 == 0:
                 await asyncio.sleep(0)
 
-    crew = [asyncio.create_task(worker()) for _ in range(AT_ONCE)]
+    workers = [asyncio.create_task(worker()) for _ in range(AT_ONCE)]
     try:
-        await asyncio.gather(*crew)
+        await asyncio.gather(*workers)
     finally:
-        for member in crew:
-            member.cancel()
-        await asyncio.gather(*crew, return_exceptions=True)
+        for task in workers:
+            task.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
 
 def _task_record(task: Mapping[str, Any], rules: Rules, tally: TaskTally) -> dict[str, Any]:

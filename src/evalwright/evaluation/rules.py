@@ -162,7 +162,7 @@ def _range(spec: MetricSpec) -> tuple[float, float] | None:
 
 
 def check_metrics(rules: Sequence[ModelRule], tasks: Sequence[Task]) -> None:
-    """Raise UnknownName where no task has a rule's metric, ConfigurationError where it is none that a rule can watch."""
+    """Raise UnknownName where no task has a rule's metric, ConfigurationError where it cannot be used in a rule."""
     for each in rules:
         kinds = [score_kind(each.rule, task) for task in tasks]
         if not any(kinds):

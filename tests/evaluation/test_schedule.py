@@ -14,7 +14,7 @@ from evalwright import ScriptedModel, compare, evaluate, leaderboard, score_run
 from evalwright.core.errors import Overloaded, UnknownName, UsageError
 from evalwright.core.requests import Generate, Request
 from evalwright.core.tasks import Task
-from evalwright.evaluation.until import look_places
+from evalwright.evaluation.schedule import look_places
 from evalwright.models.base import Pacing
 from evalwright.models.scripted import ScriptedLocalModel, last_text
 from evalwright.runs.reader import Run
@@ -426,17 +426,17 @@ def test_a_slow_model_does_not_hold_up_what_no_rule_compares_with_it() -> None:
 
 
 def test_who_is_asked_in_step() -> None:
-    from evalwright.engine.purse import Limits, Purse
+    from evalwright.engine.budget import Budget, Limits
     from evalwright.evaluation.configuration import Configuration, ModelSpec
     from evalwright.evaluation.planning import Objects, make_plans
-    from evalwright.evaluation.until import in_step
+    from evalwright.evaluation.schedule import in_step
 
     objects = Objects()
     tasks = (objects.task(quiz(10)),)
     models = tuple(ModelSpec("scripted/echo", label=label) for label in "VWXYZ")
     plans = make_plans(Configuration(tasks, models, until=("V beats X", "Z beats X")), objects)
     assert in_step(plans, None) == [[0, 2, 4], [1], [3]]
-    assert in_step(plans, Purse(Limits(1), {})) == [[0, 1, 2, 3, 4]]
+    assert in_step(plans, Budget(Limits(1), {})) == [[0, 1, 2, 3, 4]]
 
 
 def test_a_local_and_a_remote_model() -> None:
