@@ -43,9 +43,9 @@ from evalwright.models.base import fingerprint_of
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.tasks.dialects import SCORINGS
 
 FORMAT = "hhem-leaderboard"
-SCORINGS = ("corrected", "published")
 
 _KEPT = 32 << 20
 """Bytes of files whose contents are kept between both readings."""

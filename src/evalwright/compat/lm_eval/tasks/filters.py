@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.functions import Unavailable
+from evalwright.compat.lm_eval.tasks.files import Unavailable
 from evalwright.core.errors import TaskError, UnknownName
 
 Rows = Sequence[Mapping[str, Any]]
