@@ -18,14 +18,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.compat.hhem.files import SLICES, Folder, find_folders, read_articles
 from evalwright.compat.hhem.groups import DataSet, Group, data_set, groups_of, length
-from evalwright.compat.hhem.numbers import (
-    PUBLISHED_SPECS,
-    SPECS,
-    corrected,
-    differences,
-    published,
-    tenths,
-)
+from evalwright.compat.hhem.numbers import PUBLISHED_SPECS, SPECS, corrected, differences, published, tenths
 from evalwright.compat.hhem.order import odd_orders
 from evalwright.compat.hhem.rows import (
     CONSISTENCY,

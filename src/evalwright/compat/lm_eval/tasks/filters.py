@@ -104,10 +104,7 @@ class RegexFilter(Filter):
     """
 
     def __init__(
-        self,
-        regex_pattern: str = r"#### (\-?[0-9\.\,]+)",
-        group_select: int = 0,
-        fallback: Any = "[invalid]",
+        self, regex_pattern: str = r"#### (\-?[0-9\.\,]+)", group_select: int = 0, fallback: Any = "[invalid]"
     ) -> None:
         super().__init__()
         self.regex_pattern = regex_pattern
