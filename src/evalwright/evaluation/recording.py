@@ -21,7 +21,6 @@ from evalwright.evaluation.planning import Plan
 from evalwright.evaluation.schedule import Schedule
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
-from evalwright.runs.groups import group_records
 from evalwright.runs.hardware import HardwareWatch
 from evalwright.runs.progress import Progress, ProgressReporter
 from evalwright.runs.reader import Run, open_run
@@ -29,6 +28,7 @@ from evalwright.runs.scores import keep_scores
 from evalwright.runs.stopping import noted_groups, with_valid_intervals
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, drop_plan
 from evalwright.strategies.generate import TARGET
+from evalwright.tasks.dialects import group_records
 
 
 class Session:
