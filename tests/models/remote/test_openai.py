@@ -33,7 +33,7 @@ from evalwright.models.registry import open_model
 from evalwright.models.remote.http_faults import OutOfCredit
 from evalwright.models.remote.openai import OpenAIModel
 from support.openai_answers import hash_answer
-from support.openai_asking import HELLO, ask, failing, model_at
+from support.openai_asking import HELLO, ask, failing, model_at, openai_model
 from support.openai_faults import KINDS, Faults
 from support.openai_limits import Limits
 from support.openai_server import OpenAIServer, server_process, serving

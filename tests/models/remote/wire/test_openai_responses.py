@@ -27,6 +27,7 @@ from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import OutOfCredit, PromptFiltered
 from evalwright.models.remote.wire.format import Settings
 from evalwright.models.remote.wire.openai_responses import WIRE, read_response, responses_payload
+from support.openai_asking import openai_model
 from support.openai_responses_server import SCHEMA, ResponsesServer
 from support.strict_asking import (
     HELLO,
