@@ -18,11 +18,11 @@ SOURCE = ROOT / "src" / "evalwright"
 # A room may import from itself and from rooms above it.
 ORDER = [
     "_version", "core", "statistics", "models", "engine", "strategies", "scorers", "metrics", "tasks", "runs", "evaluation",
-    "analysis", "reports", "compat", "cli", "__init__", "__main__",
+    "analysis", "reports", "api", "compat", "cli", "__init__", "__main__",
 ]  # fmt: skip
 # Arrows that still point down, to be mended one by one.
 PENDING = {
-    ("analysis", "compat"), ("analysis", "reports"), ("compat", "cli"), ("evaluation", "compat"), ("runs", "analysis"),
+    ("analysis", "compat"), ("compat", "cli"), ("evaluation", "compat"), ("runs", "analysis"),
     ("runs", "compat"), ("tasks", "compat"),
 }  # fmt: skip
 # Strategies and scorers reach models only through the `ask` that they are handed.

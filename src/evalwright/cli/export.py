@@ -30,7 +30,7 @@ def export() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the files' names as JSON.")
 def lm_eval(run: str, out: str, runs_folder: str, as_json: bool) -> None:
     """Write RUN as lm-evaluation-harness writes its results: results_*.json and samples_*.jsonl."""
-    from evalwright.analysis.api import open_run
+    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
 
@@ -70,7 +70,7 @@ def hf_results(
     as_json: bool,
 ) -> None:
     """Write RUNS as structured results for a leaderboard on the Hugging Face Hub: a JSON file for each model."""
-    from evalwright.analysis.api import open_run
+    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.compat.huggingface.hf_results import export_hf_results, is_annotated, read_annotations
     from evalwright.core.errors import ConfigurationError
@@ -127,7 +127,7 @@ def hf_results(
 @click.option("--json", "as_json", is_flag=True, help="Print the file's name as JSON.")
 def eval_results(run: str, **given: Any) -> None:
     """Write RUN for a model repository on the Hugging Face Hub: .eval_results/NAME.yaml."""
-    from evalwright.analysis.api import open_run
+    from evalwright.api import open_run
     from evalwright.compat.huggingface.eval_results import Entry, Source, export_eval_results
 
     url = given["source_url"]

@@ -109,8 +109,8 @@ def _evaluate(path: Path, suite: str, output: Path, into: str | None) -> int:
     runs = _runs(_configuration(path, suite), suite)
     if not runs:
         return code
-    from evalwright.analysis.api import open_run
     from evalwright.analysis.board import make_board
+    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.cli.publishing import publish
 
