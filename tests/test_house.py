@@ -18,10 +18,10 @@ SOURCE = ROOT / "src" / "evalwright"
 # A room may import from itself and from rooms above it.
 ORDER = [
     "_version", "core", "statistics", "models", "engine", "strategies", "scorers", "metrics", "tasks", "runs", "evaluation",
-    "analysis", "reports", "compat", "cli", "__init__", "__main__",
+    "analysis", "reports", "api", "compat", "cli", "__init__", "__main__",
 ]  # fmt: skip
 # Arrows that still point down, to be mended one by one.
-PENDING = {("analysis", "reports"), ("runs", "analysis")}
+PENDING = {("runs", "analysis")}
 # Circles that still have to be opened, each by its modules.
 PENDING_CIRCLES = [
     {"models.registry", "models.remote.api", "models.remote.providers.table"},

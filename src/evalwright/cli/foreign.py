@@ -127,7 +127,7 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
     """`evalwright export NAME`."""
 
     def work(runs: str | tuple[str, ...], out: str, runs_folder: str, as_json: bool, **options: Any) -> None:
-        from evalwright.analysis.api import open_run
+        from evalwright.api import open_run
 
         opened = [open_run(run, runs_folder) for run in ([runs] if isinstance(runs, str) else runs)]
         made = exporter.make(opened, Path(out), **options)

@@ -258,7 +258,7 @@ def _opened(model: str | None, arguments: dict[str, Any]) -> Model | None:
 
 
 def _opened_run(name: str | None, folder: str) -> Run | None:
-    from evalwright.analysis.api import open_run
+    from evalwright.api import open_run
 
     return None if name is None else open_run(name, folder)
 

@@ -1,21 +1,24 @@
-"""The calls around `evaluate` that work on finished runs: open, compare, score or aggregate again, make a board."""
+"""The calls around `evaluate`: open and compare runs, make a board, plan a run. Results come with their sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, Any, overload
 
-from evalwright.analysis.board import Board, make_board
 from evalwright.analysis.comparison import Comparison, compare_runs
 from evalwright.analysis.several import SeveralComparison, compare_several
 from evalwright.core.errors import ConfigurationError
-from evalwright.evaluation.aggregating import aggregate_run
-from evalwright.evaluation.rescoring import score_run
+from evalwright.reports.conclusions import worded_comparison, worded_several
 from evalwright.runs.reader import Run
 from evalwright.runs.reader import open_run as _open_run
 
-__all__ = ["aggregate_run", "compare", "leaderboard", "open_run", "score_run"]
+if TYPE_CHECKING:
+    from evalwright.analysis.board import Board
+    from evalwright.analysis.forecasts import Forecast
+    from evalwright.evaluation.planning import ModelLike, TaskLike
+
+__all__ = ["compare", "leaderboard", "open_run", "plan"]
 
 RunLike = Run | str | Path
 
@@ -66,14 +69,31 @@ def compare(
     """
     opened = [open_run(run, runs_folder) for run in runs]
     if len(opened) == 2 and baseline is None:
-        return compare_runs(*opened, most_flips=most_flips, slices=slices, equivalent=equivalent)
+        found = compare_runs(*opened, most_flips=most_flips, slices=slices, equivalent=equivalent)
+        return worded_comparison(found)
     if equivalent is not None:
         raise ConfigurationError("Equivalence is tested between two runs. Compare them pair by pair.")
     base = None if baseline is None else open_run(baseline, runs_folder)
-    return compare_several(opened, baseline=base, slices=slices)
+    return worded_several(compare_several(opened, baseline=base, slices=slices))
 
 
 def leaderboard(runs: RunLike | Sequence[RunLike], *, runs_folder: str | Path = "runs") -> Board:
     """A leaderboard of some runs as data; `evalwright.reports` shows it. Raises RunError for none."""
+    from evalwright.analysis.board import make_board
+
     several = [runs] if isinstance(runs, (Run, str, Path)) else runs
     return make_board([open_run(run, runs_folder) for run in several])
+
+
+def plan(
+    tasks: TaskLike | Sequence[TaskLike], models: ModelLike | Sequence[ModelLike] = (), **settings: Any
+) -> Forecast:
+    """What it takes to see a difference, what the tasks can detect, and what a run would cost; `.conclusion` says it in words.
+
+    settings: as of `evalwright.analysis.power.plan` (difference, half_width, power, level, pilot, runs, assume, prices) and of
+    `evaluate`. No request is sent unless a pilot is asked for. Raises UsageError.
+    """
+    from evalwright.analysis.power import plan as make_plan
+    from evalwright.reports.plan_conclusion import worded_plan
+
+    return worded_plan(make_plan(tasks, models, **settings))
