@@ -287,13 +287,22 @@ async def _score_record(record: SampleRecord, rules: Rules, door: Door) -> Sampl
     if record.answer is None:
         return record
     wanted = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]
-    scores, failures = await score_answer(wanted, record.sample, record.answer, door)
+    scores, failures, undecided = await score_answer(wanted, record.sample, record.answer, door)
     if rules.kept:
         found = {name: score for name, score in record.scores.items() if name in rules.kept} | scores
         scores = {scorer.name: found[scorer.name] for scorer in rules.scorers if scorer.name in found}
         failures |= {name: one for name, one in record.score_failures.items() if name in rules.kept}
+        undecided |= {name: one for name, one in record.undecided.items() if name in rules.kept}
     return SampleRecord(
-        record.task, record.index, record.draw, record.sample, record.answer, scores, None, failures
+        record.task,
+        record.index,
+        record.draw,
+        record.sample,
+        record.answer,
+        scores,
+        None,
+        failures,
+        undecided,
     )
 
 

@@ -28,7 +28,7 @@ from evalwright.core.errors import (
     ScoringError,
     StoreError,
 )
-from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score
+from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score, Undecided
 from evalwright.core.tasks import Scorer, Task
 from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import seldom_collecting
@@ -329,24 +329,30 @@ async def evaluate_sample(task: Task, index: int, sample: Sample, draw: int, ask
     except Exception as error:
         failure = Failure("strategy error", "task", f"{type(error).__name__}: {error}")
         return SampleRecord(task.name, index, draw, sample, None, {}, failure=failure)
-    scores, failures = await score_answer(task.scorers, sample, answer, ask)
-    return SampleRecord(task.name, index, draw, sample, answer, scores, score_failures=failures)
+    scores, failures, undecided = await score_answer(task.scorers, sample, answer, ask)
+    return SampleRecord(
+        task.name, index, draw, sample, answer, scores, score_failures=failures, undecided=undecided
+    )
 
 
 async def score_answer(
     scorers: Sequence[Scorer], sample: Sample, answer: Answer, ask: Ask
-) -> tuple[dict[str, Score], dict[str, Failure]]:
-    """Scores and scorers' own failures, by scorer name. What is not a scorer's matter is raised: the store, a role.
+) -> tuple[dict[str, Score], dict[str, Failure], dict[str, Undecided]]:
+    """Scores, scorers' own failures, and what rules left undecided, by scorer name.
 
-    A scorer that has nothing to say of an answer (NoScore) is in neither.
+    What is not a scorer's matter is raised: the store, a role. A scorer that has nothing to say of an answer (NoScore) is in
+    none of them. Where a task names another scorer for what one leaves undecided, `bind` has made the two into one.
     """
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
+    undecided: dict[str, Undecided] = {}
     for scorer in scorers:
         try:
             made = scorer.function(sample, answer, ask) if scorer.asks else scorer.function(sample, answer)
             score = await made if isawaitable(made) else made
-            if not isinstance(score, NoScore):
+            if isinstance(score, Undecided):
+                undecided[scorer.name] = score
+            elif not isinstance(score, NoScore):
                 scores[scorer.name] = checked_score(score)
         except RequestFailed as error:
             failures[scorer.name] = error.failure
@@ -354,7 +360,7 @@ async def score_answer(
             raise
         except Exception as error:
             failures[scorer.name] = Failure("scorer error", "scorer", f"{type(error).__name__}: {error}")
-    return scores, failures
+    return scores, failures, undecided
 
 
 def checked_score(score: object) -> Score:

@@ -9,7 +9,7 @@ from evalwright.analysis.task_checks.material import Material, answered
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.requests import Classify, LogLikelihood, Request
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample
+from evalwright.core.samples import Answer, Sample, Undecided
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.running import checked_score
 from evalwright.tasks.dialects import is_dialect
@@ -132,7 +132,8 @@ def value_of(scorer: Scorer, sample: Sample, text: str) -> float:
 
 def _value(scorer: Scorer, sample: Sample, answer: Answer) -> float:
     try:
-        return checked_score(scorer.function(sample, answer)).value
+        found = scorer.function(sample, answer)
+        return 0.0 if isinstance(found, Undecided) else checked_score(found).value
     except ConfigurationError:
         raise
     except Exception as error:

@@ -134,7 +134,10 @@ def _records(rows: Sequence[Judged]) -> Iterator[SampleRecord]:
         chosen = [row for row in rows if row.stress is stress]
         for index, row in enumerate(chosen):
             failures = {(STRESS if stress else SHORT_ANSWER): row.failure} if row.failure else {}
-            yield SampleRecord(task, index, 0, row.sample, row.answer, _scores(row), score_failures=failures)
+            undecided = {SHORT_ANSWER: row.undecided} if row.undecided else {}
+            yield SampleRecord(
+                task, index, 0, row.sample, row.answer, _scores(row), None, failures, undecided
+            )
 
 
 def _scores(row: Judged) -> dict[str, Score]:

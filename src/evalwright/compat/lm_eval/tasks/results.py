@@ -113,7 +113,7 @@ def _nothing(parts: Sequence[MetricResult]) -> Estimate:
     from evalwright.statistics import Estimate
 
     nan, estimates = math.nan, [part.estimate for part in parts]
-    n, failed = sum(one.n for one in estimates), sum(one.n_failed for one in estimates)
+    n, failed = sum(one.n for one in estimates), sum(one.n_missing for one in estimates)
     return Estimate(
         nan, nan, nan, estimates[0].level, n, failed, None, None, "no number: a task of the group has none"
     )
@@ -132,7 +132,7 @@ def _published(
     found = group_results(alone, results)
     value, error = found[f"{average.metric},{pipeline}"], found[f"{average.metric}_stderr,{pipeline}"]
     n = sum(part.estimate.n for part in parts)
-    failed = sum(part.estimate.n_failed for part in parts)
+    failed = sum(part.estimate.n_missing for part in parts)
     how = f"group of {len(parts)} tasks, {_weights(average)} (as published)"
     if not isinstance(error, int | float):
         return Estimate(
