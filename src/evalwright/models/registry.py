@@ -19,7 +19,7 @@ from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.remote.providers import table
 
 BUILT_IN: dict[str, str] = {
-    "baseline": "evalwright.models.judges.baseline:baseline_model",
+    "baseline": "evalwright.models.judges.baseline:LexicalBaseline",
     "demo": "evalwright.models.local.demo:demo_model",
     "hf": "evalwright.models.local.hf.model:TransformersModel",
     "hhem": "evalwright.models.judges.hhem:HhemModel",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalwright.scorers.text.sentences import sentences
+from evalwright.core.sentences import sentences
 from evalwright.tasks.orders import shuffled
 from evalwright.tasks.template_limits import TemplateError
 from evalwright.tasks.yaml_files import kind_of

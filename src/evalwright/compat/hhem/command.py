@@ -62,10 +62,19 @@ IMPORTER = Importer(
 @click.option(
     "--into", metavar="FILE", help="Also put the board between its markers in this file (README.md)."
 )
+@click.option(
+    "--allow-baseline-judge", is_flag=True, help="Make a board of scores by baseline/..., to try things out."
+)
 @click.option("--init", is_flag=True, help=f"Write the example as {FILE} and do nothing else.")
 @click.pass_obj
 def hhem_leaderboard(
-    evalwright: Evalwright, eval_name: str, config: str | None, output_dir: str, into: str | None, init: bool
+    evalwright: Evalwright,
+    eval_name: str,
+    config: str | None,
+    output_dir: str,
+    into: str | None,
+    allow_baseline_judge: bool,
+    init: bool,
 ) -> int:
     """Run a suite of a hallucination leaderboard: summarise, judge, aggregate, publish.
 
@@ -80,9 +89,10 @@ def hhem_leaderboard(
             err=True,
         )
         path = _example()
-    return (
-        _smoke(path) if eval_name == TEST else _evaluate(evalwright, path, eval_name, Path(output_dir), into)
-    )
+    if eval_name == TEST:
+        return _smoke(path)
+    more = ["--allow-baseline-judge"] if allow_baseline_judge else []
+    return _evaluate(evalwright, path, eval_name, Path(output_dir), into, more)
 
 
 def _example() -> Path:
@@ -90,8 +100,6 @@ def _example() -> Path:
 
 
 def _write_example() -> int:
-    from evalwright.core.errors import ConfigurationError
-
     if Path(FILE).exists():
         raise ConfigurationError(f"{FILE} is there already; it is not overwritten.")
     Path(FILE).write_text(_example().read_text(encoding="utf-8"), encoding="utf-8")
@@ -116,7 +124,9 @@ def _smoke(path: Path) -> int:
     return int(failed)
 
 
-def _evaluate(evalwright: Evalwright, path: Path, suite: str, output: Path, into: str | None) -> int:
+def _evaluate(
+    evalwright: Evalwright, path: Path, suite: str, output: Path, into: str | None, more: list[str]
+) -> int:
     """The suite's run, and a board of all its models in every form."""
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.planning import slug
@@ -132,4 +142,4 @@ def _evaluate(evalwright: Evalwright, path: Path, suite: str, output: Path, into
     wanted = [f"--{form}={output / f'leaderboard.{end}'}" for form, end in forms.items()]
     wanted += [f"--pages={output / 'models'}", "--title=Hallucination leaderboard"]
     wanted += [f"--into={into}"] if into else []
-    return max(code, evalwright(["leaderboard", *map(str, runs), *wanted]))
+    return max(code, evalwright(["leaderboard", *map(str, runs), *wanted, *more]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from evalwright.scorers.text.wordlists import word_set
+Span = tuple[int, int]
 
 _CLOSING = "\"'”’»)\\]】」』"
 # Possessive, and only from where a run of marks begins: a text of nothing but full stops must not take for ever.
@@ -20,12 +20,8 @@ _END = re.compile(
     rf"|(?<![.!?…])[.!?…]++[{_CLOSING}]*+\s++"
 )
 _BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•–—]\s|#{1,6}\s|\(?\d{1,3}[.)]\s))")
-_ABBREVIATIONS = word_set(
-    "mr mrs ms dr prof st sr jr rev gen col lt sgt capt gov sen rep hon pres vs cf fig figs eq sec ch vol vols nos nr pp "
-    "inc ltd co corp llc bros dept est approx ca al eds jan feb apr jun jul aug sep sept oct nov dec bzw usw z.b d.h u.a vgl "
-    "abb hr bd tel ggf evtl inkl e.g i.e a.m p.m u.s u.k u.n e.u d.c ph.d mme mlle sra srta dña ud uds pág núm avv sig sigg "
-    "dott ing bijv dhr mevr т.е т.д г ул им"
-)
+_LINES = re.compile(r"\n+")
+_ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "rev", "gen", "col", "lt", "sgt", "capt", "gov", "sen", "rep", "hon", "pres", "vs", "cf", "fig", "figs", "eq", "sec", "ch", "vol", "vols", "nos", "nr", "pp", "inc", "ltd", "co", "corp", "llc", "bros", "dept", "est", "approx", "ca", "al", "eds", "jan", "feb", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "bzw", "usw", "z.b", "d.h", "u.a", "vgl", "abb", "hr", "bd", "tel", "ggf", "evtl", "inkl", "e.g", "i.e", "a.m", "p.m", "u.s", "u.k", "u.n", "e.u", "d.c", "ph.d", "mme", "mlle", "sra", "srta", "dña", "ud", "uds", "pág", "núm", "avv", "sig", "sigg", "dott", "ing", "bijv", "dhr", "mevr", "т.е", "т.д", "г", "ул", "им"])  # fmt: skip
 _LOOK_BACK = 80
 """Characters before a mark that are looked at."""
 _DAY = re.compile(r"\d{1,2}")
@@ -45,16 +41,25 @@ _BRIEF, _LONG = 2, 4
 
 def sentences(text: str) -> list[str]:
     """The sentences in their order, without outer white space; put together they are the text, but for white space."""
-    out: list[str] = []
-    for block in _blocks(text):
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def sentence_spans(text: str, lines: bool = False) -> list[Span]:
+    """`(start, end)` of every sentence, without white space around it. lines: every line break ends a sentence."""
+    out: list[Span] = []
+    for offset, block in _blocks(text, _LINES if lines else _BREAK):
         start = 0
         for match in _END.finditer(block):
-            if _goes_on(block, start, match):
-                continue
-            out.append(block[start : match.end()].strip())
-            start = match.end()
-        out.append(block[start:].strip())
-    return [sentence for sentence in out if sentence]
+            if not _goes_on(block, start, match):
+                out.append((offset + start, offset + match.end()))
+                start = match.end()
+        out.append((offset + start, offset + len(block)))
+    return [span for span in (_stripped(text, *span) for span in out) if span[0] < span[1]]
+
+
+def _stripped(text: str, start: int, end: int) -> Span:
+    part = text[start:end]
+    return start + len(part) - len(part.lstrip()), start + len(part.rstrip())
 
 
 def word_count(text: str) -> int:
@@ -74,13 +79,13 @@ def _words_in(piece: str) -> int:
     return max(1, count)
 
 
-def _blocks(text: str) -> Iterator[str]:
-    """Paragraphs and items of lists."""
+def _blocks(text: str, breaks: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Paragraphs and items of lists, each with its place."""
     start = 0
-    for match in _BREAK.finditer(text):
-        yield text[start : match.start()]
+    for match in breaks.finditer(text):
+        yield start, text[start : match.start()]
         start = match.end()
-    yield text[start:]
+    yield start, text[start:]
 
 
 def _goes_on(block: str, start: int, match: re.Match[str]) -> bool:

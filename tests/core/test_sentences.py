@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalwright.scorers.text.sentences import sentences, word_count
+from evalwright.core.sentences import sentence_spans, sentences, word_count
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,9 @@ def test_ends(text: str, wanted: list[str]) -> None:
 def test_nothing_is_lost(text: str) -> None:
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())
     assert all(part == part.strip() and part for part in sentences(text))
+    lines = [text[start:end] for start, end in sentence_spans(text, lines=True)]
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert not any("\n" in part for part in lines)
 
 
 @pytest.mark.parametrize(
