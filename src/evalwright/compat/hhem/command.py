@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from evalwright.compat.programs import Evalwright, Importer, Imports, option, scoring_option
+from evalwright.core.errors import ConfigurationError
 
 FILE = "leaderboard.yaml"
 TEST = "test"
@@ -132,6 +133,13 @@ def _evaluate(
     from evalwright.evaluation.planning import slug
 
     configuration = read_configuration(path, suite)
+    # What is wrong with the suite is told before any request is sent.
+    for role, spec in configuration.roles.items():
+        if spec.model.startswith("baseline/") and not more:
+            raise ConfigurationError(
+                f"The suite '{suite}' has '{spec.model}' in the role '{role}': a baseline, whose scores make no leaderboard. Name a "
+                f"trained judge in {path.name}, or add --allow-baseline-judge to try things out."
+            )
     code = evalwright(["run", "--config", str(path), "--suite", suite, "--name", suite])
     several = len(configuration.models) > 1
     names = [f"{suite}-{slug(one.label or one.model)}" if several else suite for one in configuration.models]
