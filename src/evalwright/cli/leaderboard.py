@@ -74,8 +74,8 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
             raise click.UsageError(f"--{name.removesuffix('s')} belongs to --workflow.")
     if not runs:
         raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
-    from evalwright.analysis.api import open_run
     from evalwright.analysis.board import make_board
+    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.terminal import show_board
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture

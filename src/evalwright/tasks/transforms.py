@@ -12,7 +12,7 @@ from typing import Any
 
 from evalwright.core.sentences import sentences
 from evalwright.tasks.orders import shuffled
-from evalwright.tasks.templates import TemplateError
+from evalwright.tasks.template_limits import TemplateError
 from evalwright.tasks.yaml_files import kind_of
 
 _WORD = re.compile(r"\S+")

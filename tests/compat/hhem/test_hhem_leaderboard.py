@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.compat.hhem.command import main
+from evalwright.cli.foreign import hhem_leaderboard as main
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
-from evalwright.engine.purse import Purse
+from evalwright.engine.budget import Budget
 from evalwright.evaluation.planning import Plan
 from evalwright.evaluation.rules import ModelRule, ScoreKind, UnitOrder, in_full, score_kind, shown
 from evalwright.models.base import LocalModel, Model
@@ -37,7 +37,7 @@ GROWTH = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SampleSlice:
     """What a round asks of one model on one task: units from `start` to before `end`."""
 
     task: int
@@ -55,7 +55,7 @@ def look_places(n_units: int, *, rare: bool = False) -> list[int]:
     return places
 
 
-class Sheet:
+class ScoreTable:
     """The scores of one model on one task by sample: means over draws, and which samples are complete."""
 
     def __init__(self, kind: ScoreKind, task: Task) -> None:
@@ -81,7 +81,7 @@ class Sheet:
         return [self._sums[item] / self._scored[item] if self._scored[item] else None for item in items]
 
 
-class Watch:
+class InterimAnalysis:
     """One rule on one task: of one model, or of a pair."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Watch:
         assert kind is not None
         self.rule, self.models, self.number, self.task = each.rule, models, number, task
         self.kind = kind
-        self.sheets = {model: Sheet(kind, task) for model in models}
+        self.tables = {model: ScoreTable(kind, task) for model in models}
         self.trouble = ""
         self._order = order
         self._fed = 0
@@ -130,7 +130,7 @@ class Watch:
         """Take the units that are complete and look once, unless a budget ended before the first look."""
         while not self.trouble and self._fed < self._order.n_units:
             members = self._order.members(self._fed)
-            scores = [sheet.scores(members) for sheet in self.sheets.values()]
+            scores = [table.scores(members) for table in self.tables.values()]
             if any(found is None for found in scores):
                 break
             try:
@@ -164,11 +164,11 @@ class Watch:
         }
 
 
-def in_step(plans: Sequence[Plan], purse: Purse | None) -> list[list[int]]:
+def in_step(plans: Sequence[Plan], budget: Budget | None) -> list[list[int]]:
     """Which models have to be asked in step: those that a rule compares, and all where they share a budget."""
     group_of = list(range(len(plans)))
     pairs = [each.pair for each in plans[0].rules if each.pair is not None]
-    if purse is not None:
+    if budget is not None:
         pairs = [(0, number) for number in range(len(plans))]
     for a, b in pairs:
         old, new = group_of[b], group_of[a]
@@ -176,8 +176,8 @@ def in_step(plans: Sequence[Plan], purse: Purse | None) -> list[list[int]]:
     return [[i for i, own in enumerate(group_of) if own == group] for group in dict.fromkeys(group_of)]
 
 
-class Course:
-    """The course of models that are asked in step. Give it every record; look after every round.
+class Schedule:
+    """The schedule of models that are asked in step. Give it every record; look after every round.
 
     members: the numbers of these models among `plans`. Without rules there is one open question, the whole run, which a
     budget may end.
@@ -186,60 +186,60 @@ class Course:
     def __init__(self, plans: Sequence[Plan], members: Sequence[int]) -> None:
         self.plans = plans
         self.members = members
-        self.watches = [
-            watch
+        self.analyses = [
+            analysis
             for each in plans[0].rules
-            for watch in _watches(each, plans, [model for model in members if each.concerns(model)])
+            for analysis in _analyses(each, plans, [model for model in members if each.concerns(model)])
         ]
         asked = {id(model): model for number in members for model in _models(plans[number])}
         heavy = [model for model in asked.values() if isinstance(model, LocalModel) and model.heavy]
         self._places = [look_places(order.n_units, rare=len(heavy) > 1) for order in plans[0].orders]
         self._asked = [[0] * len(plan.tasks) for plan in plans]
-        self._watched = {(model, watch.number) for watch in self.watches for model in watch.models}
+        self._analysed = {(model, analysis.number) for analysis in self.analyses for model in analysis.models}
 
     def add(self, model: int, task: int, record: SampleRecord) -> None:
         """An answered and scored (or failed) sample."""
-        for watch in self.watches:
-            if watch.number == task and model in watch.sheets:
-                watch.sheets[model].add(record)
+        for analysis in self.analyses:
+            if analysis.number == task and model in analysis.tables:
+                analysis.tables[model].add(record)
 
     def look(self) -> None:
         """After a round: let every open rule see what is new."""
-        for watch in self.watches:
-            if watch.open:
-                watch.look()
+        for analysis in self.analyses:
+            if analysis.open:
+                analysis.look()
 
-    def rounds(self, purse: Purse | None = None) -> Iterator[dict[int, list[Stretch]]]:
-        """What to ask next of each model, until nothing is open: first what rules watch, then the rest.
+    def rounds(self, budget: Budget | None = None) -> Iterator[dict[int, list[SampleSlice]]]:
+        """What to ask next of each model, until nothing is open: first what rules look at, then the rest.
 
         What a budget cannot pay for in full is shared evenly, so that it ends with all at the same place.
         """
-        for watched in (True, False):
+        for analysed in (True, False):
             while work := {
-                model: parts for model in self.members if (parts := self._next(model, watched, purse))
+                model: parts for model in self.members if (parts := self._next(model, analysed, budget))
             }:
-                if purse is not None:
-                    work = self._affordable(work, purse)
+                if budget is not None:
+                    work = self._affordable(work, budget)
                 for model, parts in work.items():
                     for part in parts:
                         self._asked[model][part.task] = part.end
                 yield work
 
-    def _next(self, model: int, watched: bool, purse: Purse | None) -> list[Stretch]:
+    def _next(self, model: int, analysed: bool, budget: Budget | None) -> list[SampleSlice]:
         out = []
         for task, order in enumerate(self.plans[model].orders):
             start = self._asked[model][task]
-            if start == order.n_units or ((model, task) in self._watched) != watched:
+            if start == order.n_units or ((model, task) in self._analysed) != analysed:
                 continue
-            if watched and not self._is_open(model, task):
+            if analysed and not self._is_open(model, task):
                 continue
-            places = self._places[task] if watched or purse is not None else [order.n_units]
-            out.append(Stretch(task, start, places[bisect_right(places, start)]))
+            places = self._places[task] if analysed or budget is not None else [order.n_units]
+            out.append(SampleSlice(task, start, places[bisect_right(places, start)]))
         return out
 
-    def _affordable(self, work: dict[int, list[Stretch]], purse: Purse) -> dict[int, list[Stretch]]:
+    def _affordable(self, work: dict[int, list[SampleSlice]], budget: Budget) -> dict[int, list[SampleSlice]]:
         wanted = sum(self._answers(model, part) for model, parts in work.items() for part in parts)
-        share = purse.next_round(sum(map(len, work.values()))) / wanted
+        share = budget.next_round(sum(map(len, work.values()))) / wanted
         if share >= 1:
             return work
         return {
@@ -249,20 +249,24 @@ class Course:
             for model, parts in work.items()
         }
 
-    def _answers(self, model: int, part: Stretch) -> int:
+    def _answers(self, model: int, part: SampleSlice) -> int:
         plan = self.plans[model]
         starts = plan.orders[part.task].starts
         return (starts[part.end] - starts[part.start]) * plan.tasks[part.task].draws
 
     def _is_open(self, model: int, task: int) -> bool:
-        return any(watch.open for watch in self.watches if watch.number == task and model in watch.models)
+        return any(
+            analysis.open
+            for analysis in self.analyses
+            if analysis.number == task and model in analysis.models
+        )
 
     def state(self, model: int) -> str:
         """Where the rules of a model stand, in a few words; "" without any."""
-        shown_ones = [watch for watch in self.watches if model in watch.models]
-        still = [watch for watch in shown_ones if watch.open]
+        shown_ones = [analysis for analysis in self.analyses if model in analysis.models]
+        still = [analysis for analysis in shown_ones if analysis.open]
         several = len(self.plans[model].tasks) > 1
-        words = [_state(watch, several) for watch in (still or shown_ones)[:1]]
+        words = [_state(analysis, several) for analysis in (still or shown_ones)[:1]]
         if len(still) > 1:
             words.append(f"{len(still) - 1} more open")
         return "; ".join(words)
@@ -274,10 +278,10 @@ class Course:
         reckoned with.
         """
         plan = self.plans[model]
-        own = [watch for watch in self.watches if model in watch.models]
+        own = [analysis for analysis in self.analyses if model in analysis.models]
         wanted = [len(order.items) * task.draws for task, order in zip(plan.tasks, plan.orders, strict=True)]
         settled = [
-            count == most or ((model, number) in self._watched and not self._is_open(model, number))
+            count == most or ((model, number) in self._analysed and not self._is_open(model, number))
             for number, (count, most) in enumerate(zip(done, wanted, strict=True))
         ]
         not_needed = sum(
@@ -285,7 +289,7 @@ class Course:
         )
         return {
             "rules": [each.rule.as_dict() for each in plan.rules if each.concerns(model)],
-            "decisions": [watch.as_dict() for watch in own],
+            "decisions": [analysis.as_dict() for analysis in own],
             "tasks": [
                 {"task": task.name, "asked": count, "of": most}
                 for task, count, most in zip(plan.tasks, done, wanted, strict=True)
@@ -300,7 +304,7 @@ def _models(plan: Plan) -> list[Model]:
     return [plan.model, *plan.roles.values()]
 
 
-def _watches(each: ModelRule, plans: Sequence[Plan], models: Sequence[int]) -> Iterator[Watch]:
+def _analyses(each: ModelRule, plans: Sequence[Plan], models: Sequence[int]) -> Iterator[InterimAnalysis]:
     """The rule on every task that has its metric, for each of these models or for its pair."""
     if not models:
         return
@@ -310,18 +314,18 @@ def _watches(each: ModelRule, plans: Sequence[Plan], models: Sequence[int]) -> I
     for number in numbers:
         for side in sides:
             plan = plans[side[0]]
-            yield Watch(each, side, number, plan.tasks[number], plan.orders[number], len(numbers))
+            yield InterimAnalysis(each, side, number, plan.tasks[number], plan.orders[number], len(numbers))
 
 
-def _state(watch: Watch, several: bool) -> str:
-    found = watch.decision
-    where = f" on {watch.task.name}" if several else ""
+def _state(analysis: InterimAnalysis, several: bool) -> str:
+    found = analysis.decision
+    where = f" on {analysis.task.name}" if several else ""
     words = [found.verdict]
     if found.value == found.value:
-        sign = "+" if watch.rule.kind != "precision" else ""
-        bounded = watch.kind.value_range == (0.0, 1.0)
+        sign = "+" if analysis.rule.kind != "precision" else ""
+        bounded = analysis.kind.value_range == (0.0, 1.0)
         words.append(f"{100 * found.value:{sign}.1f} points" if bounded else f"{found.value:{sign}.3g}")
-    return f"{watch.rule.text}{where}: {', '.join(words)}, {found.units:,} of {found.n_total:,}"
+    return f"{analysis.rule.text}{where}: {', '.join(words)}, {found.units:,} of {found.n_total:,}"
 
 
 def write_plans(plans: Sequence[Plan]) -> None:

@@ -1,22 +1,25 @@
-"""The calls around `evaluate` that work on finished runs: open, compare, score or aggregate again, make a board."""
+"""The calls around `evaluate`: open and compare runs, make a board, plan a run. Results come with their sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, Any, overload
 
-from evalwright.analysis.board import Board, make_board
 from evalwright.analysis.comparison import Comparison, compare_runs
 from evalwright.analysis.several import SeveralComparison, compare_several
 from evalwright.core.errors import ConfigurationError
-from evalwright.evaluation.aggregating import aggregate_run
-from evalwright.evaluation.rescoring import score_run
+from evalwright.reports.conclusions import worded_comparison, worded_several
 from evalwright.runs.reader import Run
 from evalwright.runs.reader import open_run as _open_run
 from evalwright.runs.simulations import refuse_baseline_judges
 
-__all__ = ["aggregate_run", "compare", "leaderboard", "open_run", "score_run"]
+if TYPE_CHECKING:
+    from evalwright.analysis.board import Board
+    from evalwright.analysis.forecasts import Forecast
+    from evalwright.evaluation.planning import ModelLike, TaskLike
+
+__all__ = ["compare", "leaderboard", "open_run", "plan"]
 
 RunLike = Run | str | Path
 
@@ -67,11 +70,12 @@ def compare(
     """
     opened = [open_run(run, runs_folder) for run in runs]
     if len(opened) == 2 and baseline is None:
-        return compare_runs(*opened, most_flips=most_flips, slices=slices, equivalent=equivalent)
+        found = compare_runs(*opened, most_flips=most_flips, slices=slices, equivalent=equivalent)
+        return worded_comparison(found)
     if equivalent is not None:
         raise ConfigurationError("Equivalence is tested between two runs. Compare them pair by pair.")
     base = None if baseline is None else open_run(baseline, runs_folder)
-    return compare_several(opened, baseline=base, slices=slices)
+    return worded_several(compare_several(opened, baseline=base, slices=slices))
 
 
 def leaderboard(
@@ -81,7 +85,23 @@ def leaderboard(
 
     Raises ConfigurationError for runs that a baseline judged, unless `allow_baseline_judge`.
     """
+    from evalwright.analysis.board import make_board
+
     several = [runs] if isinstance(runs, (Run, str, Path)) else runs
     opened = [open_run(run, runs_folder) for run in several]
     refuse_baseline_judges(opened, allow_baseline_judge)
     return make_board(opened)
+
+
+def plan(
+    tasks: TaskLike | Sequence[TaskLike], models: ModelLike | Sequence[ModelLike] = (), **settings: Any
+) -> Forecast:
+    """What it takes to see a difference, what the tasks can detect, and what a run would cost; `.conclusion` says it in words.
+
+    settings: as of `evalwright.analysis.power.plan` (difference, half_width, power, level, pilot, runs, assume, prices) and of
+    `evaluate`. No request is sent unless a pilot is asked for. Raises UsageError.
+    """
+    from evalwright.analysis.power import plan as make_plan
+    from evalwright.reports.plan_conclusion import worded_plan
+
+    return worded_plan(make_plan(tasks, models, **settings))

@@ -1,6 +1,6 @@
 """Which heavy models are loaded: at most `max_resident` at a time.
 
-A loaded model keeps its seat while it has work. It gives the seat up when its queue has been empty for a moment and another
+A loaded model keeps its slot while it has work. It gives the slot up when its queue has been empty for a moment and another
 model waits for one. That moment is longer for a model that took long to load, so that a pause between two requests does
 not cost a reload.
 """
@@ -15,48 +15,48 @@ _SHORTEST_PATIENCE = 0.05
 _LONGEST_PATIENCE = 1.0
 
 
-class Sitter(Protocol):
-    """A model's worker, as far as its seat is concerned."""
+class SlotHolder(Protocol):
+    """A model's worker, as far as its slot is concerned."""
 
     def leave_when_idle(self) -> None:
-        """Called from any thread: another model waits for a seat."""
+        """Called from any thread: another model waits for a slot."""
 
 
-class Residency:
-    """Hands out the seats, first come first served. All methods may be called from any thread."""
+class ModelSlots:
+    """Hands out the slots, first come first served. All methods may be called from any thread."""
 
-    def __init__(self, seats: int) -> None:
-        self._free = max(1, seats)
+    def __init__(self, slots: int) -> None:
+        self._free = max(1, slots)
         self._lock = threading.Lock()
-        self._waiting: deque[tuple[Sitter, threading.Event]] = deque()
-        self._seated: list[Sitter] = []
+        self._waiting: deque[tuple[SlotHolder, threading.Event]] = deque()
+        self._holding: list[SlotHolder] = []
 
     @property
     def contended(self) -> bool:
-        """Whether somebody waits for a seat."""
+        """Whether another model waits for a slot."""
         return bool(self._waiting)
 
-    def sit(self, sitter: Sitter) -> None:
-        """Wait for a seat. Blocks; called in the sitter's own thread."""
+    def acquire(self, holder: SlotHolder) -> None:
+        """Wait for a slot. Blocks; called in the holder's own thread."""
         with self._lock:
             if self._free:
                 self._free -= 1
-                self._seated.append(sitter)
+                self._holding.append(holder)
                 return
             turn = threading.Event()
-            self._waiting.append((sitter, turn))
-            seated = list(self._seated)
-        for other in seated:
+            self._waiting.append((holder, turn))
+            holding = list(self._holding)
+        for other in holding:
             other.leave_when_idle()
         turn.wait()
 
-    def stand(self, sitter: Sitter) -> None:
-        """Give the seat to whoever has waited longest."""
+    def release(self, holder: SlotHolder) -> None:
+        """Give the slot to whoever has waited longest."""
         with self._lock:
-            self._seated.remove(sitter)
+            self._holding.remove(holder)
             if self._waiting:
                 following, turn = self._waiting.popleft()
-                self._seated.append(following)
+                self._holding.append(following)
                 turn.set()
                 contended = bool(self._waiting)
             else:

@@ -14,11 +14,12 @@ from evalwright import ScriptedModel, compare, evaluate, leaderboard, score_run
 from evalwright.core.errors import Overloaded, UnknownName, UsageError
 from evalwright.core.requests import Generate, Request
 from evalwright.core.tasks import Task
-from evalwright.evaluation.until import look_places
+from evalwright.evaluation.schedule import look_places
 from evalwright.models.base import Pacing
 from evalwright.models.scripted import ScriptedLocalModel, last_text
+from evalwright.reports.stopping_sentences import stopping_sentences
 from evalwright.runs.reader import Run
-from evalwright.runs.stopping import NOT_ADJUSTED, sentences
+from evalwright.runs.stopping import NOT_ADJUSTED
 from evalwright.statistics import compare_paired
 from evalwright.tasks.decorator import task_from_definition
 from support.command import records
@@ -137,7 +138,7 @@ def test_a_paired_rule_says_that_the_single_interval_does_not_allow_for_it() -> 
     assert a.task("quiz").metrics[0].estimate.method.endswith(NOT_ADJUSTED)
     assert any("Stopped early by the rule 'one beats two'" in note for note in leaderboard([a, b]).notes)
     assert any("Stopped early" in text for text in compare(a, b).differences)
-    assert any("not needed" in text for text in sentences(a))
+    assert any("saving about" in text for text in stopping_sentences(a))
 
 
 def test_what_stays_open_is_asked_in_full_and_ends_with_the_ordinary_comparison() -> None:
@@ -269,7 +270,7 @@ def test_a_few_failures_may_still_be_decided_and_are_counted() -> None:
     (decision,) = stopping(a)["decisions"]
     assert decision["early"]
     assert 0 < decision["failed"] < 40
-    assert f"({decision['failed']} without a score)" in sentences(a)[0]
+    assert f"({decision['failed']} without a score)" in stopping_sentences(a)[0]
 
 
 def test_a_model_that_never_answers_decides_nothing() -> None:
@@ -279,7 +280,7 @@ def test_a_model_that_never_answers_decides_nothing() -> None:
     assert not pair["decided"]
     assert not own["decided"]
     assert pair["verdict"] == own["verdict"] == "undecided"
-    assert "no item has the scores" in sentences(a)[0]
+    assert "no item has the scores" in stopping_sentences(a)[0]
 
 
 def test_failed_requests_are_asked_again_and_may_decide_then() -> None:
@@ -426,17 +427,17 @@ def test_a_slow_model_does_not_hold_up_what_no_rule_compares_with_it() -> None:
 
 
 def test_who_is_asked_in_step() -> None:
-    from evalwright.engine.purse import Limits, Purse
+    from evalwright.engine.budget import Budget, Limits
     from evalwright.evaluation.configuration import Configuration, ModelSpec
     from evalwright.evaluation.planning import Objects, make_plans
-    from evalwright.evaluation.until import in_step
+    from evalwright.evaluation.schedule import in_step
 
     objects = Objects()
     tasks = (objects.task(quiz(10)),)
     models = tuple(ModelSpec("scripted/echo", label=label) for label in "VWXYZ")
     plans = make_plans(Configuration(tasks, models, until=("V beats X", "Z beats X")), objects)
     assert in_step(plans, None) == [[0, 2, 4], [1], [3]]
-    assert in_step(plans, Purse(Limits(1), {})) == [[0, 1, 2, 3, 4]]
+    assert in_step(plans, Budget(Limits(1), {})) == [[0, 1, 2, 3, 4]]
 
 
 def test_a_local_and_a_remote_model() -> None:

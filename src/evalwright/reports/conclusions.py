@@ -1,16 +1,22 @@
-"""The last line of a comparison: what a careful reader may conclude, in words."""
+"""What a comparison of two or several runs means, in words: the sentences of its tasks and its conclusion.
+
+Results come without words; `worded_comparison` and `worded_several` add them.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalwright.analysis.ranking import Pair
-from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, holm
+from evalwright.core.words import listed
+from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, holm, sentence
 
 if TYPE_CHECKING:
-    from evalwright.analysis.several import PairTable
+    from evalwright.analysis.comparison import Comparison, TaskComparison
+    from evalwright.analysis.ranking import Pair
+    from evalwright.analysis.several import PairTable, SeveralComparison
 
 MOST_NAMED = 6
 """Pairs that a sentence names one by one."""
@@ -18,8 +24,41 @@ MOST_NAMED = 6
 Result = PairedComparison | UnpairedComparison
 
 
+def worded_comparison(found: Comparison) -> Comparison:
+    """The comparison with the sentence of each task and the conclusion filled in."""
+    names = found.labels
+    tasks = tuple(replace(task, sentence=_task(task, *names)) for task in found.tasks)
+    if found.overall is not None:
+        text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names)
+    elif len(tasks) > 1:
+        text = " ".join(f"{task.task}: {task.sentence}" for task in tasks)
+    else:
+        text = tasks[0].sentence
+    overall = found.overall_equivalence
+    same = [overall] if overall else [task.equivalence for task in tasks]
+    text = " ".join([text, *(one.sentence for one in same if one)])
+    return replace(found, tasks=tasks, conclusion=text)
+
+
+def worded_several(found: SeveralComparison) -> SeveralComparison:
+    """The comparison with its conclusion: over all tasks where there is a mean over them, else task by task."""
+    tables = [found.overall] if found.overall else found.tasks
+    said = " ".join(several_conclusion(table, found.labels, found.baseline) for table in tables)
+    return replace(found, conclusion=said)
+
+
+def _task(task: TaskComparison, name_a: str, name_b: str) -> str:
+    unit = "points" if task.bounded else "units"
+    if task.paired is not None:
+        text = sentence(task.paired, name_a, name_b, unit)
+    else:
+        assert task.unpaired is not None
+        text = unpaired_sentence(task.unpaired, name_a, name_b, unit)
+    return f"{text[:-1]}; lower is better." if task.lower_is_better else text
+
+
 def conclusion(overall: MacroDifference, tasks: Mapping[str, Result], name_a: str, name_b: str) -> str:
-    """One or two sentences: the mean over tasks, and the single tasks on which the two surely differ.
+    """One or two sentences: the mean over tasks, and the single tasks on which the two differ significantly.
 
     overall and tasks: differences a - b of scores between 0 and 1, shown in points of 100. Single tasks are judged at 5%
     after Holm's correction over all of them.
@@ -45,19 +84,19 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
             f"({level} {low:.1f} to {high:.1f}, {basis})."
         )
     return (
-        f"Over all tasks no difference between {name_a} and {name_b} was seen "
+        f"Over all tasks no significant difference between {name_a} and {name_b} was found "
         f"({difference:+.1f} points; {level} {low:.1f} to {high:.1f}, {basis}); differences under "
-        f"{100 * overall.smallest_visible_difference:.1f} points could not have been seen reliably."
+        f"{100 * overall.smallest_visible_difference:.1f} points would often go undetected."
     )
 
 
 def _by_task(tasks: Mapping[str, Result], name_a: str, name_b: str) -> str:
-    sure = _surely_different(tasks)
+    different = _significant(tasks)
     parts = []
     for name, sign in ((name_a, 1), (name_b, -1)):
         found = [
             f"{task} (by {100 * abs(tasks[task].difference):.1f})"
-            for task in sure
+            for task in different
             if sign * tasks[task].difference > 0
         ]
         if found:
@@ -65,7 +104,7 @@ def _by_task(tasks: Mapping[str, Result], name_a: str, name_b: str) -> str:
     return f"By task (Holm-corrected, 5%), {listed(parts)}." if parts else ""
 
 
-def _surely_different(tasks: Mapping[str, Result]) -> list[str]:
+def _significant(tasks: Mapping[str, Result]) -> list[str]:
     """Tasks whose difference holds after Holm's correction, in their order."""
     adjusted = holm([found.p_value for found in tasks.values()])
     return [
@@ -90,18 +129,18 @@ def unpaired_sentence(found: UnpairedComparison, name_a: str, name_b: str, unit:
     if found.p_value < 1 - found.level and found.low * found.high > 0:
         side = "higher" if found.difference > 0 else "lower"
         return f"{name_a} scores {gap.removeprefix('-')} {unit} {side} than {name_b}, unpaired ({details})."
-    return f"No difference between {name_a} and {name_b} was seen, unpaired ({gap} {unit}; {details})."
+    return f"No significant difference between {name_a} and {name_b} was found, unpaired ({gap} {unit}; {details})."
 
 
 def several_conclusion(table: PairTable, labels: Sequence[str], baseline: int | None) -> str:
-    """Who surely differs, who cannot be told apart, and the smallest difference that would have been seen."""
+    """Which pairs differ significantly, which cannot be separated, and the smallest difference that would be detected."""
     where = f"On {table.task}" if table.task else "Over all tasks"
-    sure = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
+    different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
     apart = [pair for pair in table.pairs if pair.verdict == "not compared"]
     among = f"{len(table.pairs)} pair{'s' if len(table.pairs) > 1 else ''}"
     level = f"{100 * table.level:.3g}%, simultaneous for {among if baseline is None else f'{among} with the baseline'}"
-    said = [_sure(where, sure, labels, table, level)]
+    said = [_different(where, different, labels, table, level)]
     if open_pairs:
         said.append(_open(open_pairs, labels, table, baseline))
     if apart:
@@ -109,14 +148,16 @@ def several_conclusion(table: PairTable, labels: Sequence[str], baseline: int | 
     return " ".join(said)
 
 
-def _sure(where: str, sure: Sequence[Pair], labels: Sequence[str], table: PairTable, level: str) -> str:
+def _different(
+    where: str, different: Sequence[Pair], labels: Sequence[str], table: PairTable, level: str
+) -> str:
     less = "; lower is better" if table.lower_is_better else ""
-    if not sure:
-        return f"{where} no two models surely differ ({level}{less})."
-    if len(sure) > MOST_NAMED:
-        return f"{where} {len(sure)} of {len(table.pairs)} pairs surely differ ({level}{less})."
+    if not different:
+        return f"{where} no two models differ significantly ({level}{less})."
+    if len(different) > MOST_NAMED:
+        return f"{where} {len(different)} of {len(table.pairs)} pairs differ significantly ({level}{less})."
     parts = []
-    for pair in sorted(sure, key=lambda each: -abs(each.difference)):
+    for pair in sorted(different, key=lambda each: -abs(each.difference)):
         a, b, low, high = pair.a, pair.b, pair.low, pair.high
         if pair.difference < 0:
             a, b, low, high = b, a, -high, -low
@@ -130,7 +171,7 @@ def _sure(where: str, sure: Sequence[Pair], labels: Sequence[str], table: PairTa
 def _open(pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseline: int | None) -> str:
     if baseline is not None:
         names = [labels[pair.a if pair.b == baseline else pair.b] for pair in pairs]
-        who = f"{_some(names)} cannot be told apart from {labels[baseline]}"
+        who = f"{listed(names, MOST_NAMED)} cannot be separated from {labels[baseline]}"
     else:
         letters = sorted({letter for own in table.letters for letter in own})
         groups = [[labels[i] for i, own in enumerate(table.letters) if letter in own] for letter in letters]
@@ -140,18 +181,18 @@ def _open(pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseli
             if len(group) > 1
         ]
         if named and len(named) <= MOST_NAMED:
-            who = f"These cannot be told apart: {'; '.join(named)}"
+            who = f"These cannot be separated: {'; '.join(named)}"
         else:
-            who = f"{len(pairs)} pairs cannot be told apart"
+            who = f"{len(pairs)} pairs cannot be separated"
     seen = [pair.visible for pair in pairs if math.isfinite(pair.visible)]
     if len(seen) < len(pairs):
-        return f"{who}; how small a difference could have been seen is not known for all of them."
+        return f"{who}; the smallest detectable difference is not known for all of them."
     least, most = min(seen), max(seen)
     if table.bounded and least >= 1:
-        return f"{who}; with so few items no difference could have been seen reliably."
+        return f"{who}; with so few items no difference could be detected reliably."
     least_text, most_text = _number(least, table), _size(min(most, 1.0) if table.bounded else most, table)
     span = most_text if most_text.split()[0] == least_text else f"{least_text} to {most_text} (by pair)"
-    return f"{who}; true differences under {span} would mostly have gone unseen."
+    return f"{who}; true differences under {span} would usually go undetected."
 
 
 def _not_compared(apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence[str]) -> str:
@@ -161,23 +202,17 @@ def _not_compared(apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence
     rest = [pair for pair in apart if pair.a in compared and pair.b in compared]
     said = []
     if alone:
-        said.append(f"{_some([labels[run] for run in alone])} could be compared with no other")
+        said.append(
+            f"{listed([labels[run] for run in alone], MOST_NAMED)} could not be compared with any other"
+        )
     if rest:
         named = "; ".join(f"{labels[pair.a]} and {labels[pair.b]}" for pair in rest[:MOST_NAMED])
         more = f"; {len(rest) - MOST_NAMED} more" if len(rest) > MOST_NAMED else ""
         said.append(f"these pairs could not be compared: {named}{more}")
     text = "; ".join(said)
-    return f"{text[0].upper()}{text[1:]}, for want of common items with a score." if not alone else (
-        f"{text}, for want of common items with a score."
+    return f"{text[0].upper()}{text[1:]}, because they have too few scored items in common." if not alone else (
+        f"{text}, because they have too few scored items in common."
     )  # fmt: skip
-
-
-def _some(names: Sequence[str]) -> str:
-    return (
-        listed(names)
-        if len(names) <= MOST_NAMED
-        else listed([*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} more"])
-    )
 
 
 def _number(x: float, table: PairTable) -> str:
@@ -187,8 +222,3 @@ def _number(x: float, table: PairTable) -> str:
 
 def _size(x: float, table: PairTable) -> str:
     return f"{_number(x, table)} {'points' if table.bounded else 'units'}"
-
-
-def listed(parts: Sequence[str]) -> str:
-    """The parts in a sentence: "a, b and c"."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -13,7 +13,7 @@ import pytest
 from engine.support import Echo, question
 from evalwright.core.requests import Request
 from evalwright.engine.engine import Engine
-from evalwright.engine.residency import Residency, patience_of
+from evalwright.engine.model_slots import ModelSlots, patience_of
 from evalwright.engine.store import Store
 
 
@@ -133,32 +133,32 @@ def test_a_model_that_cannot_be_loaded_gives_its_seat_back(tmp_path: Path) -> No
 
 
 def test_seats_are_given_in_the_order_of_asking() -> None:
-    class Sitter:
+    class SlotHolder:
         def __init__(self) -> None:
             self.told = 0
 
         def leave_when_idle(self) -> None:
             self.told += 1
 
-    residency, sitters, order = Residency(1), [Sitter() for _ in range(4)], []
-    residency.sit(sitters[0])
+    slots, holders, order = ModelSlots(1), [SlotHolder() for _ in range(4)], []
+    slots.acquire(holders[0])
     threads = []
     for number in (1, 2, 3):
 
-        def sit(number: int = number) -> None:
-            residency.sit(sitters[number])
+        def acquire(number: int = number) -> None:
+            slots.acquire(holders[number])
             order.append(number)
-            residency.stand(sitters[number])
+            slots.release(holders[number])
 
-        threads.append(threading.Thread(target=sit))
+        threads.append(threading.Thread(target=acquire))
         threads[-1].start()
-        while sitters[0].told < number:
+        while holders[0].told < number:
             time.sleep(0.001)
-    assert residency.contended
-    residency.stand(sitters[0])
+    assert slots.contended
+    slots.release(holders[0])
     for thread in threads:
         thread.join(5)
-    assert order == [1, 2, 3] and not residency.contended
+    assert order == [1, 2, 3] and not slots.contended
 
 
 def test_patience_grows_with_the_cost_of_loading() -> None:
