@@ -21,7 +21,7 @@ from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION
 from evalwright.tasks.dialects import SCORINGS
 
-_UNKNOWN = {
+_UNKNOWN: dict[str, Any] = {
     "python": "unknown",
     "platform": "unknown",
     "processors": None,

@@ -46,6 +46,7 @@ def result_of(
     scoring: str,
 ) -> TaskResult:
     """The task's result, by slice too. lost: articles of the data set without a row."""
+    specs: Sequence[MetricSpec]
     if scoring == "published":
         tally = TaskTally((CONSISTENCY, RESPONSE, WORDS), SLICES)
         counted, specs, finished = _joined(group, names, data), PUBLISHED_SPECS, _rounded
