@@ -62,24 +62,19 @@ def test_the_error_of_a_mean_has_n_minus_one() -> None:
 def test_labels_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     golds, predicted = zip(*pairs, strict=True)
-    assert labels.matthews(pairs) == pytest.approx(metrics.matthews_corrcoef(golds, predicted), abs=1e-12)
-    for found, average in ((labels.weighted_f1, "weighted"), (labels.macro_f1, "macro")):
-        wanted = metrics.f1_score(golds, predicted, average=average, zero_division=0.0)
-        assert found(pairs) == pytest.approx(wanted, abs=1e-12)
-
-
-@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=30))
-@settings(max_examples=40, deadline=None)
-def test_binary_f1_agrees_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
-    metrics = pytest.importorskip("sklearn.metrics")
-    golds, predicted = zip(*pairs, strict=True)
-    wanted = metrics.f1_score(golds, predicted, zero_division=0.0)
-    assert labels.binary_f1(pairs) == pytest.approx(wanted, abs=1e-12)
-
-
-def test_binary_f1_stops_at_a_third_label() -> None:
-    with pytest.raises(ValueError, match="needs the labels 0 and 1"):
-        labels.binary_f1([(0, 1), (2, 2)])
+    wanted = {
+        "matthews_corrcoef": metrics.matthews_corrcoef(golds, predicted),
+        "macro_f1": metrics.f1_score(golds, predicted, average="macro", zero_division=0.0),
+        "weighted_f1": metrics.f1_score(golds, predicted, average="weighted", zero_division=0.0),
+    }
+    for kind, value in wanted.items():
+        assert labels.value(kind, pairs) == pytest.approx(value, abs=1e-12)
+    binary = [(gold % 2, one % 2) for gold, one in pairs]
+    value = metrics.f1_score(*zip(*binary, strict=True), zero_division=0.0)
+    assert labels.value("f1", binary) == pytest.approx(value, abs=1e-12)
+    if len({label for pair in pairs for label in pair}) > 2:
+        with pytest.raises(ValueError, match="needs the labels 0 and 1"):
+            labels.value("f1", pairs)
 
 
 def test_plain_aggregations() -> None:

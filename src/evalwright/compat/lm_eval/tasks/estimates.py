@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import statistics as standard
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.tasks import aggregation, labels
@@ -176,7 +176,7 @@ def values_of(metric: str, column: Column) -> list[Any]:
 def _f1_of_any(items: Any) -> float:
     """F1 of label 1 where labels are 0 and 1, else the mean over labels: the published one stops at a third label."""
     names = {label for pair in items for label in pair}
-    return labels.binary_f1(items) if names <= {0, 1} else labels.macro_f1(items)
+    return labels.value("f1" if names <= {0, 1} else "macro_f1", items)
 
 
 def _method(how: str, published: bool) -> str:
@@ -216,6 +216,3 @@ def _worth(value: Any) -> float:
         except ValueError:
             return 0.0
     return _number(value) or 0.0
-
-
-Compute = Callable[["Column"], "Estimate"]
