@@ -40,13 +40,6 @@ def test_bootstrap_draws_are_those_of_python(name: str, iterations: int) -> None
     assert found == pytest.approx(by_loop(aggregation.BUILT_IN[name], items, iterations), rel=1e-9)
 
 
-def test_slow_metrics_are_drawn_a_hundred_times() -> None:
-    items = [float(number) for number in range(9)]
-    assert aggregation.standard_error("median", items, "bleu", 5_000) == pytest.approx(
-        by_loop(aggregation.upper_median, items, 100), rel=1e-12
-    )
-
-
 def test_the_error_of_a_mean_has_n_minus_one() -> None:
     items = [0.0, 1.0, 1.0, 1.0]
     wanted = statistics.stdev(items) / math.sqrt(4)
@@ -75,16 +68,6 @@ def test_labels_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     if len({label for pair in pairs for label in pair}) > 2:
         with pytest.raises(ValueError, match="needs the labels 0 and 1"):
             labels.value("f1", pairs)
-
-
-def test_plain_aggregations() -> None:
-    assert aggregation.upper_median([1, 2, 3, 4]) == 3
-    assert aggregation.nanmean([1.0, math.nan, 3.0]) == 2.0
-    assert math.isnan(aggregation.nanmean([math.nan]))
-    assert aggregation.perplexity([-1.0, -3.0]) == pytest.approx(math.exp(2))
-    assert aggregation.weighted_perplexity([(-6.0, 2), (-2.0, 6)]) == pytest.approx(math.e)
-    assert aggregation.bits_per_byte([(-6.0, 2), (-2.0, 6)]) == pytest.approx(1 / math.log(2))
-    assert aggregation.brier_score([(0, [1.0, 0.0]), (1, [0.5, 0.5])]) == pytest.approx(0.25)
 
 
 def test_names() -> None:
