@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from evalwright.statistics import Estimate
+
 Items = Sequence[Any]
 Aggregation = Callable[[Items], Any]
 
 CHUNK = 1_000
+LEVEL = 0.95
+_Z95 = 1.959963984540054
 SLOW = frozenset({"bleu", "chrf", "chrf++", "ter"})
 """Metrics of which 100 replicates are drawn."""
 
@@ -166,6 +170,23 @@ def standard_error(name: str, items: Items, metric: str, iterations: int) -> flo
     if metric in SLOW:
         iterations = min(iterations, 100)
     return _deviation([value for chunk in _replicates(name, items, iterations) for value in chunk])
+
+
+def by_error(
+    value: float, error: float | None, n: int, n_failed: int, method: str, value_range: Any = None
+) -> Estimate:
+    """An Estimate with the normal interval of a standard error; without an interval where there is none.
+
+    value_range: the interval is cut at its ends, unless the value is outside.
+    """
+    from evalwright.statistics import Estimate
+
+    if error is None or not math.isfinite(error):
+        return Estimate(value, math.nan, math.nan, LEVEL, n, n_failed, None, None, method)
+    low, high = value - _Z95 * error, value + _Z95 * error
+    if value_range is not None:
+        low, high = max(low, min(value_range[0], value)), min(high, max(value_range[1], value))
+    return Estimate(value, low, high, LEVEL, n, n_failed, None, error, method)
 
 
 def _deviation(values: Sequence[float]) -> float:
