@@ -202,7 +202,9 @@ def _checked(extra: dict[str, Any]) -> dict[str, Any]:
     """`extra`, if it names nothing that has an argument of our own, hides a key in it or would break the record."""
     for name in extra:
         if _OWN.fullmatch(name):
-            raise ConfigurationError(f"extra.{name} has an argument of its own: use -M base_url, api_key_env, max_attempts, or the one of that name.")
+            raise ConfigurationError(
+                f"extra.{name} has an argument of its own: use -M base_url, api_key_env, max_attempts, or the one of that name."
+            )
         if _CHANGING.fullmatch(name):
             raise ConfigurationError(
                 f"extra.{name} cannot be given: the answer would not be what the model says once."
