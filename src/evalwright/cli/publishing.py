@@ -77,9 +77,10 @@ def _texts(
     board: Board, runs: Sequence[Run], given: Mapping[str, Any], pages: Sequence[Path]
 ) -> dict[Path, bytes | str]:
     from evalwright.reports.board_files import board_csv, board_json
+    from evalwright.reports.documents.board import board_document
     from evalwright.reports.files import link_to
-    from evalwright.reports.html import board_html
-    from evalwright.reports.markdown import board_markdown
+    from evalwright.reports.html import to_html
+    from evalwright.reports.markdown import to_markdown
     from evalwright.runs.writer import to_json
 
     def links(file: str) -> list[str]:
@@ -87,10 +88,10 @@ def _texts(
 
     made: dict[Path, bytes | str] = {}
     if given["markdown"]:
-        made[Path(given["markdown"])] = board_markdown(board, links(given["markdown"]))
+        made[Path(given["markdown"])] = to_markdown(board_document(board, links=links(given["markdown"])), 0)
     if given["html"]:
-        html = board_html(board, runs, title=given["title"], links=links(given["html"]))
-        made[Path(given["html"])] = html
+        page = board_document(board, runs, title=given["title"], links=links(given["html"]))
+        made[Path(given["html"])] = to_html(page)
     if given["csv"]:
         made[Path(given["csv"])] = board_csv(board)
     if given["json_file"]:
@@ -102,14 +103,15 @@ def _texts(
 
 
 def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes:
+    from evalwright.reports.documents.board import readme_document
     from evalwright.reports.files import link_to, read_whole
-    from evalwright.reports.markdown import escape, readme_block
+    from evalwright.reports.markdown import escape, to_markdown
     from evalwright.reports.markers import put_between
 
     file = Path(given["into"])
     plots = sorted(given["plots"], key=lambda plot: not plot.lower().endswith(".svg"))
     picture = link_to(Path(plots[0]), file) if plots else ""
-    block = readme_block(board, links, picture, given["title"])
+    block = to_markdown(readme_document(board, links, picture, given["title"]), 0)
     try:
         return put_between(read_whole(file), block, escape(given["title"]))
     except ConfigurationError as error:

@@ -131,8 +131,10 @@ def run(**given: Any) -> int:
 
 def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
+    from evalwright.reports.documents.board import board_document
+    from evalwright.reports.documents.run import run_document
     from evalwright.reports.progress import TerminalProgress
-    from evalwright.reports.terminal import show_board, show_run
+    from evalwright.reports.terminal import show
 
     if quiet:
         runs = run_blocking(lambda: evaluate_configuration(configuration))
@@ -145,9 +147,9 @@ def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
         from evalwright.analysis.board import make_board
 
         for finished in runs:
-            show_run(finished, slices=False)
+            show(run_document(finished, slices=False))
         if len(runs) > 1:
-            show_board(make_board(runs))
+            show(board_document(make_board(runs), costs=True))
     return _conclude(runs)
 
 
