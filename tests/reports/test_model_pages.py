@@ -12,8 +12,6 @@ from compat.hhem.hhem_trees import REFUSAL, Line, Model, text_of
 from evalwright.analysis.board import make_board
 from evalwright.compat.hhem.importing import import_hhem
 from evalwright.core.errors import ConfigurationError, Failure
-from evalwright.reports.documents.board import board_document
-from evalwright.reports.html import to_html
 from evalwright.reports.model_pages import page_files, write_pages
 from evalwright.runs.reader import Run
 from support.browser import chromium, open_tab

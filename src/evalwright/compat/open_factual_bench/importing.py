@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.compat.hhem.importing import SCORINGS, free_folder, run_slug
+from evalwright.compat.hhem.importing import free_folder, run_slug
 from evalwright.compat.open_factual_bench.files import (
     Question,
     Recorded,
@@ -36,6 +36,7 @@ from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.tasks.dialects import SCORINGS
 
 FORMAT = "open-factual-bench"
 TASK, STRESS_TASK = "open-factual-bench", "open-factual-bench-stress"
@@ -133,7 +134,10 @@ def _records(rows: Sequence[Judged]) -> Iterator[SampleRecord]:
         chosen = [row for row in rows if row.stress is stress]
         for index, row in enumerate(chosen):
             failures = {(STRESS if stress else SHORT_ANSWER): row.failure} if row.failure else {}
-            yield SampleRecord(task, index, 0, row.sample, row.answer, _scores(row), score_failures=failures)
+            undecided = {SHORT_ANSWER: row.undecided} if row.undecided else {}
+            yield SampleRecord(
+                task, index, 0, row.sample, row.answer, _scores(row), None, failures, undecided
+            )
 
 
 def _scores(row: Judged) -> dict[str, Score]:
@@ -164,7 +168,7 @@ def _task(
     return {
         **tally.result(task, "1", specs).as_dict(),
         "description": f"{what}; imported from open-factual-bench",
-        "metadata": {"imported": FORMAT},
+        "metadata": {"imported": FORMAT, "tags": ["factuality"]},
         "definition": {"dialect": FORMAT, "task": task, "scoring": scoring, "references": known},
         "content_hash": fingerprint_of({"questions": questions}),
         "draws": 1,

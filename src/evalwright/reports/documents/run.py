@@ -32,6 +32,7 @@ from evalwright.runs.writer import RUN_FILE
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
     from evalwright.runs.results import MetricResult, TaskResult
+    from evalwright.statistics import Estimate
 
 MOST_SLICES = 12
 """Values of a slice key that are shown, the largest ones, where nobody asks for more; `run.json` has all."""
@@ -119,12 +120,15 @@ def _made(run: Run) -> Iterator[tuple[str, str]]:
     started = str(data["started"])[:16].replace("T", " ")
     took, version = numbers.duration(float(data["seconds"])), data["evalwright"]
     parts = [started, f"in {took}", f"evalwright {version}"]
-    parts += [f"{key} {configuration[key]}" for key in ("seed", "limit") if configuration.get(key) is not None]
+    parts += [
+        f"{key} {configuration[key]}" for key in ("seed", "limit") if configuration.get(key) is not None
+    ]
     yield "Made", ", ".join(parts)
 
 
 def _task(task: TaskResult, most_slices: int, slice_metrics: int) -> Iterator[Block]:
     failed = f", {numbers.count(task.n_failed)} failed" if task.n_failed else ""
+    failed += f", {numbers.count(task.n_undecided)} undecided" if task.n_undecided else ""
     samples = numbers.counted(task.n_samples, "sample")
     yield Heading(f"{task.name} (version {task.version}): {samples}{failed}")
     if not task.metrics:
@@ -142,10 +146,11 @@ def _bounds(metric: MetricResult) -> Iterator[Note]:
     """What failed items could have changed."""
     ends = numbers.bounds(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
-        n = metric.estimate.n_failed
+        n, undecided = metric.estimate.n_missing, metric.estimate.n_undecided
+        what = "failed" if not undecided else "undecided" if n == undecided else "failed or undecided"
         each = numbers.plural(n, "it", "all of them")
         yield Note(
-            f"{numbers.counted(n, 'failed item')} {numbers.plural(n, 'is', 'are')} not in {metric.label}: it would be "
+            f"{numbers.counted(n, f'{what} item')} {numbers.plural(n, 'is', 'are')} not in {metric.label}: it would be "
             f"{ends[0]} with {each} wrong, {ends[1]} with {each} right.",
             "warn",
         )
@@ -162,7 +167,7 @@ def _metrics(metrics: Sequence[MetricResult]) -> Table:
         (
             metric.label,
             Cell(Number(metric.estimate, numbers.unit_of(metric.kind)), "strong"),
-            numbers.items(metric.estimate.n, metric.estimate.n_failed, metric.estimate.n_clusters),
+            _items(metric.estimate),
             metric.estimate.method
             if math.isnan(metric.estimate.value)
             else f"{100 * metric.estimate.level:g}% {metric.estimate.method}",
@@ -170,6 +175,11 @@ def _metrics(metrics: Sequence[MetricResult]) -> Table:
         for metric in metrics
     ]
     return Table(columns, rows, "Metrics")
+
+
+def _items(estimate: Estimate) -> str:
+    shown = numbers.items(estimate.n, estimate.n_failed, estimate.n_clusters)
+    return f"{shown}, {numbers.count(estimate.n_undecided)} undecided" if estimate.n_undecided else shown
 
 
 def _slices(
