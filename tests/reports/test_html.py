@@ -11,9 +11,9 @@ import pytest
 
 from evalwright.analysis.board import make_board
 from evalwright.core.errors import Failure
-from evalwright.reports.html import board_html
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
+from support.shown import board_html
 
 VOID = {"meta", "link", "br", "wbr", "img", "hr", "input"}
 

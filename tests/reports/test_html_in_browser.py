@@ -14,10 +14,10 @@ import pytest
 
 from evalwright.analysis.board import make_board
 from evalwright.core.errors import Failure
-from evalwright.reports.html import board_html
 from support.browser import Tab, chromium, open_tab
 from support.hostile import HOSTILE
 from support.runs import make_run
+from support.shown import board_html
 
 pytestmark = [
     pytest.mark.browser,

@@ -7,9 +7,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from evalwright.analysis.board import make_board
-from evalwright.reports.markdown import board_markdown, code, escape
+from evalwright.reports.markdown import code, escape
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
+from support.shown import board_markdown
 
 
 def rendered(markdown: str) -> str:

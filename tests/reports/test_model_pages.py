@@ -17,6 +17,7 @@ from evalwright.runs.reader import Run
 from support.browser import chromium, open_tab
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
+from support.shown import board_html
 
 
 def _summaries(folder: Path) -> list[Run]:

@@ -78,11 +78,12 @@ def _parts(grid: Grid, widths: list[int], room: int) -> Iterator[list[int]]:
         return
     keys = [i for i in every if grid.columns[i].key]
     others = [i for i in every if i not in keys]
-    widest = max((widths[i] for i in others), default=0)
+    widest = max((widths[i] for i in others if not grid.columns[i].folds), default=0)
     _fold(grid, widths, room, keys, 2 * (widest + GAP), _COMFORT)
     _fold(grid, widths, room, keys, max(_ROOM, widest + GAP), _LEAST_FOLD)
     part: list[int] = []
     for i in others:
+        _fold(grid, widths, room, [*keys, i], 0, _LEAST_FOLD)
         if part and _total(widths, [*keys, *part, i]) > room:
             yield [*keys, *part]
             part = []

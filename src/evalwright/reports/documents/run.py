@@ -25,7 +25,7 @@ from evalwright.reports.document import (
 )
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.reports.stopping_sentences import stopping_sentences
-from evalwright.reports.text import shorten
+from evalwright.reports.text import inert, shorten
 from evalwright.runs.stopping import ended_early
 from evalwright.runs.writer import RUN_FILE
 
@@ -77,7 +77,7 @@ def runs_document(runs: Sequence[Run]) -> Document:
                 ", ".join(scores) or numbers.NOTHING,
                 f"{items}, stopped early" if ended_early(run) else items,
                 failed_cell(run.n_failed),
-                str(run.data["started"])[:10],
+                inert(run.data["started"])[:10],
             )
         )
     return Document("", [Table(columns, rows, "Runs"), Notes([numbers.counted(len(runs), "run")])])
