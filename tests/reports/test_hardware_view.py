@@ -97,7 +97,7 @@ def test_a_column_where_any_run_has_a_label(tmp_path: Path) -> None:
     ]
     assert header[-2:] == ["Hardware", "Date"]
     assert rule[-3:] == ["--:", ":--", ":--"]
-    assert {row[-2].strip() for row in rows} == {"T4", "&nbsp;"}
+    assert {row[-2].strip() for row in rows} == {"`T4`", "&nbsp;"}
     assert "Hardware" in terminal(board_document(board))
     assert "Hardware" in board_html(board, runs=runs)
     assert board_csv(board).splitlines()[0].endswith(",hardware")

@@ -8,7 +8,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evalwright.reports.page_names import page_names
+from evalwright.reports.model_pages import page_names
 from support.hostile import HOSTILE
 
 SAFE = re.compile(r"[a-z0-9][a-z0-9.-]*\.html")

@@ -203,6 +203,8 @@ def _table(table: Table) -> Iterator[str]:
             parts.append(_cell(row[i], columns[i], kinds[i], under, i == head, table.sortable))
         yield f"<tr>{''.join(parts)}</tr>"
     yield "</tbody></table></div>"
+    if table.sortable:
+        yield '<p id="said" class="unseen" role="status" aria-live="polite"></p>'
 
 
 def _kind(column: Column, cells: Sequence[Cell], head: bool) -> str:
