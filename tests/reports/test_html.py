@@ -203,7 +203,9 @@ def test_slices_are_cut_where_a_page_would_be_too_large(
     for most in (3000, 20, 8):
         monkeypatch.setattr(board, "MOST_SLICE_ROWS", most)
         html = board_html(make_board(runs), runs)
-        counts.append((len(re.findall(r"<bdi>d\d", html)), "The 10 largest of 20" in html, "run.json has them" in html))
+        counts.append(
+            (len(re.findall(r"<bdi>d\d", html)), "The 10 largest of 20" in html, "run.json has them" in html)
+        )
     assert counts == [(40, False, False), (20, True, False), (0, False, True)]
 
 

@@ -146,10 +146,8 @@ def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
     else:
         from evalwright.analysis.board import make_board
 
-        for finished in runs:
-            show(run_document(finished, slices=False))
-        if len(runs) > 1:
-            show(board_document(make_board(runs), costs=True))
+        board = [board_document(make_board(runs), costs=True)] if len(runs) > 1 else []
+        show(*(run_document(run, slices=False) for run in runs), *board)
     return _conclude(runs)
 
 

@@ -32,6 +32,9 @@ from evalwright.reports.text import inert
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 
+_NUMBERS = re.compile(r"(?!\s*$)[-\d.,+%:–<\[\]na/ ]+")
+"""What our own numbers are made of, intervals and "n/a" included: nothing in it acts."""
+
 
 def to_markdown(document: Document, level: int = 1) -> str:
     """The document as Markdown. level: of its title's heading; 0 leaves the title and the lede out."""
@@ -93,6 +96,8 @@ def _cell(cell: Cell) -> str:
     if isinstance(cell.content, Number):
         text = numbers.score(cell.content.estimate, cell.content.unit)
         text = text[text.index("[") :] if cell.content.interval_only and "[" in text else text
+    elif _NUMBERS.fullmatch(cell.content):
+        text = cell.content
     else:
         text = code(cell.content) if cell.name else escape(cell.content)
     if cell.tone == "strong" and not cell.name and text != numbers.NOTHING:
