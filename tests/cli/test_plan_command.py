@@ -55,7 +55,7 @@ def test_a_pilot_and_then_the_command_that_was_proposed() -> None:
         assert sum(server.received.values()) == 4
         line = next(line for line in done.out.splitlines() if line.startswith("  To run it: evalwright "))
         after = done.out.splitlines()[done.out.splitlines().index(line) + 1]
-        words = (line + " " + after.strip()).removeprefix("To run it: evalwright ").split()
+        words = f"{line} {after.strip()}".strip().removeprefix("To run it: evalwright ").split()
         assert typed(*words, "--quiet").code == 0
         assert sum(server.received.values()) == 6
 

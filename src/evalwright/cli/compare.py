@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.output import print_json, write_file
+from evalwright.cli.output import print_json
+from evalwright.core.files import write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.comparison import Comparison

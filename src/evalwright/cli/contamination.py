@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from evalwright.cli.output import print_json, write_file
+from evalwright.cli.output import print_json
+from evalwright.core.files import write_file
 
 
 @click.command()

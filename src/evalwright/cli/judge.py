@@ -128,7 +128,7 @@ def agreement(
     from evalwright.analysis.judge_validation.panels import judges_agreement
     from evalwright.api import open_run
     from evalwright.cli import say
-    from evalwright.cli.output import write_file
+    from evalwright.core.files import write_file
     from evalwright.reports.documents.judges import agreement_document
     from evalwright.reports.markdown import to_markdown
     from evalwright.reports.terminal import show
@@ -219,20 +219,15 @@ def _check_free(files: dict[str, str | None], command: str) -> None:
 def _write_files(
     files: dict[str, str | None], rows: Sequence[Any], *, graded: bool, name: str, question: str | None
 ) -> None:
-    from evalwright.core.errors import ConfigurationError
+    from evalwright.core.files import write_file
     from evalwright.reports.label_page import QUESTION, label_html
     from evalwright.reports.label_sheet import sheet_csv
-    from evalwright.runs.writer import write_text
 
     for kind, file in files.items():
         if file:
             asked = question or QUESTION
             page = label_html(rows, graded=graded, name=name, question=asked) if kind == "page" else ""
-            text = page or sheet_csv(rows)
-            try:
-                write_text(Path(file), text)
-            except OSError as error:
-                raise ConfigurationError(f"'{file}' cannot be written: {error.strerror}.") from error
+            write_file(Path(file), page or sheet_csv(rows))
 
 
 def _say_next(made: dict[str, Any]) -> None:

@@ -65,8 +65,8 @@ def show(run: str, folder: str, verify: bool, as_json: bool) -> None:
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 where the index is not that of the runs.")
 def index(folder: str, check: bool) -> int:
     """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
+    from evalwright.core.files import write_file
     from evalwright.reports.documents.registry import registry_document
-    from evalwright.reports.files import write_whole
     from evalwright.reports.markdown import to_markdown
     from evalwright.runs.registry import INDEX_JSON, INDEX_MD, MADE_BY, index_of
     from evalwright.runs.writer import to_json
@@ -82,7 +82,7 @@ def index(folder: str, check: bool) -> int:
         click.echo(f"Not that of the runs: {', '.join(old)}" if old else "The index is that of the runs.")
         return 1 if old else 0
     for path, text in files.items():
-        click.echo(f"{'Written' if write_whole(path, text) else 'As it was'}: {path}")
+        click.echo(f"{'Written' if write_file(path, text) else 'As it was'}: {path}")
     for one in found["damaged"]:
         click.echo(f"Not readable, and listed apart: {one['folder']}: {one['error']}", err=True)
     return 0

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.files import write_file
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.documents.model import model_document
-from evalwright.reports.files import link_to, write_whole
 from evalwright.reports.html import to_html
 
 if TYPE_CHECKING:
@@ -55,8 +57,17 @@ def write_pages(
     for place, file in enumerate(files):
         back = link_to(board_page, file) if board_page else ""
         document = model_document(board, place, runs[board.rows[place].place], title, back, examples)
-        write_whole(file, to_html(document))
+        write_file(file, to_html(document))
     return files
+
+
+def link_to(target: Path, page: Path) -> str:
+    """The relative address of a file as a page beside it links to it; "" where there is none (another drive)."""
+    try:
+        found = os.path.relpath(target.resolve(), page.resolve().parent)
+    except ValueError:
+        return ""
+    return quote(found.replace(os.sep, "/"), safe="/")
 
 
 def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
