@@ -186,9 +186,9 @@ class LiteLLMModel(RemoteModel):
         status = getattr(error, "status_code", None)
         if not isinstance(status, int):
             return Rejected(f"litellm could not send the request to {where}: {kind}: {words}")
-        body, headers = (
-            getattr(error, "body", None),
-            _headers(getattr(getattr(error, "response", None), "headers", None)),
+        body = getattr(error, "body", None)
+        headers = _headers(getattr(error, "litellm_response_headers", None)) or _headers(
+            getattr(getattr(error, "response", None), "headers", None)
         )
         codes = [body.get(name) for name in ("code", "type")] if isinstance(body, Mapping) else []
         return error_for(
@@ -202,7 +202,9 @@ def _checked(extra: dict[str, Any]) -> dict[str, Any]:
     """`extra`, if it names nothing that has an argument of our own, hides a key in it or would break the record."""
     for name in extra:
         if _OWN.fullmatch(name):
-            raise ConfigurationError(f"extra.{name} has an argument of its own: use -M base_url, api_key_env, max_attempts, or the one of that name.")
+            raise ConfigurationError(
+                f"extra.{name} has an argument of its own: use -M base_url, api_key_env, max_attempts, or the one of that name."
+            )
         if _CHANGING.fullmatch(name):
             raise ConfigurationError(
                 f"extra.{name} cannot be given: the answer would not be what the model says once."
