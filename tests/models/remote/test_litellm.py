@@ -186,7 +186,10 @@ def test_it_speaks_to_nobody_else(server: OpenAIServer) -> None:
     folder = Path(__file__).parents[3]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", WATCHED, server.url],
-        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(folder / "src"), os.environ.get("PYTHONPATH", "")]),
+        },
         capture_output=True,
         text=True,
         timeout=120,
