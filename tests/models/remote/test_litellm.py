@@ -348,6 +348,6 @@ def test_a_provider_that_litellm_does_not_know() -> None:
 
 @needs_litellm
 def test_only_generation(server: OpenAIServer) -> None:
-    error = failing(at(server.url), LogLikelihood("a", " b"))  # type: ignore[arg-type]
+    error = failing(at(server.url), LogLikelihood("a", " b"))
     assert isinstance(error, Rejected)
     assert ask(at(server.url), HELLO).text == hash_answer("hello")

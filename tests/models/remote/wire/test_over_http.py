@@ -41,7 +41,7 @@ PLACES = {
     "vertex": ("/v1/projects/p/locations/global", "gemini-2.5-flash", "VERTEX_ACCESS_TOKEN"),
 }
 """By provider: what the base URL has below the host, a model, and the variable of its key."""
-WAYS = [
+WAYS: list[tuple[str, str, dict[str, Any]]] = [
     *((provider, model, {}) for provider, (_, model, _) in PLACES.items()),
     *(
         (provider, model, {"stream": True})
