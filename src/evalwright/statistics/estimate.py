@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+
+from evalwright.core.plain import Plain
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Plain):
     """A point estimate with its interval.
 
     `n` counts scored items (never draws) and `n_failed` the items without a score, which are not part of `value`.
@@ -29,15 +29,6 @@ class Estimate:
     method: str
     bounds: tuple[float, float] | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: tuples become lists, nan and infinities become None."""
-        return plain_fields(self)
-
-
-def plain_fields(record: Any) -> dict[str, Any]:
-    """The fields of a flat dataclass as JSON-ready values (see `Estimate.as_dict`)."""
-    return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}
-
 
 def failure_bounds(
     mean: float, n: int, n_failed: int, value_range: tuple[float, float] | None
@@ -51,11 +42,3 @@ def failure_bounds(
     low, high = value_range
     total = mean * n if n else 0.0
     return (total + n_failed * low) / (n + n_failed), (total + n_failed * high) / (n + n_failed)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
