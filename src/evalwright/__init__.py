@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         RollingLogLikelihood,
     )
     from evalwright.core.responses import Response, Usage
-    from evalwright.core.samples import Answer, NoScore, Passage, Sample, SampleRecord, Score
+    from evalwright.core.samples import Answer, NoScore, Passage, Sample, SampleRecord, Score, Undecided
     from evalwright.core.tasks import Task
     from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.evaluation.configuration import Configuration, ModelSpec
@@ -71,6 +71,7 @@ _HOME = {
     "Score": "core.samples",
     "ScriptedModel": "models.scripted",
     "Task": "core.tasks",
+    "Undecided": "core.samples",
     "Usage": "core.responses",
     "UsageError": "core.errors",
     "aggregate_run": "evaluation.aggregating",
@@ -117,6 +118,7 @@ __all__ = [
     "Score",
     "ScriptedModel",
     "Task",
+    "Undecided",
     "Usage",
     "UsageError",
     "__version__",

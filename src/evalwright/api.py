@@ -12,6 +12,7 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.reports.conclusions import worded_comparison, worded_several
 from evalwright.runs.reader import Run
 from evalwright.runs.reader import open_run as _open_run
+from evalwright.runs.simulations import refuse_baseline_judges
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
@@ -77,12 +78,19 @@ def compare(
     return worded_several(compare_several(opened, baseline=base, slices=slices))
 
 
-def leaderboard(runs: RunLike | Sequence[RunLike], *, runs_folder: str | Path = "runs") -> Board:
-    """A leaderboard of some runs as data; `evalwright.reports` shows it. Raises RunError for none."""
+def leaderboard(
+    runs: RunLike | Sequence[RunLike], *, runs_folder: str | Path = "runs", allow_baseline_judge: bool = False
+) -> Board:
+    """A leaderboard of some runs as data; `evalwright.reports` shows it. Raises RunError for none.
+
+    Raises ConfigurationError for runs that a baseline judged, unless `allow_baseline_judge`.
+    """
     from evalwright.analysis.board import make_board
 
     several = [runs] if isinstance(runs, (Run, str, Path)) else runs
-    return make_board([open_run(run, runs_folder) for run in several])
+    opened = [open_run(run, runs_folder) for run in several]
+    refuse_baseline_judges(opened, allow_baseline_judge)
+    return make_board(opened)
 
 
 def plan(

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.test_until import knows, quiz, stopping
+from evaluation.test_schedule import knows, quiz, stopping
 from evalwright import ModelSpec, ScriptedModel, evaluate, leaderboard, scorer
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, UnknownName, UsageError
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.engine.purse import SPENT, Limits
+from evalwright.engine.budget import SPENT, Limits
 from evalwright.evaluation.budgets import parse_budget, parse_prices
 from evalwright.models.base import Pacing
 from evalwright.models.remote.prices import Price

@@ -301,6 +301,9 @@ def _notes(
         )
     if any(row.n_failed for row in rows):
         notes.append("Failed items are counted apart and are not scored as wrong.")
+    if undecided := sum(cell.estimate.n_undecided for row in rows for cell in row.cells.values()):
+        answers = "1 answer is" if undecided == 1 else f"{undecided:,} answers are"
+        notes.append(f"{answers} undecided by rules and in no score; each task's bounds cover both readings.")
     if any(row.ranks is None for row in rows) and not mixed:
         notes.append("Models without a rank have no score on at least one of the tasks.")
     return notes

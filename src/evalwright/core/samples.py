@@ -107,11 +107,30 @@ class NoScore:
 
 
 @dataclass(frozen=True, slots=True)
+class Undecided:
+    """In place of a Score: rules cannot say what this answer is worth; explanation: why not.
+
+    It is not in the mean. It is counted as `n_undecided`, and the bounds of the score cover it as if it had failed: [all wrong,
+    all right].
+    """
+
+    explanation: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        return {"label": UNDECIDED, "explanation": self.explanation}
+
+
+UNDECIDED = "undecided"
+"""The label of an answer that rules could not decide."""
+
+
+@dataclass(frozen=True, slots=True)
 class SampleRecord:
     """One line of `samples.jsonl`: a sample and draw, its answer, and its scores by scorer name.
 
     Where `failure` is set there is no score, and the sample is counted as failed. A scorer that failed by itself is in
-    `score_failures`, under its name.
+    `score_failures`, under its name, one that could not decide in `undecided`.
     """
 
     task: str
@@ -122,6 +141,7 @@ class SampleRecord:
     scores: Mapping[str, Score]
     failure: Failure | None = None
     score_failures: Mapping[str, Failure] = field(default_factory=dict)
+    undecided: Mapping[str, Undecided] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form; latencies stand under "timing" because they alone differ between equal runs."""
@@ -150,6 +170,8 @@ class SampleRecord:
             out["failure"] = self.failure.as_dict()
         if self.score_failures:
             out["score_failures"] = {name: failure.as_dict() for name, failure in self.score_failures.items()}
+        if self.undecided:
+            out["undecided"] = {name: found.as_dict() for name, found in self.undecided.items()}
         return out
 
     @classmethod
@@ -175,6 +197,10 @@ class SampleRecord:
             scores={name: Score(**score) for name, score in data["scores"].items()},
             failure=Failure(**failure) if failure else None,
             score_failures={name: Failure(**found) for name, found in data.get("score_failures", {}).items()},
+            undecided={
+                name: Undecided(found.get("explanation", ""))
+                for name, found in data.get("undecided", {}).items()
+            },
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from evalwright.core.asking import Ask
 from evalwright.core.requests import Ability
-from evalwright.core.samples import Answer, NoScore, Sample, Score
+from evalwright.core.samples import Answer, NoScore, Sample, Score, Undecided
 
 
 class SampleSource(Protocol):
@@ -35,12 +35,16 @@ class Strategy(Protocol):
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer: ...
 
 
+Outcome = Score | NoScore | Undecided
+"""What a scorer gives."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scorer:
     """A scoring function with its options bound.
 
     function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is true; or a
-    NoScore, where the scorer has nothing to say of this answer.
+    NoScore, where the scorer has nothing to say of this answer, or Undecided, where its rules cannot say.
     name: the column of the record; kind: the registered name. roles: other models that it asks. able: of these, each must be
     able to do one, where it says so.
     """
@@ -48,7 +52,7 @@ class Scorer:
     name: str
     kind: str
     options: Mapping[str, Any]
-    function: Callable[..., Score | NoScore | Awaitable[Score | NoScore]]
+    function: Callable[..., Outcome | Awaitable[Outcome]]
     asks: bool = False
     roles: tuple[str, ...] = ()
     able: frozenset[Ability] = frozenset()

@@ -60,7 +60,7 @@ class Column:
 
     values: shape (n,), a sample's mean over its draws. parts: further numbers of the scores by name, shape (n,), nan where
     a score has none. clusters: shape (n,) integers, or None where every sample is its own. n_failed: samples without a
-    score because something failed. draws: shape (n, draws) where there are several (nan = missing), else None; part_draws:
+    score because something failed or rules could not decide; n_undecided: how many of them are undecided. draws: shape (n, draws) where there are several (nan = missing), else None; part_draws:
     the same for parts, needed by metrics over classes, whose mean over draws means nothing. items: the scores' items, in the
     order of values (of the first draw), empty where no score has one. labels: the scores' labels as codes into label_names,
     shape (n, draws), -1 where a score has none, or None where no score has one.
@@ -75,6 +75,7 @@ class Column:
     items: Sequence[Any] = ()
     labels: NDArray[np.int32] | None = None
     label_names: Sequence[str] = ()
+    n_undecided: int = 0
 
 
 MetricFunction = Callable[..., "Estimate"]

@@ -319,7 +319,7 @@ def _bounds(metric: MetricResult) -> str:
     ends = numbers.bounds(metric.estimate, numbers.unit_of(metric.kind))
     if ends is None:
         return ""
-    n = metric.estimate.n_failed
+    n = metric.estimate.n_missing
     return f"{ends[0]} if {numbers.plural(n, 'it', 'all')} had been wrong, {ends[1]} if right"
 
 

@@ -71,6 +71,7 @@ def made(data: Mapping[str, Any]) -> str:
 def _task(task: TaskResult, slices: bool) -> list[Block]:
     samples = numbers.counted(task.n_samples, "sample")
     failed = f", {numbers.count(task.n_failed)} failed" if task.n_failed else ""
+    failed += f", {numbers.count(task.n_undecided)} undecided" if task.n_undecided else ""
     blocks: list[Block] = [Heading(f"{inert(task.name)} (version {inert(task.version)}): {samples}{failed}")]
     if not task.metrics:
         return [*blocks, Line("No metric.", "quiet", indent=2)]
@@ -78,9 +79,10 @@ def _task(task: TaskResult, slices: bool) -> list[Block]:
     for metric in task.metrics[:1]:
         ends = numbers.bounds(metric.estimate, numbers.unit_of(metric.kind))
         if ends:
-            n = metric.estimate.n_failed
+            n, undecided = metric.estimate.n_missing, metric.estimate.n_undecided
+            what = "failed" if not undecided else "undecided" if n == undecided else "failed or undecided"
             text = (
-                f"{numbers.counted(n, 'failed item')} {numbers.plural(n, 'is', 'are')} not in "
+                f"{numbers.counted(n, f'{what} item')} {numbers.plural(n, 'is', 'are')} not in "
                 f"{inert(metric.label)}: it would be {ends[0]} with {numbers.plural(n, 'it', 'all of them')} wrong, "
                 f"{ends[1]} with {numbers.plural(n, 'it', 'all of them')} right."
             )

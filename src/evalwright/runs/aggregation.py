@@ -9,6 +9,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import EvalwrightError
@@ -32,33 +33,36 @@ MOST_LABELS = 1000
 
 NAN = math.nan
 
+NOTHING, FAILED, LEFT_UNDECIDED = 0, 1, 2
+"""Why a record has no score: the scorer has nothing to say, something failed, rules could not decide."""
+
 
 class ScoreColumn:
     """One scorer's values and named parts, a row per record; nan where there is none.
 
-    failed: whether a value is missing because something failed, and not because the scorer has nothing to say.
+    missing: why a value is missing, NOTHING where none is.
     """
 
     def __init__(self) -> None:
         self.values = array("d")
-        self.failed = array("b")
+        self.missing = array("b")
         self.parts: dict[str, array[float]] = {}
         self.items: dict[int, Mapping[str, Any]] = {}
         self.item_names: dict[str, None] = {}
         self.labels = array("i")
         self.label_names: dict[str, int] = {}
 
-    def add_none(self, *, failed: bool) -> None:
+    def add_none(self, why: int) -> None:
         """Append a record without a score."""
         self.values.append(NAN)
-        self.failed.append(failed)
+        self.missing.append(why)
 
     def add(
         self, row: int, value: float, parts: Any, item: Mapping[str, Any] | None = None, label: str = ""
     ) -> None:
         """Append the score of record `row`. Items are kept whole: metrics over texts need them all at once."""
         self.values.append(value)
-        self.failed.append(False)
+        self.missing.append(NOTHING)
         if label:
             self._label(row, label)
         if item:
@@ -134,7 +138,9 @@ class TaskTally:
         for name, scores in self.scores.items():
             score = record.scores.get(name)
             if score is None:
-                scores.add_none(failed=record.failure is not None or name in record.score_failures)
+                failed = record.failure is not None or name in record.score_failures
+                undecided = LEFT_UNDECIDED if name in record.undecided else NOTHING
+                scores.add_none(FAILED if failed else undecided)
             else:
                 scores.add(row, score.value, score.parts, score.item, score.label)
         if record.failure is not None:
@@ -181,20 +187,22 @@ class TaskTally:
                     for value, code in sorted(column.names.items())
                 }
         failures = dict(sorted(self.failures.items()))
+        n_failed, n_undecided = self._n_missing(order, first)
         return TaskResult(
-            name, version, len(first), self._n_failed(order, first), whole, slices, failures, tuple(left_out)
+            name, version, len(first), n_failed, whole, slices, failures, tuple(left_out), n_undecided
         )
 
-    def _n_failed(self, rows: NDArray[np.int64], first: NDArray[np.int64]) -> int:
-        """Items that failed for at least one scorer, with no score in any draw. first: where each item's rows begin."""
+    def _n_missing(self, rows: NDArray[np.int64], first: NDArray[np.int64]) -> tuple[int, int]:
+        """Items that failed for at least one scorer, and others that one left undecided, with no score in any draw.
+
+        first: where each item's rows begin.
+        """
         import numpy as np
 
-        failed = np.zeros(len(first), dtype=bool)
-        for scores in self.scores.values() if len(first) else ():
-            there = ~np.isnan(np.frombuffer(scores.values, np.float64)[rows])
-            lost = np.frombuffer(scores.failed, np.int8)[rows] > 0
-            failed |= np.logical_or.reduceat(lost, first) & ~np.logical_or.reduceat(there, first)
-        return int(failed.sum())
+        why = np.zeros((2, len(first)), dtype=bool)
+        for scores in self.scores.values():
+            why |= _lost(scores, rows, first)
+        return int(why[0].sum()), int((why[1] & ~why[0]).sum())
 
     def _metrics(self, rows: NDArray[np.int64], metrics: Sequence[MetricSpec]) -> tuple[MetricResult, ...]:
         columns: dict[str, Column] = {}
@@ -219,8 +227,7 @@ class TaskTally:
         width = int(counts.max()) if counts.size else 1
         draws = _spread(values, first, counts, width)
         kept = ~np.isnan(draws).all(axis=1)
-        lost = np.frombuffer(scores.failed, np.int8)[rows] > 0
-        failed = np.logical_or.reduceat(lost, first) & ~kept if len(first) else np.zeros(0, bool)
+        failed, undecided = _lost(scores, rows, first)
         part_draws = {}
         for name, part in scores.parts.items():
             padded = np.full(total, NAN)
@@ -231,7 +238,8 @@ class TaskTally:
             values=_row_means(draws[kept]),
             parts={name: _row_means(part) for name, part in part_draws.items()},
             clusters=clusters,
-            n_failed=int(failed.sum()),
+            n_failed=int((failed | undecided).sum()),
+            n_undecided=int((undecided & ~failed).sum()),
             draws=draws[kept] if width > 1 else None,
             part_draws=part_draws if width > 1 else {},
             items=[scores.items.get(int(row)) for row in rows[first][kept]] if scores.items else (),
@@ -242,6 +250,16 @@ class TaskTally:
 
 def _estimate(spec: MetricSpec, column: Column) -> Estimate:
     """The metric over a column; one that cannot be computed says why in place of a number, and the run is kept."""
+    found = _computed(spec, column)
+    if not column.n_undecided:
+        return found
+    # Every metric bounds what is undecided together with what failed; here they are told apart again.
+    return replace(
+        found, n_failed=max(found.n_failed - column.n_undecided, 0), n_undecided=column.n_undecided
+    )
+
+
+def _computed(spec: MetricSpec, column: Column) -> Estimate:
     try:
         return spec.function(column) if spec.function else compute(spec.kind, column, spec.options)
     except Exception as error:
@@ -249,6 +267,19 @@ def _estimate(spec: MetricSpec, column: Column) -> Estimate:
 
         reason = str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
         return Estimate(NAN, NAN, NAN, 0.95, 0, column.n_failed, None, None, f"no number: {reason}")
+
+
+def _lost(scores: ScoreColumn, rows: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which items without any score failed in a draw, and which are undecided in one: shape (2, items)."""
+    import numpy as np
+
+    if not len(first):
+        return np.zeros((2, 0), bool)
+    there = np.logical_or.reduceat(~np.isnan(np.frombuffer(scores.values, np.float64)[rows]), first)
+    missing = np.frombuffer(scores.missing, np.int8)[rows]
+    return np.stack(
+        [np.logical_or.reduceat(missing == why, first) & ~there for why in (FAILED, LEFT_UNDECIDED)]
+    )
 
 
 def _starts(items: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -54,7 +54,7 @@ class TaskResult:
     """What a run found on one task.
 
     n_samples: samples asked; n_failed: those without an answer or score, by kind in `failures`.
-    slices_left_out: slice keys with too many values to show.
+    slices_left_out: slice keys with too many values to show. n_undecided: samples that rules left undecided.
     """
 
     name: str
@@ -65,6 +65,7 @@ class TaskResult:
     slices: Slices = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
     slices_left_out: tuple[str, ...] = ()
+    n_undecided: int = 0
 
     @property
     def main(self) -> MetricResult | None:
@@ -87,6 +88,8 @@ class TaskResult:
         }
         if self.slices_left_out:
             out["slices_left_out"] = list(self.slices_left_out)
+        if self.n_undecided:
+            out["n_undecided"] = self.n_undecided
         return out
 
     @classmethod
@@ -107,6 +110,7 @@ class TaskResult:
                 for key, by_value in data["slices"].items()
             },
             slices_left_out=tuple(data.get("slices_left_out", ())),
+            n_undecided=data.get("n_undecided", 0),
         )
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.registry import Registry, positional_count
 from evalwright.core.requests import Ability
-from evalwright.core.samples import NoScore, Score
-from evalwright.core.tasks import Scorer
+from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.core.tasks import Outcome, Scorer
 
-ScorerFunction = Callable[..., Score | NoScore | Awaitable[Score | NoScore]]
+ScorerFunction = Callable[..., Outcome | Awaitable[Outcome]]
 Function = TypeVar("Function", bound=ScorerFunction)
 
 
@@ -62,7 +64,7 @@ def scorer(name: str) -> Callable[[Function], Function]:
 
     The function is `def f(sample, answer, *, option=default) -> Score`, or, to ask a model,
     `async def f(sample, answer, ask, *, option=default) -> Score`. Its keyword-only parameters are its options in task
-    files. A NoScore says that the scorer has nothing to say of this answer. Raises ConfigurationError where
+    files. A NoScore says that the scorer has nothing to say of this answer, Undecided that its rules cannot say. Raises ConfigurationError where
     the form does not fit. A parameter named `role` names the model it asks, one named `judges` a list of them.
     """
 
@@ -73,7 +75,7 @@ def scorer(name: str) -> Callable[[Function], Function]:
     return register
 
 
-def without_roles(alone: Callable[..., Score]) -> Callable[[Function], Function]:
+def without_roles(alone: Callable[..., Outcome]) -> Callable[[Function], Function]:
     """Give an asking scorer a plain function, with the same options, that scores where it has no roles to ask."""
 
     def attach(function: Function) -> Function:
@@ -100,8 +102,14 @@ def checked(
 
 
 def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None = None) -> Scorer:
-    """The scorer `kind` with its options set; `name` is its column in the record (default: its kind)."""
+    """The scorer `kind` with its options set; `name` is its column in the record (default: its kind).
+
+    The option `undecided`, which every scorer has, names the scorer that decides what this one leaves undecided: a name, or
+    `{scorer: name, option: value}`.
+    """
     given = dict(options or {})
+    if "undecided" in given:
+        return _with_second(kind, given, given.pop("undecided"), name)
     registry.check_options(kind, given)
     function = registry.get(kind)
     known = registry.options(kind)
@@ -120,6 +128,43 @@ def bind(kind: str, options: Mapping[str, Any] | None = None, name: str | None =
         roles=roles,
         able=able,
     )
+
+
+def _with_second(kind: str, options: Mapping[str, Any], then: object, name: str | None) -> Scorer:
+    """The scorer `kind`, and after it the one that `then` names, as one."""
+    wanted = {"scorer": then} if isinstance(then, str) else dict(then) if isinstance(then, Mapping) else {}
+    second_kind = wanted.pop("scorer", None)
+    if not isinstance(second_kind, str):
+        raise ConfigurationError(
+            f"The option 'undecided' of the scorer '{kind}' names the scorer that decides what this one cannot, such as "
+            f"{{scorer: consistency, role: judge}}, not {then!r}."
+        )
+    first, second = bind(kind, options), bind(second_kind, wanted)
+
+    async def decide(sample: Sample, answer: Answer, ask: Ask) -> Outcome:
+        found = await _outcome(first, sample, answer, ask)
+        if not isinstance(found, Undecided):
+            return found
+        other = await _outcome(second, sample, answer, ask)
+        if not isinstance(other, Score):
+            return found
+        said = f"{second.kind}: {other.explanation or other.label}; rules: {found.explanation}"
+        return replace(other, explanation=said)
+
+    return Scorer(
+        name=name or kind,
+        kind=kind,
+        options={**options, "undecided": then},
+        function=decide,
+        asks=True,
+        roles=tuple(dict.fromkeys((*first.roles, *second.roles))),
+        able=first.able | second.able,
+    )
+
+
+async def _outcome(scorer: Scorer, sample: Sample, answer: Answer, ask: Ask) -> Outcome:
+    made = scorer.function(sample, answer, ask) if scorer.asks else scorer.function(sample, answer)
+    return await made if inspect.isawaitable(made) else made
 
 
 def _roles(known: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> tuple[str, ...]:

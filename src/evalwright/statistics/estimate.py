@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from evalwright.core.plain import Plain
 
@@ -16,6 +17,7 @@ class Estimate(Plain):
     than two units, or no spread at all), because 0 would claim a certainty nobody has. `bounds` is
     (value if all that failed were wrong, value if all that failed were right); None where nothing failed or
     where the possible range of the values is not known. `value`, `low` and `high` are nan where they do not exist.
+    `n_undecided` items have an answer that rules could not decide; the bounds cover them as they cover what failed.
     """
 
     value: float
@@ -28,6 +30,19 @@ class Estimate(Plain):
     standard_error: float | None
     method: str
     bounds: tuple[float, float] | None = None
+    n_undecided: int = 0
+
+    @property
+    def n_missing(self) -> int:
+        """The items without a score, whether they failed or are undecided."""
+        return self.n_failed + self.n_undecided
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values; no `n_undecided` of 0."""
+        out = Plain.as_dict(self)
+        if not self.n_undecided:
+            del out["n_undecided"]
+        return out
 
 
 def failure_bounds(

@@ -33,9 +33,9 @@ def macro_average(parts: Sequence[Estimate], *, value_range: Range | None = None
     error, freedom = _combined(parts)
     low, high = _within(value, _multiple(freedom, level) * error, value_range)
     bounds = None
-    if any(part.n_failed for part in parts):
+    if any(part.n_missing for part in parts):
         # A part that lost nothing is bounded by its own value; one whose range is unknown leaves no bound at all.
-        edges = [part.bounds or ((part.value, part.value) if not part.n_failed else None) for part in parts]
+        edges = [part.bounds or ((part.value, part.value) if not part.n_missing else None) for part in parts]
         known = [edge for edge in edges if edge is not None]
         if len(known) == len(parts):
             bounds = (share * sum(low for low, _ in known), share * sum(high for _, high in known))
@@ -51,6 +51,7 @@ def macro_average(parts: Sequence[Estimate], *, value_range: Range | None = None
         standard_error=error,
         method=f"macro average over {len(parts)} fixed tasks, Welch-Satterthwaite t",
         bounds=bounds,
+        n_undecided=sum(part.n_undecided for part in parts),
     )
 
 

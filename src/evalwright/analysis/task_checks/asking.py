@@ -9,9 +9,10 @@ from evalwright.analysis.task_checks.material import Material, answered
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.requests import Classify, LogLikelihood, Request
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample
+from evalwright.core.samples import Answer, Sample, Undecided
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.running import checked_score
+from evalwright.tasks.dialects import is_dialect
 
 Reply = Callable[[int, Request], Response]
 """From a request's place among those of its sample to the response."""
@@ -74,7 +75,7 @@ def unjudged(task: Task, scorer: Scorer) -> str:
         return f"{scorer.name} {what}, so it cannot be checked here"
     if scorer.kind in UNSCORED:
         return f"{scorer.name} measures a likelihood, of which no answer is right or wrong"
-    if scorer.kind == "lm-eval":
+    if is_dialect(scorer.kind):
         own = [spec for spec in task.metrics if spec.scorer == scorer.name]
         if not own or own[0].kind != "accuracy":
             what = f"'{own[0].label}'" if own else "the task's own"
@@ -131,7 +132,8 @@ def value_of(scorer: Scorer, sample: Sample, text: str) -> float:
 
 def _value(scorer: Scorer, sample: Sample, answer: Answer) -> float:
     try:
-        return checked_score(scorer.function(sample, answer)).value
+        found = scorer.function(sample, answer)
+        return 0.0 if isinstance(found, Undecided) else checked_score(found).value
     except ConfigurationError:
         raise
     except Exception as error:

@@ -18,7 +18,7 @@ from evalwright.compat.open_factual_bench.scoring import (
 )
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import Answer, NoScore, Sample, Score
+from evalwright.core.samples import UNDECIDED, Answer, NoScore, Sample, Score, Undecided
 from evalwright.core.tasks import Scorer
 from evalwright.scorers.registry import bind, registry
 
@@ -41,7 +41,8 @@ _GROUPS = {
 class Judged:
     """A row and what is said of it. recorded, published, corrected: a class in words, "" where nobody says one.
 
-    score: what the run records, None where there is nothing to say. failure: why no score could be given.
+    score: what the run records, None where there is nothing to say. failure: why no score could be given. undecided: that our
+    rules could not say.
     """
 
     result: Result
@@ -53,6 +54,7 @@ class Judged:
     score: Score | None
     why: str
     failure: Failure | None = None
+    undecided: Undecided | None = None
 
     @property
     def sample(self) -> Sample:
@@ -113,14 +115,20 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
     if not is_graded(question.reference):
         return Judged(row, question, False, recorded, published, "", None, "its reference is no short answer")
     ours = _scored(bind(SHORT_ANSWER), row, question)
-    score = ours if scoring == "corrected" else Score(float(bool(right)), published, "by its own arithmetic")
-    return Judged(row, question, False, recorded, published, ours.label, score, ours.explanation)
+    undecided = ours if isinstance(ours, Undecided) else None
+    label = ours.label if isinstance(ours, Score) else UNDECIDED
+    if scoring == "published":
+        score, undecided = Score(float(bool(right)), published, "by its own arithmetic"), None
+    else:
+        score = ours if isinstance(ours, Score) else None
+    return Judged(row, question, False, recorded, published, label, score, ours.explanation, None, undecided)
 
 
 def _judge_stress(row: Result, question: Question | None, scoring: str) -> Judged:
     published = published_label(row.response)
     scorer = stress_scorer()
-    ours = _scored(scorer, row, question) if scorer is not None and question is not None else None
+    made = _scored(scorer, row, question) if scorer is not None and question is not None else None
+    ours = Score(0.0, UNCLEAR, made.explanation) if isinstance(made, Undecided) else made
     corrected, why = (ours.label, ours.explanation) if ours else ("", "")
     if scoring == "published":
         score = Score(float(published == REFUSED), published, "by its own rules")
@@ -146,14 +154,14 @@ def stress_scorer() -> Scorer | None:
     return bind(STRESS, {"judge": "never"} if "judge" in registry.options(STRESS) else {})
 
 
-def _scored(scorer: Scorer, row: Result, question: Question) -> Score:
+def _scored(scorer: Scorer, row: Result, question: Question) -> Score | Undecided:
     sample, answer = sample_of(row, question), Answer(row.response, responses=(Response(row.response),))
     found: Any = scorer.function(sample, answer, _nobody) if scorer.asks else scorer.function(sample, answer)
     if inspect.iscoroutine(found):
         found = _finished(found)
     if isinstance(found, NoScore):
         return Score(0.0, found.reason or UNCLEAR, found.reason)
-    made: Score = found
+    made: Score | Undecided = found
     return made
 
 
@@ -183,7 +191,11 @@ def differences(rows: list[Judged]) -> list[dict[str, str]]:
             said = {_GROUPS.get(one, UNCLEAR) for one in (recorded, published, corrected) if one}
         else:
             # An answer that was not attempted is not correct either.
-            said = {str(one == "correct") for one in (recorded, published, corrected) if one}
+            said = {
+                str(one == "correct")
+                for one in (recorded, published, corrected)
+                if one not in ("", UNDECIDED)
+            }
         if len(said) > 1:
             out.append(
                 {

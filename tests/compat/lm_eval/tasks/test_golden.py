@@ -67,8 +67,7 @@ def work_of(task: Task) -> Work:
 
 def requests(task: Task, index: int) -> Iterator[list[Any]]:
     """The requests of a row in the published form."""
-    _, doc, questions = work_of(task).row(task.samples[index])
-    for arguments in questions(index, doc):
+    for arguments in work_of(task).asked(task.samples[index]):
         first = golden.text_of(arguments.context)
         yield [first] if arguments.rolling else [first, arguments.rest]
 
@@ -129,7 +128,7 @@ def test_the_files_of_a_run_are_theirs(name: str, root: Path, tmp_path: Path) ->
 
 
 def check_results(run: Run, tasks: list[Task], wanted: Mapping[str, Any]) -> None:
-    results = task_results(run)
+    results = task_results(run.data["tasks"])
     for task in tasks:
         for group in task.definition["groups"]:
             results[group["name"]] = group_results(Group.from_dict(group), results)
