@@ -65,7 +65,7 @@ def index(folder: str, check: bool) -> int:
     """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
     from evalwright.reports.files import write_whole
     from evalwright.reports.registry_page import registry_markdown
-    from evalwright.runs.registry import INDEX_JSON, INDEX_MD, index_of
+    from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, index_of
     from evalwright.runs.writer import to_json
 
     place = Path(folder)

@@ -13,7 +13,7 @@ _MOST_VALUES = 40
 
 
 def registry_markdown(index: Mapping[str, Any]) -> str:
-    """The page. index: as `runs.registry.index_of` makes it."""
+    """The page. index: as `analysis.run_index.index_of` makes it."""
     parts = [f"<!-- {index['made_by']} -->", "# Runs", *_runs(index["runs"])]
     for task, keys in index["by_slice"].items():
         for key, values in keys.items():
