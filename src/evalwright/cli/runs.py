@@ -68,7 +68,7 @@ def index(folder: str, check: bool) -> int:
     from evalwright.core.files import write_file
     from evalwright.reports.documents.registry import registry_document
     from evalwright.reports.markdown import to_markdown
-    from evalwright.runs.registry import INDEX_JSON, INDEX_MD, MADE_BY, index_of
+    from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, index_of
     from evalwright.runs.writer import to_json
 
     place = Path(folder)
