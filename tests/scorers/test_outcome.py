@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scorers.refusal_cases import ANSWERED, REFUSED
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.responses import Response
