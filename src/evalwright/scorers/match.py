@@ -1,0 +1,467 @@
+"""Names: does a reply give a target, or surely something else?
+
+A target is found at word boundaries in any script, after one spelling of signs, case, accents, articles and punctuation. Then only
+what a reader would not argue about is decided: a target that stands alone or is the only thing a sentence offers is correct; a
+short, committed answer that shares nothing with any target is incorrect; everything else is undecided.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import NamedTuple
+
+from evalwright.scorers.text.cues import Cues, cues, last_revision
+from evalwright.scorers.text.locate import Said, lines
+from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.tokens import Words, fold
+from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
+
+_ARTICLES = frozenset("the a an der die das den dem ein eine le la les l un une el los las lo il gli i o os as um uma het de een ang al".split())
+_HEADS = frozenset("mount mt lake river ocean sea desert island islands mountains strait gulf falls planet sir dame lady lord dr doctor prof professor mr mrs ms president king queen pope saint pres emperor prince princess chancellor senator general captain colonel madame ir".split())
+_TAILS = frozenset("ocean sea river desert lake island islands mountains".split())
+_FUNCTION = frozenset(
+    "it is was are were be been that this these those he she they his her its their i we you there here who which what in on at by of to for from with as and so then "
+    "would think believe guess suppose say d ll s m re ve my your our has have had does did do know sure well yes ok okay certainly indeed course fact called answer capital name "
+    "city country town person correct right question looking one known also just simply probably likely maybe perhaps es ist war das dies er sie wurde von im am zu auf c est etait ce "
+    "il elle par dans du des es fue era son por en se llama e foi era ele ela pelo pela no na di da del della fu era nel dit is het werd door van это был была by to jest byl jest "
+    "adalah ialah itu yang oleh la do ni ya".split()
+)
+_PARTICLE = re.compile(
+    r"(?:이라고|라고|입니다|이에요|예요|이었습니다|였습니다|이다|이며|이고|이지만|에서|에게|으로|까지|부터|이|가|은|는|을|를|의|에|로|와|과|도|만|랑|야|다)$"
+)
+_NOT_WORD = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
+_MOST_PHRASE, _MOST_WORDS = 6, 45
+"""Words of what may be a bare answer, and of a sentence that is still read."""
+_LEAST_NEAR = 4
+Parts = str
+
+
+class Reading(NamedTuple):
+    """A stretch of text as it is matched: its words as written, folded, and the folded words between spaces."""
+
+    text: str
+    cased: list[str]
+    tokens: list[str]
+    joined: str
+
+
+def read(text: str) -> Reading:
+    """A plain text as it is matched; apostrophes divide words, "isn't" is "is not"."""
+    text = _NOT_WORD.sub(" not", text).replace("'", " ").replace("’", " ")
+    words = Words(text)
+    tokens = [_PARTICLE.sub("", token) or token if "가" <= token[-1:] <= "힣" else token for token in words.folded_tokens]
+    return Reading(text, words.cased, tokens, f" {' '.join(tokens)} ")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One accepted form. tokens: folded; alone: forms that are enough as a whole answer; given: first names of a person."""
+
+    text: str
+    tokens: tuple[str, ...]
+    forms: tuple[str, ...]
+    given: tuple[str, ...]
+    surname: str
+    script: str
+
+
+@lru_cache(maxsize=2048)
+def targets_of(targets: tuple[str, ...], parts: Parts = "full") -> tuple[Target, ...]:
+    """The targets prepared for matching."""
+    return tuple(_target(target, parts) for target in targets)
+
+
+def _target(text: str, parts: Parts) -> Target:
+    reading = read(plain(text))
+    tokens = tuple(reading.tokens)
+    core = tokens[1:] if len(tokens) > 1 and tokens[0] in _ARTICLES else tokens
+    forms = [" ".join(core), "".join(core)]
+    german = fold(text.casefold().translate(_GERMAN)).split()
+    if any(char in text for char in "äöüÄÖÜøØåÅ"):
+        forms.append(" ".join(german))
+    if len(core) == 2 and (core[0] in _HEADS or core[1] in _TAILS):
+        forms.append(core[1] if core[0] in _HEADS else core[0])
+    words = [word for word in reading.cased if word]
+    is_name = len(core) > 1 and all(word[:1].isupper() or word.casefold() in _NAME_PARTICLES for word in words)
+    given: tuple[str, ...] = ()
+    surname = ""
+    if is_name and not any(map(str.isdigit, text)) and not {"of", "the", "and"} & set(core):
+        first = next((place for place, token in enumerate(core) if place and token in _NAME_PARTICLES), len(core) - 1)
+        given, surname = core[:first], " ".join(core[first:])
+        forms.append(f"{surname} {' '.join(given)}")
+        forms += [surname] if parts in ("surname", "any") else []
+        forms += [given[0]] if parts in ("given", "any") else []
+    return Target(text, tokens, tuple(dict.fromkeys(form for form in forms if form)), given, surname, script_of(text))
+
+
+_GERMAN = {ord(char): other for char, other in zip("äöüøå", ("ae", "oe", "ue", "oe", "aa"), strict=True)}
+_NAME_PARTICLES = frozenset("van von der den de da di del della la le du dos das ten ter bin ibn al el af av zu".split())
+
+
+def script_of(text: str) -> str:
+    """The script of most letters, as the first word of their Unicode names; "" without letters. Kana beside Han counts as Han."""
+    counts: dict[str, int] = {}
+    for char in text[:400]:
+        if char.isalpha():
+            name = "LATIN" if char.isascii() else unicodedata.name(char, "").partition(" ")[0]
+            name = "KANA" if name in ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA") else name
+            counts[name] = counts.get(name, 0) + 1
+    if "CJK" in counts and len(counts) <= 2:
+        return "CJK"
+    return max(counts, key=lambda name: counts[name]) if counts else ""
+
+
+class Mention(NamedTuple):
+    """Where a target stands in a reading: token places; sure: it is the target and not a part of another name."""
+
+    start: int
+    end: int
+    sure: bool
+
+
+def mentions(reading: Reading, targets: Sequence[Target], confusable: Sequence[str] = ()) -> list[Mention]:
+    """Where targets stand, in order; of several at one place the longest."""
+    found: dict[int, Mention] = {}
+    taken = [span for name in confusable for span in _spans(reading, " ".join(read(plain(name)).tokens))]
+    for target in targets:
+        for form in target.forms:
+            for start, end in _spans(reading, form):
+                if any(first <= start and end <= last for first, last in taken):
+                    continue
+                start, sure = _with_given_names(reading, start, end, target)
+                best = found.get(end)
+                if best is None or (sure, best.start) > (best.sure, start):
+                    found[end] = Mention(start, end, sure)
+        if target.surname:
+            for start, end in _spans(reading, target.surname):
+                first, sure = _with_given_names(reading, start, end, target)
+                if end not in found and first < start:
+                    found[end] = Mention(first, end, sure)
+    kept = [one for one in found.values() if not any(o.start <= one.start and one.end < o.end for o in found.values())]
+    return sorted(kept)
+
+
+def _spans(reading: Reading, form: str) -> list[tuple[int, int]]:
+    """Token places of a form, also where it is written together or apart."""
+    out = []
+    position = reading.joined.find(f" {form} ") if form else -1
+    while position >= 0:
+        start = reading.joined.count(" ", 0, position)
+        out.append((start, start + form.count(" ") + 1))
+        position = reading.joined.find(f" {form} ", position + 1)
+    if len(form) >= 5 and " " not in form:
+        tokens = reading.tokens
+        for start, token in enumerate(tokens):
+            if not token or not form.startswith(token) or token == form:
+                continue
+            whole, end = token, start + 1
+            while end < len(tokens) and len(whole) < len(form):
+                whole, end = whole + tokens[end], end + 1
+            if whole == form:
+                out.append((start, end))
+    return out
+
+
+def _with_given_names(reading: Reading, start: int, end: int, target: Target) -> tuple[int, bool]:
+    """Where a name begins with the given names before it, and whether they may be the target's.
+
+    "Theo van Gogh" is not Vincent van Gogh; "V. van Gogh" and "Sir Alexander Fleming" are whom they seem.
+    """
+    first = start
+    while first > 0 and _is_name_word(reading, first - 1) and _touch(reading, first - 1):
+        first -= 1
+    own = [token for token in reading.tokens[first:start] if token not in _HEADS and token not in _NAME_PARTICLES]
+    after = end < len(reading.tokens) and _is_name_word(reading, end) and _touch(reading, end - 1)
+    whole = " ".join(reading.tokens[start:end])
+    full = whole == " ".join(target.tokens) or len(target.tokens) > 1 and " " in whole and whole != target.surname
+    if not own:
+        return start, not after
+    if full or not target.given or whole not in (target.surname, *target.forms):
+        return start, not after and first == start
+    fits = _initial(own[0], target.given[0])
+    return first, fits and not after
+
+
+def _initial(one: str, other: str) -> bool:
+    """Whether two given names may be the same: equal, or one is the other's first letters."""
+    return other.startswith(one) or one.startswith(other) or (len(one) > 1 and other.startswith(one[0]) and len(one) <= 2)
+
+
+def _is_name_word(reading: Reading, place: int) -> bool:
+    word, token = reading.cased[place], reading.tokens[place]
+    if place == 0 and (token in _FUNCTION or token in _ARTICLES):
+        return False
+    return word[:1].isupper() or (token in _NAME_PARTICLES and place > 0 and reading.cased[place - 1][:1].isupper())
+
+
+def _touch(reading: Reading, place: int) -> bool:
+    """Whether only a space, a full stop or a hyphen stands between a token and the next."""
+    pattern = re.escape(reading.cased[place]) + r"\.?[ -]?" + re.escape(reading.cased[place + 1])
+    return re.search(pattern, reading.text) is not None
+
+
+# -- what of a reply is certain -----------------------------------------------------------------------------------------
+
+
+class Names:
+    """The targets of one sample, and what its question says, against which replies are judged."""
+
+    def __init__(self, targets: Sequence[Target], question: str, language: str, confusable: Sequence[str] = ()) -> None:
+        self.targets = targets
+        self.cues: Cues = cues(language)
+        self.confusable = confusable
+        self.asked = frozenset(token[:5] for token in read(plain(question[:2000])).tokens)
+        self.whole = frozenset(form for target in targets for form in (*target.forms, " ".join(target.tokens)))
+
+    def judge(self, said: Said) -> Verdict:
+        """What a reply is worth. It is not empty and does not decline."""
+        if said.marked:
+            verdict = self._phrase(said.text)
+            return self._unless_revised(verdict, said.after)
+        return self._running(said)
+
+    def _running(self, said: Said) -> Verdict:
+        parts = lines(said.text)
+        if not parts:
+            return undecided("no words that could be a name")
+        if self._is_target(said.text):
+            return correct(f"'{_shown(said.text)}' is a target as written")
+        change = last_revision(said.text)
+        if change is not None and said.text[change[1] :].strip(" .,;:!?-"):
+            return self._after_change(said.text[: change[0]], said.text[change[1] :].strip(" .,;:!?-"))
+        opening = self._phrase(parts[0])
+        readings = [read(part) for part in parts[1:]]
+        later = [reading for reading in readings if mentions(reading, self.targets, self.confusable)]
+        if len(parts) == 1:
+            return self._bold(said, opening)
+        if opening.label == "correct":
+            if any(self._denied(reading, one) for reading in later for one in mentions(reading, self.targets)):
+                return undecided(f"{opening.why}, and denied later")
+            other = self._concludes(said.text, parts)
+            return opening if other is None or other.label != "incorrect" else undecided("two conclusions")
+        concluded = self._concludes(said.text, parts)
+        if concluded is not None and concluded.label != "undecided":
+            return concluded
+        if opening.label == "incorrect":
+            bare = len(read(parts[0]).tokens) <= _MOST_PHRASE and "?" not in parts[0]
+            if all(self._denied(reading, one) for reading in later for one in mentions(reading, self.targets)):
+                return opening if bare or len(parts) < 3 else undecided("a longer reply without a target")
+            return undecided(f"{opening.why}; a target comes later")
+        return self._bold(said, opening)
+
+    def _bold(self, said: Said, verdict: Verdict) -> Verdict:
+        """One thing in bold that is the target decides what else would not be decided."""
+        if verdict.label == "undecided" and len(said.bold) == 1 and self._is_target(said.bold[0]):
+            reading = read(said.text)
+            found = mentions(reading, self.targets, self.confusable)
+            if found and not any(self._denied(reading, one) for one in found):
+                return correct(f"'{said.bold[0]}' in bold is a target")
+        return verdict
+
+    def _after_change(self, before: str, after: str) -> Verdict:
+        parts = lines(after)
+        last = self._phrase(parts[0]) if parts else undecided("nothing after a change of mind")
+        if last.label == "correct" or (last.label == "incorrect" and len(parts) < 3):
+            return last._replace(why=f"after a change of mind: {last.why}")
+        return undecided("a change of mind")
+
+    def _concludes(self, text: str, parts: Sequence[str]) -> Verdict | None:
+        """The last sentence where it says that it concludes, or is a paragraph of its own."""
+        reading = read(parts[-1])
+        own = text.rstrip().rpartition("\n\n")[2].strip()
+        opens = reading.tokens[:2] and not self.cues.sure.isdisjoint(reading.tokens[:3])
+        if not opens and not (own and own == parts[-1] and self._is_about(reading)):
+            return None
+        turn = parts[-1].rpartition(":")[2] if ":" in parts[-1] else parts[-1]
+        return self._phrase(turn if turn.strip() else parts[-1])
+
+    def _is_about(self, reading: Reading) -> bool:
+        """Whether a sentence is about what is asked: it shares content with the question."""
+        return sum(token[:5] in self.asked for token in reading.tokens if token not in _FUNCTION and len(token) > 3) > 0
+
+    def _unless_revised(self, verdict: Verdict, after: str) -> Verdict:
+        if verdict.label != "undecided" and after:
+            reading = read(after)
+            if last_revision(after) is not None or any(self._denied(reading, one) for one in mentions(reading, self.targets)):
+                return undecided(f"{verdict.why}, and something else after it")
+        return verdict
+
+    def _is_target(self, text: str) -> bool:
+        reading = read(text)
+        tokens = reading.tokens
+        while len(tokens) > 1 and tokens[0] in _ARTICLES and " ".join(tokens) not in self.whole:
+            tokens = tokens[1:]
+        return " ".join(tokens) in self.whole or "".join(tokens) in self.whole
+
+    # -- one sentence
+
+    def _phrase(self, text: str) -> Verdict:
+        """One sentence, or what stands after a mark."""
+        if self._is_target(text):
+            return correct(f"'{_shown(text)}' is a target")
+        reading = read(text)
+        if len(reading.tokens) > _MOST_WORDS:
+            return undecided("a long sentence")
+        found = mentions(reading, self.targets, self.confusable)
+        if not found:
+            return self._other(reading)
+        if not any(one.sure for one in found):
+            if all(one.start == 0 or one.end - one.start > 1 for one in found) and self._conflicting(reading, found):
+                return incorrect(f"'{_shown(text)}' is another name")
+            return undecided("a part of a target, or a target in a longer name")
+        if all(self._denied(reading, one) for one in found):
+            tail = reading.tokens[found[-1].end :]
+            others = self._candidates(reading, 0, len(reading.tokens), found)
+            if others and not self.cues.offers(reading.tokens, text) and len(tail) < _MOST_WORDS:
+                return incorrect(f"the target is denied, and '{others[0]}' is given")
+            return undecided("the target is denied")
+        return self._given(reading, found)
+
+    def _given(self, reading: Reading, found: Sequence[Mention]) -> Verdict:
+        """A target stands in the sentence undenied: is it the only thing that it offers?"""
+        turn = self.cues.turn_in(reading.tokens)
+        sure = [one for one in found if one.sure and not self._denied(reading, one)]
+        if turn and all(one.start >= turn for one in found):
+            rest = reading.tokens[turn : found[0].start]
+            if len(rest) <= 8 and not self._candidates(reading, turn, found[0].start, found) and not self._troubled(reading, turn, sure[0]):
+                return correct(f"'{_named(reading, sure[0])}' after a contrast")
+            return undecided("a contrast before the target")
+        one = sure[0]
+        if len(sure) < len(found):
+            return undecided("the target is both given and denied, or only in part")
+        start = self._clause_start(reading, one)
+        if start is None:
+            return undecided("the target stands in a later clause")
+        others = self._candidates(reading, start, one.start, found)
+        if others:
+            return undecided(f"'{others[0]}' stands before the target")
+        if self._troubled(reading, start, one):
+            return undecided("the target may stand beside the answer")
+        return correct(f"'{_named(reading, one)}' is the only name given")
+
+    def _troubled(self, reading: Reading, start: int, one: Mention) -> bool:
+        """Whether the clause holds words that make the mention less than an answer."""
+        tokens = reading.tokens
+        before, after = tokens[start : one.start], tokens[one.end : one.end + 4]
+        text = reading.text
+        if "?" in text or "？" in text or "±" in text or "/" in text and not any("/" in target.text for target in self.targets):
+            return True
+        aside = self.cues.aside
+        asked = [token for token in (*before, *after) if token in aside and token[:5] not in self.asked]
+        if asked or after[:1] == ["s"] or (before and not self._leads_in(before)):
+            return True
+        if self.cues.denies(before, " ".join(before)) or self.cues.offers(tokens, text) or self.cues.denies(after[:3], ""):
+            return True
+        return not text.isascii() and (self.cues.turns_in(text) or self.cues.denies([], text))
+
+    def _leads_in(self, before: Sequence[str]) -> bool:
+        """Whether what stands before a target only leads to it: words of the question, small words, few others."""
+        unknown = [token for token in before if token not in _FUNCTION and token not in _ARTICLES and token[:5] not in self.asked and len(token) > 2]
+        joins = {"and", "und", "et", "y", "e", "i", "и", "en", "ve", "dan", "with", "mit", "avec", "con"} & set(before)
+        if joins and unknown:
+            return False
+        related = before[-1] in ("of", "for", "from") and len(before) > 1 and before[-2] in unknown
+        return len(unknown) <= 4 and not related
+
+    def _clause_start(self, reading: Reading, one: Mention) -> int | None:
+        """Where the clause of a mention begins; None where an earlier clause may already have answered."""
+        position, end = 0, 0
+        for place, word in enumerate(reading.cased[: one.start + 1]):
+            found = reading.text.find(word, position)
+            gap = reading.text[position:found] if place else ""
+            position = found + len(word)
+            if re.search(r"[,;:()–—，、；：。]|\s-\s", gap):
+                lead = reading.tokens[end:place]
+                if not all(token in _FUNCTION or token in _ARTICLES or token[:5] in self.asked or not token for token in lead):
+                    return None
+                end = place
+        return end
+
+    def _denied(self, reading: Reading, one: Mention) -> bool:
+        """Whether a negation stands right before or right after a mention."""
+        before = reading.tokens[max(0, one.start - 3) : one.start]
+        after = reading.tokens[one.end : one.end + 3]
+        if before[-2:] == ["other", "than"] or before[-2:] == ["nothing", "but"]:
+            return False
+        if self.cues.denies(before, "") or self.cues.denies(after[:2], ""):
+            return True
+        left, right = " ".join(before).replace(" ", ""), "".join(after)
+        return not reading.text.isascii() and (self.cues.denies([], left[-4:]) or self.cues.denies([], right[:6]))
+
+    def _candidates(self, reading: Reading, start: int, end: int, found: Sequence[Mention]) -> list[str]:
+        """Names between two places that are neither the question's nor a target's."""
+        out = []
+        for place in range(start, end):
+            word, token = reading.cased[place], reading.tokens[place]
+            inside = any(one.start <= place < one.end for one in found)
+            if inside or token in _FUNCTION or token in _ARTICLES or token in _HEADS or token[:5] in self.asked or len(token) < 2:
+                continue
+            opens = place == 0 and end - start > 1 and not reading.cased[1][:1].isupper()
+            if word[:1].isupper() and not opens and not word.isdecimal():
+                out.append(word)
+        return out
+
+    def _conflicting(self, reading: Reading, found: Sequence[Mention]) -> bool:
+        """Whether every mention is another person's name: a surname with given names that cannot be the target's."""
+        for one in found:
+            own = [token for token in reading.tokens[one.start : one.end] if token not in _HEADS]
+            fits = [target for target in self.targets if target.given and " ".join(own).endswith(target.surname)]
+            if not fits or any(own[0][:1] == given[:1] for target in fits for given in target.given):
+                return False
+            if self.cues.denies(reading.tokens, reading.text) or self.cues.turn_in(reading.tokens):
+                return False
+        return True
+
+    def _other(self, reading: Reading) -> Verdict:
+        """No target in a sentence: is it surely another answer?"""
+        tokens = reading.tokens
+        script = script_of(reading.text)
+        if not script or all(target.script != script for target in self.targets):
+            return undecided("another script than the targets'")
+        if self._near(reading):
+            return undecided("something like a target")
+        if "?" in reading.text or not {"called", "known", "renamed", "named", "formerly"}.isdisjoint(tokens):
+            return undecided("no target")
+        unasked = [token for token in tokens if token[:5] not in self.asked and token not in _FUNCTION and token not in _ARTICLES]
+        if not unasked:
+            return undecided("nothing that answers")
+        if self.cues.denies(tokens, reading.text) and not self.cues.turn_in(tokens):
+            return undecided("no target, and a denial")
+        if len(tokens) <= _MOST_PHRASE or (script == "CJK" and len(tokens) <= 2 * _MOST_PHRASE):
+            return incorrect(f"'{_shown(reading.text)}' is none of the targets")
+        others = self._candidates(reading, 0, len(tokens), ())
+        if others and len(tokens) <= 20 and self._is_about(reading):
+            return incorrect(f"'{others[0]}' is given, and no target")
+        return undecided("no target in a sentence")
+
+    def _near(self, reading: Reading) -> bool:
+        """Whether a word is like a word of a target: misspelt, inflected, transliterated, a part of it, an abbreviation."""
+        wanted = {token for target in self.targets for token in target.tokens if len(token) >= _LEAST_NEAR or not token.isascii()}
+        own = {token for token in reading.tokens if token and token not in _FUNCTION and token[:5] not in self.asked}
+        if own & ({token for target in self.targets for token in target.tokens} - _ARTICLES - _FUNCTION):
+            return True
+        for token in own:
+            for word in wanted:
+                if len(token) >= 3 and (word.startswith(token) or token.startswith(word)):
+                    return True
+                if len(token) >= _LEAST_NEAR and (token[:4] == word[:4] or SequenceMatcher(None, token, word).ratio() >= 0.7):
+                    return True
+        initials = {"".join(token[0] for token in target.tokens if token) for target in self.targets if len(target.tokens) > 1}
+        compact = "".join(reading.tokens)
+        return compact in initials or any(
+            len(target.tokens) == 1 and target.text.isupper() and len(target.text) <= 5 and len(reading.tokens) > 1 for target in self.targets
+        )
+
+
+def _named(reading: Reading, one: Mention) -> str:
+    return " ".join(reading.cased[one.start : one.end])
+
+
+def _shown(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
