@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.analysis.comparison import compare_runs
+from evalwright.api import compare as compare_runs
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.runs.aggregation import TaskTally

@@ -3,7 +3,7 @@
     python benchmarks/until.py [--seeds 100] [--items 1000 3000 10000] [--end-to-end 3]
 
 Two models answer N items, right or wrong; B knows 70%, A more by the difference, with a correlation of 0.5 (about a fifth
-of the items tell them apart). Their scores go through the same glue as in a run (order of units, sheets, watch, places of
+of the items tell them apart). Their scores go through the same glue as in a run (order of units, tables, analysis, places of
 looks); some seeds of the smallest N are also run through `evaluate` with scripted models and must end in the same place.
 "True" is a decision that holds of the full run: its verdict, or a difference below the margin. The exit status is 1 where
 that is so in fewer than 95% of the seeds.
@@ -30,7 +30,7 @@ from evalwright.core.requests import Generate, Request
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.tasks import Task
 from evalwright.evaluation.rules import UnitOrder, resolve_rules, unit_order
-from evalwright.evaluation.until import Watch, look_places
+from evalwright.evaluation.schedule import InterimAnalysis, look_places
 from evalwright.models.scripted import last_text
 from evalwright.statistics import compare_paired
 from evalwright.tasks.decorator import task_from_definition
@@ -71,22 +71,22 @@ def questions(n: int) -> Task:
 
 
 def outcome(task: Task, order: UnitOrder, text: str, a: F64, b: F64) -> Outcome:
-    """One run by the glue of `evaluate`: record by record into the watch, and a look at every place."""
+    """One run by the glue of `evaluate`: record by record into the analysis, and a look at every place."""
     (each,) = resolve_rules([text], SPECS)
-    watch = Watch(each, (0, 1), 0, task, order, 1)
+    analysis = InterimAnalysis(each, (0, 1), 0, task, order, 1)
     start = 0
     for end in look_places(len(a)):
         for index in order.items[start:end]:
             for model, scores in enumerate((a, b)):
-                watch.sheets[model].add(record(index, scores[index]))
-        watch.look()
+                analysis.tables[model].add(record(index, scores[index]))
+        analysis.look()
         start = end
-        if not watch.open:
+        if not analysis.open:
             break
     full = compare_paired(a, b).verdict
     expected = {"better": "scripted/a better", "worse": "scripted/b better"}.get(full, full)
-    found = watch.decision
-    margin = watch.rule.margin
+    found = analysis.decision
+    margin = analysis.rule.margin
     close = margin is not None and found.verdict.startswith("no difference of")
     open_end = found.verdict == "undecided" and expected == "no difference seen"
     true = abs(float((a - b).mean())) < (margin or 0.0) if close else found.verdict == expected or open_end
@@ -97,7 +97,7 @@ _NOTHING: Any = None
 
 
 def record(index: int, score: float) -> SampleRecord:
-    """What the watch reads of a record."""
+    """What the analysis reads of a record."""
     return SampleRecord("items", index, 0, _NOTHING, None, {"exact-match": Score(float(score))})
 
 

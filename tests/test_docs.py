@@ -53,7 +53,7 @@ def environment(folder: Path) -> dict[str, str]:
     place.mkdir()
     commands = {
         "evalwright": "-m evalwright",
-        "hhem-leaderboard": "-m evalwright.compat.hhem.command",
+        "hhem-leaderboard": "-c 'import sys; from evalwright.cli.foreign import hhem_leaderboard as main; sys.exit(main())'",
         "python": "",
     }
     for name, module in commands.items():

@@ -18,13 +18,27 @@ SOURCE = ROOT / "src" / "evalwright"
 # A room may import from itself and from rooms above it.
 ORDER = [
     "_version", "core", "statistics", "models", "engine", "strategies", "scorers", "metrics", "tasks", "runs", "evaluation",
-    "analysis", "reports", "compat", "cli", "__init__", "__main__",
+    "analysis", "reports", "api", "compat", "cli", "__init__", "__main__",
 ]  # fmt: skip
 # Arrows that still point down, to be mended one by one.
-PENDING = {
-    ("analysis", "compat"), ("analysis", "reports"), ("compat", "cli"), ("evaluation", "compat"), ("runs", "analysis"),
-    ("runs", "compat"), ("tasks", "compat"),
-}  # fmt: skip
+PENDING = {("runs", "analysis")}
+# Circles that still have to be opened, each by its modules.
+PENDING_CIRCLES = [
+    {"models.registry", "models.remote.api", "models.remote.providers.table"},
+    {"models.remote.http_stream", "models.remote.wire.format"},
+    {"scorers.stress.phrases", "scorers.stress.phrases_latin", "scorers.stress.phrases_others"},
+    {"tasks.decorator", "tasks.index", "tasks.loading"},
+]
+# Only these tables name a foreign system, in lines of data; nothing else does outside compat/.
+TABLES = {"cli/foreign.py", "models/registry.py", "tasks/dialects.py"}
+FOREIGN = (
+    "evalwright.compat",
+    "lm-eval",
+    "lm_eval",
+    "lm-evaluation-harness",
+    "hhem-leaderboard",
+    "open-factual-bench",
+)
 # Strategies and scorers reach models only through the `ask` that they are handed.
 FORBIDDEN = {
     "strategies": {"models", "engine"},
@@ -75,6 +89,62 @@ def test_imports_point_upwards(path: Path) -> None:
             or (rank[other] < rank[own] and other not in FORBIDDEN.get(own, set()))
         )
         assert allowed, f"{path}:{line}: {own} may not import {other}"
+
+
+def imports_at_run_time(tree: ast.AST) -> Iterator[str]:
+    """The names that a module imports, also inside its functions, but for those that only type checkers read."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        yield from imports_at_run_time(node)
+
+
+def test_no_circle_of_imports() -> None:
+    def name_of(path: Path) -> str:
+        return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+
+    names = {name_of(path) for path in files()}
+    arrows: dict[str, set[str]] = {}
+    for path in files():
+        found = arrows[name_of(path)] = set()
+        for whole in imports_at_run_time(ast.parse(path.read_text(encoding="utf-8"))):
+            one = whole.removeprefix("evalwright.")
+            other = one if one in names else one.rpartition(".")[0]
+            if whole.startswith("evalwright.") and other in names and other != name_of(path):
+                found.add(other)
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        ahead = [start]
+        while ahead:
+            new = arrows[ahead.pop()] - seen
+            seen |= new
+            ahead += new
+        return seen
+
+    in_circles = {name for name in arrows if name in reached(name)}
+    left = in_circles - set().union(*PENDING_CIRCLES)
+    assert not left, f"these modules import each other in a circle: {sorted(left)}"
+
+
+def test_only_tables_name_a_foreign_system() -> None:
+    for path in files():
+        if room(path) in ("compat", "__init__") or str(path.relative_to(SOURCE)) in TABLES:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        prose = {
+            id(node.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+                named = [one for one in FOREIGN if one in node.value]
+                assert not named, f"{path}:{node.lineno} names {named[0]}, which belongs to a table"
 
 
 def test_files_and_functions_stay_small() -> None:

@@ -29,7 +29,7 @@ from evalwright.compat.lm_eval.tasks import compiling
 from evalwright.compat.lm_eval.tasks.asking import as_text
 from evalwright.compat.lm_eval.tasks.compiling import Work, compile_definition
 from evalwright.compat.lm_eval.tasks.config import Definition, read
-from evalwright.compat.lm_eval.tasks.functions import unavailable_in
+from evalwright.compat.lm_eval.tasks.files import unavailable_in
 from evalwright.compat.lm_eval.tasks.loading import Library
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import task_results
@@ -228,7 +228,7 @@ def ours(folder: Path, roots: tuple[Path, ...], job: Mapping[str, Any]) -> dict[
         for pipeline in work.definition.pipelines
         for index in range(len(work.samples))
     ]
-    return {"results": task_results(run), "samples": {job["name"]: samples}}
+    return {"results": task_results(run.data["tasks"]), "samples": {job["name"]: samples}}
 
 
 def sample_of(work: Work, index: int, pipeline: Any, found: Any) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright._version import __version__
 
 if TYPE_CHECKING:
-    from evalwright.analysis.api import aggregate_run, compare, leaderboard, open_run, score_run
-    from evalwright.analysis.power import plan
+    from evalwright.api import compare, leaderboard, open_run, plan
     from evalwright.core.asking import Ask
     from evalwright.core.errors import EvalwrightError, Failure, RequestFailed, UsageError
     from evalwright.core.requests import (
@@ -30,7 +29,9 @@ if TYPE_CHECKING:
     from evalwright.core.responses import Response, Usage
     from evalwright.core.samples import Answer, NoScore, Passage, Sample, SampleRecord, Score, Undecided
     from evalwright.core.tasks import Task
+    from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.evaluation.configuration import Configuration, ModelSpec
+    from evalwright.evaluation.rescoring import score_run
     from evalwright.evaluation.running import evaluate
     from evalwright.metrics.registry import Column, metric
     from evalwright.models.base import LocalModel, Model, Pacing, RemoteModel
@@ -73,17 +74,17 @@ _HOME = {
     "Undecided": "core.samples",
     "Usage": "core.responses",
     "UsageError": "core.errors",
-    "aggregate_run": "analysis.api",
-    "compare": "analysis.api",
+    "aggregate_run": "evaluation.aggregating",
+    "compare": "api",
     "evaluate": "evaluation.running",
-    "leaderboard": "analysis.api",
+    "leaderboard": "api",
     "load_task": "tasks.loading",
     "metric": "metrics.registry",
     "model": "models.registry",
     "open_model": "models.registry",
-    "open_run": "analysis.api",
-    "plan": "analysis.power",
-    "score_run": "analysis.api",
+    "open_run": "api",
+    "plan": "api",
+    "score_run": "evaluation.rescoring",
     "scorer": "scorers.registry",
     "task": "tasks.decorator",
 }

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from evalwright.analysis.comparison import TaskComparison, compare_runs
+from evalwright.analysis.comparison import TaskComparison
+from evalwright.api import compare as compare_runs
 from evalwright.core.errors import RunError
 from evalwright.runs.reader import open_run
 from evalwright.runs.scores import hashed, item_scores

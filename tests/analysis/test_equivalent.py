@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalwright.analysis.comparison import compare_runs
+from evalwright.api import compare as compare_runs
 from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
 from evalwright.statistics import compare_paired, equivalence_paired

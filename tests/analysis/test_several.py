@@ -10,12 +10,18 @@ import numpy as np
 import pytest
 
 from evalwright.analysis.comparison import compare_runs
-from evalwright.analysis.several import compare_several
+from evalwright.analysis.several import SeveralComparison
+from evalwright.analysis.several import compare_several as compare_all
 from evalwright.core.errors import RunError, UnknownName
+from evalwright.reports.conclusions import worded_several
 from evalwright.runs.reader import Run
 from evalwright.statistics import simultaneous_differences
 from evalwright.statistics.simultaneous_macro import simultaneous_macro
 from support.runs import make_run
+
+
+def compare_several(runs: list[Run], **settings: Any) -> SeveralComparison:
+    return worded_several(compare_all(runs, **settings))
 
 
 def models(folder: Path, rates: list[float], n: int = 200, tasks: int = 1, **more: Any) -> list[Run]:
@@ -59,8 +65,8 @@ def test_all_pairs_on_one_task(tmp_path: Path) -> None:
     assert table.ranks == ((4, 4), (2, 3), (2, 3), (1, 1))
     assert table.letters == ("c", "b", "b", "a")
     assert "On t0 demo/m3 scores" in found.conclusion
-    assert "These cannot be told apart: demo/m1 and demo/m2" in found.conclusion
-    assert "would mostly have gone unseen" in found.conclusion
+    assert "These cannot be separated: demo/m1 and demo/m2" in found.conclusion
+    assert "would usually go undetected" in found.conclusion
     assert "simultaneous for 6 pairs" in found.conclusion
     data = json.loads(json.dumps(found.as_dict(), allow_nan=False))
     assert data["tasks"][0]["pairs"][0]["verdict"] == "worse"
@@ -92,7 +98,7 @@ def test_each_against_a_baseline(tmp_path: Path) -> None:
     assert [(pair.a, pair.b) for pair in table.pairs] == [(0, 1), (2, 1)]
     assert (table.ranks, table.letters) == ((), ())
     assert "simultaneous for 2 pairs with the baseline" in found.conclusion
-    assert "demo/m0 cannot be told apart from demo/m1" in found.conclusion
+    assert "demo/m0 cannot be separated from demo/m1" in found.conclusion
     assert json.loads(json.dumps(found.as_dict()))["baseline"] == "r1"
 
 
@@ -118,10 +124,10 @@ def test_what_cannot_be_compared_item_by_item_is_said(tmp_path: Path) -> None:
     assert "factual: no item in common, so compared as independent samples" in found.warnings[0]
     assert "demo/a and demo/o" in found.warnings[0]
     assert "under half of the items are common to demo/a and demo/f (10)" in found.warnings[1]
-    assert "demo/b and demo/o" not in found.conclusion.split("cannot be told apart")[1]
+    assert "demo/b and demo/o" not in found.conclusion.split("cannot be separated")[1]
     found = compare_several([a, b, failed])
     assert found.conclusion.endswith(
-        "demo/x could be compared with no other, for want of common items with a score."
+        "demo/x could not be compared with any other, because they have too few scored items in common."
     )
     assert found.tasks[0].letters[2] == ""
     assert found.tasks[0].ranks[2] == (1, 3)
@@ -186,7 +192,7 @@ def test_errors(tmp_path: Path) -> None:
 
 def test_many_pairs_are_counted_not_listed(tmp_path: Path) -> None:
     found = compare_several(models(tmp_path, [0.1 + 0.08 * i for i in range(11)], n=300))
-    assert "of 55 pairs surely differ" in found.conclusion
+    assert "of 55 pairs differ significantly" in found.conclusion
     assert len(found.conclusion) < 700
 
 

@@ -21,7 +21,7 @@ def test_export_a_run_with_a_failure(folder: Path) -> None:
         f"failures_factual_{stem}.jsonl",
     ]
     assert {str(file.parent) for file in files} == {str(Path("theirs") / "demo__small")}
-    assert done.err.startswith("1 failed sample stands in failures_*.jsonl")
+    assert done.err.startswith("1 failed sample is in failures_*.jsonl")
     data = json.loads(files[0].read_text())
     assert data["results"]["factual"]["acc,none"] == 0.5
     assert data["n-samples"]["factual"] == {"original": 3, "effective": 2}

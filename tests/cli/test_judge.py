@@ -112,7 +112,7 @@ def test_two_runs(folder: Path) -> None:
     give_back("two.csv")
     done = typed("judge", "calibrate", "a", "b", "--labels", "done.csv")
     assert done.code == 0
-    assert "By people's standards no difference between demo/a and demo/b was seen" in " ".join(
+    assert "By people's standards no significant difference between demo/a and demo/b was found" in " ".join(
         done.out.split()
     )
     data = json.loads(Path("runs/a/calibration-score-b.json").read_text())

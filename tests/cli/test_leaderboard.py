@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from evalwright import leaderboard
+from evalwright.core.errors import ConfigurationError
 from support.command import environment
 from support.runs import make_run
 from support.typed import typed
@@ -217,3 +219,19 @@ def test_the_workflow_commits_once_and_not_again(folder: Path) -> None:
     assert _git(remote, "log", "--format=%s", "main").splitlines()[0] == "Update the leaderboard"
     assert "Note" in _git(remote, "log", "--format=%s", "main")
     assert "scripted/constant" in _git(remote, "show", "main:README.md")
+
+
+def test_scores_of_a_baseline_make_no_board_unless_allowed(folder: Path) -> None:
+    for name in ("a", "b"):
+        file = folder / "runs" / name / "run.json"
+        data = json.loads(file.read_text())
+        data["roles"] = {"judge": {"name": "baseline/lexical", "backend": "baseline", "baseline": "by words"}}
+        file.write_text(json.dumps(data))
+    done = typed("leaderboard", "a", "b", "--csv", "b.csv")
+    assert done.code == 2
+    assert "in 'a' (and 1 more) 'baseline/lexical' played the role 'judge'" in done.err
+    assert not (folder / "b.csv").exists()
+    with pytest.raises(ConfigurationError, match="allow_baseline_judge=True"):
+        leaderboard(["a", "b"])
+    assert len(leaderboard(["a", "b"], allow_baseline_judge=True).rows) == 2
+    assert typed("leaderboard", "a", "b", "--csv", "b.csv", "--allow-baseline-judge").code == 0

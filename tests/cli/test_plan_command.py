@@ -122,7 +122,7 @@ def test_from_stored_runs() -> None:
     ("arguments", "says"),
     [
         (("plan",), "name at least one task"),
-        (("plan", "questions.yaml"), "name at least one model"),
+        (("plan", "questions.yaml"), "No models given"),
         (("plan", "factul", *ECHO), "Did you mean 'factual'"),
         (("plan", "questions.yaml", "--model", "demo/smal"), "Did you mean 'small'"),
         (("plan", "questions.yaml", "--model", "dem/small"), "Did you mean 'demo'"),

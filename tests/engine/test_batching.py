@@ -15,8 +15,8 @@ from evalwright.core.errors import Failure, MissingExtra, RequestFailed
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.engine.batching import Batcher
+from evalwright.engine.model_slots import ModelSlots
 from evalwright.engine.remote import cancelled
-from evalwright.engine.residency import Residency
 
 Answers = Iterator[tuple[int, Response | Failure]]
 
@@ -25,7 +25,7 @@ def with_batcher(model: Echo, work: Callable[[Batcher], Coroutine[Any, Any, None
     """Run with a batcher that is closed at the end."""
 
     async def main() -> None:
-        batcher = Batcher(model, asyncio.get_running_loop(), Residency(1))
+        batcher = Batcher(model, asyncio.get_running_loop(), ModelSlots(1))
         try:
             await work(batcher)
         finally:
@@ -253,7 +253,7 @@ def test_closing_does_not_wait_for_a_model_that_is_stuck() -> None:
             yield from super().answer_batch(requests)
 
     async def main() -> float:
-        batcher = Batcher(Stuck(), asyncio.get_running_loop(), Residency(1))
+        batcher = Batcher(Stuck(), asyncio.get_running_loop(), ModelSlots(1))
         future = batcher.submit(question(1))
         await asyncio.sleep(0.1)
         started = time.monotonic()

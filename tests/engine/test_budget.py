@@ -1,4 +1,4 @@
-"""Reading what a provider still allows from its headers."""
+"""What may be spent: samples buy reservations, open ones reserve what they will need, and nothing is sent past the limit."""
 
 from __future__ import annotations
 
@@ -6,100 +6,120 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.engine.budget import Budget
+from evalwright.core.errors import RequestFailed
+from evalwright.core.responses import Response, Usage
+from evalwright.engine.budget import SPENT, Budget, Limits, Reservation
+from evalwright.models.remote.prices import Price
+from evalwright.models.scripted import ScriptedLocalModel, ScriptedModel
+
+MODEL = ScriptedModel("x")
 
 
-def observe(
-    budget: Budget, limit: float, remaining: float, reset: float | None, now: float, unseen: float = 0
-) -> None:
-    """A reply that took no time."""
-    budget.observe(
-        limit, remaining, reset, unseen=unseen, sent_at=now, counted_at=now, now=now, round_trip=0.01
-    )
+def spend(reservation: Reservation, into: int = 100, out: int = 10, model: object = MODEL) -> None:
+    reservation.send()
+    reservation.paid(model, 400, Response("a reply", usage=Usage(into, out)))  # type: ignore[arg-type]
 
 
-def test_an_unknown_budget_holds_nobody() -> None:
-    budget = Budget()
-    budget.observe(None, None, None, unseen=0, sent_at=0, counted_at=0, now=0, round_trip=0.1)
-    assert budget.wait(1e9, 0.0, 0.1) == 0.0
+@given(st.integers(1, 200), st.integers(1, 40))
+def test_a_thousand_requests_are_a_thousand(limit: int, at_once: int) -> None:
+    """With one request a sample the limit is met exactly, however many are in flight."""
+    budget = Budget(Limits(requests=limit), {})
+    sent = 0
+    refused = False
+    while not refused:
+        flying = []
+        for _ in range(at_once):
+            reservation = budget.reservation()
+            try:
+                reservation.send()
+            except RequestFailed:
+                refused = True
+                break
+            sent += 1
+            flying.append(reservation)
+        for reservation in flying:
+            reservation.paid(MODEL, 4, Response("x"))
+            reservation.close()
+    assert sent == limit
+    assert budget.spent.requests == limit
+    assert budget.reached == "requests"
 
 
-def test_a_falling_bucket_and_a_falling_window_are_told_apart() -> None:
-    bucket, window = Budget(), Budget()
-    for number in range(1, 200):
-        now = number / 1000
-        observe(bucket, 1000, 1000 - number, number * 0.06, now)
-        observe(window, 1000, 1000 - number, 60 - now, now)
-    assert bucket.kind == "bucket" and bucket.rate == pytest.approx(1 / 0.06)
-    assert window.kind == "window"
+def test_a_sample_that_has_begun_may_finish() -> None:
+    budget = Budget(Limits(requests=2), {})
+    first = budget.reservation()
+    for _ in range(5):
+        first.send()
+    second = budget.reservation()
+    with pytest.raises(RequestFailed) as raised:
+        second.send()
+    assert raised.value.failure.kind == SPENT
+    assert second.refused and not first.refused
+    first.send()
+    assert budget.spent.requests == 6
 
 
-def test_an_exhausted_bucket_is_waited_for_by_the_unit() -> None:
-    budget = Budget()
-    for number in range(1, 1000):
-        observe(budget, 1000, 1000 - number, number * 0.06, number / 1000)
-    # 1 is left and 20 are the reserve: one more is there after 20 units' time.
-    assert budget.wait(1, 1.0, 0.01) == pytest.approx(20 * 0.06, rel=0.05)
+def test_tokens_and_dollars_are_what_the_model_says_and_costs() -> None:
+    local = ScriptedLocalModel("x")
+    budget = Budget(Limits(dollars=1.0), {id(MODEL): Price(2.0, 10.0)})
+    reservation = budget.reservation()
+    spend(reservation)
+    spend(reservation, model=local)
+    assert budget.spent.tokens == 220
+    assert budget.spent.dollars == pytest.approx((100 * 2 + 10 * 10) / 1e6)
+    reservation.paid(MODEL, 400, Response("x", cost=0.5, usage=Usage(1, 1)))
+    assert budget.spent.dollars == pytest.approx(0.5003)
 
 
-def test_an_exhausted_window_is_waited_for_to_its_end_and_opened_carefully() -> None:
-    budget = Budget()
-    for number in range(1, 1001):
-        observe(budget, 1000, 1000 - number, 60 - number / 1000, number / 1000)
-    assert budget.wait(1, 1.0, 0.01) == pytest.approx(59.0)
-    allowed = 0
-    while budget.wait(1, 60.1, 0.01) == 0 and allowed < 100:
-        budget.spend(1)
-        allowed += 1
-    assert allowed == 10, "a hundredth, until a reply confirms the new window"
-    observe(budget, 1000, 990, 59.9, 60.2)
-    assert budget.wait(900, 60.2, 0.01) == 0
+def test_a_provider_that_counts_no_tokens_is_counted_by_bytes() -> None:
+    budget = Budget(Limits(tokens=10), {})
+    reservation = budget.reservation()
+    reservation.send()
+    reservation.paid(MODEL, 400, Response("abcdefgh"))
+    assert budget.spent.tokens == 102
 
 
-def test_what_is_in_flight_counts_as_used() -> None:
-    budget = Budget()
-    observe(budget, 100, 10, 60.0, 0.0, unseen=10)
-    assert budget.wait(1, 0.0, 0.01) > 0
-    observe(budget, 100, 10, 60.0, 0.0, unseen=9)
-    assert budget.wait(1, 0.0, 0.01) == 0
+@given(st.integers(1000, 50_000), st.integers(1, 30))
+def test_in_flight_samples_reserve_their_mean(limit: int, at_once: int) -> None:
+    """Of samples of 110 tokens each, those in flight never take the sum past the limit once one is known."""
+    budget = Budget(Limits(tokens=limit), {})
+    known = budget.reservation()
+    spend(known)
+    known.close()
+    refused = False
+    while not refused:
+        flying = []
+        for _ in range(at_once):
+            reservation = budget.reservation()
+            try:
+                reservation.send()
+            except RequestFailed:
+                refused = True
+                break
+            flying.append(reservation)
+        for reservation in flying:
+            reservation.paid(MODEL, 400, Response("a", usage=Usage(100, 10)))
+            reservation.close()
+    assert limit - 110 < budget.spent.tokens <= limit
 
 
-def test_more_than_the_limit_is_allowed_when_everything_is_there() -> None:
-    budget = Budget()
-    observe(budget, 100, 100, 0.0, 0.0)
-    assert budget.wait(5000, 0.0, 0.01) == 0
+def test_rounds_begin_with_a_taste_and_share_what_is_left() -> None:
+    budget = Budget(Limits(requests=100), {})
+    assert budget.next_round(3) == 12
+    for _ in range(12):
+        reservation = budget.reservation()
+        spend(reservation)
+        reservation.close()
+    assert budget.next_round(3) == 88
+    assert budget.next_round(3) == 4 * 88  # nothing was spent: the store had it all
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.none() | st.integers(0, 1000),
-            st.none() | st.integers(0, 1000),
-            st.none() | st.floats(0, 1e4),
-            st.floats(0, 10),
-            st.integers(0, 50),
-        ),
-        max_size=30,
-    )
-)
-def test_no_headers_make_anybody_wait_for_ever(
-    replies: list[tuple[int | None, int | None, float | None, float, int]],
-) -> None:
-    budget, now = Budget(), 0.0
-    for limit, remaining, reset, pause, unseen in replies:
-        now += pause
-        budget.observe(
-            limit, remaining, reset, unseen=unseen, sent_at=now, counted_at=now, now=now, round_trip=0.1
-        )
-        budget.spend(1)
-    waited = 0.0
-    for _ in range(100):
-        delay = budget.wait(1, now, 0.1)
-        assert delay >= 0
-        if delay == 0:
-            break
-        now += delay
-        waited += delay
-    else:
-        raise AssertionError("never let through")
-    assert waited < 1e8
+def test_money_that_nothing_costs_is_no_limit() -> None:
+    local = ScriptedLocalModel("x")
+    budget = Budget(Limits(dollars=0.01), {})
+    for _ in range(50):
+        reservation = budget.reservation()
+        spend(reservation, model=local)
+        reservation.close()
+    assert budget.next_round(1) > 1e6
+    assert not budget.reached

@@ -189,10 +189,10 @@ def test_concurrency_grows_to_the_maximum_where_nothing_objects() -> None:
 def test_a_burst_of_refusals_is_one_cut() -> None:
     loop = VirtualClock()
     pacer = Pacer(Pacing(start_concurrency=64), loop)
-    tickets = [loop.run_until_complete(pacer.enter()) for _ in range(64)]
+    permits = [loop.run_until_complete(pacer.enter()) for _ in range(64)]
     loop.run_until_complete(asyncio.sleep(0.1))
-    for ticket in tickets:
-        pacer.failed(ticket, RateLimited("x"))
+    for permit in permits:
+        pacer.failed(permit, RateLimited("x"))
     loop.close()
     # A few refusals are no limit yet; then what is still in flight is halved, once.
     assert 24 <= pacer.limit <= 32
@@ -261,10 +261,10 @@ def test_who_came_first_goes_first_and_repetitions_before_all() -> None:
         held = await pacer.enter()
 
         async def one(name: str, time_left: float | None = None) -> None:
-            ticket = await pacer.enter(time_left=time_left)
+            permit = await pacer.enter(time_left=time_left)
             order.append(name)
             await asyncio.sleep(0.01)
-            pacer.answered(ticket, Response())
+            pacer.answered(permit, Response())
 
         async with asyncio.TaskGroup() as group:
             for number in range(5):
@@ -299,10 +299,10 @@ def test_a_cancelled_waiter_takes_no_ticket() -> None:
         waiting = [asyncio.ensure_future(pacer.enter()) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()
-        pacer.abandon(held)  # the second gets its ticket, and is cancelled before it can run
+        pacer.abandon(held)  # the second gets its permit, and is cancelled before it can run
         waiting[1].cancel()
-        ticket = await waiting[2]
-        pacer.abandon(ticket)
+        permit = await waiting[2]
+        pacer.abandon(permit)
         assert pacer.in_flight == 0
 
     run_virtually(work())
@@ -394,8 +394,8 @@ def test_a_tiny_limit_is_found_without_a_storm() -> None:
 def test_a_lone_connection_error_is_not_overload() -> None:
     loop = VirtualClock()
     pacer = Pacer(Pacing(start_concurrency=8), loop)
-    ticket = loop.run_until_complete(pacer.enter())
-    pacer.failed(ticket, ConnectionFailed("reset"))
+    permit = loop.run_until_complete(pacer.enter())
+    pacer.failed(permit, ConnectionFailed("reset"))
     loop.close()
     assert pacer.limit == 8 and pacer.in_flight == 0
 
@@ -404,8 +404,8 @@ def test_trouble_never_raises_the_limit() -> None:
     loop = VirtualClock()
     pacer = Pacer(Pacing(start_concurrency=1, max_concurrency=1), loop)
     for _ in range(50):
-        ticket = loop.run_until_complete(pacer.enter())
+        permit = loop.run_until_complete(pacer.enter())
         loop.run_until_complete(asyncio.sleep(0.1))
-        pacer.failed(ticket, Overloaded("down", status=503))
+        pacer.failed(permit, Overloaded("down", status=503))
         assert pacer.limit <= 1
     loop.close()

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.test_until import knows, quiz, stopping
+from evaluation.test_schedule import knows, quiz, stopping
 from evalwright import ModelSpec, ScriptedModel, evaluate, leaderboard, scorer
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, UnknownName, UsageError
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.engine.purse import SPENT, Limits
+from evalwright.engine.budget import SPENT, Limits
 from evalwright.evaluation.budgets import parse_budget, parse_prices
 from evalwright.models.base import Pacing
 from evalwright.models.remote.prices import Price
-from evalwright.runs.stopping import sentences
+from evalwright.reports.stopping_sentences import stopping_sentences
 from support.command import records
 
 
@@ -128,7 +128,7 @@ def test_what_is_stored_costs_nothing_and_the_same_command_goes_on() -> None:
         (run,) = evaluate(quiz(400), model, budget=budget, name="run")
         counts.append((model.asked, run.task("quiz").n_samples, stopping(run)["settled"]))
     assert counts == [(100, 100, False), (100, 200, False), (200, 400, True), (0, 400, True)]
-    assert sentences(run) == []
+    assert stopping_sentences(run) == []
 
 
 def test_models_and_tasks_are_served_evenly() -> None:
@@ -157,7 +157,7 @@ def test_an_open_rule_says_that_the_budget_ended_it() -> None:
     (decision,) = stopping(a)["decisions"]
     assert not decision["decided"]
     assert decision["units"] == a.task("quiz").n_samples == b.task("quiz").n_samples == 250
-    assert "budget was spent" in sentences(a)[-1]
+    assert "budget was spent" in stopping_sentences(a)[-1]
     again = [knows("one", 0.72), knows("two", 0.7)]
     a, _ = evaluate(quiz(1000), again, until="A beats B", budget="5000 requests", name="run")
     assert stopping(a)["settled"]

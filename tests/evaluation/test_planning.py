@@ -111,7 +111,7 @@ def test_a_plan_records_a_configuration_that_makes_the_same_plan() -> None:
     ("settings", "says"),
     [
         ({"tasks": ()}, "at least one task"),
-        ({"models": ()}, "at least one model"),
+        ({"models": ()}, "No models given"),
         ({"limit": 0}, "at least 1, not 0"),
         ({"limit": -3}, "at least 1, not -3"),
         ({"tasks": ("one.yaml", "one.yaml")}, "'one' is asked for twice"),

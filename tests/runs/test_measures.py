@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalwright.analysis.comparison import compare_runs, read_matrices
+from evalwright.analysis.comparison import read_matrices
+from evalwright.api import compare as compare_runs
 from evalwright.core.errors import UnknownName
 from evalwright.runs import measures
 from evalwright.runs.reader import Run, open_run

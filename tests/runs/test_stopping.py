@@ -13,9 +13,10 @@ from evalwright.analysis.board import make_board
 from evalwright.analysis.comparison import compare_runs
 from evalwright.reports.html import board_html
 from evalwright.reports.markdown import board_markdown
+from evalwright.reports.stopping_sentences import stopping_sentences
 from evalwright.reports.terminal import show_board, show_comparison, show_run, show_runs
 from evalwright.runs.reader import Run
-from evalwright.runs.stopping import NOT_ADJUSTED, early_notes, sentences, with_valid_intervals
+from evalwright.runs.stopping import NOT_ADJUSTED, early_notes, with_valid_intervals
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
 
@@ -63,16 +64,16 @@ def made(folder: Path, name: str, **more: Any) -> Run:
 
 
 def test_a_decision_in_words(tmp_path: Path) -> None:
-    assert sentences(make_run(tmp_path, scores=[1, 0], name="whole")) == []
-    assert sentences(made(tmp_path, "a")) == [
+    assert stopping_sentences(make_run(tmp_path, scores=[1, 0], name="whole")) == []
+    assert stopping_sentences(made(tmp_path, "a")) == [
         "'one beats two' on factual: one better, decided early, after 4 of 1,000 items; difference +12.3 [5.0, 20.0] "
         "(level 95%; exact).",
-        "Ended early, as its rules were decided: 4 of 1,000 answers were asked for, about 996 requests were not needed.",
+        "Stopped early because its rules were decided: 4 of 1,000 answers were requested, saving about 996 requests.",
     ]
     open_one = made(tmp_path, "b", reached="tokens", decided=False, verdict="undecided", failed=1, low=None)
-    assert sentences(open_one) == [
+    assert stopping_sentences(open_one) == [
         "'one beats two' on factual: undecided after 4 of 1,000 items (1 without a score); difference +12.3.",
-        "Ended early, as the budget was spent: 4 of 1,000 answers were asked for.",
+        "Stopped early because the budget was spent: 4 of 1,000 answers were requested.",
     ]
 
 

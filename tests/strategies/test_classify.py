@@ -71,10 +71,10 @@ ROWS = [
     {
         "id": str(number),
         "summary": f"The {word} is red.",
-        "article": "The house is red. The roof is of slate.",
-        "label": "supported" if word in ("house", "roof") else "unsupported",
+        "article": "The chimney is red. The shutter is of slate.",
+        "label": "supported" if word in ("chimney", "shutter") else "unsupported",
     }
-    for number, word in enumerate(("house", "zebra", "moon", "roof"))
+    for number, word in enumerate(("chimney", "giraffe", "crescent", "shutter"))
 ]
 
 
@@ -117,7 +117,7 @@ def test_rows_that_are_no_pairs_are_refused(changed: dict[str, Any], said: str) 
 
 def test_a_preview_shows_the_pair() -> None:
     (request,) = preview(task_from_definition(definition()), 1)
-    assert request == Classify("The house is red. The roof is of slate.", "The zebra is red.")
+    assert request == Classify("The chimney is red. The shutter is of slate.", "The giraffe is red.")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,13 @@ from evalwright.models.remote.openai import OpenAIModel
 HELLO = Generate("hello", max_tokens=20)
 
 
+def openai_model(model: str, **arguments: Any) -> OpenAIModel:
+    """The model `openai/...` with these arguments."""
+    found = open_model(f"openai/{model}", arguments)
+    assert isinstance(found, OpenAIModel)
+    return found
+
+
 def model_at(url: str, **arguments: Any) -> OpenAIModel:
     """The model "m" at a base URL."""
     found = open_model("openai/m", {"base_url": url, **arguments})

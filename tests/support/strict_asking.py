@@ -16,7 +16,8 @@ from evalwright.core.responses import Response
 from evalwright.engine import Engine, Store
 from evalwright.models.base import Model, RemoteModel
 from evalwright.models.registry import open_model
-from evalwright.models.remote.http import HttpClient, Reply
+from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.http_stream import gathered
 from evalwright.models.remote.wire.format import Settings, Wire
 

@@ -17,7 +17,8 @@ from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
 from evalwright.models.registry import open_model
 from evalwright.models.remote.api import ApiModel
-from evalwright.models.remote.http import HttpClient, Reply
+from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.http_stream import gathered
 from evalwright.models.remote.wire.format import Settings, Wire
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.errors import DatasetError, TaskError
-from evalwright.scorers.text.sentences import sentences
+from evalwright.core.sentences import sentences
 from evalwright.tasks.transforms import (
     first_part,
     last_part,

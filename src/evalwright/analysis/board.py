@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from evalwright.analysis.conclusions import listed
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.ranking import Standing, standing
 from evalwright.core.errors import RunError
+from evalwright.core.words import listed
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, make_matrix
 from evalwright.runs.reader import Run

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from evalwright.analysis.conclusions import conclusion, unpaired_sentence
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.equivalent import TaskEquivalence, equivalence_of, overall_equivalence
 from evalwright.core.errors import RunError
@@ -26,7 +25,6 @@ from evalwright.statistics import (
     compare_paired,
     compare_unpaired,
     macro_difference,
-    sentence,
 )
 
 if TYPE_CHECKING:
@@ -53,6 +51,7 @@ class TaskComparison:
 
     only_a, only_b: items that one run alone has; n_differing: items whose scores differ, n_a_higher and n_b_higher by
     direction. bounded: scores lie between 0 and 1 and are shown in points of 100. warnings: what limits the comparison.
+    sentence: what the numbers mean, filled in by `reports.conclusions`.
     """
 
     task: str
@@ -71,7 +70,7 @@ class TaskComparison:
     slices: tuple[SliceComparison, ...]
     equivalence: TaskEquivalence | None
     warnings: tuple[str, ...]
-    sentence: str
+    sentence: str = ""
 
     @property
     def result(self) -> PairedComparison | UnpairedComparison:
@@ -98,17 +97,19 @@ class Comparison:
     """Two runs over all tasks that both have.
 
     overall: every task counts the same; None with a single task, where tasks are measured in different units or directions,
-    and where one of them is not paired.
+    and where one of them is not paired. labels: what the runs are called in sentences. conclusion: in words, filled in by
+    `reports.conclusions`.
     """
 
     a: str
     b: str
+    labels: tuple[str, str]
     tasks: tuple[TaskComparison, ...]
     overall: MacroDifference | None
     overall_equivalence: TaskEquivalence | None
     estimand: str
     differences: tuple[str, ...]
-    conclusion: str
+    conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
@@ -135,25 +136,17 @@ def compare_runs(
     Raises RunError where they share no task, have a task scored by different scorers, or no task has such a key, and
     ConfigurationError for a margin that is none.
     """
-    name_a, name_b = _labels(a, b)
+    names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
     matrices = read_matrices([a, b], slices)
-    tasks = tuple(_compare(a, b, found, (name_a, name_b), most_flips, equivalent) for found in matrices)
+    tasks = tuple(_compare(a, b, found, names, most_flips, equivalent) for found in matrices)
     measures = [found.measure for found in matrices]
     paired = [task.paired for task in tasks if task.paired]
     overall = same = None
     if len(paired) == len(tasks) > 1 and can_average(measures):
         overall = macro_difference(paired, value_range=UNIT_RANGE)
-        same = overall_equivalence(matrices, equivalent, (name_a, name_b)) if equivalent is not None else None
-    if overall is not None:
-        text = conclusion(overall, {task.task: task.result for task in tasks}, name_a, name_b)
-    elif len(tasks) > 1:
-        text = " ".join(f"{task.task}: {task.sentence}" for task in tasks)
-    else:
-        text = tasks[0].sentence
-    said = [one.sentence for one in ([same] if same else [task.equivalence for task in tasks]) if one]
-    text = " ".join([text, *said])
+        same = overall_equivalence(matrices, equivalent, names) if equivalent is not None else None
     found = tuple(configuration_differences(a, b))
-    return Comparison(a.id, b.id, tasks, overall, same, _estimand(tasks), found, text)
+    return Comparison(a.id, b.id, names, tasks, overall, same, _estimand(tasks), found)
 
 
 def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:
@@ -245,10 +238,8 @@ def _compare(
     if common.any():
         (left, right), clusters = found.part(common)
         paired = compare_paired(left, right, clusters=clusters, value_range=measure.value_range)
-        text = sentence(paired, *names, measure.unit)
     else:
         unpaired = _unpaired(found)
-        text = unpaired_sentence(unpaired, *names, measure.unit)
     if equivalent is not None:
         same = equivalence_of(found, equivalent, names)
     return TaskComparison(
@@ -268,7 +259,6 @@ def _compare(
         slices=tuple(compare_slices(found, key) for key in found.slices),
         equivalence=same,
         warnings=tuple(_warnings(a, b, found, paired)),
-        sentence=f"{text[:-1]}; lower is better." if measure.lower_is_better else text,
     )
 
 
@@ -332,10 +322,6 @@ def _flips(
             if not any(left):
                 break
     return tuple(flips)
-
-
-def _labels(a: Run, b: Run) -> tuple[str, str]:
-    return (a.label, b.label) if a.label != b.label else (a.id, b.id)
 
 
 def _estimand(tasks: Sequence[TaskComparison]) -> str:

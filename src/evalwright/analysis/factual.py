@@ -27,7 +27,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
     REFUSED: frozenset({"refusal", "correction", "refusal_or_correction"}),
     HALLUCINATED: frozenset({"fabricated", "premise accepted", "hallucination_candidate"}),
 }
-"""Labels of the scorer, ours and open-factual-bench's, by share."""
+"""Labels of the scorer, and those that imported runs have for the same, by share."""
 
 _TAG = "factuality"
 
@@ -40,7 +40,7 @@ def is_factual(runs: Sequence[Run]) -> bool:
 
 def _of_facts(task: Mapping[str, Any]) -> bool:
     metadata = task.get("metadata") or {}
-    return _TAG in (metadata.get("tags") or ()) or metadata.get("imported") == "open-factual-bench"
+    return _TAG in (metadata.get("tags") or ())
 
 
 def _is_stress(task: Mapping[str, Any]) -> bool:

@@ -107,7 +107,8 @@ class Forecast:
     difference, half_width, level, power: what is to be seen. pilot: items of each task that were asked for the plan, None
     where nothing was asked; pilot_runs: their records; pilot_failed: samples of them without a score.
     visible_overall: the smallest difference that the average over several tasks shows. models: what asking takes, by model,
-    over all tasks. command: what asks it. conclusion: the plan in words.
+    over all tasks. command: what asks it. conclusion: the plan in words, filled in by
+    `reports.plan_conclusion`.
     """
 
     difference: float
@@ -122,7 +123,7 @@ class Forecast:
     models: Mapping[str, Usage]
     notes: tuple[str, ...]
     command: str
-    conclusion: str
+    conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""

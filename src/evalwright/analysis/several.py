@@ -12,7 +12,6 @@ from itertools import combinations
 from typing import Any
 
 from evalwright.analysis.comparison import can_average, read_matrices
-from evalwright.analysis.conclusions import several_conclusion
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.ranking import Pair, standing
 from evalwright.core.errors import RunError, UnknownName
@@ -64,7 +63,8 @@ class PairTable:
 class SeveralComparison:
     """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
 
-    differences: what was made otherwise than in the first run (or the baseline), by run.
+    differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
+    `reports.conclusions`.
     """
 
     runs: tuple[str, ...]
@@ -76,7 +76,7 @@ class SeveralComparison:
     estimand: str
     warnings: tuple[str, ...]
     differences: dict[str, tuple[str, ...]]
-    conclusion: str
+    conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
@@ -135,9 +135,6 @@ def compare_several(
             for run in runs
             if run is not first and (lines := tuple(configuration_differences(first, run)))
         },
-        conclusion=" ".join(
-            several_conclusion(table, labels, place) for table in ([overall] if overall else tasks)
-        ),
     )
 
 

@@ -37,17 +37,20 @@ COMMANDS = {
     "batches": ("batches:batches", "List the batches that lie with providers; forget one."),
     "submit": ("submit:submit", "Make, verify and add a file of results for others' boards."),
     "runs": ("runs:runs", "List and show runs; write their index."),
-    "import": ("import_:import_", "Make runs of results of other programs."),
-    "export": ("export:export", "Write runs as files of other programs."),
+    "import": ("foreign:import_", "Make runs of results of other programs."),
+    "export": ("foreign:export", "Write runs as files of other programs."),
 }
 
 
 class LazyGroup(click.Group):
     """Imports a command's module when it is used, so that help and listings start at once."""
 
+    table = COMMANDS
+    """Names in the order of use, each with where it is and what it does."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of use."""
-        return list(COMMANDS)
+        return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
@@ -61,16 +64,16 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click's, but an unknown command comes with the closest ones."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in self.table and not args[0].startswith("-"):
             from evalwright.core.errors import UnknownName
 
-            raise UnknownName("command", args[0], COMMANDS, f"Commands: {', '.join(COMMANDS)}.")
+            raise UnknownName("command", args[0], self.table, f"Commands: {', '.join(self.table)}.")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, without importing any."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
 
 
 @click.group(
@@ -88,12 +91,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_command(cli, arguments, "evalwright")
 
 
-def run_command(command: click.Command, arguments: Sequence[str] | None, name: str) -> int:
-    """Run a command as `main` does."""
+def run_command(command: click.Command, arguments: Sequence[str] | None, name: str, **context: Any) -> int:
+    """Run a command as `main` does. context: settings of click's, such as `obj`."""
+    given = list(arguments) if arguments is not None else None
     try:
-        result: Any = command.main(
-            args=list(arguments) if arguments is not None else None, prog_name=name, standalone_mode=False
-        )
+        result: Any = command.main(args=given, prog_name=name, standalone_mode=False, **context)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as stop:

@@ -48,8 +48,9 @@ def aggregate(
     as_json: bool,
 ) -> int:
     """Make the numbers of RUN again from its recorded scores, as a new run. No model and no judge is asked."""
-    from evalwright.analysis.api import aggregate_run, open_run
+    from evalwright.api import open_run
     from evalwright.cli.arguments import load_plugins
+    from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.reports.terminal import show_run
 
     load_plugins(plugins)

@@ -18,8 +18,8 @@ def calibration(runs: tuple[str, ...], runs_folder: str, as_json: bool) -> int:
 
     Read is what answers state ("Confidence: 80%"), or the log-probabilities of options. Nobody is asked.
     """
-    from evalwright.analysis.api import open_run
     from evalwright.analysis.confidence import confidence_of
+    from evalwright.api import open_run
     from evalwright.reports.confidence_page import show_confidence
 
     found = [(run, confidence_of(run)) for run in (open_run(name, runs_folder) for name in runs)]

@@ -59,9 +59,9 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     The first run is A, the reference. With three or more runs all pairs are compared, with errors controlled over all of
     them. `--fail-if` makes it a gate: B against A, or every other run against A.
     """
-    from evalwright.analysis.api import compare as compare_runs
-    from evalwright.analysis.api import open_run
     from evalwright.analysis.gate_rules import parse_rule
+    from evalwright.api import compare as compare_runs
+    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.core.errors import ConfigurationError
     from evalwright.reports.terminal import show_comparison

@@ -47,8 +47,8 @@ def contamination(runs: tuple[str, ...], **given: Any) -> int:
     """
     import json
 
-    from evalwright.analysis.api import open_run
     from evalwright.analysis.contamination.report import contamination_report
+    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.contamination_page import contamination_markdown, show_contamination
 

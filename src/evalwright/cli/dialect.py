@@ -1,4 +1,4 @@
-"""The flags of other frameworks' tasks (`lm-eval:NAME`), shared by the commands that load tasks."""
+"""The flags of other frameworks' tasks (`DIALECT:NAME`), shared by the commands that load tasks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
+
+from evalwright.tasks.dialects import SCORINGS
 
 Command = Callable[..., Any]
 
@@ -15,7 +17,7 @@ _OPTIONS = (
         "task_root",
         multiple=True,
         metavar="DIR",
-        help="Where the tasks of lm-eval:NAME are. Repeatable. Default: those of the installed package.",
+        help="Where another framework's tasks (DIALECT:NAME) are. Repeatable. Default: those of its installed package.",
     ),
     click.option(
         "--trust",
@@ -24,12 +26,15 @@ _OPTIONS = (
         help="A folder whose task files may run their Python. Repeatable.",
     ),
     click.option(
-        "--num-fewshot", type=int, metavar="N", help="Shots for lm-eval tasks, in place of their own."
+        "--num-fewshot",
+        type=int,
+        metavar="N",
+        help="Shots for another framework's tasks, in place of their own.",
     ),
     click.option(
         "--scoring",
-        type=click.Choice(["corrected", "published"]),
-        help="Whose arithmetic lm-eval tasks use. Default: corrected.",
+        type=click.Choice(SCORINGS),
+        help="Whose arithmetic another framework's tasks use. Default: corrected.",
     ),
 )
 KEYS = ("task_root", "trust", "num_fewshot", "scoring")

@@ -85,20 +85,21 @@ def calibrate(
         else:
             _say_next(made)
         return
-    from evalwright.analysis.api import open_run
     from evalwright.analysis.judge_validation.calibration import calibrate_judge, keep_calibration
     from evalwright.analysis.judge_validation.difference import calibrate_difference
+    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.calibration_page import calibration_blocks, difference_blocks
+    from evalwright.reports.judge_conclusions import worded_calibration, worded_difference
     from evalwright.reports.terminal import show
 
     opened = open_run(run, runs_folder)
     if run2 is None:
-        one = calibrate_judge(opened, files, scorer=scorer)
+        one = worded_calibration(calibrate_judge(opened, files, scorer=scorer))
         data, blocks, name = one.as_dict(), calibration_blocks(one), one.scorer
     else:
         other = open_run(run2, runs_folder)
-        both = calibrate_difference(opened, other, files, scorer=scorer)
+        both = worded_difference(calibrate_difference(opened, other, files, scorer=scorer))
         data, blocks, name = both.as_dict(), difference_blocks(both), f"{both.scorer}-{other.id}"
     path = keep_calibration(opened, data, name)
     if as_json:
@@ -124,8 +125,8 @@ def agreement(
 
     RUNS is one run whose scorer asks several judges, or several runs with the same answers (`evalwright score`).
     """
-    from evalwright.analysis.api import open_run
     from evalwright.analysis.judge_validation.panels import judges_agreement
+    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.cli.output import write_file
     from evalwright.reports.agreement_page import agreement_blocks, agreement_markdown
@@ -157,10 +158,10 @@ def _draw(
     question: str | None = None,
 ) -> dict[str, Any]:
     """Draw a set, write its table or page, and keep the set beside its runs."""
-    from evalwright.analysis.api import open_run
     from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, keep_set
     from evalwright.analysis.judge_validation.sheets import sheet_rows
     from evalwright.analysis.judge_validation.verdicts import read_verdicts
+    from evalwright.api import open_run
 
     opened = [open_run(name, runs_folder) for name in (run, run2) if name is not None]
     _check_pair(opened)

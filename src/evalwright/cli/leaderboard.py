@@ -58,6 +58,9 @@ from evalwright.cli.output import print_json
     help="A key's variable for the workflow. Repeatable.",
 )
 @click.option("--with-simulations", is_flag=True, help="Let runs of oracle/... stand beside those of models.")
+@click.option(
+    "--allow-baseline-judge", is_flag=True, help="Make a board of scores by baseline/..., to try things out."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the board as JSON.")
 def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
@@ -71,15 +74,16 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
             raise click.UsageError(f"--{name.removesuffix('s')} belongs to --workflow.")
     if not runs:
         raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
-    from evalwright.analysis.api import open_run
     from evalwright.analysis.board import make_board
+    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.terminal import show_board
-    from evalwright.runs.simulations import refuse_mixture
+    from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     if not given["with_simulations"]:
         refuse_mixture(opened)
+    refuse_baseline_judges(opened, given["allow_baseline_judge"])
     if given["kept"]:
         from evalwright.runs.keeping import keep_runs, kept_runs
 

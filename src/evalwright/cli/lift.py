@@ -42,8 +42,8 @@ def lift(
     as_json: bool,
 ) -> None:
     """Say what passages add in RUN: answers with passages against answers without, paired by question."""
-    from evalwright.analysis.api import open_run
     from evalwright.analysis.lift import passages_lift
+    from evalwright.api import open_run
 
     found = passages_lift(
         open_run(run, runs_folder), open_book, closed_book, scorer=scorer, by=by, level=level

@@ -131,7 +131,7 @@ def plan(**given: Any) -> int:
 
 
 def _planned(tasks: Any, models: Any, quiet: bool, **settings: Any) -> Forecast:
-    from evalwright.analysis.power import plan as make_plan
+    from evalwright.api import plan as make_plan
     from evalwright.reports.progress import TerminalProgress
 
     if quiet:

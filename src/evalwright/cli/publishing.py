@@ -157,6 +157,8 @@ def _options(given: Mapping[str, Any]) -> list[str]:
             out += [f"--{name.replace('_', '-')}", str(given[name])]
     for plot in given["plots"]:
         out += ["--plot", plot]
+    if given["allow_baseline_judge"]:
+        out.append("--allow-baseline-judge")
     return [*out, "--title", given["title"]] if given["title"] != "Leaderboard" else out
 
 

@@ -46,7 +46,7 @@ def list_(folder: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print run.json.")
 def show(run: str, folder: str, verify: bool, as_json: bool) -> None:
     """Show one RUN: metrics with intervals, slices, failures and cost."""
-    from evalwright.analysis.api import open_run
+    from evalwright.api import open_run
     from evalwright.reports.terminal import show_run
 
     found = open_run(run, folder)

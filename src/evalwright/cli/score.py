@@ -62,10 +62,11 @@ def score(
     **dialect: Any,
 ) -> int:
     """Score the answers of RUN again and write the result as a new run. No model under test is asked."""
-    from evalwright.analysis.api import open_run, score_run
+    from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.cli.arguments import key_values, load_plugins, role_specs
     from evalwright.core.errors import UnknownName
+    from evalwright.evaluation.rescoring import score_run
     from evalwright.reports.terminal import show_run
 
     load_plugins(plugins)

@@ -28,8 +28,8 @@ def submit() -> None:
 )
 def make(run: str, into: str, folder: str) -> None:
     """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no key."""
-    from evalwright.analysis.api import open_run
     from evalwright.analysis.submission import make_submission
+    from evalwright.api import open_run
 
     made = make_submission(open_run(run, folder), Path(into))
     click.echo(f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256 {made.data['sha256'][:16]})")

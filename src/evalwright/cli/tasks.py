@@ -30,17 +30,17 @@ tasks.add_command(diff)
 
 @tasks.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
-@click.option("--dialect", type=click.Choice(["lm-eval"]), help="List another framework's tasks instead.")
+@click.option("--dialect", metavar="NAME", help="List another framework's tasks instead.")
 @click.option(
     "--task-root",
     multiple=True,
     metavar="DIR",
-    help="Where those are. Default: those of the installed package.",
+    help="Where those are. Default: those of its installed package.",
 )
 def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> None:
     """List all tasks that can be named: bundled, registered, and those in the folders of $EVALWRIGHT_TASKS."""
     if dialect or task_root:
-        _list_lm_eval(as_json, task_root)
+        _list_foreign(as_json, dialect, task_root)
         return
     from evalwright.tasks.index import TaskIndex
 
@@ -62,26 +62,26 @@ def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> Non
         click.echo(f"{name:<{width}}  {description}".rstrip())
 
 
-def _list_lm_eval(as_json: bool, roots: tuple[str, ...]) -> None:
+def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> None:
     from pathlib import Path
 
-    from evalwright.compat.lm_eval.tasks.index import Index
-    from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
+    from evalwright.tasks import dialects
 
-    index = Index(Options(roots=tuple(map(Path, roots))).folders())
+    folders = tuple(map(Path, roots))
+    found = [
+        (f"{name}:{one.name}", one)
+        for name in ([wanted] if wanted else dialects.names())
+        for one in dialects.dialect(name).names(folders)
+    ]
     if as_json:
-        rows = [
-            {
-                "name": f"{PREFIX}{name}",
-                "kind": entry.kind,
-                "path": entry.path,
-                "members": list(entry.members),
-            }
-            for name, entry in index.items()
-        ]
-        print_json(rows)
+        print_json(
+            [
+                {"name": name, "kind": one.kind, "path": one.path, "members": list(one.members)}
+                for name, one in found
+            ]
+        )
         return
-    click.echo("\n".join(f"{PREFIX}{name}  {entry.kind}" for name, entry in index.items()))
+    click.echo("\n".join(f"{name}  {one.kind}" for name, one in found))
 
 
 @tasks.command()
@@ -258,7 +258,7 @@ def _opened(model: str | None, arguments: dict[str, Any]) -> Model | None:
 
 
 def _opened_run(name: str | None, folder: str) -> Run | None:
-    from evalwright.analysis.api import open_run
+    from evalwright.api import open_run
 
     return None if name is None else open_run(name, folder)
 

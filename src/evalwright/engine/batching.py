@@ -16,7 +16,7 @@ from contextlib import suppress
 from evalwright.core.errors import EvalwrightError, Failure, ModelError, RequestFailed
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
-from evalwright.engine.residency import Residency, patience_of
+from evalwright.engine.model_slots import ModelSlots, patience_of
 from evalwright.engine.speed import Speed
 from evalwright.models.base import LocalModel
 
@@ -32,11 +32,11 @@ class Batcher:
     `submit`, `drop_waiting`, `drop_running` and `close` belong to the event loop's thread.
     """
 
-    def __init__(self, model: LocalModel, loop: asyncio.AbstractEventLoop, residency: Residency) -> None:
+    def __init__(self, model: LocalModel, loop: asyncio.AbstractEventLoop, model_slots: ModelSlots) -> None:
         self.speed = Speed()
         self._model = model
         self._loop = loop
-        self._residency = residency
+        self._residency = model_slots
         self._queue: deque[Waiting] = deque()
         self._wake = threading.Event()
         self._closing = False
@@ -65,7 +65,7 @@ class Batcher:
         return future
 
     def leave_when_idle(self) -> None:
-        """Another model waits for this one's seat."""
+        """Another model waits for this one's slot."""
         self._leave = True
         self._wake.set()
 
@@ -152,7 +152,7 @@ class Batcher:
                 if self._abandoned:
                     error = "its batch was ended before this was answered"
                     break
-        except BaseException as raised:  # even SystemExit may leave nobody waiting
+        except BaseException as raised:  # even SystemExit must end every wait
             error = f"{type(raised).__name__}: {raised}"
         if open_ones:
             failure = self._failure(error)
@@ -179,7 +179,7 @@ class Batcher:
         if self._loaded or self._load_failure is not None:
             return self._load_failure
         if self._model.heavy:
-            self._residency.sit(self)
+            self._residency.acquire(self)
         if self._closing:
             self._leave_seat()
             return self._failure("the run ended before it was loaded")
@@ -210,7 +210,7 @@ class Batcher:
     def _leave_seat(self) -> None:
         self._leave = False
         if self._model.heavy:
-            self._residency.stand(self)
+            self._residency.release(self)
 
     # And this again in the loop's.
 

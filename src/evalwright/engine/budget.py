@@ -1,132 +1,179 @@
-"""What a provider still allows, as its headers say: so many requests (or tokens) now, the rest at some time.
+"""What one command may spend: requests, tokens, dollars, over all its models and roles.
 
-A header states `limit`, `remaining` and `reset`. Two kinds of limits hide behind it: a bucket that is refilled steadily
-(`reset` is when it would be full) and a window that starts anew (`reset` is when). They are told apart by watching: while
-`remaining` falls, a bucket's time of reset moves away and a window's stands still.
+A sample makes a `Reservation` with its first request that has to be sent; from then on it may finish, judges included. Answers
+from the store need no reservation, and nothing is sent for a sample that gets none. What samples in flight will still use is
+reckoned as the mean of those that ended, so that a thousand requests are a thousand and not a thousand and what is in
+flight.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-_RESERVE = 0.02
-"""The share of a bucket that is left in it, so that small errors of the reckoning are not refused."""
+from evalwright.core.errors import Failure, RequestFailed
+from evalwright.core.responses import Response, Usage
+from evalwright.models.base import Model
+from evalwright.models.remote.prices import Price
 
-_OPENING = 0.01
-"""The share of a new window that is used before a reply has confirmed that it has begun."""
+SPENT = "budget spent"
+"""The kind of failure of a request that was not sent for lack of budget. There is no response to it, and it is never recorded."""
 
-_OPENING_GAP = 0.1
-_LONGEST_OPENING_GAP = 10.0
-_SENT_AT_RESOLUTION = 0.05
-_UNKNOWN_RESET = 1.0
+FIRST_SAMPLES = 4
+"""How many samples of each model and task are asked first, to learn what one costs."""
+
+_BYTES_PER_TOKEN = 4
+"""For a provider that counts no tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that may be spent of each; None for no limit."""
+
+    requests: int | None = None
+    tokens: int | None = None
+    dollars: float | None = None
+
+    def as_dict(self) -> dict[str, float]:
+        """The limits that there are."""
+        return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+
+
+@dataclass(slots=True)
+class Amount:
+    """A sum of what was spent."""
+
+    requests: float = 0.0
+    tokens: float = 0.0
+    dollars: float = 0.0
+
+    def add(self, other: Amount, times: float = 1.0) -> None:
+        """Add another sum, or subtract it with times = -1."""
+        self.requests += times * other.requests
+        self.tokens += times * other.tokens
+        self.dollars += times * other.dollars
+
+    def as_dict(self) -> dict[str, float]:
+        """A plain mapping for JSON."""
+        return {
+            "requests": round(self.requests),
+            "tokens": round(self.tokens),
+            "dollars": round(self.dollars, 6),
+        }
 
 
 class Budget:
-    """One kind of unit: requests, or tokens. Times in seconds of one monotonic clock."""
+    """The limits and what is left of them. prices: by `id(model)`; a model without one costs tokens only."""
 
-    def __init__(self) -> None:
-        self.limit = 0.0
-        self.kind: Literal["unknown", "bucket", "window"] = "unknown"
-        self.rate = 0.0
-        """Units per second that a bucket gains."""
-        self._level = 0.0
-        self._at = 0.0
-        self._ends = 0.0
-        self._guessed = False
-        self._openings = 0
-        self._next_opening = 0.0
-        self._known = False
-        self._anchor: tuple[float, float] | None = None
-        self._last_remaining = 0.0
+    def __init__(self, limits: Limits, prices: Mapping[int, Price]) -> None:
+        self.limits = limits
+        self.prices = prices
+        self.spent = Amount()
+        self.reached = ""
+        """The limit that ended the run, "" before."""
+        self._ended = Amount()
+        self._reservations_ended = 0
+        self._open = Amount()
+        self._reservations_open = 0
+        self._wanted = 0.0
+        self._noted = 0.0
 
-    def spend(self, units: float) -> None:
-        """Units were sent."""
-        self._level -= units
+    def next_round(self, lanes: int) -> float:
+        """How many samples the next round should want, in all its `lanes`, so that each gets its share.
 
-    def wait(self, units: float, now: float, round_trip: float) -> float:
-        """Seconds until these units may be sent; 0 for now. round_trip: the usual time until a reply."""
-        if not self._known:
-            return 0.0
-        if self.kind == "bucket" and self.rate > 0:
-            self._level = min(self.limit, self._level + self.rate * (now - self._at))
-            self._at = now
-            reserve = min(max(_RESERVE * self.limit, 1.0), 0.2 * self.limit)
-            missing = min(units, self.limit - reserve) + reserve - self._level
-            return missing / self.rate if missing > 1e-9 else 0.0
-        if now >= max(self._ends, self._next_opening):
-            # A new window should have begun. A few requests find out; their replies say how much there is. If it has
-            # not (resets are often rounded down), the next few go later.
-            self._level = max(self._level, _OPENING * self.limit, min(units, self.limit))
-            self._ends = now + max(2 * round_trip, _UNKNOWN_RESET)
-            self._guessed = True
-            self._openings += 1
-            self._next_opening = now + min(_OPENING_GAP * 2.0**self._openings, _LONGEST_OPENING_GAP)
-        if self._level >= min(units, self.limit):
-            return 0.0
-        return max(self._ends - now, self._next_opening - now, 0.001)
-
-    def observe(
-        self,
-        limit: float | None,
-        remaining: float | None,
-        reset: float | None,
-        *,
-        unseen: float,
-        sent_at: float,
-        counted_at: float,
-        now: float,
-        round_trip: float,
-    ) -> None:
-        """A reply's header.
-
-        unseen: units sent that the reply cannot have counted. sent_at: when its request was sent. counted_at: when
-        `remaining` was true at the latest.
+        What can still be paid for; a few samples of each lane while the cost of one is unknown; and four times as many as
+        before after a round that the store answered for nothing.
         """
-        if remaining is None:
-            return
-        if limit is not None and limit > 0:
-            self.limit = float(limit)
-        self.limit = max(self.limit, float(remaining))
-        if self.limit <= 0:
-            return
-        ends = sent_at + (reset if reset is not None else _UNKNOWN_RESET)
-        if reset is not None:
-            self._tell_apart(remaining, reset, ends, round_trip)
-        used = self.limit - remaining
-        gained = 0.0
-        if self.kind == "bucket":
-            # At 0 the bucket may owe something, which falsifies the rate.
-            if reset is not None and reset > 0 and remaining > 0 and used >= 0.05 * self.limit:
-                rate = used / reset
-                self.rate = rate if self.rate == 0 else 0.7 * self.rate + 0.3 * rate
-            gained = self.rate * (now - counted_at)
-        # The latest end that a reply named, as the earlier ones may be rounded down; a fuller budget is a new window.
-        fuller = not self._known or remaining > self._last_remaining + 0.5 * (
-            self.limit - self._last_remaining
-        )
-        if remaining > self._last_remaining:
-            self._openings = 0
-            self._next_opening = 0.0
-        self._ends = ends if fuller or self._guessed else max(self._ends, ends)
-        self._guessed = False
-        self._level = remaining - unseen + gained
-        self._at = now
-        self._last_remaining = remaining
-        self._known = True
+        free = self.spent.requests == self._noted
+        self._noted = self.spent.requests
+        if free and self._wanted:
+            self._wanted *= 4
+        elif not self._reservations_ended:
+            self._wanted = float(FIRST_SAMPLES * lanes)
+        else:
+            left = [
+                (limit - getattr(self.spent, name)) * self._reservations_ended / ended
+                for name, limit in self.limits.as_dict().items()
+                if (ended := getattr(self._ended, name)) > 0
+            ]
+            self._wanted = max(1.0, min(left, default=math.inf))
+        return self._wanted
 
-    def _tell_apart(self, remaining: float, reset: float, ends: float, round_trip: float) -> None:
-        if self._anchor is None or remaining > self._anchor[0]:
-            self._anchor = (remaining, ends)
-            return
-        fallen = self._anchor[0] - remaining
-        used = self.limit - remaining
-        if fallen < max(3.0, 0.02 * self.limit) or used <= 0:
-            return
-        # If it is a bucket, this is how far its time of reset must have moved.
-        expected = fallen * reset / used
-        coarse = 1.5 if reset == int(reset) else _SENT_AT_RESOLUTION
-        if expected < max(coarse, 2 * round_trip):
-            return
-        moved = ends - self._anchor[1]
-        self.kind = "bucket" if moved > 0.5 * expected else "window"
-        self._anchor = (remaining, ends)
+    def reservation(self) -> Reservation:
+        """For one sample; close it when the sample has its scores."""
+        return Reservation(self)
+
+    def as_dict(self) -> dict[str, object]:
+        """A plain mapping for JSON."""
+        return {"limits": self.limits.as_dict(), "spent": self.spent.as_dict(), "reached": self.reached}
+
+    def _missing(self) -> str:
+        """The limit that one more sample would pass; "" where there is none."""
+        if self.reached:
+            return self.reached
+        for name, limit in self.limits.as_dict().items():
+            ended, spent = getattr(self._ended, name), getattr(self._open, name)
+            unknown = 1.0 if name == "requests" else 0.0
+            mean = ended / self._reservations_ended if self._reservations_ended else unknown
+            if ended + max(spent, self._reservations_open * mean) + mean > limit * (1 + 1e-9):
+                return name
+            if ended + spent >= limit:
+                return name
+        return ""
+
+
+class Reservation:
+    """One sample's right to send requests. refused: it wanted to, and the budget was spent."""
+
+    __slots__ = ("_budget", "_made", "_used", "refused")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._used = Amount()
+        self._made = False
+        self.refused = False
+
+    def send(self) -> None:
+        """A request is about to be sent. Raises RequestFailed where the budget does not allow for another sample."""
+        budget = self._budget
+        if not self._made:
+            missing = budget._missing()
+            if missing:
+                budget.reached = missing
+                self.refused = True
+                raise RequestFailed(
+                    Failure(SPENT, "configuration", f"The budget of {missing} is spent.", True, attempts=0)
+                )
+            self._made = True
+            budget._reservations_open += 1
+        self._add(Amount(requests=1))
+
+    def paid(self, model: Model, size: int, response: Response) -> None:
+        """An answer came to a request of `size` bytes."""
+        into, out = response.usage.input_tokens, response.usage.output_tokens
+        if not into and not out:
+            into, out = (
+                size // _BYTES_PER_TOKEN,
+                len(response.text.encode(errors="replace")) // _BYTES_PER_TOKEN,
+            )
+        dollars = response.cost
+        if dollars is None:
+            price = self._budget.prices.get(id(model))
+            dollars = (price.cost(Usage(into, out)) if price else None) or 0.0
+        self._add(Amount(tokens=into + out, dollars=dollars))
+
+    def close(self) -> None:
+        """The sample has ended. What was used without a reservation (nothing) counts for no mean."""
+        if self._made:
+            self._made = False
+            budget = self._budget
+            budget._reservations_open -= 1
+            budget._reservations_ended += 1
+            budget._open.add(self._used, -1)
+            budget._ended.add(self._used)
+
+    def _add(self, amount: Amount) -> None:
+        self._used.add(amount)
+        self._budget._open.add(amount)
+        self._budget.spent.add(amount)

@@ -23,13 +23,13 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
 from evalwright.engine.batching import Batcher
+from evalwright.engine.budget import SPENT, Reservation
 from evalwright.engine.claims import process_of
 from evalwright.engine.counts import Counts as Counts
 from evalwright.engine.key import KeyMaker, canonical
+from evalwright.engine.model_slots import ModelSlots
 from evalwright.engine.outbox import Outbox
-from evalwright.engine.purse import SPENT, Ticket
 from evalwright.engine.remote import RemoteSender, cancelled
-from evalwright.engine.residency import Residency
 from evalwright.engine.speed import Speed
 from evalwright.engine.store import Store, row_of
 from evalwright.engine.writer import MINE, STORED
@@ -69,7 +69,7 @@ class Engine:
         self, store: Store, *, max_resident: int = 1, on_event: Callable[[str], None] | None = None
     ) -> None:
         self._store = store
-        self._residency = Residency(max_resident)
+        self._residency = ModelSlots(max_resident)
         self._on_event = on_event or _ignore
         self._lanes: dict[int, Lane] = {}
         self._flights: dict[bytes, _Joiners] = {}
@@ -130,7 +130,7 @@ class Engine:
             if lane.remote is not None:
                 with suppress(
                     Exception
-                ):  # the answers are stored; a connection that will not close is nobody's concern
+                ):  # the answers are stored; a connection that does not close changes nothing
                     await lane.remote.close()
 
     def _lane(self, model: Model) -> Lane:
@@ -152,15 +152,15 @@ class Engine:
         return lane
 
     async def ask(
-        self, lane: Lane, request: Request, counts: Counts, ticket: Ticket | None = None
+        self, lane: Lane, request: Request, counts: Counts, reservation: Reservation | None = None
     ) -> Response:
         """What a door calls. Raises RequestFailed where the request failed, StoreError where the store did.
 
-        ticket: pays for what is sent, where there is a budget; a request that it refuses is not counted.
+        reservation: pays for what is sent, where there is a budget; a request that it refuses is not counted.
         """
         counts.requested += 1
         try:
-            return await self._ask(lane, request, counts, ticket)
+            return await self._ask(lane, request, counts, reservation)
         except RequestFailed as failed:
             if failed.failure.kind == SPENT:
                 counts.requested -= 1
@@ -174,7 +174,9 @@ class Engine:
             counts.add_failure("cancelled")
             raise
 
-    async def _ask(self, lane: Lane, request: Request, counts: Counts, ticket: Ticket | None) -> Response:
+    async def _ask(
+        self, lane: Lane, request: Request, counts: Counts, reservation: Reservation | None
+    ) -> Response:
         if request.ability not in lane.abilities:
             raise RequestFailed(_unable(lane.model, request.ability))
         payload = canonical(request.payload())
@@ -196,7 +198,7 @@ class Engine:
             raise RequestFailed(self._stopped)
         joiners = self._flights[key] = []
         try:
-            response = await self._obtain(lane, request, key, payload, counts, ticket)
+            response = await self._obtain(lane, request, key, payload, counts, reservation)
         except EvalwrightError as error:
             self._land(key)
             _tell(joiners, error)
@@ -218,7 +220,7 @@ class Engine:
         key: bytes,
         payload: bytes,
         counts: Counts,
-        ticket: Ticket | None,
+        reservation: Reservation | None,
     ) -> Response:
         outbox = self._outbox
         assert outbox is not None
@@ -243,8 +245,8 @@ class Engine:
                 raise RequestFailed(self._stopped)
             if self._store.broken is not None:
                 raise StoreError(str(self._store.broken))
-            if ticket is not None:
-                ticket.send()
+            if reservation is not None:
+                reservation.send()
             if lane.batcher is not None:
                 response = await lane.batcher.submit(request)
             else:
@@ -259,8 +261,8 @@ class Engine:
             outbox.release(key)
             raise
         counts.add_cost(response)
-        if ticket is not None:
-            ticket.paid(lane.model, len(payload), response)
+        if reservation is not None:
+            reservation.paid(lane.model, len(payload), response)
         await outbox.put(row_of(key, lane.fingerprint, payload, response))
         counts.asked += 1
         return response
@@ -293,21 +295,21 @@ class Door(Ask):
         self._lanes = dict(lanes)
         self._engine_ask = engine.ask
 
-    async def __call__(self, role: str, request: Request, ticket: Ticket | None = None) -> Response:
+    async def __call__(self, role: str, request: Request, reservation: Reservation | None = None) -> Response:
         """The answer of the model that plays this role. Raises RequestFailed, or StoreError, which must end the run."""
-        return await self._engine_ask(self._lane(role), request, self.counts, ticket)
+        return await self._engine_ask(self._lane(role), request, self.counts, reservation)
 
     def abilities(self, role: str) -> frozenset[Ability]:
-        """What the model that plays this role can do. Raises ConfigurationError where nobody plays it."""
+        """What the model that plays this role can do. Raises ConfigurationError where no model plays it."""
         return self._lane(role).abilities
 
     def speed(self, role: str) -> Speed:
         """How fast the model that plays this role has answered, whoever asked it."""
         return self._lane(role).speed
 
-    def paid_by(self, ticket: Ticket) -> Ask:
-        """This door, with a ticket that pays for what is sent."""
-        return _PaidDoor(self, ticket)
+    def paid_by(self, reservation: Reservation) -> Ask:
+        """This door, with a reservation that pays for what is sent."""
+        return _ReservedDoor(self, reservation)
 
     def _lane(self, role: str) -> Lane:
         lane = self._lanes.get(role)
@@ -319,14 +321,14 @@ class Door(Ask):
         return lane
 
 
-class _PaidDoor(Ask):
-    """A door whose questions one ticket pays for."""
+class _ReservedDoor(Ask):
+    """A door whose requests are paid from one reservation."""
 
     __slots__ = ("_door", "_ticket")
 
-    def __init__(self, door: Door, ticket: Ticket) -> None:
+    def __init__(self, door: Door, reservation: Reservation) -> None:
         self._door = door
-        self._ticket = ticket
+        self._ticket = reservation
 
     async def __call__(self, role: str, request: Request) -> Response:
         return await self._door(role, request, self._ticket)

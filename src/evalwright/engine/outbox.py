@@ -97,7 +97,7 @@ class Outbox:
         self._writer.submit(batch)
 
     def _from_writer(self, batch: Batch, error: StoreError | None) -> None:
-        # In the writer's thread. A loop that has closed has nobody left who waits.
+        # In the writer's thread. A loop that has closed has no task left that waits.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._deliver, batch, error)
 

@@ -4,7 +4,7 @@ The number in flight starts where `Pacing.start_concurrency` says and grows by o
 first objects. Then nothing is sent for a moment: what is still in flight when the refusals are in is what the provider
 takes at once. Later objections cut the number, a little after a long quiet and deeply in a row; it climbs quickly to just
 below where it was cut, and feels its way further so seldom that hardly anything is refused. A few refusals among many
-answers, which no pace would avoid, do not slow it down. A Retry-After holds everybody back; announced budgets of requests
+answers, which no pace would avoid, do not slow it down. A Retry-After holds everybody back; announced rate limits of requests
 and tokens are kept before they are exhausted. Who came first goes first.
 """
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from evalwright.core.errors import ConnectionFailed, Overloaded, RateLimited, RequestError, TimedOut
 from evalwright.core.responses import RateLimits, Response
-from evalwright.engine.budget import Budget
+from evalwright.engine.rate_limit import RateLimit
 from evalwright.engine.retry import BASE_SECONDS, LONGEST_SECONDS
 from evalwright.models.base import Pacing
 
@@ -62,7 +62,7 @@ _LONGEST_GAP = 0.05
 
 
 @dataclass(slots=True)
-class Ticket:
+class Permit:
     """The right to send one request. number: how many were sent before it. tokens: what it is expected to use."""
 
     number: int
@@ -71,16 +71,16 @@ class Ticket:
 
 
 class Pacer:
-    """Hands out tickets. Belongs to one event loop; costs a few microseconds per request and no task."""
+    """Hands out permits. Belongs to one event loop; costs a few microseconds per request and no task."""
 
     def __init__(self, pacing: Pacing, loop: asyncio.AbstractEventLoop) -> None:
         self.limit = float(max(1, min(pacing.start_concurrency, pacing.max_concurrency)))
         self.in_flight = 0
-        self.requests = Budget()
-        self.tokens = Budget()
+        self.requests = RateLimit()
+        self.tokens = RateLimit()
         self._pacing = pacing
         self._loop = loop
-        self._waiting: deque[tuple[asyncio.Future[Ticket], float]] = deque()
+        self._waiting: deque[tuple[asyncio.Future[Permit], float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._paused_until = 0.0
         self._asked_until = 0.0
@@ -104,8 +104,8 @@ class Pacer:
         self._newest = 0
         self._tokens_each: float | None = None
 
-    async def enter(self, size: float = 0.0, time_left: float | None = None) -> Ticket:
-        """Wait for a ticket.
+    async def enter(self, size: float = 0.0, time_left: float | None = None) -> Permit:
+        """Wait for a permit.
 
         size: a first guess of the request's tokens, until answers have shown how many they use. time_left: for a
         request that was sent before; it goes ahead of those that were not. Raises TimeoutError when that time is over,
@@ -116,7 +116,7 @@ class Pacer:
         tokens = self._tokens(size)
         if not self._waiting and self.in_flight < int(self.limit) and self._delay(tokens, now) <= 0:
             return self._admit(tokens, now)
-        future: asyncio.Future[Ticket] = self._loop.create_future()
+        future: asyncio.Future[Permit] = self._loop.create_future()
         deadline = None
         if time_left is None:
             self._waiting.append((future, size))
@@ -135,11 +135,11 @@ class Pacer:
             if deadline is not None:
                 deadline.cancel()
 
-    def answered(self, ticket: Ticket, response: Response) -> None:
+    def answered(self, permit: Permit, response: Response) -> None:
         """The request was answered."""
         now = self._loop.time()
         self._heard = True
-        self._round_trip += 0.1 * (now - ticket.sent_at - self._round_trip)
+        self._round_trip += 0.1 * (now - permit.sent_at - self._round_trip)
         self._trouble *= 0.95
         self._refused -= self._refused * self._weight()
         self._answers_since_cut += 1
@@ -149,9 +149,9 @@ class Pacer:
         if used:
             self._tokens_each = used if self._tokens_each is None else 0.95 * self._tokens_each + 0.05 * used
         self._grow(now)
-        self._leave(ticket, response.rate_limits, now)
+        self._leave(permit, response.rate_limits, now)
 
-    def failed(self, ticket: Ticket, error: RequestError) -> None:
+    def failed(self, permit: Permit, error: RequestError) -> None:
         """The request failed. Slows down and pauses as the error demands."""
         now = self._loop.time()
         self._heard = True
@@ -160,13 +160,13 @@ class Pacer:
             limited = self._refused > _TOLERATED or error.retry_after is not None
             # An announced budget that is used up is no matter of how many are in flight.
             if limited and not _exhausted(error.rate_limits):
-                self._cut(ticket, now, pause=True, cost=error.retry_after or 0.0)
+                self._cut(permit, now, pause=True, cost=error.retry_after or 0.0)
         elif isinstance(error, (Overloaded, ConnectionFailed, TimedOut)):
             self._trouble = 0.95 * self._trouble + 0.05
             if self._trouble > _TROUBLED or error.status in (503, 529):
                 # Each request backs off by itself; holding back the others too would let a few that always fail
                 # starve those that would be answered.
-                self._cut(ticket, now, pause=False, cost=0.0)
+                self._cut(permit, now, pause=False, cost=0.0)
         else:
             # The request was let through, whatever became of it then.
             self._answers_since_cut += 1
@@ -176,14 +176,14 @@ class Pacer:
             self._asked_why = str(error)
             if error.retry_after > self._pacing.deadline:
                 self.drop_waiting(lambda: self._hopeless(now))
-        self._leave(ticket, error.rate_limits, now)
+        self._leave(permit, error.rate_limits, now)
 
-    def abandon(self, ticket: Ticket) -> None:
-        """The ticket ends without a reply that would tell anything."""
-        self._leave(ticket, None, self._loop.time())
+    def abandon(self, permit: Permit) -> None:
+        """The permit ends without a reply that would tell anything."""
+        self._leave(permit, None, self._loop.time())
 
     def drop_waiting(self, error: Callable[[], Exception]) -> None:
-        """Whoever waits for a ticket gets an error of their own."""
+        """Whoever waits for a permit gets an error of their own."""
         waiting, self._waiting = self._waiting, deque()
         for future, _ in waiting:
             if not future.done():
@@ -192,7 +192,7 @@ class Pacer:
     def _tokens(self, size: float) -> float:
         return size if self._tokens_each is None else self._tokens_each
 
-    def _admit(self, tokens: float, now: float) -> Ticket:
+    def _admit(self, tokens: float, now: float) -> Permit:
         if not self._sent:
             self._opened_at = now
         self.in_flight += 1
@@ -202,36 +202,36 @@ class Pacer:
         if self._ramp > 0:
             self._ramp -= 1
             self._next_send = now + min(self._round_trip / self.limit, _LONGEST_GAP)
-        return Ticket(self._sent, now, tokens)
+        return Permit(self._sent, now, tokens)
 
-    def _leave(self, ticket: Ticket, limits: RateLimits | None, now: float) -> None:
+    def _leave(self, permit: Permit, limits: RateLimits | None, now: float) -> None:
         self.in_flight -= 1
         # A reply that was overtaken by a later request's tells what was true before.
-        if limits is not None and ticket.number > self._newest:
-            self._newest = ticket.number
-            times = {"sent_at": ticket.sent_at, "now": now, "round_trip": self._round_trip}
+        if limits is not None and permit.number > self._newest:
+            self._newest = permit.number
+            times = {"sent_at": permit.sent_at, "now": now, "round_trip": self._round_trip}
             # Requests are counted when they come in, so what was sent later is not yet in the reply. Tokens may be counted
             # only when the answer is complete, so all that is in flight may be missing from it too.
             self.requests.observe(
                 limits.limit_requests,
                 limits.remaining_requests,
                 limits.reset_requests,
-                unseen=self._sent - ticket.number,
-                counted_at=ticket.sent_at,
+                unseen=self._sent - permit.number,
+                counted_at=permit.sent_at,
                 **times,
             )
             self.tokens.observe(
                 limits.limit_tokens,
                 limits.remaining_tokens,
                 limits.reset_tokens,
-                unseen=max(self.in_flight, self._sent - ticket.number) * (self._tokens_each or ticket.tokens),
+                unseen=max(self.in_flight, self._sent - permit.number) * (self._tokens_each or permit.tokens),
                 counted_at=now,
                 **times,
             )
         self._pump()
 
     def _pump(self) -> None:
-        """Give tickets to those who wait, as far as is allowed now; else come back when it will be."""
+        """Give permits to those who wait, as far as is allowed now; else come back when it will be."""
         while self._waiting:
             future, size = self._waiting[0]
             if future.done():
@@ -277,8 +277,8 @@ class Pacer:
             step = max(0.05, 1 / self.limit)  # far above the old ceiling: it is no longer there
         self.limit = min(self.limit + step, float(self._pacing.max_concurrency))
 
-    def _cut(self, ticket: Ticket, now: float, *, pause: bool, cost: float) -> None:
-        if ticket.sent_at <= self._cut_at:
+    def _cut(self, permit: Permit, now: float, *, pause: bool, cost: float) -> None:
+        if permit.sent_at <= self._cut_at:
             return  # sent before the last cut: it tells nothing new
         # What was not even used cannot have been the limit.
         used = min(self.limit, float(self.in_flight))
@@ -343,6 +343,6 @@ def _exhausted(limits: RateLimits | None) -> bool:
     return limits is not None and (limits.remaining_requests == 0 or limits.remaining_tokens == 0)
 
 
-def _expire(future: asyncio.Future[Ticket]) -> None:
+def _expire(future: asyncio.Future[Permit]) -> None:
     if not future.done():
         future.set_exception(TimeoutError())

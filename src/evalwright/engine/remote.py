@@ -17,7 +17,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.engine.counts import Counts
-from evalwright.engine.pacing import Pacer, Ticket
+from evalwright.engine.pacing import Pacer, Permit
 from evalwright.engine.retry import Attempts, Breaker
 from evalwright.models.base import RemoteModel
 
@@ -48,7 +48,7 @@ class RemoteSender:
         attempts: Attempts | None = None
         while True:
             self._refuse_if_over()
-            ticket = await self._enter(size, attempts)
+            permit = await self._enter(size, attempts)
             now = self._loop.time()
             if attempts is None:
                 attempts = Attempts(self._pacing, started=now)
@@ -56,7 +56,7 @@ class RemoteSender:
                 counts.retries += 1
             attempts.sent += 1
             try:
-                response = await self._attempt(request, ticket, attempts.timeout(now))
+                response = await self._attempt(request, permit, attempts.timeout(now))
             except RequestError as error:
                 delay = self._after(error, attempts)
             else:
@@ -78,7 +78,7 @@ class RemoteSender:
         """Release the model's connections."""
         await self._model.close()
 
-    async def _enter(self, size: int, attempts: Attempts | None) -> Ticket:
+    async def _enter(self, size: int, attempts: Attempts | None) -> Permit:
         left = None if attempts is None else attempts.time_left(self._loop.time())
         try:
             # About four bytes of text are a token; it is only the first guess.
@@ -91,28 +91,28 @@ class RemoteSender:
         except RequestError as error:
             raise RequestFailed(error.as_failure(attempts=attempts.sent if attempts else 0)) from None
 
-    async def _attempt(self, request: Request, ticket: Ticket, timeout: float) -> Response:
+    async def _attempt(self, request: Request, permit: Permit, timeout: float) -> Response:
         try:
             response = await self._timed(request, timeout)
             if not isinstance(response, Response):
                 raise ModelError(f"{self._model.name} gave a {type(response).__name__}, not a Response")
         except RequestError as error:
-            self._pacer.failed(ticket, error)
+            self._pacer.failed(permit, error)
             raise
         except RequestFailed:
-            self._pacer.abandon(ticket)
+            self._pacer.abandon(permit)
             raise
         except EvalwrightError as error:
-            self._pacer.abandon(ticket)
+            self._pacer.abandon(permit)
             raise RequestFailed(Failure("request failed", error.party, str(error))) from error
         except Exception as error:
-            # A defect of the backend, or something nobody thought of: this request fails, not the run.
-            self._pacer.abandon(ticket)
+            # A defect of the backend, or an error that was not foreseen: this request fails, not the run.
+            self._pacer.abandon(permit)
             raise ModelError(f"{self._model.name} raised {type(error).__name__}: {error}") from error
         except BaseException:
-            self._pacer.abandon(ticket)
+            self._pacer.abandon(permit)
             raise
-        self._pacer.answered(ticket, response)
+        self._pacer.answered(permit, response)
         return response
 
     async def _timed(self, request: Request, timeout: float) -> Response:

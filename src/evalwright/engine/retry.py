@@ -92,7 +92,7 @@ class Breaker:
     """Stops a run against a model that has never once answered and never will.
 
     It opens after `REFUSED` sendings failed for the key's sake, or after `UNREACHED` sendings over at least
-    `UNREACHED_SECONDS` reached nobody; each in a row, and before any answer. A model that has answered once is never cut
+    `UNREACHED_SECONDS` reached no server; each in a row, and before any answer. A model that has answered once is never cut
     off.
     """
 

@@ -100,7 +100,7 @@ class Writer:
         try:
             if self.broken is None:
                 self._transaction(batches)
-        except Exception as error:  # whatever it was, nobody may be left waiting
+        except Exception as error:  # whatever it was, every wait must end
             self.broken = store_error(self._path, error)
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")

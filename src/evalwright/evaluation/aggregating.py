@@ -1,4 +1,4 @@
-"""Makes a run's numbers again from its recorded scores: other slices, another confidence level, other metrics. Nobody is asked."""
+"""Makes a run's numbers again from its recorded scores: other slices, another confidence level, other metrics. No request is sent."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from evalwright.evaluation.planning import slug
 from evalwright.metrics.registry import registry
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.groups import group_records
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.scores import keep_scores
 from evalwright.runs.stopping import noted_groups, with_noted_intervals
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.tasks.dialects import group_records
 
 
 @dataclass(frozen=True, slots=True)

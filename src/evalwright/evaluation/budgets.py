@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.engine.purse import Limits, Purse
+from evalwright.engine.budget import Budget, Limits
 from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old
@@ -87,9 +87,9 @@ def parse_prices(texts: Sequence[str]) -> dict[str, Price]:
     return out
 
 
-def make_purse(
+def make_budget(
     configuration: Configuration, models: Sequence[tuple[ModelSpec, Model]], roles: Mapping[str, Model]
-) -> Purse | None:
+) -> Budget | None:
     """The budget of an evaluation, None without one. A price given for a model is also what its answers cost in the record.
 
     Raises ConfigurationError where it is in money and a model that costs something has no price, and UnknownName where a
@@ -124,7 +124,7 @@ def make_purse(
                 f"--price 'IN/OUT', US dollars per million tokens read and written, or in a file of providers (docs/providers.md), "
                 f"or limit tokens or requests."
             )
-    return Purse(limits, by_model)
+    return Budget(limits, by_model)
 
 
 def _names(spec: ModelSpec) -> list[str]:

@@ -43,8 +43,8 @@ class Configuration:
     limit: samples per task, the first of the seed's random order; None takes all. name: of the run (or their common
     beginning). out: folder of run folders. home: folder of the store. format: how prompts are rendered.
     max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may be replaced.
-    overrides: settings put over those of the tasks, nested or dotted ({"dataset.path": "mine.csv"}).
-    dialect: how other frameworks' tasks are run ("lm-eval:..."): task_root, trust, num_fewshot, scoring, and the like.
+    overrides: settings that override those of the tasks, nested or dotted ({"dataset.path": "mine.csv"}).
+    dialect: how other frameworks' tasks are run (DIALECT:NAME): task_root, trust, num_fewshot, scoring, and the like.
     until: stopping rules ("accuracy +-0.02", "A beats B"). budget: what may be spent ("5 USD", "2M tokens").
     price: US dollars per million tokens read and written ("0.15/0.60", "openai/gpt-4o-mini=0.15/0.60").
     batch: ask the models under test through their providers' batch interfaces.

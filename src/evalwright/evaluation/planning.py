@@ -120,9 +120,7 @@ def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
             "Nothing to evaluate: name at least one task. `evalwright tasks list` shows them."
         )
     if not configuration.models:
-        raise ConfigurationError(
-            "Nobody to ask: name at least one model with --model, for example demo/small."
-        )
+        raise ConfigurationError("No models given. Name at least one with --model, for example demo/small.")
     if configuration.limit is not None and configuration.limit < 1:
         raise ConfigurationError(f"The limit must be at least 1, not {configuration.limit}.")
     objects.providers(configuration)

@@ -15,13 +15,12 @@ from evalwright._version import __version__
 from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer, Task
+from evalwright.engine.budget import Budget
 from evalwright.engine.engine import Door, Engine
-from evalwright.engine.purse import Purse
 from evalwright.evaluation.planning import Plan
-from evalwright.evaluation.until import Course
+from evalwright.evaluation.schedule import Schedule
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
-from evalwright.runs.groups import group_records
 from evalwright.runs.hardware import HardwareWatch
 from evalwright.runs.progress import Progress, ProgressReporter
 from evalwright.runs.reader import Run, open_run
@@ -29,6 +28,7 @@ from evalwright.runs.scores import keep_scores
 from evalwright.runs.stopping import noted_groups, with_valid_intervals
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, drop_plan
 from evalwright.strategies.generate import TARGET
+from evalwright.tasks.dialects import group_records
 
 
 class Session:
@@ -121,18 +121,18 @@ class Meter(AbstractContextManager["Meter"]):
 
 
 def stopping_record(
-    course: Course, model: int, session: Session, purse: Purse | None
+    schedule: Schedule, model: int, session: Session, budget: Budget | None
 ) -> dict[str, Any] | None:
     """The part "stopping" of `run.json`; None for a model without a rule or a budget."""
     plan = session.plan
-    if purse is None and not plan.follows_rules:
+    if budget is None and not plan.follows_rules:
         return None
     done = [len(tally.indices) for tally in session.tallies]
     requested = session.door.counts.requested
-    record = course.record(model, done, requested / sum(done) if sum(done) else 1.0)
-    budget = {"budget": purse.as_dict()} if purse is not None else {}
-    reached = purse.reached if purse is not None else ""
-    return {**record, "budget_reached": reached, "full_run": plan.full_run, **budget}
+    record = schedule.record(model, done, requested / sum(done) if sum(done) else 1.0)
+    spending = {"budget": budget.as_dict()} if budget is not None else {}
+    reached = budget.reached if budget is not None else ""
+    return {**record, "budget_reached": reached, "full_run": plan.full_run, **spending}
 
 
 def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> Run:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.compat.lm_eval.tasks.rescoring import Rules, rules_of
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
@@ -23,11 +22,11 @@ from evalwright.evaluation.running import run_blocking, score_answer
 from evalwright.models.base import Model, fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
-from evalwright.runs.groups import group_records
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.stopping import noted_groups, with_noted_intervals
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 from evalwright.scorers.registry import bind, registry
+from evalwright.tasks.dialects import Rules, dialect_of, group_records
 
 AT_ONCE = 256
 """Records scored side by side, so that a judge is asked about many answers at a time."""
@@ -47,7 +46,7 @@ def score_run(
     """Score a run's answers again and write the result as a new run.
 
     scorers: names, or mappings of name to options; none scores with those that the run recorded. Names of the run's own
-    scorers score with these again, with options put over theirs; other scores and the metrics stay. With other scorers, the
+    scorers score with these again, with options that override theirs; other scores and the metrics stay. With other scorers, the
     metrics are `accuracy` over the first and `mean` over the others. roles: models that the scorers ask, by role; those that
     are not given are the run's own, whose answers are in the store, unless these were opened with arguments.
     name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
@@ -119,26 +118,28 @@ def _bound(
     old: Run, wanted: Sequence[str | Mapping[str, Any]], dialect: Mapping[str, Any]
 ) -> dict[str, Rules]:
     """How each task is scored."""
-    theirs = [] if wanted else [task for task in old.data["tasks"] if _of_dialect(task)]
-    first = _first_rows(old, {task["name"] for task in theirs})
-    own = {
-        task["name"]: rules_of(task, old.data["configuration"], first[task["name"]], dialect)
-        for task in theirs
-        if task["name"] in first
+    foreign = {
+        task["name"]: own
+        for task in ([] if wanted else old.data["tasks"])
+        if (own := dialect_of(task["definition"])) is not None
     }
-    return {task["name"]: own.get(task["name"]) or _rules(task, wanted) for task in old.data["tasks"]}
+    first = _first_rows(old, set(foreign))
+    bound = {}
+    for task in old.data["tasks"]:
+        name = task["name"]
+        if name in first:
+            bound[name] = foreign[name].rules(task, old.data["configuration"], first[name], dialect)
+        else:
+            bound[name] = _rules(task, wanted)
+    return bound
 
 
-def _of_dialect(task: Mapping[str, Any]) -> bool:
-    return bool(task["definition"].get("dialect") == "lm-eval")
-
-
-def _first_rows(old: Run, names: set[str]) -> dict[str, Any]:
-    """The first recorded row of each task that was answered."""
-    found: dict[str, Any] = {}
+def _first_rows(old: Run, names: set[str]) -> dict[str, Mapping[str, Any]]:
+    """The metadata of the first recorded sample of each task that was answered."""
+    found: dict[str, Mapping[str, Any]] = {}
     for row in old.rows() if names else ():
         if row["task"] in names and "answer" in row and row["task"] not in found:
-            found[row["task"]] = row.get("metadata", {}).get("doc")
+            found[row["task"]] = row.get("metadata", {})
             if len(found) == len(names):
                 break
     return found
@@ -147,7 +148,7 @@ def _first_rows(old: Run, names: set[str]) -> dict[str, Any]:
 def _rules(task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]) -> Rules:
     named = dict(_entries(wanted))
     own = [found["name"] for found in task["scorers"]]
-    if named and named.keys() <= set(own) and not _of_dialect(task):
+    if named and named.keys() <= set(own) and dialect_of(task["definition"]) is None:
         return _own_again(task, named)
     scorers, metrics = _scorers(task, wanted)
     return Rules(scorers, metrics, lambda names: metrics)
@@ -158,7 +159,7 @@ def _entries(wanted: Sequence[str | Mapping[str, Any]]) -> list[tuple[str, Mappi
 
 
 def _own_again(task: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) -> Rules:
-    """Some of the run's own scorers again, with options put over theirs; the others' scores and the metrics stay."""
+    """Some of the run's own scorers again, with options that override theirs; the others' scores and the metrics stay."""
     scorers = []
     for found in task["scorers"]:
         name = found["name"]
@@ -175,7 +176,9 @@ def _own_again(task: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) 
 def _scorers(
     task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]
 ) -> tuple[Sequence[Scorer], Sequence[MetricSpec]]:
-    if not wanted and _of_dialect(task):  # nothing was answered, so no scorer is called
+    if (
+        not wanted and dialect_of(task["definition"]) is not None
+    ):  # nothing was answered, so no scorer is called
         unused = [Scorer(found["name"], found["kind"], found["options"], _never) for found in task["scorers"]]
         return unused, []
     if not wanted:
@@ -260,17 +263,17 @@ async def _score_all(
             scored = await _score_record(record, bound[record.task], door)
             writer.add(position, scored)
             tallies[record.task].add(scored)
-            # Scorers that ask nobody never wait, and an interruption must still get through.
+            # Scorers that send no request never wait, and an interruption must still get through.
             if position % 64 == 0:
                 await asyncio.sleep(0)
 
-    crew = [asyncio.create_task(worker()) for _ in range(AT_ONCE)]
+    workers = [asyncio.create_task(worker()) for _ in range(AT_ONCE)]
     try:
-        await asyncio.gather(*crew)
+        await asyncio.gather(*workers)
     finally:
-        for member in crew:
-            member.cancel()
-        await asyncio.gather(*crew, return_exceptions=True)
+        for task in workers:
+            task.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
 
 def _task_record(task: Mapping[str, Any], rules: Rules, tally: TaskTally) -> dict[str, Any]:

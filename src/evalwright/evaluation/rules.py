@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.tasks import MetricSpec, Task
 from evalwright.evaluation.configuration import ModelSpec
+from evalwright.tasks.dialects import dialect_of
 
 if TYPE_CHECKING:
     from evalwright.statistics import Rule
@@ -27,8 +28,6 @@ RIGHT_OR_WRONG = frozenset(
     {"choice", "exact-match", "final-answer", "likelihood", "numeric", "short-answer", "unit-tests"}
 )
 """Scorers that give 0 or 1 and nothing between."""
-
-_LM_EVAL_RIGHT_OR_WRONG = frozenset({"acc", "acc_norm", "exact_match"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +142,16 @@ def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
             )
     else:
         spec = task.metrics[0]
-    theirs = task.definition.get("dialect") == "lm-eval"
+    foreign = dialect_of(task.definition)
     metric = spec.label.partition(",")[0]
     # What a second scorer decides need not be right or wrong.
     alone = (scorer for scorer in task.scorers if "undecided" not in scorer.options)
-    ours = next((scorer.kind for scorer in alone if scorer.name == spec.scorer), "")
+    kind = next((scorer.kind for scorer in alone if scorer.name == spec.scorer), "")
     unit = spec.kind in UNIT_METRICS
-    right_or_wrong = metric in _LM_EVAL_RIGHT_OR_WRONG if theirs else ours in RIGHT_OR_WRONG
+    right_or_wrong = kind in RIGHT_OR_WRONG if foreign is None else metric in foreign.right_or_wrong
     return ScoreKind(
         scorer=spec.scorer,
-        part=metric if theirs and rule.kind == "precision" else "",
+        part=metric if foreign is not None and rule.kind == "precision" else "",
         value_range=(0.0, 1.0) if unit else _range(spec),
         binary=unit and right_or_wrong and task.draws == 1,
     )
@@ -164,7 +163,7 @@ def _range(spec: MetricSpec) -> tuple[float, float] | None:
 
 
 def check_metrics(rules: Sequence[ModelRule], tasks: Sequence[Task]) -> None:
-    """Raise UnknownName where no task has a rule's metric, ConfigurationError where it is none that a rule can watch."""
+    """Raise UnknownName where no task has a rule's metric, ConfigurationError where it cannot be used in a rule."""
     for each in rules:
         kinds = [score_kind(each.rule, task) for task in tasks]
         if not any(kinds):

@@ -30,15 +30,15 @@ from evalwright.core.errors import (
 )
 from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score, Undecided
 from evalwright.core.tasks import Scorer, Task
+from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import seldom_collecting
 from evalwright.engine.engine import Engine
-from evalwright.engine.purse import SPENT, Purse
 from evalwright.engine.store import Store
-from evalwright.evaluation.budgets import make_purse
+from evalwright.evaluation.budgets import make_budget
 from evalwright.evaluation.configuration import Configuration, home_folder
 from evalwright.evaluation.planning import ModelLike, Objects, Plan, TaskLike, make_plans
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
-from evalwright.evaluation.until import Course, Stretch, in_step, write_plans
+from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
 from evalwright.models.base import LocalModel
 from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run
@@ -89,19 +89,19 @@ async def evaluate_configuration(
     """As `evaluate`, for a whole Configuration, inside a running event loop."""
     plans = make_plans(configuration, objects or Objects())
     models = [(plan.spec, plan.model) for plan in plans]
-    purse = make_purse(configuration, models, plans[0].roles)
+    budget = make_budget(configuration, models, plans[0].roles)
     say = progress.say if progress else None
     if say and plans[0].left_out:
         say(plans[0].left_out)
     with Store.open(home_folder(configuration.home)) as store, seldom_collecting():
         async with Engine(store, max_resident=configuration.max_resident, on_event=say) as engine:
-            return await _run_interruptibly(plans, engine, progress, purse)
+            return await _run_interruptibly(plans, engine, progress, budget)
 
 
 async def _run_interruptibly(
-    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, purse: Purse | None
+    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, budget: Budget | None
 ) -> list[Run]:
-    work = asyncio.create_task(_run_all(plans, engine, progress, purse))
+    work = asyncio.create_task(_run_all(plans, engine, progress, budget))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -155,9 +155,9 @@ def run_blocking(make: Callable[[], Any]) -> Any:
 
 
 async def _run_all(
-    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, purse: Purse | None
+    plans: Sequence[Plan], engine: Engine, progress: ProgressReporter | None, budget: Budget | None
 ) -> list[Run]:
-    if purse is None and not plans[0].rules:
+    if budget is None and not plans[0].rules:
 
         async def whole(plan: Plan) -> Run:
             with Session(plan, engine, progress) as session:
@@ -167,8 +167,8 @@ async def _run_all(
 
         return await _in_turns([partial(whole, plan) for plan in plans], [_is_local(plan) for plan in plans])
     write_plans(plans)
-    groups = in_step(plans, purse)
-    work = [partial(_run_in_step, plans, members, engine, progress, purse) for members in groups]
+    groups = in_step(plans, budget)
+    work = [partial(_run_in_step, plans, members, engine, progress, budget) for members in groups]
     local = [any(_is_local(plans[number]) for number in members) for members in groups]
     found: dict[int, Run] = {}
     for runs in await _in_turns(work, local):
@@ -181,10 +181,10 @@ async def _run_in_step(
     members: Sequence[int],
     engine: Engine,
     progress: ProgressReporter | None,
-    purse: Purse | None,
+    budget: Budget | None,
 ) -> dict[int, Run]:
     """Some of the models together, a stretch at a time, until their rules are decided or the budget is spent."""
-    course = Course(plans, members)
+    schedule = Schedule(plans, members)
     with ExitStack() as stack:
         sessions = {
             number: stack.enter_context(Session(plans[number], engine, progress)) for number in members
@@ -192,15 +192,15 @@ async def _run_in_step(
         with ExitStack() as meters:
             for session in sessions.values():
                 meters.enter_context(session.meter)
-            for count, work in enumerate(course.rounds(purse)):
-                await _ask_round(sessions, engine, course, work, purse, backwards=count % 2 == 1)
-                course.look()
+            for count, work in enumerate(schedule.rounds(budget)):
+                await _ask_round(sessions, engine, schedule, work, budget, backwards=count % 2 == 1)
+                schedule.look()
                 for number, session in sessions.items():
-                    session.meter.state = course.state(number)
-                if purse is not None and purse.reached:
+                    session.meter.state = schedule.state(number)
+                if budget is not None and budget.reached:
                     break
         return {
-            number: finish_run(session, stopping_record(course, number, session, purse))
+            number: finish_run(session, stopping_record(schedule, number, session, budget))
             for number, session in sessions.items()
         }
 
@@ -208,9 +208,9 @@ async def _run_in_step(
 async def _ask_round(
     sessions: Mapping[int, Session],
     engine: Engine,
-    course: Course,
-    work: Mapping[int, Sequence[Stretch]],
-    purse: Purse | None,
+    schedule: Schedule,
+    work: Mapping[int, Sequence[SampleSlice]],
+    budget: Budget | None,
     *,
     backwards: bool,
 ) -> None:
@@ -219,7 +219,7 @@ async def _ask_round(
     async def ask(number: int) -> None:
         plan = sessions[number].plan
         units = chain.from_iterable(plan.stretch(part.task, part.start, part.end) for part in work[number])
-        await _ask_all(sessions[number], engine, units, purse, partial(course.add, number))
+        await _ask_all(sessions[number], engine, units, budget, partial(schedule.add, number))
 
     numbers = sorted(work, reverse=backwards)
     local = [_is_local(sessions[number].plan) for number in numbers]
@@ -251,12 +251,12 @@ async def _ask_all(
     session: Session,
     engine: Engine,
     units: Iterator[tuple[int, int, int, int]],
-    purse: Purse | None = None,
+    budget: Budget | None = None,
     also: Callable[[int, SampleRecord], None] | None = None,
 ) -> None:
     """Ask and score these units and record them. also: told of each record, with its task's number.
 
-    With a purse that is spent it ends early; what was begun is finished.
+    With a budget that is spent it ends early; what was begun is finished.
     """
     loop = asyncio.get_running_loop()
     spent = False
@@ -267,12 +267,12 @@ async def _ask_all(
         for position, number, index, draw in chain((first,), units):
             if spent:
                 return
-            record = await _paid_sample(session, number, index, draw, purse)
+            record = await _paid_sample(session, number, index, draw, budget)
             if record is None:
                 spent = True
                 return
             if _was_stopped(record):
-                # What is in flight elsewhere may still arrive, so nobody ends the run: it will be cancelled.
+                # What is in flight elsewhere may still arrive, so nothing here ends the run: it will be cancelled.
                 await asyncio.Event().wait()
             session.add(position, number, record)
             if also is not None:
@@ -283,30 +283,30 @@ async def _ask_all(
                 breathed = loop.time()
 
     width = engine.concurrency(session.plan.model)
-    crew = [asyncio.create_task(worker(first)) for first in islice(units, width)]
+    workers = [asyncio.create_task(worker(first)) for first in islice(units, width)]
     try:
-        await asyncio.gather(*crew)
+        await asyncio.gather(*workers)
     finally:
-        for member in crew:
-            member.cancel()
-        await asyncio.gather(*crew, return_exceptions=True)
+        for task in workers:
+            task.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
 
 async def _paid_sample(
-    session: Session, number: int, index: int, draw: int, purse: Purse | None
+    session: Session, number: int, index: int, draw: int, budget: Budget | None
 ) -> SampleRecord | None:
     """One sample answered and scored; None where the budget did not allow for it."""
     task = session.plan.tasks[number]
     sample = task.samples[index]
-    if purse is None:
+    if budget is None:
         return await evaluate_sample(task, index, sample, draw, session.door)
-    ticket = purse.ticket()
+    reservation = budget.reservation()
     try:
-        record = await evaluate_sample(task, index, sample, draw, session.door.paid_by(ticket))
+        record = await evaluate_sample(task, index, sample, draw, session.door.paid_by(reservation))
     finally:
-        ticket.close()
+        reservation.close()
     refused = any(failure.kind == SPENT for failure in _failures(record))
-    return None if refused or ticket.refused else record
+    return None if refused or reservation.refused else record
 
 
 def _failures(record: SampleRecord) -> list[Failure]:

@@ -19,7 +19,7 @@ from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.remote.providers import table
 
 BUILT_IN: dict[str, str] = {
-    "baseline": "evalwright.models.judges.baseline:baseline_model",
+    "baseline": "evalwright.models.judges.baseline:LexicalBaseline",
     "demo": "evalwright.models.local.demo:demo_model",
     "hf": "evalwright.models.local.hf.model:TransformersModel",
     "hhem": "evalwright.models.judges.hhem:HhemModel",
@@ -29,7 +29,6 @@ BUILT_IN: dict[str, str] = {
     "minicheck": "evalwright.models.judges.minicheck:MiniCheckModel",
     "nli": "evalwright.models.judges.nli:NliModel",
     "onnx": "evalwright.models.local.onnx.model:OnnxModel",
-    "openai": "evalwright.models.remote.openai:OpenAIModel",
     "oracle": "evalwright.models.oracle:OracleModel",
     "replay": "evalwright.models.replay:ReplayModel",
     "scripted": "evalwright.models.scripted:scripted_model",
@@ -60,10 +59,6 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "a judge of consistency: any sequence classifier of pairs (the extra hf)",
     ),
     "onnx": ("onnx/path/to/folder", "an exported ONNX decoder with its tokenizer.json; no torch"),
-    "openai": (
-        "openai/gpt-4o-mini",
-        "OpenAI, or any compatible server: -M base_url=http://localhost:8000/v1",
-    ),
     "oracle": ("oracle/gold", "SIMULATION: no model, but the gold answers (oracle/wrong, -M share=0.7)"),
     "replay": ("replay/answers.jsonl", "answers from recorded responses or an earlier run"),
     "scripted": ("scripted/echo", "no model: fixed answers, for trying out tasks"),
@@ -148,6 +143,10 @@ def _find(provider: str) -> Callable[..., Model]:
             return loaded
     row = table.find(provider)
     if row is not None:
+        if "openai-completions" in row.wires:
+            from evalwright.models.remote.openai import OpenAIModel
+
+            return partial(OpenAIModel, row)
         from evalwright.models.remote.api import ApiModel
 
         return partial(ApiModel, row)

@@ -14,7 +14,7 @@ from evalwright.reports.columns import ScoreColumn, score_columns
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.reports.pages import board_labels, has_ties
 from evalwright.reports.run_page import requests, token_counts
-from evalwright.runs.stopping import sentences
+from evalwright.reports.stopping_sentences import stopping_sentences
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board, BoardRow, BoardTask
@@ -299,7 +299,7 @@ def facts_of(run: Run) -> list[tuple[str, str]]:
     ]
     if usage.get("cost") is not None:
         facts.append(("Cost", numbers.money(usage["cost"])))
-    return [*facts, *hardware_facts(data), *(("Stopping", said) for said in sentences(run))]
+    return [*facts, *hardware_facts(data), *(("Stopping", said) for said in stopping_sentences(run))]
 
 
 def metric_row(task: TaskResult, metric: MetricResult) -> MetricRow:

@@ -11,6 +11,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from evalwright.core.words import count as count
+from evalwright.core.words import counted as counted
+from evalwright.core.words import duration as duration
+from evalwright.core.words import plural as plural
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 
 if TYPE_CHECKING:
@@ -126,27 +130,12 @@ def ranks(found: tuple[int, int] | None) -> str:
     return str(best) if best == worst else f"{best}–{worst}"
 
 
-def count(n: int) -> str:
-    """A whole number with commas between thousands."""
-    return f"{n:,}"
-
-
 def items(n: int, n_failed: int, n_clusters: int | None = None) -> str:
     """What a number rests on: "240", "240, 3 failed", "240 in 60 clusters"."""
     text = count(n)
     if n_clusters is not None:
         text += f" in {count(n_clusters)} {plural(n_clusters, 'cluster')}"
     return f"{text}, {count(n_failed)} failed" if n_failed else text
-
-
-def plural(n: int, word: str, many: str = "") -> str:
-    """The word for n things."""
-    return word if n == 1 else many or f"{word}s"
-
-
-def counted(n: int, word: str, many: str = "") -> str:
-    """The number and its word: "1 item", "1,200 items"."""
-    return f"{count(n)} {plural(n, word, many)}"
 
 
 def tokens(n: int) -> str:
@@ -167,22 +156,6 @@ def money(dollars: float | None) -> str:
     if abs(dollars) >= 0.0995:
         return f"${dollars:,.2f}"
     return f"${dollars:.2g}" if abs(dollars) >= 1e-4 else "under $0.0001"
-
-
-def duration(seconds: float) -> str:
-    """A time in the two units that matter: "0.42 s", "12 s", "3 min 05 s", "2 h 03 min", "4 d 01 h"."""
-    if not math.isfinite(seconds) or seconds < 0:
-        return NOTHING
-    if seconds < 9.95:
-        return f"{seconds:.2f} s" if seconds < 0.995 else f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    if whole < 86400:
-        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-    return f"{whole // 86400} d {whole % 86400 // 3600:02d} h"
 
 
 def rate(per_second: float) -> str:

@@ -10,8 +10,9 @@ from evalwright.reports import numbers
 from evalwright.reports.advice import failure_notes
 from evalwright.reports.hardware_view import hardware_facts
 from evalwright.reports.layout import Block, Column, Gap, Heading, Line, Table
+from evalwright.reports.stopping_sentences import stopping_sentences
 from evalwright.reports.text import inert, shorten
-from evalwright.runs.stopping import ended_early, sentences
+from evalwright.runs.stopping import ended_early
 from evalwright.runs.writer import RUN_FILE
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _slices(key: str, by_value: Mapping[str, tuple[MetricResult, ...]]) -> list[
 
 def _stopping(run: Run) -> list[Block]:
     """What stopping rules and the budget said."""
-    said = sentences(run)
+    said = stopping_sentences(run)
     if not said:
         return []
     title = Heading("Stopped early" if ended_early(run) else "Stopping rules")

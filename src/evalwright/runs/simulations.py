@@ -1,4 +1,4 @@
-"""Simulations among runs: their answers were made from the gold answers, so they stand on no board with models by accident."""
+"""What stands on no board by accident: simulations beside models, and scores that a baseline gave in place of a judge."""
 
 from __future__ import annotations
 
@@ -16,4 +16,22 @@ def refuse_mixture(runs: Sequence[Run]) -> None:
         raise ConfigurationError(
             f"Simulations do not stand on a board with models: the answers of {names} were made from the gold answers. Leave "
             f"them out, or add --with-simulations."
+        )
+
+
+def refuse_baseline_judges(runs: Sequence[Run], allowed: bool = False) -> None:
+    """Raise ConfigurationError where a baseline judged a run, unless that is allowed."""
+    judged = [
+        (run.id, role, str(model.get("name")))
+        for run in runs
+        for role, model in run.data.get("roles", {}).items()
+        if model.get("baseline")
+    ]
+    if judged and not allowed:
+        run, role, name = judged[0]
+        others = f" (and {len(judged) - 1} more)" if len(judged) > 1 else ""
+        raise ConfigurationError(
+            f"A board is not made from scores that a baseline gave: in '{run}'{others} '{name}' played the role '{role}', and it "
+            f"knows words, not meaning. Score the runs again with a trained judge (evalwright score RUN --role {role}=MODEL), or add "
+            f"--allow-baseline-judge (allow_baseline_judge=True) to try things out."
         )

@@ -1,4 +1,4 @@
-"""What `run.json` says under "stopping": rules, decisions, budget. In words, and in the intervals of what stopped early."""
+"""What `run.json` says under "stopping": rules, decisions, budget; and the intervals of what stopped early."""
 
 from __future__ import annotations
 
@@ -74,62 +74,6 @@ def _anytime(metric: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, A
     whole = f"all {found['n_total']:,} {found['unit']}"
     method = f"{found['method']}, for {whole}, valid at any look"
     return {**metric, "low": found["low"], "high": found["high"], "level": found["level"], "method": method}
-
-
-def sentences(run: Run) -> list[str]:
-    """What a reader of a run must know about how it ended; none where it was planned to be asked in full."""
-    stopping = run.data.get("stopping")
-    if not stopping:
-        return []
-    out = [decision_sentence(found) for found in stopping["decisions"]]
-    early = [part for part in stopping["tasks"] if part["asked"] < part["of"]]
-    if early:
-        asked, whole = (sum(part[key] for part in stopping["tasks"]) for key in ("asked", "of"))
-        reason = "the budget was spent" if stopping["budget_reached"] else "its rules were decided"
-        saved = stopping["saved_requests"]
-        out.append(
-            f"Ended early, as {reason}: {asked:,} of {whole:,} answers were asked for, about {saved:,} "
-            f"{'request was' if saved == 1 else 'requests were'} not needed."
-            if not stopping["budget_reached"]
-            else f"Ended early, as {reason}: {asked:,} of {whole:,} answers were asked for."
-        )
-    return out
-
-
-def decision_sentence(found: Mapping[str, Any]) -> str:
-    """One rule on one task, in a sentence."""
-    name = f"'{found['rule']}' on {found['task']}"
-    units = f"{found['units']:,} of {found['n_total']:,} {found['unit']}"
-    units += f" ({found['failed']:,} without a score)" if found["failed"] else ""
-    level = f"{100 * found['level']:g}%"
-    seen = _interval(found)
-    if found.get("trouble"):
-        return f"{name}: undecided after {units}: {found['trouble']}"
-    if not found["decided"]:
-        return f"{name}: undecided after {units}{seen}."
-    when = "early, " if found["early"] else ""
-    return (
-        f"{name}: {found['verdict']}, decided {when}after {units}{seen} (level {level}; {found['method']})."
-    )
-
-
-def _interval(found: Mapping[str, Any]) -> str:
-    value, low, high = (found[key] for key in ("value", "low", "high"))
-    if value is None:
-        return ""
-    sign = "+" if found["a"] else ""
-    inside = (
-        ""
-        if low is None or high is None or low == high
-        else f" [{_points(low, found)}, {_points(high, found)}]"
-    )
-    shown = f"{_points(value, found, sign)}{inside}"
-    what = f"difference {shown}" if found["a"] else f"{found['metric']} {shown}"
-    return f"; {what}"
-
-
-def _points(x: float, found: Mapping[str, Any], sign: str = "") -> str:
-    return f"{100 * x:{sign}.1f}" if found["bounded"] else f"{x:{sign}.4g}"
 
 
 def early_notes(runs: Sequence[Run]) -> Iterator[str]:

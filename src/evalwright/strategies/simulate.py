@@ -19,7 +19,7 @@ from evalwright.core.tasks import Scorer, Task
 from evalwright.strategies.generate import TARGET
 
 NOBODY = "Zorblatt Quennick"
-"""A wrong answer to every question: a name that nobody has."""
+"""A wrong answer to every question: a name that no person has."""
 
 _LIKELY, _UNLIKELY, _UNCONDITIONAL = -1e-3, -1e3, -50.0
 _MOST_TRIED = 20
@@ -71,7 +71,7 @@ class Simulated:
         yield from dict.fromkeys(forms)
 
     def _wrong(self, sample: Sample) -> Iterator[str]:
-        """A tempting wrong answer, another option, the gold answer of another sample, and a name that nobody has."""
+        """A tempting wrong answer, another option, the gold answer of another sample, and a name that no person has."""
         tempting = sample.metadata.get("fabrications")
         yield from (str(one) for one in tempting) if isinstance(tempting, list | tuple) else ()
         for place, choice in enumerate(sample.choices):

@@ -11,7 +11,7 @@ from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing as no_object
 
-from evalwright.tasks.templates import MAX_LENGTH, MAX_STEPS, TemplateError
+from evalwright.tasks.template_limits import MAX_LENGTH, MAX_STEPS, TemplateError
 from evalwright.tasks.transforms import FILTERS
 
 

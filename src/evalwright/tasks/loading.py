@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.core.tasks import Task
+from evalwright.tasks import dialects
 from evalwright.tasks.definitions import Definition, expand, with_includes
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.overrides import with_overrides
@@ -54,17 +55,15 @@ def load_tasks(
 ) -> list[Task]:
     """All tasks of a name: the members of a `for_each` file or of a group, or the one task.
 
-    A name that begins with "lm-eval:" is one of lm-evaluation-harness's; dialect: settings of
-    `tasks.dialects.lm_eval.options.Options` for those.
+    A name `DIALECT:NAME` is a task of another framework (`tasks.dialects`); dialect: the settings of such tasks.
     """
-    if str(name_or_path).startswith("lm-eval:"):
+    if (foreign := dialects.named(str(name_or_path))) is not None:
         if overrides:
             raise TaskError(
                 f"The settings of '{name_or_path}' are another framework's and cannot be overridden: use its own file."
             )
-        from evalwright.compat.lm_eval.tasks.loading import load_named
-
-        return load_named(str(name_or_path), dialect or {}, prompt_format=prompt_format, takes_chat=chat)
+        own, name = foreign
+        return own.load(name, dialect or {}, prompt_format=prompt_format, chat=chat)
     from evalwright.tasks.compiling import compile_task
 
     found = _find(str(name_or_path), overrides, folders, chat)

@@ -15,30 +15,16 @@ from typing import Any
 
 from evalwright.core.errors import closest
 from evalwright.core.samples import Passage
+from evalwright.tasks.template_limits import MAX_LENGTH
+from evalwright.tasks.template_limits import TemplateError as TemplateError
 
 Context = Mapping[str, Any]
-
-MAX_STEPS = 100_000
-"""How many numbers all `range` calls of one rendering may give together, and the largest number in a call."""
-MAX_LENGTH = 20_000_000
-"""The most characters that one rendering may give."""
 
 _NAME = r"[A-Za-z_]\w*"
 _STEP = rf"\.{_NAME}|\[-?\d+\]|\['[^'\\\n]*'\]|\[\"[^\"\\\n]*\"\]"
 _SIMPLE = re.compile(rf"\{{\{{\s*({_NAME}(?:{_STEP})*)\s*\}}\}}")
 _STEPS = re.compile(rf"\.({_NAME})|\[(-?\d+)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
 _WORDS = frozenset(("true", "false", "none", "True", "False", "None", "not", "loop", "self", "super"))
-
-
-class TemplateError(Exception):
-    """A template that cannot be compiled or rendered; the caller says where it stands and which row it met.
-
-    missing: the name that was not there, where that was the reason.
-    """
-
-    def __init__(self, message: str, missing: str = "") -> None:
-        super().__init__(message)
-        self.missing = missing
 
 
 class _Fallback(Exception):

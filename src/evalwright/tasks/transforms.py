@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalwright.scorers.text.sentences import sentences
+from evalwright.core.sentences import sentences
 from evalwright.tasks.orders import shuffled
-from evalwright.tasks.templates import TemplateError
+from evalwright.tasks.template_limits import TemplateError
 from evalwright.tasks.yaml_files import kind_of
 
 _WORD = re.compile(r"\S+")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +13,15 @@ import pytest
 from evalwright import Run, UsageError, score_run
 from evalwright.analysis.judge_validation.calibration import (
     JudgeCalibration,
-    calibrate_judge,
     keep_calibration,
 )
-from evalwright.analysis.judge_validation.difference import calibrate_difference
+from evalwright.analysis.judge_validation.calibration import calibrate_judge as correct_scores
+from evalwright.analysis.judge_validation.difference import JudgeDifference
+from evalwright.analysis.judge_validation.difference import calibrate_difference as correct_difference
 from evalwright.analysis.judge_validation.drawing import LabelSet, draw_set, draw_sets, keep_set
 from evalwright.analysis.judge_validation.sheets import sheet_rows
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
+from evalwright.reports.judge_conclusions import worded_calibration, worded_difference
 from evalwright.reports.label_sheet import sheet_csv
 from evalwright.statistics import brier_score, cohen_kappa, corrected_mean
 from support.judging import fill_in, judged_run, read_table, simulate
@@ -31,6 +34,14 @@ Labeller = Callable[[Mapping[str, str]], object]
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+
+
+def calibrate_judge(run: Run, files: Sequence[str | Path], **settings: Any) -> JudgeCalibration:
+    return worded_calibration(correct_scores(run, files, **settings))
+
+
+def calibrate_difference(a: Run, b: Run, files: Sequence[str | Path]) -> JudgeDifference:
+    return worded_difference(correct_difference(a, b, files))
 
 
 def drawn(
@@ -119,7 +130,7 @@ def test_a_perfect_judge_is_not_accused(tmp_path: Path) -> None:
     _, rows = drawn(run, 100)
     found = calibrate_judge(run, [labelled(rows, of(truth))])
     assert not found.lean.seen
-    assert "No lean of the judge was seen" in found.conclusion
+    assert "No bias of the judge was detected" in found.conclusion
     assert found.corrected.high - found.corrected.low > 0.02  # a hundred labels are no proof
 
 
@@ -275,7 +286,7 @@ def test_labels_serve_another_judge_of_the_same_answers(tmp_path: Path) -> None:
     found = calibrate_judge(again, [file])
     assert found.scorer == "exact-match"
     assert found.counts.labelled == 100
-    assert any("the run 'first', which gave the same answers" in note for note in found.notes)
+    assert any("the run 'first', which has the same answers" in note for note in found.notes)
     other = judged_run({**answers, "item-0": "changed"}, lambda item, text: "1", name="third")
     with pytest.raises(UsageError, match=r"done.csv, line 2: .* not from 'third', which has other answers"):
         calibrate_judge(other, [file])

@@ -64,7 +64,7 @@ def test_the_example_by_hand() -> None:
         "To see a difference of 2.0 points four times out of five you need about 3,900 items"
         in forecast.conclusion
     )
-    assert "questions has 60, which show nothing smaller than 16.2 points" in forecast.conclusion
+    assert "questions has 60, which can detect differences of 16.2 points or more" in forecast.conclusion
 
 
 def test_the_worst_case_by_hand() -> None:
@@ -274,7 +274,7 @@ def test_the_average_over_tasks_by_hand() -> None:
     assert forecast.visible_overall is not None
     assert forecast.visible_overall.value == pytest.approx(expected)
     assert (
-        f"The average over the 7 tasks shows nothing smaller than {100 * expected:.1f} points"
+        f"The average over the 7 tasks can detect differences of {100 * expected:.1f} points or more"
         in forecast.conclusion
     )
 

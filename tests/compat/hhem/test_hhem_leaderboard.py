@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.compat.hhem.command import main
+from evalwright.cli.foreign import hhem_leaderboard as main
 
 
 @pytest.fixture(autouse=True)
@@ -26,14 +26,17 @@ def test_from_the_example_to_a_board(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["--init"]) == 0
     text = Path("leaderboard.yaml").read_text()
     Path("leaderboard.yaml").write_text(text.replace("  live: {}", "  live: {limit: 12}"))
-    assert main(["--eval_name", "live", "--into", "README.md"]) == 0
+    assert main(["--eval_name", "live"]) == 2
+    assert "Name a trained judge" in capsys.readouterr().err
+    live = ["--eval_name", "live", "--into", "README.md", "--allow-baseline-judge"]
+    assert main(live) == 0
     board = json.loads(Path("output/leaderboard.json").read_text())
     assert "The first three sentences" in json.dumps(board)
     assert "Factual consistency rate" in Path("README.md").read_text()
     assert len(list(Path("output/models").glob("*.html"))) == 2
     written = Path("README.md").read_bytes(), Path("output/leaderboard.csv").read_bytes()
     capsys.readouterr()
-    assert main(["--eval_name", "live", "--into", "README.md"]) == 0
+    assert main(live) == 0
     assert "0 asked" in capsys.readouterr().out
     assert written == (Path("README.md").read_bytes(), Path("output/leaderboard.csv").read_bytes())
     assert main(["--init"]) == 2

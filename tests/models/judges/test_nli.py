@@ -11,8 +11,8 @@ import pytest
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.requests import Classify
+from evalwright.core.sentences import sentences
 from evalwright.models.base import LocalModel
-from evalwright.models.judges.sentences import sentences
 from evalwright.models.registry import open_model
 from support.pairs import PAIRS, failure, supported
 

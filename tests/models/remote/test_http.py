@@ -21,7 +21,8 @@ from evalwright.core.errors import (
     RequestError,
     TimedOut,
 )
-from evalwright.models.remote.http import HttpClient, Reply, check_url, encode, proxy_for
+from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote.http import HttpClient, check_url, encode, proxy_for
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")

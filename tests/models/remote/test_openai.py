@@ -33,7 +33,7 @@ from evalwright.models.registry import open_model
 from evalwright.models.remote.http_faults import OutOfCredit
 from evalwright.models.remote.openai import OpenAIModel
 from support.openai_answers import hash_answer
-from support.openai_asking import HELLO, ask, failing, model_at
+from support.openai_asking import HELLO, ask, failing, model_at, openai_model
 from support.openai_faults import KINDS, Faults
 from support.openai_limits import Limits
 from support.openai_server import OpenAIServer, server_process, serving
@@ -88,8 +88,8 @@ def test_names(name: str, arguments: dict[str, Any], base_url: str, model: str, 
 
 def test_the_base_url_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1/")
-    assert OpenAIModel("m").base_url == "http://localhost:1/v1"
-    assert OpenAIModel("m", base_url="http://localhost:2/v1").base_url == "http://localhost:2/v1"
+    assert open_model("openai/m").base_url == "http://localhost:1/v1"
+    assert openai_model("m", base_url="http://localhost:2/v1").base_url == "http://localhost:2/v1"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_misspelt_argument() -> None:
 
 
 def test_fingerprints_follow_what_changes_answers() -> None:
-    base = OpenAIModel("m", base_url="http://h/v1").fingerprint
+    base = openai_model("m", base_url="http://h/v1").fingerprint
     same: list[dict[str, Any]] = [
         {"timeout": 5},
         {"deadline": 5},
@@ -151,16 +151,17 @@ def test_fingerprints_follow_what_changes_answers() -> None:
         {"base_url": "http://h/v2"},
     ]
     made = [
-        OpenAIModel("m", **{"base_url": "http://h/v1", **arguments}).fingerprint for arguments in same + other
+        openai_model("m", **{"base_url": "http://h/v1", **arguments}).fingerprint
+        for arguments in same + other
     ]
     assert set(made[: len(same)]) == {base}
     assert len({base, *made[len(same) :]}) == len(other) + 1
-    assert OpenAIModel("n", base_url="http://h/v1").fingerprint != base
+    assert openai_model("n", base_url="http://h/v1").fingerprint != base
 
 
 def test_the_tokens_field_by_model_and_endpoint() -> None:
     def field(model: str, **arguments: Any) -> Any:
-        return OpenAIModel(model, **arguments).describe()["arguments"]["max_tokens_field"]
+        return openai_model(model, **arguments).describe()["arguments"]["max_tokens_field"]
 
     assert field("gpt-5-mini") == "max_completion_tokens"
     assert field("gpt-4o") == "max_tokens"
@@ -169,7 +170,7 @@ def test_the_tokens_field_by_model_and_endpoint() -> None:
 
 
 def test_pacing() -> None:
-    pacing = OpenAIModel("m", timeout=7, deadline=70, max_concurrency=9, max_attempts=3).pacing
+    pacing = openai_model("m", timeout=7, deadline=70, max_concurrency=9, max_attempts=3).pacing
     assert (pacing.timeout, pacing.deadline, pacing.max_attempts) == (7, 70, 3)
     assert (pacing.max_concurrency, pacing.start_concurrency) == (9, 9)
 
@@ -178,12 +179,12 @@ def test_pacing() -> None:
 
 
 def test_a_missing_key_is_said_before_anything_is_asked() -> None:
-    model = OpenAIModel("gpt-4o-mini")
+    model = openai_model("gpt-4o-mini")
     with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
         model.check()
     assert isinstance(failing(model), AuthenticationFailed)
     with pytest.raises(ConfigurationError, match="OTHER_KEY"):
-        OpenAIModel("m", base_url="https://api.example.com/v1", api_key_env="OTHER_KEY").check()
+        openai_model("m", base_url="https://api.example.com/v1", api_key_env="OTHER_KEY").check()
 
 
 def test_local_servers_need_no_key(server: OpenAIServer) -> None:
@@ -221,9 +222,9 @@ def test_a_wrong_key_is_masked_in_the_servers_own_words(monkeypatch: pytest.Monk
 def test_the_default_key_does_not_travel_unencrypted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("BOX_KEY", "box-key-value")
-    assert OpenAIModel("m", base_url="http://box.example.com/v1").describe()["key"] == "none"
-    assert OpenAIModel("m", base_url="https://box.example.com/v1").describe()["key"] == "$OPENAI_API_KEY"
-    named = OpenAIModel("m", base_url="http://box.example.com/v1", api_key_env="BOX_KEY")
+    assert openai_model("m", base_url="http://box.example.com/v1").describe()["key"] == "none"
+    assert openai_model("m", base_url="https://box.example.com/v1").describe()["key"] == "$OPENAI_API_KEY"
+    named = openai_model("m", base_url="http://box.example.com/v1", api_key_env="BOX_KEY")
     assert named.describe()["key"] == "$BOX_KEY"
 
 
@@ -342,7 +343,7 @@ def test_rate_limits_are_read_from_replies() -> None:
 
 def test_the_server_as_a_process() -> None:
     with server_process("--answer", "constant:Paris", "--latency", "0.01", "--no-log") as url:
-        model = OpenAIModel("m", base_url=url)
+        model = openai_model("m", base_url=url)
         model.check()
         found = ask(model)
     assert found.text == "Paris"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import BadReply, Rejected
 from evalwright.core.requests import LogLikelihood, Message
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.openai_echo import (
     NoEcho,
     echo_payload,

@@ -12,9 +12,8 @@ import pytest
 
 from evalwright.core.errors import Rejected
 from evalwright.core.requests import Generate, LogLikelihood, Message, RollingLogLikelihood
-from evalwright.models.remote.openai import OpenAIModel
 from evalwright.models.remote.openai_echo import NoEcho
-from support.openai_asking import ask, failing, model_at
+from support.openai_asking import ask, failing, model_at, openai_model
 from support.openai_server import OpenAIServer, serving
 from support.tiny_models import make_tiny_model
 
@@ -103,7 +102,7 @@ def test_check_works_inside_a_running_loop(server: OpenAIServer) -> None:
 
 def test_the_official_endpoint_has_no_echo(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    model = OpenAIModel("davinci-002", interface="completions")
+    model = openai_model("davinci-002", interface="completions")
     model.check()
     assert model.abilities == {"generate"}
 

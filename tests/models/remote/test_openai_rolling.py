@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import Rejected
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.openai_echo import EchoedToken
 from evalwright.models.remote.openai_rolling import rolling
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalwright.core.sentences import sentences, word_count
 from evalwright.scorers.consistency.chunks import chunks
-from evalwright.scorers.text.sentences import sentences, word_count
 
 TEXT = "One two three. Four five six. Seven eight nine. Ten eleven twelve."
 

@@ -69,6 +69,8 @@ class JudgeCalibration:
     (in a stratified set weighted by strata, which are made of verdicts); corrected: both together. narrower: by which share the
     corrected interval is narrower than that of the labels alone (below 0: wider). faults: results of the probes, by name;
     unknown: for the others the reason why there is none. set, design, seed: of the labelling set. files: names and SHA-256.
+    stratified: whether rows of the set were drawn with unequal chances. left_out: answers that could not be drawn, having no
+    verdict. drawn_from: the run that the set was drawn from. notes, conclusion: filled in by `reports.judge_conclusions`.
     """
 
     run: str
@@ -88,8 +90,11 @@ class JudgeCalibration:
     lean: Lean
     faults: Mapping[str, Any]
     unknown: Mapping[str, str]
-    notes: tuple[str, ...]
-    conclusion: str
+    stratified: bool
+    left_out: int
+    drawn_from: str
+    notes: tuple[str, ...] = ()
+    conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, which `calibration-<scorer>.json` holds."""
@@ -120,14 +125,10 @@ def calibrate_judge(
     scorer: another one of the run than the set was drawn for. level: of the intervals of the three scores.
     Raises ConfigurationError for labels that cannot be used, with file and line, and where they are too few.
     """
-    from evalwright.analysis.judge_validation.conclusions import conclusion, notes
-
     files = read_label_files(label_files)
     evidence = gather(run, files, sets_of(files, [run]), scorer)
     alone, corrected = corrected_scores(evidence, level)
     faults, unknown = look_for_faults(evidence)
-    lean = find_lean(evidence, level)
-    counts = count(evidence)
     verdicts, drawn = evidence.verdicts, evidence.drawn
     return JudgeCalibration(
         run=run.id,
@@ -139,18 +140,17 @@ def calibrate_judge(
         design=drawn.design,
         seed=drawn.seed,
         files=tuple(file_facts(files)),
-        counts=counts,
+        counts=count(evidence),
         judge=_own_score(evidence, level),
         labels_alone=alone,
         corrected=corrected,
         narrower=narrower(alone, corrected),
-        lean=lean,
+        lean=find_lean(evidence, level),
         faults=faults,
         unknown=unknown,
-        notes=tuple(notes(evidence, counts)),
-        conclusion=conclusion(
-            run.label, corrected, alone, lean, counts, stratified=evidence.strata is not None
-        ),
+        stratified=evidence.strata is not None,
+        left_out=len(drawn.left_out),
+        drawn_from=drawn.run,
     )
 
 

@@ -24,6 +24,8 @@ class JudgeDifference:
 
     favour: by how much more the judge exceeds people on a than on b; where only one of the two is of the judge's family, this
     is what it gives its own. drawn: items in the set, labelled: those whose answers were labelled in both runs.
+    labels: what the runs are called in sentences. scorer_b: of the judge of run b. notes, conclusion: filled in by
+    `reports.judge_conclusions`.
     """
 
     a: str
@@ -42,8 +44,10 @@ class JudgeDifference:
     corrected: JudgeCorrection
     narrower: float
     favour: Lean
-    notes: tuple[str, ...]
-    conclusion: str
+    labels: tuple[str, str]
+    scorer_b: str
+    notes: tuple[str, ...] = ()
+    conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, which `calibration-<scorer>-<run b>.json` holds."""
@@ -69,7 +73,6 @@ def calibrate_difference(
 
     Raises ConfigurationError for labels that cannot be used, with file and line, and where the set was drawn for one run only.
     """
-    from evalwright.analysis.judge_validation.conclusions import difference_conclusion, difference_notes
     from evalwright.statistics import compare_paired
 
     files = read_label_files(label_files)
@@ -83,8 +86,6 @@ def calibrate_difference(
     pair = _paired(first, second)
     judge = compare_paired(pair.judge_a, pair.judge_b, clusters=pair.clusters, level=level)
     alone, corrected = _corrected(pair, level)
-    name_a, name_b = (a.label, b.label) if a.label != b.label else (a.id, b.id)
-    favour = _favour(pair, level)
     return JudgeDifference(
         a=a.id,
         b=b.id,
@@ -101,9 +102,9 @@ def calibrate_difference(
         labels_alone=alone,
         corrected=corrected,
         narrower=narrower(alone, corrected),
-        favour=favour,
-        notes=tuple(difference_notes(first, second, corrected)),
-        conclusion=difference_conclusion(name_a, name_b, judge, corrected),
+        favour=_favour(pair, level),
+        labels=(a.label, b.label) if a.label != b.label else (a.id, b.id),
+        scorer_b=second.verdicts.scorer,
     )
 
 

@@ -2,8 +2,8 @@
 
 settings    what is to be seen, assumptions and prices      spreads    how much scores vary, and what that rests on
 prompts     what would be sent, and how many tokens it is   spending   requests, tokens, money, seconds
-drawing     what repeated draws are worth                   sentences  the plan in words
-opening     runs, the pilot, models with their tasks        making     all of it in order
+drawing     what repeated draws are worth                   opening    runs, the pilot, models with their tasks
+making      all of it in order
 """
 
 from evalwright.analysis.forecasts import Amount, DrawsForecast, Forecast, TaskForecast, Usage

@@ -24,7 +24,6 @@ from evalwright.analysis.power.opening import (
     source_of,
 )
 from evalwright.analysis.power.prompts import Prompts, read_prompts
-from evalwright.analysis.power.sentences import conclusion
 from evalwright.analysis.power.settings import Wanted, check_assumptions
 from evalwright.analysis.power.spending import Evidence, add_up, known_price, total, usage_of
 from evalwright.analysis.power.spreads import Spread, spread_of
@@ -146,7 +145,6 @@ def _forecast(
         models=models,
         notes=tuple(_notes(asked, tasks, models, sources, pilot)),
         command=_command(configuration, tasks),
-        conclusion=conclusion(tasks, overall, models, wanted),
     )
 
 

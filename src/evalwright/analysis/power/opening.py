@@ -99,9 +99,7 @@ def source_of(run: Run) -> Source:
 def models_of(sources: Sequence[Source]) -> tuple[ModelSpec, ...]:
     """The models of the runs, as their configurations name them."""
     if not sources:
-        raise ConfigurationError(
-            "Nobody to ask: name at least one model with --model, for example demo/small."
-        )
+        raise ConfigurationError("No models given. Name at least one with --model, for example demo/small.")
     specs = {}
     for source in sources:
         for named in source.run.data["configuration"].get("models", ()):

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from evalwright.analysis.forecasts import Amount, Usage
 from evalwright.analysis.power.prompts import BYTES_PER_TOKEN, Prompts
 from evalwright.analysis.power.spreads import ASSUMED
+from evalwright.core.words import count, counted, duration
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old
-from evalwright.reports import numbers
 from evalwright.statistics import mean_interval
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _of_prompts(prompts: Prompts, values: Sequence[float], basis: str, n_all: in
         return Amount(None, basis="no prompt of the task could be read")
     if prompts.every:
         return Amount(sum(values) / len(values), basis=basis)
-    return mean_amount(values, f"{basis}, on {numbers.count(len(values))} items", level, n_all)
+    return mean_amount(values, f"{basis}, on {count(len(values))} items", level, n_all)
 
 
 def _money(evidence: Evidence, into: Amount, out: Amount, n_all: int, level: float) -> Amount:
@@ -185,17 +185,17 @@ def _seconds(evidence: Evidence, requests: Amount) -> Amount:
         return Amount(None, basis=requests.basis)
     n = requests.value * (1 + evidence.judges)
     alike = pace.seconds * n / pace.asked
-    basis = f"{numbers.counted(pace.asked, 'request')} took {numbers.duration(pace.seconds)}"
+    basis = f"{counted(pace.asked, 'request')} took {duration(pace.seconds)}"
     if isinstance(evidence.model, RemoteModel):
         pacing = evidence.model.pacing
         latency = 0.0 if math.isnan(pace.latency) else pace.latency
         low = min(alike, max(latency, n * latency / pacing.max_concurrency))
         filled = pace.asked >= 4 * pacing.start_concurrency
         value = alike if filled else min(alike, max(latency, n * latency / pacing.start_concurrency))
-        said = f"{basis}, one {numbers.duration(latency)}; from as many at once as are allowed to no faster than that"
+        said = f"{basis}, one {duration(latency)}; from as many at once as are allowed to no faster than that"
         return Amount(value, low, alike, said)
     return Amount(alike, min(alike, pace.seconds), alike, f"{basis}, loading included")
 
 
 def _measured(source: Measured) -> str:
-    return f"measured on {numbers.counted(len(source.requests), 'answer')} of {source.run.label}"
+    return f"measured on {counted(len(source.requests), 'answer')} of {source.run.label}"

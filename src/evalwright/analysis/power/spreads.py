@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from evalwright.analysis.forecasts import Amount
 from evalwright.analysis.power.settings import Wanted
-from evalwright.reports import numbers
+from evalwright.core.words import counted
 from evalwright.statistics import mean_interval
 from evalwright.statistics.power import discordant_variance
 from evalwright.statistics.spread import (
@@ -86,7 +86,7 @@ def common_items(a: Measured, b: Measured) -> Common:
 
 def on_items(n: int, names: str, level: float) -> str:
     """What a measured number rests on, in words."""
-    return f"measured on {numbers.counted(n, 'item')} of {names}, {100 * level:g}% limits"
+    return f"measured on {counted(n, 'item')} of {names}, {100 * level:g}% limits"
 
 
 def _single(

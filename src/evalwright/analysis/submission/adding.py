@@ -9,9 +9,9 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.analysis.submission.verifying import Verification
-from evalwright.compat.hhem.files import printable
 from evalwright.core.errors import RunError
 from evalwright.core.responses import Usage
+from evalwright.core.text import printable
 from evalwright.evaluation.planning import slug
 from evalwright.evaluation.recording import task_record
 from evalwright.models.base import fingerprint_of

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.analysis.submission.files import Submission, prompt_hash, sample_hash
-from evalwright.compat.hhem.files import printable
 from evalwright.core.errors import ConfigurationError, EvalwrightError, closest
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
+from evalwright.core.text import printable
 from evalwright.evaluation.planning import sample_order
 from evalwright.evaluation.running import evaluate_sample
 from evalwright.runs.aggregation import TaskTally

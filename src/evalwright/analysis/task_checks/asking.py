@@ -12,6 +12,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Undecided
 from evalwright.core.tasks import Scorer, Task
 from evalwright.evaluation.running import checked_score
+from evalwright.tasks.dialects import is_dialect
 
 Reply = Callable[[int, Request], Response]
 """From a request's place among those of its sample to the response."""
@@ -74,7 +75,7 @@ def unjudged(task: Task, scorer: Scorer) -> str:
         return f"{scorer.name} {what}, so it cannot be checked here"
     if scorer.kind in UNSCORED:
         return f"{scorer.name} measures a likelihood, of which no answer is right or wrong"
-    if scorer.kind == "lm-eval":
+    if is_dialect(scorer.kind):
         own = [spec for spec in task.metrics if spec.scorer == scorer.name]
         if not own or own[0].kind != "accuracy":
             what = f"'{own[0].label}'" if own else "the task's own"

@@ -13,6 +13,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Scorer
 from evalwright.evaluation.running import checked_score
 from evalwright.runs.reader import Run
+from evalwright.tasks.dialects import is_dialect
 
 MOST_UNREAD = 0.1
 """Of answers that could not be read; more is a fault of the task, its prompt or its scorer."""
@@ -43,7 +44,7 @@ def check_extraction(material: Material, run: Run) -> Iterator[Finding]:
     if scorer is None or not material.generates:
         yield skipped(_CHECK, reason or "answers are chosen by likelihood, so there is nothing to extract")
         return
-    if scorer.kind == "lm-eval":
+    if is_dialect(scorer.kind):
         yield skipped(
             _CHECK,
             "what another framework's filters take from an answer is not told apart from a wrong answer",

@@ -1,23 +1,53 @@
-"""`hhem-leaderboard --eval_name test`: the command of the HHEM leaderboard engine, carried out by ours.
+"""`evalwright import hhem`, and `hhem-leaderboard`: the command of the HHEM leaderboard engine, carried out by ours.
 
-Evaluations stand as suites in `leaderboard.yaml` of the working folder; where there is none, in the small example that comes
-with the package. `test` asks each model three questions, as there; any other suite is run and made into a board.
+Evaluations are suites in `leaderboard.yaml` of the working folder; where there is none, in the small example that comes
+with the package. `test` puts three questions to each model, as there; any other suite is run and made into a board.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import click
 
-from evalwright.evaluation.configuration import Configuration
+from evalwright.compat.programs import Evalwright, Importer, Imports, option, scoring_option
+from evalwright.core.errors import ConfigurationError
 
 FILE = "leaderboard.yaml"
 TEST = "test"
+
+
+def _import(
+    path: Path, out: Path, name: str, *, scoring: str, articles: str | None, all_dates: bool
+) -> Imports:
+    from evalwright.compat.hhem.importing import import_hhem
+    from evalwright.compat.hhem.shown import as_record, lines_of
+
+    table = Path(articles) if articles else None
+    found = import_hhem(path, out, name, scoring=scoring, articles=table, every=all_dates)
+    lines = [line for run in found.runs for line in lines_of(run)]
+    record = {"runs": [as_record(run) for run in found.runs], "left_out": list(found.left_out)}
+    return Imports(lines, record, found.left_out)
+
+
+IMPORTER = Importer(
+    "Make runs of recorded runs of the HHEM leaderboard engine in PATH.\n\n"
+    "PATH is its output folder, a company's folder in it, or one model's.",
+    _import,
+    "the model and the date",
+    (
+        scoring_option(
+            "Count each judgment once, or as the engine does. Default: corrected.", default="corrected"
+        ),
+        option(
+            "--articles",
+            metavar="CSV",
+            help="The data set: slices by category, text_type and dataset, and its size.",
+        ),
+        option("--all-dates", is_flag=True, help="Also what was judged before the last time."),
+    ),
+)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,7 +55,7 @@ TEST = "test"
     "--eval_name", "--eval-name", default=TEST, show_default=True, metavar="NAME", help="Which suite."
 )
 @click.option(
-    "--config", metavar="FILE", help=f"Where the suites stand. Default: {FILE}, else a small example."
+    "--config", metavar="FILE", help=f"Where the suites are. Default: {FILE}, else a small example."
 )
 @click.option(
     "--output_dir", "--output-dir", default="output", show_default=True, metavar="DIR", help="For the board."
@@ -33,35 +63,37 @@ TEST = "test"
 @click.option(
     "--into", metavar="FILE", help="Also put the board between its markers in this file (README.md)."
 )
+@click.option(
+    "--allow-baseline-judge", is_flag=True, help="Make a board of scores by baseline/..., to try things out."
+)
 @click.option("--init", is_flag=True, help=f"Write the example as {FILE} and do nothing else.")
+@click.pass_obj
 def hhem_leaderboard(
-    eval_name: str, config: str | None, output_dir: str, into: str | None, init: bool
+    evalwright: Evalwright,
+    eval_name: str,
+    config: str | None,
+    output_dir: str,
+    into: str | None,
+    allow_baseline_judge: bool,
+    init: bool,
 ) -> int:
-    """Run a suite of a hallucination leaderboard: ask, judge, aggregate, publish.
+    """Run a suite of a hallucination leaderboard: summarise, judge, aggregate, publish.
 
-    Nothing is asked twice, so an interrupted evaluation goes on with the same command.
+    No request is sent twice, so an interrupted evaluation goes on with the same command.
     """
-    from evalwright.cli import say
-
     if init:
         return _write_example()
-    if config is None and not Path(FILE).is_file():
-        say(
-            f"There is no {FILE} here, so the example that comes with evalwright is used; --init writes it out."
-        )
     path = Path(config or FILE)
     if config is None and not path.is_file():
+        click.echo(
+            f"There is no {FILE} here, so the example that comes with evalwright is used; --init writes it out.",
+            err=True,
+        )
         path = _example()
     if eval_name == TEST:
         return _smoke(path)
-    return _evaluate(path, eval_name, Path(output_dir), into)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The console script; exit codes and messages are those of `evalwright`."""
-    from evalwright.cli import run_command
-
-    return run_command(hhem_leaderboard, arguments, "hhem-leaderboard")
+    more = ["--allow-baseline-judge"] if allow_baseline_judge else []
+    return _evaluate(evalwright, path, eval_name, Path(output_dir), into, more)
 
 
 def _example() -> Path:
@@ -69,8 +101,6 @@ def _example() -> Path:
 
 
 def _write_example() -> int:
-    from evalwright.core.errors import ConfigurationError
-
     if Path(FILE).exists():
         raise ConfigurationError(f"{FILE} is there already; it is not overwritten.")
     Path(FILE).write_text(_example().read_text(encoding="utf-8"), encoding="utf-8")
@@ -78,18 +108,13 @@ def _write_example() -> int:
     return 0
 
 
-def _configuration(path: Path, suite: str) -> Configuration:
-    from evalwright.evaluation.configuration_file import read_configuration
-
-    return read_configuration(path, suite)
-
-
 def _smoke(path: Path) -> int:
     """Three questions to each model of the suite."""
+    from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.smoke import smoke_test
     from evalwright.models.registry import open_model
 
-    configuration = _configuration(path, TEST)
+    configuration = read_configuration(path, TEST)
     failed = False
     for spec in configuration.models:
         click.echo(spec.label or spec.model)
@@ -100,48 +125,29 @@ def _smoke(path: Path) -> int:
     return int(failed)
 
 
-def _evaluate(path: Path, suite: str, output: Path, into: str | None) -> int:
+def _evaluate(
+    evalwright: Evalwright, path: Path, suite: str, output: Path, into: str | None, more: list[str]
+) -> int:
     """The suite's run, and a board of all its models in every form."""
-    from evalwright.cli import cli
-
-    _configuration(path, suite)  # what is wrong with it is told before anything is asked
-    code = _call(cli, "run", "--config", str(path), "--suite", suite, "--name", suite)
-    runs = _runs(_configuration(path, suite), suite)
-    if not runs:
-        return code
-    from evalwright.analysis.api import open_run
-    from evalwright.analysis.board import make_board
-    from evalwright.cli import say
-    from evalwright.cli.publishing import publish
-
-    forms = {"markdown": "md", "html": "html", "csv": "csv", "json_file": "json"}
-    wanted: dict[str, Any] = {form: str(output / f"leaderboard.{end}") for form, end in forms.items()}
-    wanted |= {
-        "into": into,
-        "pages": str(output / "models"),
-        "title": "Hallucination leaderboard",
-        "plots": (),
-    }
-    wanted |= dict.fromkeys(("best", "least_answered", "examples"))
-    opened = [open_run(run) for run in runs]
-    for line in publish(make_board(opened), opened, wanted):
-        say(line)
-    return code
-
-
-def _runs(configuration: Configuration, name: str) -> list[Path]:
+    from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.planning import slug
 
+    configuration = read_configuration(path, suite)
+    # What is wrong with the suite is told before any request is sent.
+    for role, spec in configuration.roles.items():
+        if spec.model.startswith("baseline/") and not more:
+            raise ConfigurationError(
+                f"The suite '{suite}' has '{spec.model}' in the role '{role}': a baseline, whose scores make no leaderboard. Name a "
+                f"trained judge in {path.name}, or add --allow-baseline-judge to try things out."
+            )
+    code = evalwright(["run", "--config", str(path), "--suite", suite, "--name", suite])
     several = len(configuration.models) > 1
-    ids = [f"{name}-{slug(spec.label or spec.model)}" if several else name for spec in configuration.models]
-    folders = [Path(configuration.out) / run for run in ids]
-    return [folder for folder in folders if (folder / "run.json").is_file()]
-
-
-def _call(cli: Any, *arguments: str) -> int:
-    result = cli.main(args=list(arguments), prog_name="evalwright", standalone_mode=False)
-    return result if isinstance(result, int) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    names = [f"{suite}-{slug(one.label or one.model)}" if several else suite for one in configuration.models]
+    runs = [run for name in names if ((run := Path(configuration.out) / name) / "run.json").is_file()]
+    if not runs:
+        return code
+    forms = {"markdown": "md", "html": "html", "csv": "csv", "json-file": "json"}
+    wanted = [f"--{form}={output / f'leaderboard.{end}'}" for form, end in forms.items()]
+    wanted += [f"--pages={output / 'models'}", "--title=Hallucination leaderboard"]
+    wanted += [f"--into={into}"] if into else []
+    return max(code, evalwright(["leaderboard", *map(str, runs), *wanted, *more]))

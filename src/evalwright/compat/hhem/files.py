@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import RunError, closest
+from evalwright.core.text import printable
 
 JUDGMENTS = ("judgments.jsonl", "judgements.jsonl")
 SUMMARIES = "summaries.jsonl"
@@ -285,13 +286,6 @@ def judge_name(version: str) -> str:
     """One name for a judge: statistics say "2.3-API" where judgments say "HHEM-2.3-API"."""
     name = printable(version)
     return f"HHEM-{name}" if name[:1].isdigit() else name
-
-
-def printable(text: str) -> str:
-    """A name without control characters, not longer than a name is."""
-    if len(text) <= 200 and text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else "?" for char in text[:200])
 
 
 def _first(row: Mapping[str, Any], *names: str) -> Any:

@@ -18,14 +18,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.compat.hhem.files import SLICES, Folder, find_folders, read_articles
 from evalwright.compat.hhem.groups import DataSet, Group, data_set, groups_of, length
-from evalwright.compat.hhem.numbers import (
-    PUBLISHED_SPECS,
-    SPECS,
-    corrected,
-    differences,
-    published,
-    tenths,
-)
+from evalwright.compat.hhem.numbers import PUBLISHED_SPECS, SPECS, corrected, differences, published, tenths
 from evalwright.compat.hhem.order import odd_orders
 from evalwright.compat.hhem.rows import (
     CONSISTENCY,
@@ -43,9 +36,9 @@ from evalwright.models.base import fingerprint_of
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.tasks.dialects import SCORINGS
 
 FORMAT = "hhem-leaderboard"
-SCORINGS = ("corrected", "published")
 
 _KEPT = 32 << 20
 """Bytes of files whose contents are kept between both readings."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.hhem.files import printable
 from evalwright.core.errors import RunError, closest
+from evalwright.core.text import printable
 
 MOST_BYTES = 64 << 20
 """A larger file is none of a benchmark of a few dozen questions."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.compat.hhem.importing import SCORINGS, free_folder, run_slug
+from evalwright.compat.hhem.importing import free_folder, run_slug
 from evalwright.compat.open_factual_bench.files import (
     Question,
     Recorded,
@@ -36,6 +36,7 @@ from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.tasks.dialects import SCORINGS
 
 FORMAT = "open-factual-bench"
 TASK, STRESS_TASK = "open-factual-bench", "open-factual-bench-stress"
@@ -167,7 +168,7 @@ def _task(
     return {
         **tally.result(task, "1", specs).as_dict(),
         "description": f"{what}; imported from open-factual-bench",
-        "metadata": {"imported": FORMAT},
+        "metadata": {"imported": FORMAT, "tags": ["factuality"]},
         "definition": {"dialect": FORMAT, "task": task, "scoring": scoring, "references": known},
         "content_hash": fingerprint_of({"questions": questions}),
         "draws": 1,

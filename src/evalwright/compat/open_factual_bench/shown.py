@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalwright.compat.hhem.files import printable
+from evalwright.core.text import printable
 from evalwright.runs.reader import Run
 
 _SHOWN = 60

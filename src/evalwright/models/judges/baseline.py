@@ -1,23 +1,58 @@
-"""`baseline/<name>`: judges that need no download. They are baselines: what a real judge has to be better than.
+"""`baseline/lexical`: what a judge of consistency has to be better than; no download, and not for publishing rates.
 
-    baseline/lexical       by words alone, in milliseconds
-
-They know no grammar and no meaning: a sentence taken from its source is supported, and one that is about something else is not, but
-a single error in a text that puts things in its own words is mostly missed. Their numbers say how far words alone go; they are not
-for publishing hallucination rates.
+P(supported) is the share of a text's names, numbers and long words that its source has. It knows no meaning: it tells a copy from
+a text about something else, and no single error in a text that uses the source's words.
 """
 
 from __future__ import annotations
 
-from evalwright.core.errors import UnknownName
-from evalwright.models.base import Model
-from evalwright.models.judges.lexical.judge import LexicalJudge
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-NAMES = ("lexical",)
+from evalwright.core.errors import Failure, ModelError, UnknownName
+from evalwright.core.requests import Ability, Classify, Request
+from evalwright.core.responses import Response
+from evalwright.models.base import LocalModel, fingerprint_of
+
+_FACTS = {"backend": "baseline", "baseline": "words alone; no substitute for a trained judge", "version": 3}
+# A word, a number, or one character of a script without spaces; words are compared by their first five letters.
+_WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|\d+(?:[.,]\d+)*|[^\W\d_]+")
 
 
-def baseline_model(name: str) -> Model:
-    """The baseline of that name. Raises UnknownName."""
-    if name not in NAMES:
-        raise UnknownName("baseline judge", name, NAMES, f"Known: {', '.join(NAMES)}.")
-    return LexicalJudge(name)
+class LexicalBaseline(LocalModel):
+    """See the module. A hypothesis without any such word is supported by anything: 1."""
+
+    heavy = False
+    abilities: frozenset[Ability] = frozenset({"classify"})
+
+    def __init__(self, name: str = "lexical") -> None:
+        if name != "lexical":
+            raise UnknownName("baseline judge", name, ("lexical",), "Known: lexical.")
+        self.name = f"baseline/{name}"
+        self.fingerprint = fingerprint_of(_FACTS)
+
+    def describe(self) -> dict[str, Any]:
+        """What it is, and that it is a baseline."""
+        return {**super().describe(), **_FACTS, "values": ["not supported", "supported"]}
+
+    def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """Judge one pair after another."""
+        for index, request in enumerate(requests):
+            if not isinstance(request, Classify):
+                message = f"'{self.name}' judges pairs; it cannot do '{request.ability}'."
+                yield index, ModelError(message).as_failure()
+                continue
+            known = {key for key, _ in _words(request.premise)}
+            told = [key in known for key, matters in _words(request.hypothesis) if matters]
+            share = sum(told) / len(told) if told else 1.0
+            yield index, Response(values=(1.0 - share, share))
+
+
+def _words(text: str) -> Iterator[tuple[str, bool]]:
+    """What each word is compared by, and whether it is a name, a number or a long word."""
+    for word in _WORD.findall(unicodedata.normalize("NFKC", text)):
+        caseless = word[0].upper() == word[0].lower()  # digits, and scripts without capitals
+        key = word if word[0].isdigit() else word.casefold()[:5]
+        yield key, caseless or len(word) > 5 or (len(word) > 3 and word[0].isupper())

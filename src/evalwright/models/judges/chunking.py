@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.judges.sentences import Span, sentence_spans
+from evalwright.core.sentences import Span, sentence_spans
 
 _WORD = re.compile(r"\S+")
 
@@ -55,7 +55,7 @@ def chunks(text: str, fits: Fits) -> list[str]:
     """
     if fits(text):
         return [text]
-    return [text[start:end] for start, end in _packed(text, sentence_spans(text), fits, _words)]
+    return [text[start:end] for start, end in _packed(text, sentence_spans(text, lines=True), fits, _words)]
 
 
 Splitter = Callable[[str, Span], Sequence[Span]]

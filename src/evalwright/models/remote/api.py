@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected, UnknownName
@@ -23,14 +24,17 @@ from evalwright.core.responses import Response
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.aws import region_of, require_botocore
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.google import host_of
-from evalwright.models.remote.http import HttpClient, Reply, Sign, check_url
+from evalwright.models.remote.http import HttpClient, Sign, check_url
+from evalwright.models.remote.http_faults import PromptFiltered
 from evalwright.models.remote.keys import Secret, find_key, is_local, missing_key, remember
 from evalwright.models.remote.logins import Login, login_of
+from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old
 from evalwright.models.remote.providers.table import TOKENS_FIELDS, Provider, quirks
 from evalwright.models.remote.wire import wire as wire_of
-from evalwright.models.remote.wire.format import Settings, TokensField, ask, merged, refuse_prefill
+from evalwright.models.remote.wire.format import Settings, TokensField, merged
 
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -43,9 +47,6 @@ class ApiModel(RemoteModel):
     Raises ConfigurationError for arguments that cannot be used; a missing key is told by `check`, so that answers from
     the store need none.
     """
-
-    paths: ClassVar[Mapping[str, str]] = {}
-    """Ends of a base URL that are none of it, by the wire format that they name."""
 
     def __init__(
         self,
@@ -90,7 +91,7 @@ class ApiModel(RemoteModel):
         self._headers = arguments.headers("headers", headers)
         self._thinking = self._switch(thinking)
         self._refuse_what_the_wire_lacks(stream, temperature=temperature, top_p=top_p, seed=seed)
-        if self.wire.embed is not None:
+        if "embed" in self.wire.abilities:
             self._refuse_what_the_wire_lacks(None, max_tokens=max_tokens, thinking=self._thinking or None)
         self.settings = Settings(
             model=self.model,
@@ -110,6 +111,7 @@ class ApiModel(RemoteModel):
             key_source=self._key_source(),
             cost_field=self.provider.cost_field,
             variables=self._path_variables(),
+            base_url=self.base_url,
         )
         self.names_cost = bool(self.provider.cost_field)
         self.pacing = arguments.pacing(
@@ -157,15 +159,24 @@ class ApiModel(RemoteModel):
             )
 
     async def answer(self, request: Request) -> Response:
-        """Ask once."""
+        """Send one request. A prompt that the provider's filter stops is an answer without text."""
         if request.ability not in self.abilities:
             raise Rejected(self._why_not(request.ability))
         self.ready()
-        if isinstance(request, Embed):
-            assert self.wire.embed is not None
-            return self._priced(await self.wire.embed(self.client, request, self.settings))
-        assert isinstance(request, Generate)
-        return self._priced(await self._generate(request))
+        assert isinstance(request, Generate | Embed)
+        generates = isinstance(request, Generate)
+        request = self._with_defaults(request) if isinstance(request, Generate) else request
+        started = time.perf_counter()
+        try:
+            reply = await self.client.exchange(self.wire.build(request, self.settings))
+            if self.wire.polling is not None:
+                reply = await followed(self.client, self.wire.polling, reply, self.settings)
+            return self._priced(self.wire.read(reply, request, self.settings))
+        except PromptFiltered as filtered:
+            if not generates:
+                raise
+            seconds = time.perf_counter() - started
+            return Response(finish_reason="content_filter", latency=seconds, rate_limits=filtered.rate_limits)
 
     def ready(self) -> None:
         """Raise AuthenticationFailed where a key is needed and missing."""
@@ -174,8 +185,9 @@ class ApiModel(RemoteModel):
 
     def body(self, request: Generate) -> dict[str, Any]:
         """What would be sent for a request, for interfaces that take many at once."""
-        refuse_prefill(request, self.settings)
-        return self.wire.payload(self._with_defaults(request), self.settings)
+        call = self.wire.build(self._with_defaults(request), self.settings, whole=True)
+        body: dict[str, Any] = call.payload
+        return body
 
     def read(self, reply: Reply, request: Generate, *, batched: bool = False) -> Response:
         """What a reply to `body` means. batched: it came at the price of a batch."""
@@ -186,9 +198,6 @@ class ApiModel(RemoteModel):
     async def close(self) -> None:
         """Release connections."""
         await self.client.close()
-
-    async def _generate(self, request: Generate) -> Response:
-        return await ask(self.wire, self.client, self._with_defaults(request), self.settings)
 
     def _priced(self, response: Response, *, batched: bool = False) -> Response:
         """The response with what it cost, where a price is known and tokens were counted."""
@@ -207,13 +216,11 @@ class ApiModel(RemoteModel):
         return replace(request, **changed) if changed else request
 
     def _why_not(self, ability: Ability) -> str:
-        hint = " A model of embeddings is asked with interface=embeddings." if ability == "embed" else ""
+        hint = " For a model of embeddings add interface=embeddings." if ability == "embed" else ""
         return f"'{self.name}' cannot do '{ability}'; it can do: {', '.join(sorted(self.abilities))}.{hint}"
 
     def _abilities(self) -> frozenset[Ability]:
-        if self.wire.embed is not None:
-            return frozenset(("embed",))
-        return frozenset(("generate", "chat") if self.wire.chat else ("generate",))
+        return self.wire.abilities
 
     def _tokens_field(self, wanted: str) -> TokensField:
         if wanted != "auto" and not self.wire.names_limit:
@@ -289,10 +296,7 @@ class ApiModel(RemoteModel):
 
     def _interface(self, given: str | None, shape: str | None) -> str:
         """The wire format that an argument, the URL's end or the row names."""
-        known = {wire.removeprefix("openai-"): wire for wire in self.provider.wires}
-        if "openai-chat" in self.provider.wires:
-            # What speaks OpenAI's chat mostly has its embeddings too; a server that has not says so when it is asked.
-            known.setdefault("embeddings", "openai-embeddings")
+        known = {wire.removeprefix("openai-"): wire for wire in _formats(self.provider)}
         if given is None:
             return shape or self.provider.wires[0]
         return known[arguments.one_of("interface", given.removeprefix("openai-"), tuple(known))]
@@ -378,15 +382,18 @@ class ApiModel(RemoteModel):
             raise ConfigurationError(
                 f"base_url must end with its path, without '?' or '#': {parts.hostname}."
             )
-        path, shape = parts.path.rstrip("/"), None
-        for name, ending in self.paths.items():
-            if path.endswith(ending):
-                path, shape = path.removesuffix(ending), name
-                break
-        for format_ in map(wire_of, provider.wires):
-            path = re.sub(f"{format_.pasted}$", "", path) if format_.pasted else path
+        path, shape = self._without_end(provider, parts.path.rstrip("/"))
         clean = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2].lower(), path, "", ""))
         return clean, model, login, shape
+
+    def _without_end(self, provider: Provider, path: str) -> tuple[str, str | None]:
+        """A path without the end that belongs to one of the row's formats, and the format's name."""
+        # The longest end decides: "/chat/completions" is no "/completions".
+        formats = sorted(map(wire_of, _formats(provider)), key=lambda wire: -len(wire.end))
+        for wire in formats:
+            if wire.end and (found := re.search(f"{wire.end}$", path)):
+                return path[: found.start()], wire.name
+        return path, None
 
     def _path_variables(self) -> Mapping[str, str]:
         """The row's variables that are given and no part of its base URL: a path may hold them."""
@@ -397,7 +404,9 @@ class ApiModel(RemoteModel):
         return {name: str(value) for name, value in sorted(found.items()) if value}
 
     def _default_url(self, provider: Provider) -> str:
-        """The row's base URL with its variables filled in."""
+        """The row's base URL with its variables filled in, or the one that its own variable names."""
+        if named := os.environ.get(provider.url_variable or ""):
+            return named
 
         def value(match: re.Match[str]) -> str:
             return set_to(match[1])
@@ -421,6 +430,12 @@ class ApiModel(RemoteModel):
 
         # Some write a host with its scheme, which the row has already.
         return _PLACEHOLDER.sub(value, provider.base_url).replace("https://https://", "https://")
+
+
+def _formats(provider: Provider) -> tuple[str, ...]:
+    """The row's formats. What speaks OpenAI's chat mostly has its embeddings too; a server without them says so itself."""
+    more = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
+    return tuple(dict.fromkeys((*provider.wires, *more)))
 
 
 def _is_at(provider: Provider, url: str) -> bool:

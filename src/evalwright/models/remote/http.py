@@ -15,14 +15,13 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, ConnectionFailed, Rejected, RequestError, TimedOut
-from evalwright.core.responses import RateLimits
+from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.http_connections import Broken, Connections, ConnectTimedOut, request_head
 from evalwright.models.remote.http_faults import CertificateRefused, bad_reply, clean, fault_of
 from evalwright.models.remote.http_limits import parse_rate_limits
@@ -43,15 +42,6 @@ Sign = Callable[[str, str, bytes, Mapping[str, str]], Mapping[str, str]]
 """(method, URL, body, headers) to the headers that are sent."""
 Ready = Callable[[], Awaitable[None]]
 """Awaited before each request, for credentials that run out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A 2xx reply. data: its JSON. seconds: from sending to the last byte."""
-
-    data: Any
-    seconds: float
-    rate_limits: RateLimits | None
 
 
 class HttpClient:
@@ -91,6 +81,16 @@ class HttpClient:
         self._urls: dict[str, Any] = {}
         self._pools: dict[asyncio.AbstractEventLoop, Connections] = {}
         self._heads: dict[tuple[str, str], bytes] = {}
+
+    async def exchange(self, call: Call) -> Reply:
+        """Send a call, whole or streamed. Raises a RequestError for anything but a 2xx with JSON or a whole stream."""
+        if call.gatherer is not None:
+            from evalwright.models.remote.http_stream import post_streamed
+
+            return await post_streamed(self, call.path, call.payload, call.gatherer, call.decoding)
+        if call.method == "GET":
+            return await self.get(call.path)
+        return await self.post(call.path, call.payload, call.headers)
 
     async def post(self, path: str, payload: Any, headers: Mapping[str, str] | None = None) -> Reply:
         """POST `payload` as JSON to `base_url + path`. Raises a RequestError for anything but a 2xx with JSON."""

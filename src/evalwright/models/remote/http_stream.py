@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConnectionFailed
-from evalwright.models.remote.http import HttpClient, Reply
+from evalwright.models.remote.exchange import Gatherer, Reply
+from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.http_faults import bad_reply, clean
 from evalwright.models.remote.http_limits import parse_rate_limits
-from evalwright.models.remote.wire.format import Gatherer, OpenEnded
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -44,7 +44,7 @@ async def gathered(client: HttpClient, response: ClientResponse, gatherer: Gathe
     async for event, data in events:
         if gatherer.add(event, data):
             return gatherer.result()
-    if isinstance(gatherer, OpenEnded) and gatherer.ended():
+    if gatherer.ended():
         return gatherer.result()
     raise ConnectionFailed(f"{client.where} ended its stream before the answer was whole.")
 

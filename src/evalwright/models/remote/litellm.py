@@ -35,7 +35,8 @@ from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import RateLimits, Response
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
-from evalwright.models.remote.http import Reply, check_url
+from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote.http import check_url
 from evalwright.models.remote.http_faults import OutOfCredit, PromptFiltered, clean, error_for
 from evalwright.models.remote.http_limits import parse_rate_limits, parse_retry_after
 from evalwright.models.remote.keys import Secret, find_key, is_local, missing_key, remember

@@ -1,116 +1,61 @@
-"""`openai/<model>`: OpenAI, or any server that speaks the same, log-likelihoods by echo among them.
+"""Models of providers that speak OpenAI's completions: what `api` does, and log-likelihoods by echo besides.
 
-    openai/gpt-4o-mini                                   OpenAI itself, or $OPENAI_BASE_URL
-    openai/http://localhost:8000/v1#my-model             any server: its base URL, '#', the model's name there
-    openai/my-model   -M base_url=http://localhost:8000/v1      the same
-
-What it shares with all other providers is in `api`; here is what only this one has.
+openai/gpt-4o-mini                                   OpenAI itself, or $OPENAI_BASE_URL
+openai/http://localhost:8000/v1#my-model             any server: its base URL, '#', the model's name there
+openai/my-model   -M base_url=http://localhost:8000/v1      the same
+vllm/my-model   -M interface=completions -M echo=true       a server on this machine
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from inspect import Parameter, Signature, signature
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError, Rejected, RequestError
-from evalwright.core.requests import Ability, Embed, Generate, LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.requests import Ability, LogLikelihood, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models import arguments
 from evalwright.models.remote.api import ApiModel
-from evalwright.models.remote.http import Reply
-from evalwright.models.remote.openai_echo import (
-    EchoedToken,
-    NoEcho,
-    echo_payload,
-    read_echo,
-    read_pair,
-    split_pair,
-)
+from evalwright.models.remote.openai_echo import Echo, NoEcho, echo_call, read_echo, read_pair, split_pair
 from evalwright.models.remote.openai_rolling import rolling
-from evalwright.models.remote.providers.table import Provider, find
+from evalwright.models.remote.providers.table import Provider
 
 _PROBE_TIMEOUT = 10.0
 
 
 class OpenAIModel(ApiModel):
-    """A model behind an OpenAI-compatible server. The arguments are described in docs/models.md.
+    """As `ApiModel`, with arguments of its own: echo, bos and context_length for log-likelihoods, and organisation."""
 
-    Raises ConfigurationError for arguments that cannot be used; a missing key is told by `check`, so that answers from
-    the store need none.
-    """
-
-    paths: ClassVar[Mapping[str, str]] = {
-        "openai-chat": "/chat/completions",
-        "openai-completions": "/completions",
-        "openai-responses": "/responses",
-        "openai-embeddings": "/embeddings",
-    }
+    __signature__: ClassVar[Signature]
 
     def __init__(
         self,
+        provider: Provider,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key_env: str | None = None,
-        interface: str | None = None,
         echo: bool | None = None,
-        max_tokens: int | None = None,
-        max_tokens_field: str = "auto",
-        temperature: float | None = None,
-        top_p: float | None = None,
-        seed: int | None = None,
-        thinking: str | int | bool | None = None,
-        stream: bool | None = None,
-        extra_body: Mapping[str, Any] | str | None = None,
-        headers: Mapping[str, str] | str | None = None,
-        organisation: str | None = None,
-        context_length: int | None = None,
         bos: str = "",
-        timeout: float = 300.0,
-        deadline: float = 1800.0,
-        max_concurrency: int | None = None,
-        max_attempts: int = 10,
-        revision: str | None = None,
+        context_length: int | None = None,
+        organisation: str | None = None,
+        **given: Any,
     ) -> None:
         self._organisation = arguments.text("organisation", organisation)
         self._bos = arguments.text("bos", bos) or ""
         self._context_length = arguments.whole("context_length", context_length)
         self._echo_wanted = arguments.flag("echo", echo)
         self._echo: bool | None = None
-        row = find("openai")
-        assert row is not None
-        super().__init__(
-            row,
-            model,
-            base_url=base_url,
-            api_key_env=api_key_env,
-            interface=interface,
-            max_tokens=max_tokens,
-            max_tokens_field=max_tokens_field,
-            temperature=temperature,
-            top_p=top_p,
-            seed=seed,
-            thinking=thinking,
-            stream=stream,
-            extra_body=extra_body,
-            headers=headers,
-            timeout=timeout,
-            deadline=deadline,
-            max_concurrency=max_concurrency,
-            max_attempts=max_attempts,
-            revision=revision,
-        )
+        super().__init__(provider, model, **given)
         self._echo_is_known = echo is not None or self.official
 
     def check(self) -> None:
         """Raise ConfigurationError where a key is needed and missing; find out whether the server can echo.
 
-        The second asks a server that was not declared with `echo=` for one token, and takes log-likelihoods out of
-        `abilities` where it cannot give them. A server that cannot be reached is left to the requests to report.
+        The second sends a request for one token to a server that was not declared with `echo=`, and takes log-likelihoods out
+        of `abilities` where it cannot give them. A server that cannot be reached is left to the requests to report.
         """
         super().check()
         if self._echo and not self._echo_is_known:
@@ -120,38 +65,43 @@ class OpenAIModel(ApiModel):
             self.abilities = self._abilities()
 
     async def answer(self, request: Request) -> Response:
-        """Ask once."""
-        if (
-            isinstance(request, Generate | Embed)
-            or request.ability not in self.abilities
-            or self._lacks_key()
+        """Send one request; a long text to be scored is several."""
+        if request.ability not in self.abilities or not isinstance(
+            request, LogLikelihood | RollingLogLikelihood
         ):
             return await super().answer(request)
+        self.ready()
         if isinstance(request, LogLikelihood):
-            return self._priced(await self._log_likelihood(request))
-        assert isinstance(request, RollingLogLikelihood)
-        return self._priced(await rolling(request.text, self._ask_echo, self._context_length, self._bos))
+            text, boundary = split_pair(request, self.settings)
+            if boundary == len(text):
+                return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
+            if not boundary and self._bos:
+                text, boundary = self._bos + text, len(self._bos)
+            reply = await self.client.exchange(echo_call(text, self.settings))
+            return self._priced(read_pair(reply, text, boundary, self.settings))
+        return self._priced(await self._sent_all(rolling(request.text, self._context_length, self._bos)))
 
-    async def _log_likelihood(self, request: LogLikelihood) -> Response:
-        text, boundary = split_pair(request, self.settings)
-        if boundary == len(text):
-            return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
-        if not boundary and self._bos:
-            text, boundary = self._bos + text, len(self._bos)
-        reply = await self.client.post("/completions", echo_payload(text, self.settings))
-        return read_pair(reply, text, boundary, self.settings)
-
-    async def _ask_echo(self, text: str) -> tuple[list[EchoedToken], Reply]:
-        reply = await self.client.post("/completions", echo_payload(text, self.settings))
-        return read_echo(reply, text, self.settings), reply
+    async def _sent_all(self, windows: Generator[str, Echo | Rejected, Response]) -> Response:
+        """Send each window that is wanted, and give back what came of it, until the response is there."""
+        try:
+            text = next(windows)
+            while True:
+                try:
+                    reply = await self.client.exchange(echo_call(text, self.settings))
+                    got: Echo | Rejected = read_echo(reply, text, self.settings), reply
+                except Rejected as error:
+                    got = error
+                text = windows.send(got)
+        except StopIteration as done:
+            response: Response = done.value
+            return response
 
     async def _probe(self) -> bool:
-        """Whether the server echoes log-probabilities; True where it cannot be asked now."""
+        """Whether the server echoes log-probabilities; True where it cannot be reached now."""
         client = self._make_client(min(_PROBE_TIMEOUT, self.pacing.timeout))
         text = "One two three"
         try:
-            reply = await client.post("/completions", echo_payload(text, self.settings))
-            read_echo(reply, text, self.settings)
+            read_echo(await client.exchange(echo_call(text, self.settings)), text, self.settings)
         except NoEcho:
             return False
         except Rejected as error:
@@ -188,5 +138,10 @@ class OpenAIModel(ApiModel):
     def _more_headers(self) -> Mapping[str, str]:
         return {"OpenAI-Organization": self._organisation} if self._organisation else {}
 
-    def _default_url(self, provider: Provider) -> str:
-        return os.environ.get("OPENAI_BASE_URL") or super()._default_url(provider)
+
+# The arguments by name, so that a misspelt one is found before anything is made of them.
+_parameters = [
+    *(each for each in signature(OpenAIModel).parameters.values() if each.kind is not Parameter.VAR_KEYWORD),
+    *(each for each in signature(ApiModel).parameters.values() if each.kind is Parameter.KEYWORD_ONLY),
+]
+OpenAIModel.__signature__ = Signature(_parameters)

@@ -13,13 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from evalwright.core.errors import BadReply, Rejected
 from evalwright.core.requests import LogLikelihood
 from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.wire.format import Settings, not_documented
 from evalwright.models.remote.wire.openai_chat import first_choice, read_usage
 from evalwright.models.remote.wire.openai_completions import text_of
@@ -40,22 +40,26 @@ class EchoedToken:
 
 
 class NoEcho(BadReply):
-    """The server does not echo log-probabilities: asking again does not help."""
+    """The server does not echo log-probabilities: another try does not help."""
 
     retryable = False
 
 
-def echo_payload(text: str, settings: Settings) -> dict[str, Any]:
-    """The body that has `text` echoed. One token is generated and dropped, because many servers take 0 for "no limit"."""
-    return {
+Echo = tuple[list[EchoedToken], Reply]
+"""The tokens of a text, and the reply that they are from."""
+
+
+def echo_call(text: str, settings: Settings) -> Call:
+    """What has `text` echoed. One token is generated and dropped, because many servers take 0 for "no limit"."""
+    body = {
         "model": settings.model,
         "prompt": text,
         "max_tokens": 1,
         "temperature": 0,
         "logprobs": 1,
         "echo": True,
-        **settings.extra_body,
     }
+    return Call("/completions", {**body, **settings.extra_body})
 
 
 def split_pair(request: LogLikelihood, settings: Settings) -> tuple[str, int]:
@@ -160,24 +164,20 @@ def _places(block: Mapping[str, Any], count: int, text: str) -> Places | None:
 
 
 def _by_token_texts(tokens: Sequence[str], text: str) -> Places | None:
-    joined = "".join(tokens)
-    before = 0
-    for skipped in range(_MOST_PREFIX_TOKENS + 1):
+    joined, before = "".join(tokens), 0
+    for skipped, token in enumerate(tokens[: _MOST_PREFIX_TOKENS + 1]):  # noqa: B007
         if joined.startswith(text, before):
-            return _walk(tokens, skipped, len(text))
-        if skipped < len(tokens):
-            before += len(tokens[skipped])
-    return None
-
-
-def _walk(tokens: Sequence[str], skipped: int, length: int) -> Places:
+            break
+        before += len(token)
+    else:
+        return None
     places: Places = []
     start = 0
     for index in range(skipped, len(tokens)):
-        if start >= length:
+        if start >= len(text):
             break
         end = start + len(tokens[index])
-        places.append((index, (start, min(end, length))))
+        places.append((index, (start, min(end, len(text)))))
         start = end
     return places
 
@@ -188,34 +188,30 @@ def _by_offsets(offsets: Sequence[int], text: str) -> Places | None:
     to_characters = _character_map(offsets, text)
     if to_characters is None:
         return None
-    starts = [to_characters.get(place) for place in offsets]
+    # What begins past the text was generated.
+    found = (to_characters.get(place, len(text)) for place in offsets)
+    starts = list(takewhile(lambda start: start < len(text), found))
     places: Places = []
-    for index, start in enumerate(starts):
-        if start is None or start >= len(text):
-            # Past the text, so it was generated.
-            break
-        following = (later for later in starts[index + 1 :] if later is not None and later > start)
-        places.append((index, (start, min(next(following, len(text)), len(text)))))
-    return places or None
+    end = following = len(text)
+    for index in range(len(starts) - 1, -1, -1):
+        if starts[index] < following:
+            end, following = following, starts[index]
+        places.append((index, (starts[index], end)))
+    return places[::-1] or None
 
 
 def _character_map(offsets: Sequence[int], text: str) -> dict[int, int] | None:
     """From the server's offsets to characters, in the unit in which the offsets fit the text."""
-    for width in (_one, _utf8_width, _utf16_width):
+    for width in (lambda sign: 1, _utf8_width, _utf16_width):
         table, place = {}, 0
         for index, sign in enumerate(text):
             for inner in range(width(sign)):
                 table[place + inner] = index
             place += width(sign)
         table[place] = len(text)
-        last = offsets[-1]
-        if last == place or (last < place and offsets[0] == 0 and width is _one):
+        if offsets[-1] == place or (offsets[-1] < place == len(text) and offsets[0] == 0):
             return table
     return None
-
-
-def _one(sign: str) -> int:
-    return 1
 
 
 def _utf8_width(sign: str) -> int:

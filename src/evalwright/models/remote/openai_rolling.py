@@ -8,55 +8,55 @@ it. All of this depends on the text and the server alone, so asking again gives 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Generator
 
 from evalwright.core.errors import BadReply, Rejected
 from evalwright.core.responses import Response
-from evalwright.models.remote.http import Reply
-from evalwright.models.remote.openai_echo import EchoedToken, summed
-
-Echo = Callable[[str], Awaitable[tuple[list[EchoedToken], Reply]]]
-"""Sends a text and gives back its tokens."""
+from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote.openai_echo import Echo, EchoedToken, summed
 
 _CHARACTERS_PER_TOKEN = 4
 _FILL = 0.9
 """Share of the context that a window aims at, as the tokens of a text are not spread evenly."""
 
 
-async def rolling(text: str, echo: Echo, context_length: int | None, bos: str = "") -> Response:
-    """The log-likelihood of `text`. bos: sent before it and not scored.
+def rolling(
+    text: str, context_length: int | None, bos: str = ""
+) -> Generator[str, Echo | Rejected, Response]:
+    """The log-likelihood of `text`: yields each text to be echoed, and is sent its tokens or the server's refusal.
 
-    context_length: tokens that the server takes with the one it generates; None sends the text whole.
+    context_length: tokens that the server takes with the one it generates; None sends the text whole. bos: sent before the
+    text and not scored.
     """
     if not text:
         return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
     if context_length is None or len((bos + text).encode("utf-8", "replace")) + 1 <= context_length:
-        try:
-            tokens, reply = await echo(bos + text)
-        except Rejected as error:
+        got = yield bos + text
+        if isinstance(got, Rejected):
             raise Rejected(
-                f"{error} If the text is too long, pass -M context_length=N to have it scored in windows.",
-                status=error.status,
-            ) from None
+                f"{got} If the text is too long, pass -M context_length=N to have it scored in windows.",
+                status=got.status,
+            )
+        tokens, reply = got
         return summed((token for token in tokens if token.end > len(bos)), [reply])
-    return await _in_windows(bos + text, len(bos), echo, context_length)
+    return (yield from _in_windows(bos + text, len(bos), context_length))
 
 
-async def _in_windows(text: str, position: int, echo: Echo, context_length: int) -> Response:
+def _in_windows(text: str, position: int, context_length: int) -> Generator[str, Echo | Rejected, Response]:
     """`position`: everything before it has been scored, or is the BOS."""
     scored: list[EchoedToken] = []
     replies: list[Reply] = []
     start, span = 0, _CHARACTERS_PER_TOKEN * context_length
     while position < len(text):
         end = min(len(text), start + span)
-        try:
-            tokens, reply = await echo(text[start:end])
-        except Rejected:
+        got = yield text[start:end]
+        if isinstance(got, Rejected):
             # Too many tokens for the server, unless even as many characters as tokens are refused.
             if end - start <= context_length // 2:
-                raise
+                raise got
             span = (end - start) // 2
             continue
+        tokens, reply = got
         replies.append(reply)
         whole = tokens if end == len(text) else tokens[:-1]
         new = [token for token in whole if start + token.end > position]

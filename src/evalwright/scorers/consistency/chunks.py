@@ -5,7 +5,7 @@ A judge that knows its own window cuts better by itself, in tokens; this is for 
 
 from __future__ import annotations
 
-from evalwright.scorers.text.sentences import sentences, word_count
+from evalwright.core.sentences import sentences, word_count
 
 
 def chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:

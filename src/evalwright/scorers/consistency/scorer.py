@@ -13,6 +13,7 @@ from typing import Any, Literal
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from evalwright.core.samples import Answer, NoScore, Sample, Score
+from evalwright.core.sentences import sentences as sentences_of
 from evalwright.scorers import outcome
 from evalwright.scorers.consistency.judges import (
     Judge,
@@ -26,7 +27,6 @@ from evalwright.scorers.consistency.judges import (
 )
 from evalwright.scorers.outcome import ANSWERED, LEAST_WORDS, outcome_of
 from evalwright.scorers.registry import checked
-from evalwright.scorers.text.sentences import sentences as sentences_of
 
 THRESHOLD = 0.5
 CONSISTENT, INCONSISTENT = "consistent", "inconsistent"

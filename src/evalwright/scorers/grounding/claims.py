@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from evalwright.core.sentences import sentences
 from evalwright.scorers.grounding.citations import extended, find_citations
 from evalwright.scorers.text.normalise import answer_region, plain
-from evalwright.scorers.text.sentences import sentences
 from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.text.wordlists import word_set
 

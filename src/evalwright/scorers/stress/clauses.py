@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from evalwright.core.sentences import sentences
 from evalwright.scorers.stress.phrases import Compiled
 from evalwright.scorers.text.normalise import answer_region, plain
-from evalwright.scorers.text.sentences import sentences
 
 _SPLIT = re.compile(r";\s|\s[–—-]\s|—|[；，](?=\S)|:\s(?=[\"'A-Z\d])|,\s(?=(?:and|so) )")
 ASIDE = re.compile(r", (?:which|who|whose|where|an? \w+ (?:that|which|who))\b[^,;.]*")

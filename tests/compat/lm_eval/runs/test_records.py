@@ -14,10 +14,7 @@ from evalwright.compat.lm_eval.runs.rows import ExportedMetric, Rows
 from evalwright.core.samples import SampleRecord
 from evalwright.runs.writer import to_json
 
-TASK = {
-    "definition": {"dialect": "lm-eval"},
-    "scorers": [{"name": "none", "kind": "lm-eval", "options": {}}],
-}
+TASK = {"definition": {"dialect": "lm-eval"}, "scorers": [{"name": "none", "kind": "lm-eval", "options": {}}]}
 texts = st.text(max_size=8)
 likelihoods = st.floats(-1e6, 0).map(str)
 settings_of = st.fixed_dictionaries({"until": st.lists(texts, max_size=2)})
@@ -71,10 +68,7 @@ def test_every_line_comes_back_as_it_was(line: dict[str, Any]) -> None:
 def test_numbers_as_they_are_written() -> None:
     assert [
         number(value) for value in (1, True, "0.5", "np.float64(0.25)", "nan", "x", None, [1], 10**400)
-    ] == [
-        *(1.0, 1.0, 0.5, 0.25),
-        *(None,) * 5,
-    ]
+    ] == [*(1.0, 1.0, 0.5, 0.25), *(None,) * 5]
     assert pair("word_perplexity", [-3.5, 7]) == (-3.5, 7.0)
     assert pair("word_perplexity", [-3.5, 0]) is None
     assert pair("mcc", [1, 0]) is None

@@ -103,7 +103,7 @@ def our_run(folder: Path, name: str, shots: int, chat: bool, scoring: Any) -> Ru
 def compared(folder: Path, name: str, shots: int, how: str) -> dict[str, Any]:
     chat = how == "chat"
     run = our_run(folder, name, shots, chat, "published")
-    found = task_results(run)[name]
+    found = task_results(run.data["tasks"])[name]
     again = score_run(run, dialect={"task_root": [str(folder)], "trust": [str(folder)], "bootstrap": 100})
     corrected = our_run(folder, name, shots, chat, "corrected")
     return {

@@ -312,9 +312,9 @@ def test_a_split_that_is_not_there(load: Load, write: Write) -> None:
 
 def test_settings_from_a_configuration(tmp_path: Path) -> None:
     settings = {"task_root": ["tasks"], "scoring": "published", "num_fewshot": 1}
-    (task,) = load_named("lm-eval:even", settings, takes_chat=True)
+    (task,) = load_named("even", settings, takes_chat=True)
     assert task.definition["num_fewshot"] == 1 and "chat" not in task.strategy.needs
-    (task,) = load_named("lm-eval:tasks/even.yaml", {})
+    (task,) = load_named("tasks/even.yaml", {})
     assert task.name == "lm-eval:even"
     with pytest.raises(UnknownName, match="task_root"):
         options_of({"task_rot": ["tasks"]})

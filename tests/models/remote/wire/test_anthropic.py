@@ -25,7 +25,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Usage
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import OutOfCredit
 from evalwright.models.remote.wire.anthropic import LACKS, MAX_TOKENS, WIRE, messages_payload, read_message
 from evalwright.models.remote.wire.format import Settings

@@ -11,7 +11,7 @@ import pytest
 from evalwright.core.errors import RequestError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.wire import wire
 from evalwright.models.remote.wire.format import Settings
 from support.wire_asking import PREFILLED

@@ -12,7 +12,8 @@ import pytest
 from evalwright.core.errors import RequestError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
-from evalwright.models.remote.http import HttpClient, Reply
+from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.wire import wire
 from evalwright.models.remote.wire.format import Settings
 from evalwright.models.remote.wire.replicate import wait

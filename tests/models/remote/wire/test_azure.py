@@ -22,7 +22,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Usage
 from evalwright.models.registry import open_model
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.wire import azure_inference, azure_openai
 from evalwright.models.remote.wire.format import Settings, Wire
 from support.azure_server import AzureInferenceServer, AzureOpenAIServer, AzureServer

@@ -34,7 +34,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Usage
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.wire.bedrock import LACKS, WIRE, converse_payload, path_of, read_converse
 from evalwright.models.remote.wire.format import Settings
 from support.bedrock_server import (

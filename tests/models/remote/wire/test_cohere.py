@@ -23,7 +23,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Usage
 from evalwright.models.registry import open_model
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import OutOfCredit
 from evalwright.models.remote.wire.cohere import WIRE, cohere_payload, read_cohere
 from evalwright.models.remote.wire.format import Settings

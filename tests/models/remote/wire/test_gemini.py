@@ -25,7 +25,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Usage
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import OutOfCredit
 from evalwright.models.remote.wire.format import Settings
 from evalwright.models.remote.wire.gemini import WIRE, gemini_payload, path_of, read_gemini

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from evalwright.models.remote.wire.huggingface import WIRE
 
 from evalwright.core.errors import (
     AuthenticationFailed,
@@ -21,10 +22,9 @@ from evalwright.core.requests import Generate
 from evalwright.core.responses import Usage
 from evalwright.models.registry import open_model
 from evalwright.models.remote.api import ApiModel
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import OutOfCredit
 from evalwright.models.remote.wire.format import Settings
-from evalwright.models.remote.wire.huggingface import WIRE
 from support.huggingface_server import HuggingFaceServer
 from support.strict_asking import (
     HELLO,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from evalwright.models.remote.wire.mistral import WIRE, mistral_payload, read_mistral
 
 from evalwright.core.errors import (
     AuthenticationFailed,
@@ -22,10 +23,9 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Usage
 from evalwright.models.registry import open_model
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import OutOfCredit
 from evalwright.models.remote.wire.format import Settings
-from evalwright.models.remote.wire.mistral import WIRE, mistral_payload, read_mistral
 from support.mistral_server import SCHEMA, MistralServer
 from support.strict_asking import (
     HELLO,

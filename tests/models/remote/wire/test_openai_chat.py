@@ -17,7 +17,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import RateLimits, Usage
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.wire.format import Settings
 from evalwright.models.remote.wire.openai_chat import chat_payload, read_chat
 from evalwright.models.remote.wire.openai_completions import (

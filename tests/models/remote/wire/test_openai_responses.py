@@ -23,11 +23,11 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import RateLimits, Usage
 from evalwright.models.registry import open_model
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import OutOfCredit, PromptFiltered
-from evalwright.models.remote.openai import OpenAIModel
 from evalwright.models.remote.wire.format import Settings
 from evalwright.models.remote.wire.openai_responses import WIRE, read_response, responses_payload
+from support.openai_asking import openai_model
 from support.openai_responses_server import SCHEMA, ResponsesServer
 from support.strict_asking import (
     HELLO,
@@ -349,9 +349,11 @@ def test_efforts_by_family_and_interface(model: str, efforts: str, interface: st
     for effort in ("none", "minimal", "low", "medium", "high", "xhigh"):
         if effort not in taken:
             with pytest.raises((ConfigurationError, UnknownName)):
-                OpenAIModel(model, base_url="https://api.openai.com/v1", interface=interface, thinking=effort)
+                openai_model(
+                    model, base_url="https://api.openai.com/v1", interface=interface, thinking=effort
+                )
             continue
-        made = OpenAIModel(model, base_url="https://api.openai.com/v1", interface=interface, thinking=effort)
+        made = openai_model(model, base_url="https://api.openai.com/v1", interface=interface, thinking=effort)
         body = made.describe()["arguments"]["extra_body"]
         assert body == (
             {"reasoning_effort": effort} if interface == "chat" else {"reasoning": {"effort": effort}}
@@ -360,14 +362,14 @@ def test_efforts_by_family_and_interface(model: str, efforts: str, interface: st
 
 def test_off_is_an_effort_of_none_where_there_is_one() -> None:
     for off in ("off", False):
-        made = OpenAIModel("gpt-5.1", base_url="https://api.openai.com/v1", thinking=off)
+        made = openai_model("gpt-5.1", base_url="https://api.openai.com/v1", thinking=off)
         assert made.describe()["arguments"]["extra_body"] == {"reasoning_effort": "none"}
     with pytest.raises(UnknownName, match="Known: minimal, low, medium, high"):
-        OpenAIModel("gpt-5", base_url="https://api.openai.com/v1", thinking=False)
+        openai_model("gpt-5", base_url="https://api.openai.com/v1", thinking=False)
     with pytest.raises(ConfigurationError, match="No thinking switch is known"):
-        OpenAIModel("gpt-4o", base_url="https://api.openai.com/v1", thinking="low")
+        openai_model("gpt-4o", base_url="https://api.openai.com/v1", thinking="low")
     with pytest.raises(ConfigurationError, match="No thinking switch is known"):
-        OpenAIModel("gpt-5", base_url="https://api.openai.com/v1", interface="completions", thinking="low")
+        openai_model("gpt-5", base_url="https://api.openai.com/v1", interface="completions", thinking="low")
 
 
 def test_several_system_messages_and_none() -> None:

@@ -21,7 +21,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import OutOfCredit
 from evalwright.models.remote.wire import wire
 from evalwright.models.remote.wire.format import Settings

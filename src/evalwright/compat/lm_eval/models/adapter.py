@@ -25,13 +25,7 @@ from evalwright.compat.lm_eval.models.classes import (
     source_of,
 )
 from evalwright.compat.lm_eval.models.interface import Instance, RequestType
-from evalwright.core.errors import (
-    ConfigurationError,
-    Failure,
-    ModelError,
-    RequestError,
-    UnknownName,
-)
+from evalwright.core.errors import ConfigurationError, Failure, ModelError, RequestError, UnknownName
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of

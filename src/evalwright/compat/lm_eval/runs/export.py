@@ -14,16 +14,15 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.compat.lm_eval.runs.names import (
-    DIALECT,
     NO_FILTER,
     NOT_AVAILABLE,
-    PREFIX,
     digest,
     file_safe,
     higher_is_better,
     their_metric,
 )
 from evalwright.compat.lm_eval.runs.rows import GENERATE, ExportedMetric, Rows, generation, output_type
+from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.lm_eval.tasks.results import all_results, groups_of
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
@@ -252,7 +251,7 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
 
 def _groups(run: Run) -> dict[str, Any]:
     """The groups that a run's tasks were asked for through, in their form."""
-    groups = groups_of(run)
+    groups = groups_of(run.data["tasks"])
     if not groups:
         return {}
     results = {name: entry for name, entry in all_results(run).items() if name in groups}

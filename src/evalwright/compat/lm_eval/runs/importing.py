@@ -14,9 +14,10 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.compat.lm_eval.runs.files import SampleLines, Source, find_sources, read_lines
-from evalwright.compat.lm_eval.runs.names import DIALECT, PREFIX, doc_digest
+from evalwright.compat.lm_eval.runs.names import doc_digest
 from evalwright.compat.lm_eval.runs.numbers import Items, metric_result, metrics_of, size
 from evalwright.compat.lm_eval.runs.records import failed_record, number, record_of
+from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
 from evalwright.metrics.registry import LOWER_IS_BETTER

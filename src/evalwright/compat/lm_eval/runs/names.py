@@ -10,10 +10,6 @@ from typing import Any
 
 from evalwright.metrics.registry import LOWER_IS_BETTER
 
-DIALECT = "lm-eval"
-PREFIX = "lm-eval:"
-"""What a task's name begins with here, so that it is never taken for one of ours."""
-
 NO_FILTER = "none"
 NOT_AVAILABLE = "N/A"
 

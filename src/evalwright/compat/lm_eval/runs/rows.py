@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
 
-from evalwright.compat.lm_eval.runs.names import COUNTED, DIALECT, digest, doc_digest, spelled
+from evalwright.compat.lm_eval.runs.names import COUNTED, digest, doc_digest, spelled
+from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.requests import Prompt
 from evalwright.core.samples import Answer, SampleRecord, Score
 

@@ -82,13 +82,7 @@ def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate
 class Questions:
     """Makes the requests of a row. mutual: each choice is also asked for after nothing."""
 
-    def __init__(
-        self,
-        definition: Definition,
-        fields: Fields,
-        prompts: Prompts,
-        options: Options,
-    ) -> None:
+    def __init__(self, definition: Definition, fields: Fields, prompts: Prompts, options: Options) -> None:
         self.definition = definition
         self.fields = fields
         self.prompts = prompts

@@ -11,10 +11,10 @@ from typing import Any
 from evalwright.compat.lm_eval.tasks.asking import Arguments
 from evalwright.compat.lm_eval.tasks.classes import STRUCTURE, ClassWork, construct, require_package
 from evalwright.compat.lm_eval.tasks.compiling import plain
-from evalwright.compat.lm_eval.tasks.files import FunctionRef
-from evalwright.compat.lm_eval.tasks.functions import Functions, Unavailable
+from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable
+from evalwright.compat.lm_eval.tasks.functions import Functions
 from evalwright.compat.lm_eval.tasks.groups import Group
-from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
+from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
 from evalwright.compat.lm_eval.tasks.shots import digest_of
 from evalwright.core.asking import Ask
 from evalwright.core.errors import EvalwrightError, TaskError
@@ -63,7 +63,7 @@ def _task(
 ) -> Task:
     options, metadata = work.options, settings.get("metadata") or {}
     scorers = tuple(
-        Scorer(name, "lm-eval", {"scoring": options.scoring}, function)
+        Scorer(name, DIALECT, {"scoring": options.scoring}, function)
         for name, function in work.scorers().items()
     )
     version = metadata.get("version", getattr(work.task, "VERSION", None))
@@ -77,9 +77,9 @@ def _task(
         version=str(version if version is not None else "N/A"),
         description=f"{alias} ({options.scoring})",
         slices=(),
-        metadata={"dialect": "lm-eval", "scoring": options.scoring, "notes": []},
+        metadata={"dialect": DIALECT, "scoring": options.scoring, "notes": []},
         definition={
-            "dialect": "lm-eval",
+            "dialect": DIALECT,
             "task": work.name,
             "alias": alias,
             "class": f"{type(work.task).__module__}.{type(work.task).__qualname__}",

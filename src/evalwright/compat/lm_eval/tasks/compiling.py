@@ -15,7 +15,7 @@ from evalwright.compat.lm_eval.tasks.estimates import Metrics
 from evalwright.compat.lm_eval.tasks.files import FunctionRef
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
 from evalwright.compat.lm_eval.tasks.groups import Group
-from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
+from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
 from evalwright.compat.lm_eval.tasks.prompts import Prompts
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
 from evalwright.compat.lm_eval.tasks.scoring import Scoring
@@ -219,7 +219,7 @@ def compile_definition(
     if options.chat and config.output_type != "loglikelihood_rolling":
         needs.add("chat")
     scorers = tuple(
-        Scorer(pipeline.name, "lm-eval", {"scoring": options.scoring}, partial(work.score, pipeline=pipeline))
+        Scorer(pipeline.name, DIALECT, {"scoring": options.scoring}, partial(work.score, pipeline=pipeline))
         for pipeline in definition.pipelines
     )
     metadata = config.metadata or {}
@@ -232,7 +232,7 @@ def compile_definition(
         version=str(metadata.get("version", "Yaml")),
         description=f"{config.task_alias or definition.name} ({options.scoring})",
         slices=(),
-        metadata={"dialect": "lm-eval", "scoring": options.scoring, "notes": list(definition.findings)},
+        metadata={"dialect": DIALECT, "scoring": options.scoring, "notes": list(definition.findings)},
         definition=_record(work, groups),
         source=str(metadata.get("config_source", "")),
         order="file" if options.published else "shuffled",
@@ -249,7 +249,7 @@ def _record(work: Work, groups: Sequence[Group]) -> dict[str, Any]:
         if (value := getattr(definition.config, name)) is not None and name != "metadata"
     }
     return {
-        "dialect": "lm-eval",
+        "dialect": DIALECT,
         "task": definition.name,
         "alias": definition.config.task_alias or definition.name,
         "scoring": options.scoring,

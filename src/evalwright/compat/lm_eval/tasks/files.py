@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from evalwright.core.errors import TaskError
+from evalwright.core.errors import EvalwrightError, TaskError
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -22,6 +22,34 @@ class FunctionRef:
 
     def __str__(self) -> str:
         return f"!function {self.name}"
+
+
+class Unavailable:
+    """Stands for a function whose module cannot be imported here, mostly for want of a library. Using it raises the reason."""
+
+    def __init__(self, ref: FunctionRef, reason: EvalwrightError) -> None:
+        self.__name__ = ref.name.rpartition(".")[2]
+        self.reason = reason
+
+    def __call__(self, *arguments: Any, **more: Any) -> Any:
+        raise self.reason
+
+
+def withheld(value: Any, reason: EvalwrightError) -> Any:
+    """The value with an Unavailable for every `!function` in it: nothing is imported."""
+    if isinstance(value, FunctionRef):
+        return Unavailable(value, reason)
+    if isinstance(value, dict):
+        return {key: withheld(item, reason) for key, item in value.items()}
+    return [withheld(item, reason) for item in value] if isinstance(value, list) else value
+
+
+def unavailable_in(value: Any) -> list[EvalwrightError]:
+    """Why functions in a task's settings cannot be used."""
+    if isinstance(value, Unavailable):
+        return [value.reason]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [reason for part in parts for reason in unavailable_in(part)]
 
 
 class _Loader(_Base):  # type: ignore[misc]

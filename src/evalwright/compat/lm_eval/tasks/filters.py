@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.functions import Unavailable
+from evalwright.compat.lm_eval.tasks.files import Unavailable
 from evalwright.core.errors import TaskError, UnknownName
 
 Rows = Sequence[Mapping[str, Any]]
@@ -104,10 +104,7 @@ class RegexFilter(Filter):
     """
 
     def __init__(
-        self,
-        regex_pattern: str = r"#### (\-?[0-9\.\,]+)",
-        group_select: int = 0,
-        fallback: Any = "[invalid]",
+        self, regex_pattern: str = r"#### (\-?[0-9\.\,]+)", group_select: int = 0, fallback: Any = "[invalid]"
     ) -> None:
         super().__init__()
         self.regex_pattern = regex_pattern

@@ -10,42 +10,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.files import FunctionRef
-from evalwright.core.errors import EvalwrightError, TaskError, UnknownName
+from evalwright.compat.lm_eval.tasks import shim
+from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable
+from evalwright.core.errors import TaskError, UnknownName
 
 _PACKAGE = "lm_eval.tasks"
 
 
 class _NotImported(TaskError):
     """A trusted module that raised while it was imported."""
-
-
-class Unavailable:
-    """Stands for a function whose module cannot be imported here, mostly for want of a library. Using it raises the reason."""
-
-    def __init__(self, ref: FunctionRef, reason: EvalwrightError) -> None:
-        self.__name__ = ref.name.rpartition(".")[2]
-        self.reason = reason
-
-    def __call__(self, *arguments: Any, **more: Any) -> Any:
-        raise self.reason
-
-
-def withheld(value: Any, reason: EvalwrightError) -> Any:
-    """The value with an Unavailable for every `!function` in it: nothing is imported."""
-    if isinstance(value, FunctionRef):
-        return Unavailable(value, reason)
-    if isinstance(value, dict):
-        return {key: withheld(item, reason) for key, item in value.items()}
-    return [withheld(item, reason) for item in value] if isinstance(value, list) else value
-
-
-def unavailable_in(value: Any) -> list[EvalwrightError]:
-    """Why functions in a task's settings cannot be used."""
-    if isinstance(value, Unavailable):
-        return [value.reason]
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [reason for part in parts for reason in unavailable_in(part)]
 
 
 class Functions:
@@ -118,8 +91,6 @@ class Functions:
 
     def _prepare(self) -> None:
         if not self._ready:
-            from evalwright.compat.lm_eval.tasks import shim
-
             shim.install(self._roots)
             self._ready = True
 

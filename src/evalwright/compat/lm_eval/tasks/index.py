@@ -10,48 +10,37 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from evalwright.compat.lm_eval.tasks.options import PREFIX
+from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.errors import TaskError, UnknownName
+from evalwright.tasks.dialects import Listed
 
-Kind = Literal["task", "python", "group", "tag"]
 _VERSION = 1
 _SKIPPED = {"__pycache__", ".ipynb_checkpoints"}
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One name. path: its file ("" for a tag). members: a tag's tasks, sorted."""
-
-    name: str
-    kind: Kind
-    path: str = ""
-    members: tuple[str, ...] = ()
-
-
-class Index(Mapping[str, Entry]):
+class Index(Mapping[str, Listed]):
     """The names of one or more folders; where two carry the same one, the later folder wins.
 
     problems: files that name nothing or cannot be read, with the reason.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, Listed] = {}
         self.problems: dict[str, str] = {}
         for folder in folders:
             entries, problems = _of_folder(folder)
             self._entries.update((entry.name, entry) for entry in entries)
             self.problems.update(problems)
 
-    def __getitem__(self, name: str) -> Entry:
+    def __getitem__(self, name: str) -> Listed:
         """The entry of a name; raises UnknownName with the closest ones."""
         try:
             return self._entries[name]
         except KeyError:
-            hint = f"`evalwright tasks list --dialect {PREFIX.rstrip(':')}` shows all of them."
+            hint = f"`evalwright tasks list --dialect {DIALECT}` shows all of them."
             unread = [text for text in self.problems.values() if "names no task" not in text]
             if unread:
                 hint += f" Not used: {unread[0]}" + (
@@ -69,7 +58,7 @@ class Index(Mapping[str, Entry]):
         return len(self._entries)
 
 
-def _of_folder(folder: Path) -> tuple[list[Entry], dict[str, str]]:
+def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     files = sorted(_yaml_files(str(folder)))
     digest = hashlib.blake2b(digest_size=16)
     for path, size, time in files:
@@ -79,7 +68,7 @@ def _of_folder(folder: Path) -> tuple[list[Entry], dict[str, str]]:
     with suppress(OSError, ValueError, LookupError, TypeError):
         data = json.loads(cache.read_text(encoding="utf-8"))
         if data["version"] == _VERSION and data["state"] == state and _unchanged(data["outside"]):
-            rows = [Entry(name, kind, path, tuple(members)) for name, kind, path, members in data["entries"]]
+            rows = [Listed(name, kind, path, tuple(members)) for name, kind, path, members in data["entries"]]
             return rows, dict(data["problems"])
     entries, problems, outside = _read(folder, [path for path, _, _ in files])
     _keep(
@@ -113,11 +102,11 @@ def _yaml_files(folder: str) -> Iterator[tuple[str, int, int]]:
                     yield item.path, status.st_size, status.st_mtime_ns
 
 
-def _read(folder: Path, paths: Sequence[str]) -> tuple[list[Entry], dict[str, str], dict[str, list[int]]]:
+def _read(folder: Path, paths: Sequence[str]) -> tuple[list[Listed], dict[str, str], dict[str, list[int]]]:
     from evalwright.compat.lm_eval.tasks.files import Files
 
     files = Files()
-    entries: dict[str, Entry] = {}
+    entries: dict[str, Listed] = {}
     tags: dict[str, set[str]] = {}
     problems: dict[str, str] = {}
     for path in paths:
@@ -128,7 +117,7 @@ def _read(folder: Path, paths: Sequence[str]) -> tuple[list[Entry], dict[str, st
         except TaskError as error:
             problems[path] = str(error)
     for tag, members in tags.items():
-        entries.setdefault(tag, Entry(tag, "tag", members=tuple(sorted(members))))
+        entries.setdefault(tag, Listed(tag, "tag", members=tuple(sorted(members))))
     known = set(paths)
     outside = {}
     for used in files.used():
@@ -138,15 +127,15 @@ def _read(folder: Path, paths: Sequence[str]) -> tuple[list[Entry], dict[str, st
 
 
 def _register(
-    config: Mapping[str, Any], path: str, entries: dict[str, Entry], tags: dict[str, set[str]]
+    config: Mapping[str, Any], path: str, entries: dict[str, Listed], tags: dict[str, set[str]]
 ) -> None:
-    kind: Kind = "python" if "class" in config else "group" if "group" in config else "task"
+    kind = "python" if "class" in config else "group" if "group" in config else "task"
     name = config.get("group" if kind == "group" else "task")
     if not isinstance(name, str):
         raise TaskError(f"{path}: the file names no task and no group; it is a piece that others include.")
     if name in entries:
         raise TaskError(f"{path}: the name '{name}' is taken by {entries[name].path}; this file is not used.")
-    entries[name] = Entry(name, kind, path)
+    entries[name] = Listed(name, kind, path)
     if kind != "group":
         tag = config.get("tag") or ()
         for one in [tag] if isinstance(tag, str) else tag:

@@ -14,14 +14,15 @@ from typing import Any
 from evalwright.compat.lm_eval.tasks.class_tasks import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
-from evalwright.compat.lm_eval.tasks.files import Files
-from evalwright.compat.lm_eval.tasks.functions import Functions, unavailable_in, withheld
+from evalwright.compat.lm_eval.tasks.files import Files, unavailable_in, withheld
+from evalwright.compat.lm_eval.tasks.functions import Functions
 from evalwright.compat.lm_eval.tasks.groups import Group, averages_of
-from evalwright.compat.lm_eval.tasks.index import Entry, Index
+from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
 from evalwright.compat.lm_eval.tasks.refusals import refusals
 from evalwright.core.errors import ConfigurationError, TaskError, UnknownName
 from evalwright.core.tasks import Task
+from evalwright.tasks.dialects import SCORINGS, Listed
 
 _GROUP_KEYS = frozenset({"group", "group_alias", "task", "aggregate_metric_list", "metadata"})
 Settings = dict[str, Any]
@@ -84,12 +85,12 @@ class Library:
             own = config.get("group" if kind == "group" else "task")
             if not isinstance(own, str):
                 raise TaskError(f"The file '{name}' names no task and no group.")
-            self._add(Entry(own, "group" if kind == "group" else "task", str(path)), {}, found)
+            self._add(Listed(own, "group" if kind == "group" else "task", str(path)), {}, found)
         else:
             self._add(self.index[name], {}, found)
         return found
 
-    def _add(self, entry: Entry, overrides: Settings, found: Collection) -> list[str]:
+    def _add(self, entry: Listed, overrides: Settings, found: Collection) -> list[str]:
         """Add what an entry stands for; returns the names of the tasks below it."""
         if entry.kind == "tag":
             return [
@@ -201,8 +202,8 @@ def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
             raise UnknownName("setting of `dialect`", str(key), _SETTINGS, f"Known: {', '.join(_SETTINGS)}.")
     given = dict(settings)
     scoring = given.get("scoring", "corrected")
-    if scoring not in ("corrected", "published"):
-        raise UnknownName("scoring", str(scoring), ("corrected", "published"))
+    if scoring not in SCORINGS:
+        raise UnknownName("scoring", str(scoring), SCORINGS)
     shots = given.get("num_fewshot")
     if shots is not None and (not isinstance(shots, int) or shots < 0):
         raise ConfigurationError(f"The number of shots must be 0 or more, not {shots}.")
@@ -218,14 +219,14 @@ def _listed(value: Any) -> Sequence[Any]:
 def load_named(
     name: str, settings: Mapping[str, Any], *, prompt_format: str = "auto", takes_chat: bool = False
 ) -> list[Task]:
-    """The tasks of "lm-eval:NAME". Prompts are messages where that is asked for, or, in corrected scoring, where the model
+    """The tasks of a name. Prompts are messages where that is asked for, or, in corrected scoring, where the model
     takes them and the task generates text; published prompts are texts unless messages are asked for.
     """
     options = options_of(settings, chat=prompt_format == "chat")
-    own = Path(name.removeprefix(PREFIX))
+    own = Path(name)
     if not options.roots and own.suffix in (".yaml", ".yml"):
         options = replace(options, roots=(own.parent,))
     if prompt_format == "auto" and takes_chat and not options.published:
         chatting = replace(options, chat=True)
-        return Library(options).load(name.removeprefix(PREFIX), generated=chatting)
-    return load(name.removeprefix(PREFIX), options)
+        return Library(options).load(name, generated=chatting)
+    return load(name, options)

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from evalwright.core.errors import ConfigurationError
 
 Scoring = Literal["corrected", "published"]
-PREFIX = "lm-eval:"
+DIALECT = "lm-eval"
+PREFIX = f"{DIALECT}:"
 """What a task's name begins with where it is one of theirs."""
 
 SEED = 1234

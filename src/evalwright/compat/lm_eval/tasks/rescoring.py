@@ -7,24 +7,25 @@ are read again. Their Python must be trusted anew, because a record must not dec
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.class_tasks import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import Work
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig, read
+from evalwright.compat.lm_eval.tasks.files import unavailable_in
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
-from evalwright.compat.lm_eval.tasks.functions import unavailable_in
 from evalwright.compat.lm_eval.tasks.loading import Library, options_of
-from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
+from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
 from evalwright.compat.lm_eval.tasks.refusals import refusals
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
 from evalwright.compat.lm_eval.tasks.scoring import Scoring
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.core.tasks import Scorer
+from evalwright.tasks.dialects import Rules
 
 _NOT_SCORING = frozenset({"process_docs", "custom_dataset", "fewshot_config", "metadata"})
 """Settings that are used up when a row is recorded."""
@@ -33,21 +34,8 @@ _CODE = ("!function ", "def ", "async def ", "class ", "@", "lambda ", "<functio
 """How functions look in a record: ours by name, the package's own as their source."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How a task's answers are scored. found: the metrics, from the names in the scores.
-
-    kept: scorers whose recorded scores stay as they are.
-    """
-
-    scorers: Sequence[Scorer]
-    metrics: Sequence[MetricSpec]
-    found: Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]]
-    kept: frozenset[str] = frozenset()
-
-
 def rules_of(
-    task: Mapping[str, Any], configuration: Mapping[str, Any], first: Doc, given: Mapping[str, Any]
+    task: Mapping[str, Any], configuration: Mapping[str, Any], first: Any, given: Mapping[str, Any]
 ) -> Rules:
     """The rules of a task of this dialect. task, configuration: as in `run.json`; first: its first recorded row.
 
@@ -64,7 +52,7 @@ def rules_of(
         raise refused
     scored = Recorded(own, options, first)
     scorers = tuple(
-        Scorer(one.name, "lm-eval", {"scoring": options.scoring}, partial(scored.score, pipeline=one))
+        Scorer(one.name, DIALECT, {"scoring": options.scoring}, partial(scored.score, pipeline=one))
         for one in own.pipelines
     )
     return Rules(scorers, scored.work.metrics.expected(), scored.work.metrics.specs)

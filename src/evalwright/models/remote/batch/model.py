@@ -34,7 +34,8 @@ from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.batch import batch_api
 from evalwright.models.remote.batch.interface import Item, State
 from evalwright.models.remote.batch.journal import Entry, Journal
-from evalwright.models.remote.http import Reply, encode
+from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote.http import encode
 
 HOURS = 3600.0
 _SETTLE = 1.0
@@ -52,7 +53,7 @@ class BatchModel(RemoteModel):
 
     def __init__(self, model: ApiModel, home: Path, *, size: int = 10_000, poll: float = 30.0) -> None:
         api = model.provider.batch
-        if not api or model.wire.wait is not None:
+        if not api or model.wire.polling is not None:
             raise ConfigurationError(
                 f"'{model.name}' cannot be asked in batches: no batch interface of '{model.provider.name}' is known. "
                 f"Leave out --batch."

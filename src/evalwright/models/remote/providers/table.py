@@ -62,7 +62,7 @@ class Provider:
     own address. defaults: max_tokens, temperature, top_p where neither the task nor the person says otherwise. thinking: by level,
     what is added to a body (`body`), what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
     place of a number of tokens; `efforts` are words that are levels, `effort` is their place in the body, or a table of places by
-    wire format. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
+    wire format. url_variable: the environment variable whose address is used in place of base_url. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
     instead of a lower one that a task asks for. cost_field: where a reply names its cost in US dollars ("usage.cost").
     docs: where its interface is described.
     """
@@ -75,6 +75,7 @@ class Provider:
     auth: str = "bearer"
     headers: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    url_variable: str = ""
     model: str = "{model}"
     any_server: bool = False
     tokens_field: str = "max_tokens"

@@ -1,4 +1,4 @@
-"""The wire formats by name. Each is one module with a `WIRE`, imported when it is first used."""
+"""The wire formats by name: each a `Wire` of a module, imported when it is first used."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from evalwright.core.errors import UnknownName
 from evalwright.models.remote.wire.format import Wire
 
 FORMATS = {
-    "anthropic": "anthropic",
-    "azure-inference": "azure_inference",
-    "azure-openai": "azure_openai",
-    "bedrock": "bedrock",
-    "cohere": "cohere",
-    "gemini": "gemini",
-    "huggingface": "huggingface",
-    "mistral": "mistral",
-    "openai-chat": "openai_chat",
-    "openai-completions": "openai_completions",
-    "openai-embeddings": "openai_embeddings",
-    "openai-responses": "openai_responses",
-    "replicate": "replicate",
-    "vertex": "vertex",
-    "vertex-anthropic": "vertex_anthropic",
+    "anthropic": "anthropic:WIRE",
+    "azure-inference": "openai_variants:AZURE_INFERENCE",
+    "azure-openai": "openai_variants:AZURE_OPENAI",
+    "bedrock": "bedrock:WIRE",
+    "cohere": "cohere:WIRE",
+    "gemini": "gemini:WIRE",
+    "huggingface": "openai_variants:HUGGINGFACE",
+    "mistral": "openai_variants:MISTRAL",
+    "openai-chat": "openai_chat:WIRE",
+    "openai-completions": "openai_completions:WIRE",
+    "openai-embeddings": "openai_embeddings:WIRE",
+    "openai-responses": "openai_responses:WIRE",
+    "replicate": "replicate:WIRE",
+    "vertex": "vertex:GEMINI",
+    "vertex-anthropic": "vertex:ANTHROPIC",
 }
 
 
@@ -30,5 +30,6 @@ def wire(name: str) -> Wire:
     """The format of that name. Raises UnknownName."""
     if name not in FORMATS:
         raise UnknownName("wire format", name, FORMATS, f"Known: {', '.join(FORMATS)}.")
-    found: Wire = import_module(f"{__name__}.{FORMATS[name]}").WIRE
+    module, _, attribute = FORMATS[name].partition(":")
+    found: Wire = getattr(import_module(f"{__name__}.{module}"), attribute)
     return found

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evalwright.core.errors import RequestError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire.format import (
+    Gathering,
     Settings,
     Wire,
+    an_object,
+    at,
     count,
     cut_here,
+    finish_of,
     finished,
+    given,
     merged,
     not_documented,
     sampling,
@@ -24,9 +28,7 @@ from evalwright.models.remote.wire.format import (
 )
 
 MAX_TOKENS = 8192
-"""Sent where nobody set a limit: the interface requires one."""
-
-LACKS = frozenset({"seed"})
+"""Sent where no limit is set: the interface requires one."""
 
 _LIMIT, _BUDGET = ("max_tokens",), ("thinking", "budget_tokens")
 _FINISH = {
@@ -55,7 +57,7 @@ def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. A prefill stays the last message. Raises Rejected for a prompt without a user's turn."""
     system, talk = system_and_talk(request, settings)
     told = sampling(request, settings)
-    body: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "model": settings.model,
         "max_tokens": told.max_tokens or MAX_TOKENS,
         "messages": [{"role": turn.role, "content": turn.content} for turn in talk],
@@ -64,27 +66,19 @@ def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "top_p": told.top_p,
         "stop_sequences": [sign for sign in told.stop if sign.strip()] or None,
     }
-    body = {name: value for name, value in body.items() if value is not None}
-    if settings.extra_body:
-        body = merged(body, settings.extra_body)
+    body = merged(given(fields), settings.extra_body)
     return with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
 
 
 def read_message(reply: Reply, request: Generate, settings: Settings) -> Response:
     """A Response from a message."""
-    data = reply.data
-    if not isinstance(data, Mapping):
-        raise not_documented(settings, "a JSON object", data)
-    fault = _fault(data, settings)
-    if fault is not None:
-        raise fault
+    data = _sound(reply.data, settings, "a JSON object")
     content = data.get("content")
     if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
         raise not_documented(settings, "content as a list of blocks", data)
     text = _joined(content, "text", "text", data, settings)
     reasoning = _joined(content, "thinking", "thinking", data, settings)
-    reason = data.get("stop_reason")
-    finish = _FINISH.get(reason, reason) if isinstance(reason, str) else ""
+    finish = finish_of(data.get("stop_reason"), _FINISH)
     # The interface refuses stop strings of white space alone.
     text, finish = cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
     return finished(
@@ -110,37 +104,32 @@ def _joined(content: list[Mapping[str, Any]], kind: str, name: str, data: Any, s
 
 def read_usage(usage: Any) -> Usage:
     """Token counts. Anthropic counts cached input apart; here it is a part of the input."""
-    if not isinstance(usage, Mapping):
-        return Usage()
-    read = count(usage.get("cache_read_input_tokens"))
-    details = usage.get("output_tokens_details")
+    read = count(at(usage, "cache_read_input_tokens"))
     return Usage(
-        input_tokens=count(usage.get("input_tokens"))
-        + read
-        + count(usage.get("cache_creation_input_tokens")),
-        output_tokens=count(usage.get("output_tokens")),
-        reasoning_tokens=count(details.get("thinking_tokens")) if isinstance(details, Mapping) else 0,
-        cached_tokens=read,
+        count(at(usage, "input_tokens")) + read + count(at(usage, "cache_creation_input_tokens")),
+        count(at(usage, "output_tokens")),
+        count(at(usage, "output_tokens_details", "thinking_tokens")),
+        read,
     )
 
 
-def _fault(data: Mapping[str, Any], settings: Settings) -> RequestError | None:
-    """The error that a 200 or an event carries; None where there is none."""
-    error = data.get("error")
-    if not error:
-        return None
-    kind = error.get("type") if isinstance(error, Mapping) else None
-    status = STATUS.get(kind, 500) if isinstance(kind, str) else 500
-    return error_for(settings.where, status, server_message(data), key_source=settings.key_source)
+def _sound(data: Any, settings: Settings, expected: str) -> Mapping[str, Any]:
+    """`data` as an object; raises the error that a 200 or an event carries."""
+    found = an_object(data, settings, expected)
+    if error := found.get("error"):
+        kind = at(error, "type")
+        status = STATUS.get(kind, 500) if isinstance(kind, str) else 500
+        raise error_for(settings.where, status, server_message(found), key_source=settings.key_source)
+    return found
 
 
-class MessageGatherer:
+class MessageGatherer(Gathering):
     """The events of a streamed message, put together as the message would have been."""
 
     _TEXT = ("text", "thinking")
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        super().__init__(settings)
         self._message: dict[str, Any] | None = None
         self._blocks: dict[int, dict[str, Any]] = {}
         self._parts: dict[int, list[str]] = {}
@@ -148,12 +137,7 @@ class MessageGatherer:
 
     def add(self, event: str, data: Any) -> bool:
         """Take one event; `message_stop` ends the answer. Kinds that are not known are passed over, as documented."""
-        if not isinstance(data, Mapping):
-            raise not_documented(self._settings, "an event as a JSON object", data)
-        fault = _fault(data, self._settings)
-        if fault is not None:
-            raise fault
-        kind = data.get("type")
+        kind = _sound(data, self.settings, "an event as a JSON object").get("type")
         if kind == "message_start":
             self._start(data)
         elif kind == "content_block_start":
@@ -165,27 +149,27 @@ class MessageGatherer:
             self._end(data)
         elif kind == "message_stop":
             if self._message is None:
-                raise not_documented(self._settings, "message_start before message_stop", data)
+                raise not_documented(self.settings, "message_start before message_stop", data)
             return True
         return False
 
     def _start(self, data: Mapping[str, Any]) -> None:
         message = data.get("message")
         if not isinstance(message, Mapping):
-            raise not_documented(self._settings, "message_start with a message", data)
+            raise not_documented(self.settings, "message_start with a message", data)
         self._message = dict(message)
         self._count(message.get("usage"))
 
     def _index(self, data: Mapping[str, Any]) -> int:
         index = data.get("index")
         if not isinstance(index, int):
-            raise not_documented(self._settings, "a block's index", data)
+            raise not_documented(self.settings, "a block's index", data)
         return index
 
     def _delta(self, data: Mapping[str, Any]) -> None:
         delta, index = data.get("delta"), self._index(data)
         if not isinstance(delta, Mapping) or index not in self._blocks:
-            raise not_documented(self._settings, "a delta of a block that was started", data)
+            raise not_documented(self.settings, "a delta of a block that was started", data)
         for name in self._TEXT:
             if delta.get("type") == f"{name}_delta":
                 self._parts.setdefault(index, []).append(str(delta.get(name) or ""))
@@ -193,7 +177,7 @@ class MessageGatherer:
     def _end(self, data: Mapping[str, Any]) -> None:
         delta = data.get("delta")
         if self._message is None or not isinstance(delta, Mapping):
-            raise not_documented(self._settings, "message_delta after message_start", data)
+            raise not_documented(self.settings, "message_delta after message_start", data)
         self._message.update((name, value) for name, value in delta.items() if value is not None)
         self._count(data.get("usage"))
 
@@ -219,6 +203,6 @@ WIRE = Wire(
     payload=messages_payload,
     read=read_message,
     gather=MessageGatherer,
-    lacks=LACKS,
+    lacks=frozenset(("seed",)),
     names_limit=False,
 )

@@ -9,22 +9,25 @@ from urllib.parse import quote
 from evalwright.core.errors import EmptyReply, RequestError
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire.format import (
+    Gathering,
     Settings,
     Wire,
+    an_object,
+    at,
     count,
     cut_here,
+    finish_of,
     finished,
+    given,
     merged,
     not_documented,
     sampling,
     system_and_talk,
     with_room_to_think,
 )
-
-LACKS = frozenset({"seed"})
 
 _LIMIT, _BUDGET = (
     ("inferenceConfig", "maxTokens"),
@@ -68,12 +71,11 @@ def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body: dict[str, Any] = {
         "messages": _alternating(talk),
-        "inferenceConfig": {name: value for name, value in config.items() if value is not None},
+        "inferenceConfig": given(config),
     }
     if system:
         body["system"] = [{"text": system}]
-    if settings.extra_body:
-        body = merged(body, settings.extra_body)
+    body = merged(body, settings.extra_body)
     return with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
 
 
@@ -90,19 +92,14 @@ def _alternating(talk: tuple[Message, ...]) -> list[dict[str, Any]]:
 
 def read_converse(reply: Reply, request: Generate, settings: Settings) -> Response:
     """A Response from Converse. What a guardrail says in the model's place is the text, as it came."""
-    data = reply.data
-    if not isinstance(data, Mapping):
-        raise not_documented(settings, "a JSON object", data)
-    output = data.get("output")
-    message = output.get("message") if isinstance(output, Mapping) else None
-    content = message.get("content") if isinstance(message, Mapping) else None
+    data = an_object(reply.data, settings)
+    content = at(data, "output", "message", "content")
     if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
         raise not_documented(settings, "output.message.content as a list of blocks", data)
     text = "".join(str(block["text"]) for block in content if isinstance(block.get("text"), str))
     reasoning = "\n\n".join(filter(None, map(_thought, content)))
     excused = any("toolUse" in block or "reasoningContent" in block for block in content)
-    reason = data.get("stopReason")
-    finish = _FINISH.get(reason, reason) if isinstance(reason, str) else ""
+    finish = finish_of(data.get("stopReason"), _FINISH)
     if not text and not excused and finish.startswith("malformed"):
         raise EmptyReply(f"{settings.where} sent an answer without content (it ended with {finish}).")
     # Many models refuse stop strings of white space alone.
@@ -112,50 +109,44 @@ def read_converse(reply: Reply, request: Generate, settings: Settings) -> Respon
 
 
 def _thought(block: Mapping[str, Any]) -> str:
-    thought = block.get("reasoningContent")
-    inner = thought.get("reasoningText") if isinstance(thought, Mapping) else None
-    text = inner.get("text") if isinstance(inner, Mapping) else None
+    text = at(block, "reasoningContent", "reasoningText", "text")
     return text if isinstance(text, str) else ""
 
 
 def read_usage(usage: Any) -> Usage:
     """Token counts. Cached input is counted apart; here it is a part of the input. Reasoning is not counted apart there."""
-    if not isinstance(usage, Mapping):
-        return Usage()
-    read = count(usage.get("cacheReadInputTokens"))
+    read = count(at(usage, "cacheReadInputTokens"))
     return Usage(
-        input_tokens=count(usage.get("inputTokens")) + read + count(usage.get("cacheWriteInputTokens")),
-        output_tokens=count(usage.get("outputTokens")),
+        count(at(usage, "inputTokens")) + read + count(at(usage, "cacheWriteInputTokens")),
+        count(at(usage, "outputTokens")),
         cached_tokens=read,
     )
 
 
-class ConverseGatherer:
+class ConverseGatherer(Gathering):
     """The events of ConverseStream, put together as Converse would have answered. The last one is `metadata`."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        super().__init__(settings)
         self._blocks: dict[int, dict[str, list[str]]] = {}
         self._stop: Any = None
         self._usage: Any = None
 
     def add(self, event: str, data: Any) -> bool:
         """Take one event; `metadata` after `messageStop` ends the answer."""
-        if not isinstance(data, Mapping):
-            raise not_documented(self._settings, "an event as a JSON object", data)
+        an_object(data, self.settings, "an event as a JSON object")
         if event.endswith("Exception"):
             raise self._fault(event, data)
         if event == "contentBlockDelta":
             self._delta(data)
         elif event == "contentBlockStart":
-            start = data.get("start")
-            if isinstance(start, Mapping) and "toolUse" in start:
+            if at(data, "start", "toolUse") is not None:
                 self._block(data)["toolUse"] = []
         elif event == "messageStop":
             self._stop = data.get("stopReason")
         elif event == "metadata":
             if self._stop is None:
-                raise not_documented(self._settings, "messageStop before metadata", data)
+                raise not_documented(self.settings, "messageStop before metadata", data)
             self._usage = data.get("usage")
             return True
         return False
@@ -164,20 +155,18 @@ class ConverseGatherer:
         status = data.get("originalStatusCode") if event == "modelStreamErrorException" else None
         known = _STATUS.get(event[0].lower() + event[1:], 500)
         kind = status if isinstance(status, int) and status in (429, 503) else known
-        return error_for(
-            self._settings.where, kind, server_message(data), key_source=self._settings.key_source
-        )
+        return error_for(self.settings.where, kind, server_message(data), key_source=self.settings.key_source)
 
     def _block(self, data: Mapping[str, Any]) -> dict[str, list[str]]:
         index = data.get("contentBlockIndex")
         if not isinstance(index, int):
-            raise not_documented(self._settings, "contentBlockIndex", data)
+            raise not_documented(self.settings, "contentBlockIndex", data)
         return self._blocks.setdefault(index, {})
 
     def _delta(self, data: Mapping[str, Any]) -> None:
         delta, block = data.get("delta"), self._block(data)
         if not isinstance(delta, Mapping):
-            raise not_documented(self._settings, "a delta", data)
+            raise not_documented(self.settings, "a delta", data)
         if isinstance(text := delta.get("text"), str):
             block.setdefault("text", []).append(text)
         thought = delta.get("reasoningContent")
@@ -208,6 +197,6 @@ WIRE = Wire(
     stream_path=lambda settings: path_of(settings, "converse-stream"),
     stream_payload=lambda body: body,
     decoding="aws",
-    lacks=LACKS,
+    lacks=frozenset(("seed",)),
     names_limit=False,
 )

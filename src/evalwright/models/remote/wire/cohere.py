@@ -8,16 +8,22 @@ from typing import Any
 from evalwright.core.errors import Overloaded, Rejected, TimedOut
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.http import Reply
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import clean, error_for
 from evalwright.models.remote.wire.format import (
+    Gathering,
     Settings,
     Wire,
+    an_object,
+    at,
     count,
+    finish_of,
     finished,
+    given,
     merged,
     not_documented,
     sampling,
+    table,
     turns,
 )
 
@@ -35,7 +41,7 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     messages = turns(request.prompt)
     if messages and messages[-1].role == "assistant":
         raise Rejected(
-            f"The chat of {settings.where} does not go on from the beginning of an answer: ask without a last message of "
+            f"The chat of {settings.where} does not go on from the beginning of an answer: leave out the last message of "
             f"the assistant."
         )
     told = sampling(request, settings)
@@ -50,7 +56,7 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     body = {
         "model": settings.model,
         "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
-        **{name: value for name, value in fields.items() if value is not None},
+        **given(fields),
     }
     return merged(body, settings.extra_body)
 
@@ -71,7 +77,7 @@ def read_cohere(reply: Reply, request: Generate, settings: Settings) -> Response
     return finished(
         _joined(parts, "text"),
         _joined(parts, "thinking"),
-        _FINISHES.get(finish, finish) if isinstance(finish, str) else "",
+        finish_of(finish, _FINISHES),
         _usage(data.get("usage")),
         request,
         settings,
@@ -96,14 +102,11 @@ def _raise_failed(finish: Any, words: Any, settings: Settings) -> None:
 
 def _usage(usage: Any) -> Usage:
     """`tokens` is what the model read and wrote; `billed_units` leaves out what Cohere adds to a prompt."""
-    if not isinstance(usage, Mapping):
-        return Usage()
-    counted = usage.get("tokens") or usage.get("billed_units")
-    counted = counted if isinstance(counted, Mapping) else {}
+    counted = at(usage, "tokens") or at(usage, "billed_units")
     return Usage(
-        input_tokens=_whole(counted.get("input_tokens")),
-        output_tokens=_whole(counted.get("output_tokens")),
-        cached_tokens=_whole(usage.get("cached_tokens")),
+        _whole(at(counted, "input_tokens")),
+        _whole(at(counted, "output_tokens")),
+        cached_tokens=_whole(at(usage, "cached_tokens")),
     )
 
 
@@ -111,21 +114,19 @@ def _whole(value: Any) -> int:
     return count(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
-class CohereGatherer:
+class CohereGatherer(Gathering):
     """The typed events of a streamed chat, put together as the reply would have been."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        super().__init__(settings)
         self._parts: dict[int, dict[str, Any]] = {}
         self._called = False
         self._end: Mapping[str, Any] = {}
 
     def add(self, event: str, data: Any) -> bool:
         """Take an event; message-end ends the answer."""
-        if not isinstance(data, Mapping):
-            raise not_documented(self._settings, "an event as a JSON object", data)
-        kind, delta = data.get("type") or event, data.get("delta")
-        delta = delta if isinstance(delta, Mapping) else {}
+        kind = an_object(data, self.settings, "an event as a JSON object").get("type") or event
+        delta = table(data.get("delta"))
         if kind in ("content-start", "content-delta"):
             self._take(count(data.get("index")), delta)
         elif kind == "tool-call-start":
@@ -133,16 +134,14 @@ class CohereGatherer:
         elif kind == "message-end":
             self._end = delta
             return True
-        elif kind is None or kind == "" or kind == "error":
+        elif not kind or kind == "error":
             words = data.get("message")
-            raise error_for(
-                self._settings.where, 500, words if isinstance(words, str) else "it gave no reason"
-            )
+            said = words if isinstance(words, str) else "it gave no reason"
+            raise error_for(self.settings.where, 500, said)
         return False
 
     def _take(self, place: int, delta: Mapping[str, Any]) -> None:
-        message = delta.get("message")
-        content = message.get("content") if isinstance(message, Mapping) else None
+        content = at(delta, "message", "content")
         if not isinstance(content, Mapping):
             return
         part = self._parts.setdefault(place, {"type": "text"})

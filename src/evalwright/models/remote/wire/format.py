@@ -1,4 +1,4 @@
-"""What a wire format is: a request to a JSON body, a reply's JSON to a Response, as pure functions. No network here.
+"""What a wire format is: a request to a JSON body, a reply's JSON to a Response, as pure functions. Nothing is sent from here.
 
 A format is one module with one `Wire` in it, `WIRE`. What differs between models and providers of one format (which
 sampling fields are refused, what the limit is called, fields to add) comes in `Settings`, made from a row of data.
@@ -7,18 +7,15 @@ sampling fields are refused, what the limit is called, fields to add) comes in `
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 from evalwright.core.errors import BadReply, EmptyReply, Rejected
-from evalwright.core.requests import Embed, Generate, Message, Prompt
+from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.http_faults import PromptFiltered, bad_reply
-
-if TYPE_CHECKING:
-    from evalwright.models.remote.http import HttpClient, Reply
+from evalwright.models.remote.exchange import Call, Gatherer, Polling, Reply
+from evalwright.models.remote.http_faults import bad_reply, fault_within
 
 TokensField = Literal["max_tokens", "max_completion_tokens", "max_new_tokens"]
 
@@ -32,9 +29,9 @@ REFUSABLE = (*SAMPLING, "prefill", "temperature+top_p")
 class Settings:
     """What is the same in every request to one model. An override that is not None wins over the request's value.
 
-    where: the host, for messages. refuses: those of `REFUSABLE`; of `SAMPLING` they are not sent unless they are overrides.
+    where: the host, for messages. base_url: where paths begin, for formats whose replies name addresses. refuses: those of `REFUSABLE`; of `SAMPLING` they are not sent unless they are overrides.
     reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into every body, winning over ours.
-    stream: take the answer in pieces. key_source: for messages about a refused key. cost_field: where a reply names its cost in
+    stream: request the answer in pieces. key_source: for messages about a refused key. cost_field: where a reply names its cost in
     US dollars ("usage.cost"), "" where it does not. variables: what a row's variables say that its base URL does not use, for
     paths (an API version).
     """
@@ -53,87 +50,47 @@ class Settings:
     key_source: str = ""
     cost_field: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
-
-
-class Gatherer(Protocol):
-    """Puts the pieces of a streamed answer together."""
-
-    def add(self, event: str, data: Any) -> bool:
-        """Take one event (its name, "" where it has none, and its JSON). True once the answer is whole.
-
-        Raises the RequestError that an event carries.
-        """
-
-    def result(self) -> Any:
-        """The reply as it would have come in one piece; only once the answer is whole."""
-
-
-@runtime_checkable
-class OpenEnded(Gatherer, Protocol):
-    """A Gatherer of a format that has no last event: `add` never says True, the stream just ends."""
-
-    def ended(self) -> bool:
-        """Whether the answer is whole now that the stream has ended."""
+    base_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """One wire format.
+    """One wire format: pure functions, and what is known of them.
 
-    path: where to POST below the base URL. payload: the body. read: the Response; raises BadReply, EmptyReply or the
-    error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed. stream_path and
-    stream_payload: where and how a streamed answer is asked for (default: the same path, `"stream": true`). decoding: how
-    events stand in the stream. wait: for jobs that are answered later, from the first reply to the last. lacks: those of
-    `SAMPLING` that the format has no field for. embed: asks once for a vector; with it, that is all the format is for. names_limit: whether `Settings.tokens_field` has a meaning in it. pasted: what
-    people copy into a base URL although it is none of it, as a regular expression for the end of its path.
+    path: where to POST below the base URL. payload: the body of a request that is among `abilities`. read: the Response; raises
+    BadReply, EmptyReply or the error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed.
+    stream_path and stream_payload: where and how a streamed answer is requested (default: the same path, `"stream": true`).
+    decoding: how events stand in the stream. polling: for jobs that are answered later. lacks: those of `SAMPLING` that the
+    format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it. end: the end of a whole URL that
+    people copy into a base URL although it is none of it, as a regular expression.
     """
 
     name: str
     path: Callable[[Settings], str]
-    payload: Callable[[Generate, Settings], dict[str, Any]]
-    read: Callable[[Reply, Generate, Settings], Response]
+    payload: Callable[[Any, Settings], dict[str, Any]]
+    read: Callable[[Reply, Any, Settings], Response]
+    abilities: frozenset[Ability] = frozenset(("generate", "chat"))
     gather: Callable[[Settings], Gatherer] | None = None
     stream_path: Callable[[Settings], str] | None = None
     stream_payload: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: {**body, "stream": True}
     decoding: Literal["sse", "aws"] = "sse"
-    wait: Callable[[HttpClient, Reply, Settings], Awaitable[Reply]] | None = None
-    chat: bool = True
+    polling: Polling | None = None
     lacks: frozenset[str] = frozenset()
     names_limit: bool = True
-    pasted: str = ""
-    embed: Callable[[HttpClient, Embed, Settings], Awaitable[Response]] | None = None
+    end: str = ""
 
+    def build(self, request: Generate | Embed, settings: Settings, *, whole: bool = False) -> Call:
+        """What to send. whole: not streamed, whatever the settings say.
 
-async def ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
-    """Ask once, whole or streamed. A prompt that the provider's filter stops is an answer without text.
-
-    Raises Rejected for a prefill that the model does not take.
-    """
-    started = time.perf_counter()
-    try:
-        return await _ask(wire, client, request, settings)
-    except PromptFiltered as filtered:
-        return Response(
-            finish_reason="content_filter",
-            latency=time.perf_counter() - started,
-            rate_limits=filtered.rate_limits,
-        )
-
-
-async def _ask(wire: Wire, client: HttpClient, request: Generate, settings: Settings) -> Response:
-    refuse_prefill(request, settings)
-    body = wire.payload(request, settings)
-    if settings.stream and wire.gather is not None:
-        from evalwright.models.remote.http_stream import post_streamed
-
-        path = (wire.stream_path or wire.path)(settings)
-        gatherer = wire.gather(settings)
-        reply = await post_streamed(client, path, wire.stream_payload(body), gatherer, wire.decoding)
-    else:
-        reply = await client.post(wire.path(settings), body)
-    if wire.wait is not None:
-        reply = await wire.wait(client, reply, settings)
-    return wire.read(reply, request, settings)
+        Raises Rejected for a request that the model or the format does not take.
+        """
+        if isinstance(request, Generate):
+            refuse_prefill(request, settings)
+        body = self.payload(request, settings)
+        if whole or not settings.stream or self.gather is None:
+            return Call(self.path(settings), body)
+        path = (self.stream_path or self.path)(settings)
+        return Call(path, self.stream_payload(body), gatherer=self.gather(settings), decoding=self.decoding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +192,10 @@ def with_room_to_think(
     limit, budget: where in the body they stand. A task's limit is for the answer, so the budget comes on top of it; a limit
     that the person set is sent as it is. above: the limit must be above the budget. Raises Rejected where it is not.
     """
-    most, thinking = _at(body, limit), _at(body, budget)
+    most, thinking = at(body, *limit), at(body, *budget)
     if type(most) is not int or type(thinking) is not int or thinking <= 0:
         return body
-    if settings.max_tokens is None and _at(settings.extra_body, limit) is None:
+    if settings.max_tokens is None and at(settings.extra_body, *limit) is None:
         more: Any = most + thinking
         for step in reversed(limit):
             more = {step: more}
@@ -250,10 +207,53 @@ def with_room_to_think(
     return body
 
 
-def _at(body: Any, place: tuple[str, ...]) -> Any:
+class Gathering:
+    """What gatherers have in common: unless a format says otherwise, only an event of its own ends an answer."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def ended(self) -> bool:
+        """Whether the answer is whole although no event said so."""
+        return False
+
+
+def given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def at(data: Any, *place: str) -> Any:
+    """The value at a place in nested mappings, None where there is none."""
     for step in place:
-        body = body.get(step) if isinstance(body, Mapping) else None
-    return body
+        data = data.get(step) if isinstance(data, Mapping) else None
+    return data
+
+
+def table(value: Any) -> Mapping[str, Any]:
+    """`value` where it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def an_object(data: Any, settings: Settings, expected: str = "a JSON object") -> Mapping[str, Any]:
+    """`data`; raises BadReply where it is no JSON object."""
+    if not isinstance(data, Mapping):
+        raise not_documented(settings, expected, data)
+    return data
+
+
+def sound(data: Any, settings: Settings, expected: str = "a JSON object") -> Mapping[str, Any]:
+    """As `an_object`; raises the error that it carries in an `error` field, too."""
+    fault = fault_within(settings.where, an_object(data, settings, expected), key_source=settings.key_source)
+    if fault is not None:
+        raise fault
+    found: Mapping[str, Any] = data
+    return found
+
+
+def finish_of(reason: Any, words: Mapping[str, str]) -> str:
+    """The finish reason by our word for it, else the provider's, "" where there is none."""
+    return words.get(reason, reason) if isinstance(reason, str) else ""
 
 
 def finished(

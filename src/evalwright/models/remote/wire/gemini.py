@@ -9,17 +9,21 @@ from urllib.parse import quote
 from evalwright.core.errors import EmptyReply
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.http import Reply
-from evalwright.models.remote.http_faults import fault_within
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.wire.format import (
+    Gathering,
     Settings,
     Wire,
+    at,
     count,
     cut_here,
+    finish_of,
     finished,
+    given,
     merged,
     not_documented,
     sampling,
+    sound,
     system_and_talk,
     with_room_to_think,
 )
@@ -63,30 +67,23 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
             {"role": "model" if turn.role == "assistant" else "user", "parts": [{"text": turn.content}]}
             for turn in talk
         ],
-        "generationConfig": {name: value for name, value in config.items() if value is not None},
+        "generationConfig": given(config),
     }
     if system:
         body["systemInstruction"] = {"parts": [{"text": system}]}
-    if settings.extra_body:
-        body = merged(body, settings.extra_body)
+    body = merged(body, settings.extra_body)
     return with_room_to_think(body, _LIMIT, _BUDGET, settings, above=False)
 
 
 def read_gemini(reply: Reply, request: Generate, settings: Settings) -> Response:
     """A Response from a GenerateContentResponse. A prompt that was blocked is an answer: a refusal, with nothing in it."""
-    data = reply.data
-    if not isinstance(data, Mapping):
-        raise not_documented(settings, "a JSON object", data)
-    fault = fault_within(settings.where, data, key_source=settings.key_source)
-    if fault is not None:
-        raise fault
+    data = sound(reply.data, settings)
     usage, model = read_usage(data.get("usageMetadata")), data.get("modelVersion")
     candidate = _candidate(data, settings)
     if candidate is None:
         return finished("", "", "content_filter", usage, request, settings, reply=reply, model=model)
     text, reasoning, called = _parts(candidate, data, settings)
-    reason = candidate.get("finishReason")
-    finish = _FINISH.get(reason, reason) if isinstance(reason, str) else ""
+    finish = finish_of(candidate.get("finishReason"), _FINISH)
     if not text and not reasoning and not called and finish not in ("stop", "length", "content_filter", ""):
         raise EmptyReply(f"{settings.where} sent an answer without content (it ended with {finish}).")
     text, finish = cut_here(text, finish, request.stop[MOST_STOPS:])
@@ -97,10 +94,10 @@ def read_gemini(reply: Reply, request: Generate, settings: Settings) -> Response
 
 def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any] | None:
     """The first candidate; None where the prompt was blocked."""
-    candidates, feedback = data.get("candidates"), data.get("promptFeedback")
+    candidates = data.get("candidates")
     if isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
         return candidates[0]
-    if isinstance(feedback, Mapping) and feedback.get("blockReason"):
+    if at(data, "promptFeedback", "blockReason"):
         return None
     if not candidates and "usageMetadata" in data:
         raise EmptyReply(f"{settings.where} sent no candidate.")
@@ -123,44 +120,37 @@ def _parts(candidate: Mapping[str, Any], data: Any, settings: Settings) -> tuple
 
 def read_usage(usage: Any) -> Usage:
     """Token counts. Thoughts are counted apart from the candidate; here they are a part of the output."""
-    if not isinstance(usage, Mapping):
-        return Usage()
-    thoughts = count(usage.get("thoughtsTokenCount"))
+    thoughts = count(at(usage, "thoughtsTokenCount"))
     return Usage(
-        input_tokens=count(usage.get("promptTokenCount")) + count(usage.get("toolUsePromptTokenCount")),
-        output_tokens=count(usage.get("candidatesTokenCount")) + thoughts,
-        reasoning_tokens=thoughts,
-        cached_tokens=count(usage.get("cachedContentTokenCount")),
+        count(at(usage, "promptTokenCount")) + count(at(usage, "toolUsePromptTokenCount")),
+        count(at(usage, "candidatesTokenCount")) + thoughts,
+        thoughts,
+        count(at(usage, "cachedContentTokenCount")),
     )
 
 
-class GeminiGatherer:
+class GeminiGatherer(Gathering):
     """The chunks of a streamed answer, each a reply of its own, put together as one.
 
     Some models write a finish reason into every chunk, so the answer is whole when the stream ends and one was seen.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        super().__init__(settings)
         self._head: dict[str, Any] = {}
         self._parts: list[Any] = []
         self._candidate: dict[str, Any] = {}
 
     def add(self, event: str, data: Any) -> bool:
         """Take a chunk."""
-        if not isinstance(data, Mapping):
-            raise not_documented(self._settings, "a chunk as a JSON object", data)
-        fault = fault_within(self._settings.where, data, key_source=self._settings.key_source)
-        if fault is not None:
-            raise fault
+        sound(data, self.settings, "a chunk as a JSON object")
         self._head.update((name, value) for name, value in data.items() if name != "candidates")
         candidates = data.get("candidates")
         if isinstance(candidates, list) and candidates:
             candidate = candidates[0]
             if not isinstance(candidate, Mapping):
-                raise not_documented(self._settings, "candidates[0]", data)
-            content = candidate.get("content")
-            parts = content.get("parts") if isinstance(content, Mapping) else None
+                raise not_documented(self.settings, "candidates[0]", data)
+            parts = at(candidate, "content", "parts")
             self._parts.extend(parts if isinstance(parts, list) else ())
             if candidate.get("finishReason"):
                 self._candidate["finishReason"] = candidate["finishReason"]
@@ -168,8 +158,7 @@ class GeminiGatherer:
 
     def ended(self) -> bool:
         """Whether a finish reason, or the reason why the prompt was blocked, has come."""
-        feedback = self._head.get("promptFeedback")
-        blocked = isinstance(feedback, Mapping) and bool(feedback.get("blockReason"))
+        blocked = bool(at(self._head, "promptFeedback", "blockReason"))
         return blocked or "finishReason" in self._candidate
 
     def result(self) -> Any:

@@ -9,35 +9,31 @@ from typing import Any
 
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.http import Reply
-from evalwright.models.remote.http_faults import fault_within
+from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.wire.format import (
+    Gathering,
     Settings,
     Wire,
+    at,
     count,
+    finish_of,
     finished,
+    given,
     merged,
     not_documented,
     sampling,
+    sound,
     turns,
 )
-
-_PATH = "/chat/completions"
 
 
 def chat_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. Text becomes one user message; a prefill stays the last message."""
-    return with_sampling(
-        {
-            "model": settings.model,
-            "messages": [{"role": turn.role, "content": turn.content} for turn in turns(request.prompt)],
-        },
-        request,
-        settings,
-    )
+    messages = [{"role": turn.role, "content": turn.content} for turn in turns(request.prompt)]
+    return with_sampling({"model": settings.model, "messages": messages}, request, settings)
 
 
-def with_sampling(payload: dict[str, Any], request: Generate, settings: Settings) -> dict[str, Any]:
+def with_sampling(body: dict[str, Any], request: Generate, settings: Settings) -> dict[str, Any]:
     """The body with its sampling fields and the model's extra fields."""
     told = sampling(request, settings)
     fields = {
@@ -47,8 +43,7 @@ def with_sampling(payload: dict[str, Any], request: Generate, settings: Settings
         "top_p": told.top_p,
         "seed": told.seed,
     }
-    payload.update((name, value) for name, value in fields.items() if value is not None)
-    return merged(payload, settings.extra_body) if settings.extra_body else payload
+    return merged({**body, **given(fields)}, settings.extra_body)
 
 
 def read_chat(reply: Reply, request: Generate, settings: Settings) -> Response:
@@ -58,18 +53,13 @@ def read_chat(reply: Reply, request: Generate, settings: Settings) -> Response:
     if not isinstance(message, Mapping):
         raise not_documented(settings, "choices[0].message", data)
     text, reasoning = _content(message.get("content"), data, settings)
-    for name in settings.reasoning_fields:
-        value = message.get(name)
-        if isinstance(value, str) and value:
-            reasoning = value
-            break
+    thoughts = (message.get(name) for name in settings.reasoning_fields)
+    reasoning = next((found for found in thoughts if isinstance(found, str) and found), reasoning)
     refusal = message.get("refusal")
-    if not text and isinstance(refusal, str):
-        text = refusal
     response = finished(
-        text,
+        refusal if not text and isinstance(refusal, str) else text,
         reasoning,
-        finish_of(choice),
+        finish_of(choice.get("finish_reason"), {}),
         read_usage(data.get("usage")),
         request,
         settings,
@@ -77,31 +67,21 @@ def read_chat(reply: Reply, request: Generate, settings: Settings) -> Response:
         model=data.get("model"),
         excused=bool(message.get("tool_calls") or message.get("function_call")),
     )
-    return replace(response, cost=named_cost(data, settings)) if settings.cost_field else response
+    return with_named_cost(response, data, settings)
 
 
-def named_cost(data: Any, settings: Settings) -> float | None:
-    """What the reply says it cost, in US dollars; None where it says nothing."""
-    for step in settings.cost_field.split("."):
-        data = data.get(step) if isinstance(data, Mapping) else None
-    known = isinstance(data, int | float) and not isinstance(data, bool) and 0 <= data < math.inf
-    return float(data) if known else None
-
-
-def finish_of(choice: Mapping[str, Any]) -> str:
-    """The choice's finish reason, "" where it has none."""
-    finish = choice.get("finish_reason")
-    return finish if isinstance(finish, str) else ""
+def with_named_cost(response: Response, data: Any, settings: Settings) -> Response:
+    """The response with what the reply says it cost, in US dollars, for providers whose replies say it."""
+    if not settings.cost_field:
+        return response
+    named = at(data, *settings.cost_field.split("."))
+    known = isinstance(named, int | float) and not isinstance(named, bool) and 0 <= named < math.inf
+    return replace(response, cost=float(named) if known else None)
 
 
 def first_choice(reply: Reply, settings: Settings) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """The reply as a mapping, and its first choice. Raises BadReply, or the error that a 200 carries."""
-    data = reply.data
-    if not isinstance(data, Mapping):
-        raise not_documented(settings, "a JSON object", data)
-    fault = fault_within(settings.where, data, key_source=settings.key_source)
-    if fault is not None:
-        raise fault
+    data = sound(reply.data, settings)
     choices = data.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
         raise not_documented(settings, "choices[0]", data)
@@ -134,92 +114,93 @@ def read_usage(usage: Any) -> Usage:
     if not isinstance(usage, Mapping):
         return Usage()
     read, written = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
-    reasoning = _detail(usage, "completion_tokens_details", "reasoning_tokens") or count(
+    reasoning = count(at(usage, "completion_tokens_details", "reasoning_tokens")) or count(
         usage.get("reasoning_tokens")
     )
     if reasoning and count(usage.get("total_tokens")) == read + written + reasoning:
         # xAI counts reasoning beside the completion; it is paid as output all the same.
         written += reasoning
     cached = (
-        _detail(usage, "prompt_tokens_details", "cached_tokens")
+        count(at(usage, "prompt_tokens_details", "cached_tokens"))
         or count(usage.get("prompt_cache_hit_tokens"))
         or count(usage.get("cached_tokens"))
     )
-    return Usage(
-        input_tokens=read,
-        output_tokens=written,
-        reasoning_tokens=min(reasoning, written),
-        cached_tokens=cached,
-    )
+    return Usage(read, written, min(reasoning, written), cached)
 
 
-def _detail(usage: Mapping[str, Any], group: str, name: str) -> int:
-    details = usage.get(group)
-    return count(details.get(name)) if isinstance(details, Mapping) else 0
-
-
-class ChatGatherer:
-    """The chunks of a streamed chat completion, put together as the completion would have been."""
+class CompletionGatherer(Gathering):
+    """The chunks of a streamed completion, put together as the completion would have been; `[DONE]` ends it."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._message: dict[str, Any] = {"role": "assistant"}
-        self._parts: dict[str, list[str]] = {}
-        self._called = False
+        super().__init__(settings)
+        self._texts: list[str] = []
         self._finish: Any = None
         self._head: dict[str, Any] = {}
         self._usage: Any = None
 
     def add(self, event: str, data: Any) -> bool:
-        """Take a chunk; `[DONE]` ends the answer."""
+        """Take a chunk."""
         if data == "[DONE]":
             return True
-        if not isinstance(data, Mapping):
-            raise not_documented(self._settings, "a chunk as a JSON object", data)
-        fault = fault_within(self._settings.where, data, key_source=self._settings.key_source)
-        if fault is not None:
-            raise fault
+        sound(data, self.settings, "a chunk as a JSON object")
         self._head.update((name, data[name]) for name in ("id", "model") if data.get(name))
         self._usage = data.get("usage") or self._usage
         choices = data.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
                 self._take(choice)
+                self._finish = choice.get("finish_reason") or self._finish
         return False
 
     def _take(self, choice: Mapping[str, Any]) -> None:
-        delta = choice.get("delta")
-        for name, value in delta.items() if isinstance(delta, Mapping) else ():
-            if name in ("content", "refusal", *self._settings.reasoning_fields):
-                text, thought = _content(value, choice, self._settings)
-                self._parts.setdefault(name, []).append(text)
-                if thought:
-                    self._parts.setdefault(self._settings.reasoning_fields[0], []).append(thought)
-            elif name in ("tool_calls", "function_call") and value:
-                self._called = True
-        self._finish = choice.get("finish_reason") or self._finish
+        self._texts.append(str(choice.get("text") or ""))
+
+    def _said(self) -> dict[str, Any]:
+        return {"text": "".join(self._texts)}
 
     def result(self) -> Any:
         """The completion."""
-        message: dict[str, Any] = {name: "".join(parts) for name, parts in self._parts.items()}
-        message = {**self._message, "content": None, **message}
-        if self._called:
-            message["tool_calls"] = [{}]
-        choice = {"index": 0, "message": message, "finish_reason": self._finish}
+        choice = {"index": 0, **self._said(), "finish_reason": self._finish}
         return {**self._head, "choices": [choice], "usage": self._usage}
 
 
-def _streamed(body: dict[str, Any]) -> dict[str, Any]:
-    # Without this a stream says nothing of its tokens.
+class ChatGatherer(CompletionGatherer):
+    """The chunks of a streamed chat completion."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._parts: dict[str, list[str]] = {}
+        self._called = False
+
+    def _take(self, choice: Mapping[str, Any]) -> None:
+        delta = choice.get("delta")
+        thinking = self.settings.reasoning_fields
+        for name, value in delta.items() if isinstance(delta, Mapping) else ():
+            if name in ("content", "refusal", *thinking):
+                text, thought = _content(value, choice, self.settings)
+                self._parts.setdefault(name, []).append(text)
+                if thought:
+                    self._parts.setdefault(thinking[0], []).append(thought)
+            elif name in ("tool_calls", "function_call") and value:
+                self._called = True
+
+    def _said(self) -> dict[str, Any]:
+        message: dict[str, Any] = {name: "".join(parts) for name, parts in self._parts.items()}
+        message = {"role": "assistant", "content": None, **message}
+        return {"message": {**message, "tool_calls": [{}]} if self._called else message}
+
+
+def streamed(body: dict[str, Any]) -> dict[str, Any]:
+    """The body of a streamed answer; without its options a stream says nothing of its tokens."""
     return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
 WIRE = Wire(
     name="openai-chat",
-    path=lambda settings: _PATH,
+    path=lambda settings: "/chat/completions",
     payload=chat_payload,
     read=read_chat,
     gather=ChatGatherer,
-    stream_payload=_streamed,
-    pasted="/chat/completions",
+    stream_payload=streamed,
+    end="/chat/completions",
 )

@@ -1,28 +1,20 @@
-"""OpenAI's embeddings, which most of its kin and local servers speak: a text goes out, its vector comes back."""
+"""OpenAI's embeddings, which most providers and local servers speak: a text goes out, its vector comes back."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
-from evalwright.core.errors import Rejected
-from evalwright.core.requests import Embed, Generate
+from evalwright.core.requests import Embed
 from evalwright.core.responses import Response
-from evalwright.models.remote.http import HttpClient, Reply
-from evalwright.models.remote.http_faults import fault_within
-from evalwright.models.remote.wire.format import SAMPLING, Settings, Wire, not_documented
-from evalwright.models.remote.wire.openai_chat import named_cost, read_usage
+from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote.wire.format import SAMPLING, Settings, Wire, not_documented, sound
+from evalwright.models.remote.wire.openai_chat import read_usage, with_named_cost
 
-_PATH = "/embeddings"
 _MOST_DIMENSIONS = 1_000_000
 _SHOWN = 2
-
-
-async def ask_embedding(client: HttpClient, request: Embed, settings: Settings) -> Response:
-    """Ask once. Raises the RequestError of what came instead of a vector."""
-    return read_embedding(await client.post(_PATH, embedding_payload(request, settings)), settings)
 
 
 def embedding_payload(request: Embed, settings: Settings) -> dict[str, Any]:
@@ -30,14 +22,9 @@ def embedding_payload(request: Embed, settings: Settings) -> dict[str, Any]:
     return {"model": settings.model, "input": request.text, **settings.extra_body}
 
 
-def read_embedding(reply: Reply, settings: Settings) -> Response:
+def read_embedding(reply: Reply, request: Embed, settings: Settings) -> Response:
     """The vector. Raises BadReply where there is not exactly one of finite numbers, or the error that a 200 carries."""
-    data = reply.data
-    if not isinstance(data, Mapping):
-        raise not_documented(settings, "a JSON object", data)
-    fault = fault_within(settings.where, data, key_source=settings.key_source)
-    if fault is not None:
-        raise fault
+    data = sound(reply.data, settings)
     items = data.get("data")
     if not isinstance(items, list) or len(items) != 1 or not isinstance(items[0], Mapping):
         raise not_documented(settings, "exactly one embedding in data", _brief(data))
@@ -49,7 +36,7 @@ def read_embedding(reply: Reply, settings: Settings) -> Response:
         model=model if isinstance(model, str) else "",
         rate_limits=reply.rate_limits,
     )
-    return replace(response, cost=named_cost(data, settings)) if settings.cost_field else response
+    return with_named_cost(response, data, settings)
 
 
 def _vector(values: Any, data: Mapping[str, Any], settings: Settings) -> tuple[float, ...]:
@@ -73,22 +60,13 @@ def _brief(data: Any) -> Any:
     return [_brief(value) for value in data[:_SHOWN]] if isinstance(data, list) else data
 
 
-def _no_payload(request: Generate, settings: Settings) -> NoReturn:
-    raise Rejected(f"The embeddings interface of {settings.where} writes no text.")
-
-
-def _no_reading(reply: Reply, request: Generate, settings: Settings) -> NoReturn:
-    raise Rejected(f"The embeddings interface of {settings.where} writes no text.")
-
-
 WIRE = Wire(
     name="openai-embeddings",
-    path=lambda settings: _PATH,
-    payload=_no_payload,
-    read=_no_reading,
-    chat=False,
+    path=lambda settings: "/embeddings",
+    payload=embedding_payload,
+    read=read_embedding,
+    abilities=frozenset(("embed",)),
     lacks=frozenset(SAMPLING),
     names_limit=False,
-    pasted="/embeddings",
-    embed=ask_embedding,
+    end="/embeddings",
 )

@@ -12,23 +12,23 @@ from typing import Any
 from evalwright.core.errors import Rejected, RequestError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.http import Reply
-from evalwright.models.remote.http_faults import (
-    PromptFiltered,
-    clean,
-    error_for,
-    fault_within,
-    server_message,
-)
+from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote.http_faults import PromptFiltered, clean, error_for, server_message
 from evalwright.models.remote.wire.format import (
+    Gathering,
     Settings,
     Wire,
+    an_object,
+    at,
     count,
     finished,
+    given,
     merged,
     not_documented,
     sampling,
+    sound,
     system_and_turns,
+    table,
 )
 
 _FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -43,7 +43,7 @@ def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     system, turns = system_and_turns(request.prompt)
     if turns and turns[-1].role == "assistant":
         raise Rejected(
-            f"The responses interface of {settings.where} does not go on from the beginning of an answer; ask with "
+            f"The responses interface of {settings.where} does not go on from the beginning of an answer; use "
             f"interface=chat, or without a last message of the assistant."
         )
     told = sampling(request, settings)
@@ -56,24 +56,20 @@ def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": settings.model,
         "input": [{"role": turn.role, "content": turn.content} for turn in turns],
-        # Nothing that is asked here is kept at the provider for a next turn.
+        # The provider keeps nothing of a request for a next turn.
         "store": False,
-        **{name: value for name, value in fields.items() if value is not None},
+        **given(fields),
     }
     return merged(body, settings.extra_body)
 
 
 def read_response(reply: Reply, request: Generate, settings: Settings) -> Response:
     """A Response from a response object."""
-    data = reply.data
-    if not isinstance(data, Mapping):
-        raise not_documented(settings, "a JSON object", data)
+    data = an_object(reply.data, settings)
     status = data.get("status")
     if status == "failed":
         raise _failure(data.get("error"), settings)
-    fault = fault_within(settings.where, data, key_source=settings.key_source)
-    if fault is not None:
-        raise fault
+    sound(data, settings)
     output = data.get("output")
     if not isinstance(output, list):
         raise not_documented(settings, "output as a list", data)
@@ -125,14 +121,13 @@ def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
         return "stop"
     if status != "incomplete":
         raise not_documented(settings, "status completed, incomplete or failed", data)
-    details = data.get("incomplete_details")
-    reason = details.get("reason") if isinstance(details, Mapping) else None
+    reason = at(data, "incomplete_details", "reason")
     return _FINISHES.get(reason, reason) if isinstance(reason, str) else "incomplete"
 
 
 def _failure(error: Any, settings: Settings) -> RequestError:
     """The error of a reply, or of an event, that failed."""
-    code = error.get("code") if isinstance(error, Mapping) else None
+    code = at(error, "code")
     said = server_message({"error": error}) or "it gave no reason"
     if code in _POLICIES:
         return PromptFiltered(f"{settings.where} stopped the answer by its policy: {clean(said, 300)}")
@@ -146,40 +141,34 @@ def _failure(error: Any, settings: Settings) -> RequestError:
 
 
 def _usage(usage: Any) -> Usage:
-    if not isinstance(usage, Mapping):
-        return Usage()
-    details = {name: usage.get(f"{name}_tokens_details") for name in ("input", "output")}
-    cached, reasoning = (
-        count(of.get(name)) if isinstance(of := details[side], Mapping) else 0
-        for side, name in (("input", "cached_tokens"), ("output", "reasoning_tokens"))
+    return Usage(
+        count(at(usage, "input_tokens")),
+        count(at(usage, "output_tokens")),
+        count(at(usage, "output_tokens_details", "reasoning_tokens")),
+        count(at(usage, "input_tokens_details", "cached_tokens")),
     )
-    return Usage(count(usage.get("input_tokens")), count(usage.get("output_tokens")), reasoning, cached)
 
 
-class ResponsesGatherer:
+class ResponsesGatherer(Gathering):
     """The events of a streamed response. The last one carries the whole reply; pieces before it are not needed."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        super().__init__(settings)
         self._items: dict[int, Any] = {}
         self._reply: dict[str, Any] = {}
 
     def add(self, event: str, data: Any) -> bool:
         """Take an event; completed, incomplete and failed end the answer, and an error event raises."""
-        if not isinstance(data, Mapping):
-            raise not_documented(self._settings, "an event as a JSON object", data)
-        kind = data.get("type") or event
+        kind = an_object(data, self.settings, "an event as a JSON object").get("type") or event
         if kind == "error":
-            error = data.get("error")
-            raise _failure(error if isinstance(error, Mapping) else data, self._settings)
+            raise _failure(table(data.get("error")) or data, self.settings)
         if kind == "response.output_item.done":
             self._items[count(data.get("output_index"))] = data.get("item")
         if kind not in _ENDS:
             return False
-        whole = data.get("response")
-        if not isinstance(whole, Mapping):
-            raise not_documented(self._settings, "the whole response in the last event", data)
-        self._reply = dict(whole)
+        if not isinstance(data.get("response"), Mapping):
+            raise not_documented(self.settings, "the whole response in the last event", data)
+        self._reply = dict(data["response"])
         if not self._reply.get("output") and self._items:
             # Some servers leave the items out of the last event.
             self._reply["output"] = [self._items[place] for place in sorted(self._items)]
@@ -198,4 +187,5 @@ WIRE = Wire(
     gather=ResponsesGatherer,
     lacks=frozenset({"stop", "seed"}),
     names_limit=False,
+    end="/responses",
 )

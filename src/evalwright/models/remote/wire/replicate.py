@@ -1,39 +1,31 @@
-"""Replicate: a prediction is made, and asked after until it has ended. Models have inputs, not messages.
+"""Replicate: a prediction is made, and looked at until it has ended. Models have inputs, not messages.
 
-`owner/name` is one of its official models, `owner/name:version` or a bare version hash any other. A prediction says where
-it is to be asked after; only an address below the base URL is followed, because the key goes with it.
+`owner/name` is one of its official models, `owner/name:version` or a bare version hash any other. A prediction names its own
+address; only one below the base URL is followed, because the key goes with it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
-import time
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
-from evalwright.core.errors import Overloaded, Rejected, RequestError, TimedOut
+from evalwright.core.errors import Overloaded, Rejected
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.http import HttpClient, Reply
+from evalwright.models.remote.exchange import Call, Polling, Reply
 from evalwright.models.remote.http_faults import clean
 from evalwright.models.remote.wire.format import (
     Settings,
     Wire,
+    at,
     count,
     finished,
+    given,
     merged,
     not_documented,
     sampling,
     system_and_turns,
 )
-
-FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 0.25, 5.0, 1.5
-"""Seconds between two questions after a prediction."""
-CANCELLING = 2.0
-"""Seconds that cancelling a prediction may take."""
 
 _NAME = re.compile(r"(?P<model>\w[\w.-]*/\w[\w.-]*)?(?:(?(model):)(?P<version>[0-9a-f]{64}))?", re.ASCII)
 _RUNNING = ("starting", "processing")
@@ -63,7 +55,7 @@ def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     if len(turns) != 1 or turns[0].role != "user":
         raise Rejected(
             f"The models of {settings.where} take one prompt and one system prompt, no conversation and no beginning of an "
-            f"answer: ask with a single message of the user, or write the prompt as text."
+            f"answer: use a single message of the user, or write the prompt as text."
         )
     told = sampling(request, settings)
     fields = {
@@ -73,68 +65,45 @@ def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "top_p": told.top_p,
         "seed": told.seed,
     }
-    given = {name: value for name, value in fields.items() if value is not None}
-    body: dict[str, Any] = {"input": {"prompt": turns[0].content, **given}}
+    body: dict[str, Any] = {"input": {"prompt": turns[0].content, **given(fields)}}
     version = _model(settings)[1]
     if version:
         body["version"] = version
     return merged(body, settings.extra_body)
 
 
-async def wait(client: HttpClient, reply: Reply, settings: Settings) -> Reply:
-    """Ask after a prediction until it has ended, at most for the client's timeout. One that nobody waits for any more is
-    cancelled.
-
-    A question that failed for a passing reason is asked again, because a new prediction would cost again.
-    """
-    try:
-        return await _ended(client, reply, settings)
-    except (TimedOut, asyncio.CancelledError):
-        with suppress(RequestError, TimeoutError):
-            async with asyncio.timeout(CANCELLING):
-                await client.post(_below(client, reply, "cancel", settings), {})
-        raise
+def ended(reply: Reply, settings: Settings) -> bool:
+    """Whether a prediction has ended. Raises BadReply for what is none."""
+    return _status(reply, settings) not in _RUNNING
 
 
-async def _ended(client: HttpClient, reply: Reply, settings: Settings) -> Reply:
-    deadline = time.perf_counter() + client.timeout - reply.seconds
-    started, pause = time.perf_counter() - reply.seconds, FIRST_PAUSE
-    if _status(reply, settings) not in _RUNNING:
-        return reply
-    address = _below(client, reply, "get", settings)
-    while _status(reply, settings) in _RUNNING:
-        left = deadline - time.perf_counter()
-        if left <= 0:
-            raise TimedOut(f"{settings.where} did not end the prediction within {client.timeout:g} s.")
-        await asyncio.sleep(min(pause, left))
-        pause = min(LONGEST_PAUSE, pause * GROWTH)
-        try:
-            reply = await client.get(address)
-        except RequestError as error:
-            if not error.retryable:
-                raise
-            pause = max(pause, min(error.retry_after or 0.0, LONGEST_PAUSE))
-    return replace(reply, seconds=time.perf_counter() - started)
+def look(reply: Reply, settings: Settings) -> Call:
+    """The call that looks at a prediction again."""
+    return Call(_below(reply, "get", settings), method="GET")
+
+
+def cancel(reply: Reply, settings: Settings) -> Call:
+    """The call that gives a prediction up."""
+    return Call(_below(reply, "cancel", settings), {})
 
 
 def _status(reply: Reply, settings: Settings) -> str:
-    status = reply.data.get("status") if isinstance(reply.data, Mapping) else None
+    status = at(reply.data, "status")
     if status not in (*_RUNNING, *_ENDED_BADLY, "succeeded"):
         raise not_documented(settings, "a prediction with its status", reply.data)
     return str(status)
 
 
-def _below(client: HttpClient, reply: Reply, name: str, settings: Settings) -> str:
+def _below(reply: Reply, name: str, settings: Settings) -> str:
     """The path below the base URL of one of a prediction's addresses. Raises Rejected for any other address."""
-    urls = reply.data.get("urls")
-    url = urls.get(name) if isinstance(urls, Mapping) else None
+    url = at(reply.data, "urls", name)
     if not isinstance(url, str):
         raise not_documented(settings, f"urls.{name}", reply.data)
-    rest = url.removeprefix(client.base_url)
+    rest = url.removeprefix(settings.base_url)
     if rest == url or not re.fullmatch(r"/predictions/[\w-]+(/cancel)?", rest):
         raise Rejected(
-            f"{settings.where} sends us to another address to ask after the prediction ({clean(url, 100)}); it was not "
-            f"followed, because the key would go with it."
+            f"{settings.where} names another address for the prediction ({clean(url, 100)}); it was not followed, because "
+            f"the key would go with it."
         )
     return rest
 
@@ -169,9 +138,7 @@ def _words(status: str) -> str:
 
 
 def _usage(metrics: Any) -> Usage:
-    if not isinstance(metrics, Mapping):
-        return Usage()
-    return Usage(count(metrics.get("input_token_count")), count(metrics.get("output_token_count")))
+    return Usage(count(at(metrics, "input_token_count")), count(at(metrics, "output_token_count")))
 
 
 WIRE = Wire(
@@ -179,7 +146,7 @@ WIRE = Wire(
     path=path,
     payload=replicate_payload,
     read=read_prediction,
-    wait=wait,
+    polling=Polling(ended, look, cancel),
     # Some models have an input for stop strings and some have not, so the answer is cut here, where it is exact.
     lacks=frozenset({"stop"}),
 )

@@ -1,23 +1,48 @@
-"""Gemini on Vertex AI: the format of `gemini`, below a project and a location."""
+"""Vertex AI: the formats of `gemini` and `anthropic` below a project and a location, the model in the path."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 from urllib.parse import quote
 
+from evalwright.core.requests import Generate
+from evalwright.models.remote.wire.anthropic import WIRE as MESSAGES
+from evalwright.models.remote.wire.anthropic import messages_payload
 from evalwright.models.remote.wire.format import Settings
-from evalwright.models.remote.wire.gemini import WIRE as GEMINI
+from evalwright.models.remote.wire.gemini import WIRE as GENERATE
+
+ANTHROPIC_VERSION = "vertex-2023-10-16"
 
 
-def path_of(settings: Settings, publisher: str, method: str) -> str:
+def _path(publisher: str, method: str) -> Callable[[Settings], str]:
     """Where a model's method is; a name with a slash ("endpoints/123") says its collection itself."""
-    name = settings.model if "/" in settings.model else f"publishers/{publisher}/models/{settings.model}"
-    return f"/{quote(name, safe='/@-._~')}:{method}"
+
+    def path(settings: Settings) -> str:
+        name = settings.model if "/" in settings.model else f"publishers/{publisher}/models/{settings.model}"
+        return f"/{quote(name, safe='/@-._~')}:{method}"
+
+    return path
 
 
-WIRE = replace(
-    GEMINI,
+def raw_payload(request: Generate, settings: Settings) -> dict[str, Any]:
+    """The body of a message with the version of the interface, without the model's name."""
+    body = messages_payload(request, settings)
+    del body["model"]
+    return {"anthropic_version": ANTHROPIC_VERSION, **body}
+
+
+GEMINI = replace(
+    GENERATE,
     name="vertex",
-    path=lambda settings: path_of(settings, "google", "generateContent"),
-    stream_path=lambda settings: path_of(settings, "google", "streamGenerateContent") + "?alt=sse",
+    path=_path("google", "generateContent"),
+    stream_path=_path("google", "streamGenerateContent?alt=sse"),
+)
+ANTHROPIC = replace(
+    MESSAGES,
+    name="vertex-anthropic",
+    path=_path("anthropic", "rawPredict"),
+    payload=raw_payload,
+    stream_path=_path("anthropic", "streamRawPredict"),
 )

@@ -1,0 +1,107 @@
+"""The calls around `evaluate`: open and compare runs, make a board, plan a run. Results come with their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from evalwright.analysis.comparison import Comparison, compare_runs
+from evalwright.analysis.several import SeveralComparison, compare_several
+from evalwright.core.errors import ConfigurationError
+from evalwright.reports.conclusions import worded_comparison, worded_several
+from evalwright.runs.reader import Run
+from evalwright.runs.reader import open_run as _open_run
+from evalwright.runs.simulations import refuse_baseline_judges
+
+if TYPE_CHECKING:
+    from evalwright.analysis.board import Board
+    from evalwright.analysis.forecasts import Forecast
+    from evalwright.evaluation.planning import ModelLike, TaskLike
+
+__all__ = ["compare", "leaderboard", "open_run", "plan"]
+
+RunLike = Run | str | Path
+
+
+def open_run(run: RunLike, runs_folder: str | Path = "runs") -> Run:
+    """The run at a folder, or of that name in `runs_folder`. Raises UnknownName with the closest names."""
+    return run if isinstance(run, Run) else _open_run(run, Path(runs_folder))
+
+
+@overload
+def compare(
+    a: RunLike,
+    b: RunLike,
+    /,
+    *,
+    baseline: None = None,
+    slices: Sequence[str] = ...,
+    most_flips: int = ...,
+    equivalent: float | None = ...,
+    runs_folder: str | Path = ...,
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    *runs: RunLike,
+    baseline: RunLike | None = None,
+    slices: Sequence[str] = ...,
+    most_flips: int = ...,
+    equivalent: float | None = ...,
+    runs_folder: str | Path = ...,
+) -> Comparison | SeveralComparison: ...
+
+
+def compare(
+    *runs: RunLike,
+    baseline: RunLike | None = None,
+    slices: Sequence[str] = (),
+    most_flips: int = 20,
+    equivalent: float | None = None,
+    runs_folder: str | Path = "runs",
+) -> Comparison | SeveralComparison:
+    """Compare two runs, paired by item, or three and more with their error controlled; `.conclusion` says it in words.
+
+    baseline: with three or more runs, the one that every other is compared with; else all pairs are. slices: metadata
+    keys by whose values to compare too. most_flips: flipped items named of two runs, in each direction. equivalent: the
+    margin of a test of equivalence of two runs. Raises RunError where the runs share no task.
+    """
+    opened = [open_run(run, runs_folder) for run in runs]
+    if len(opened) == 2 and baseline is None:
+        found = compare_runs(*opened, most_flips=most_flips, slices=slices, equivalent=equivalent)
+        return worded_comparison(found)
+    if equivalent is not None:
+        raise ConfigurationError("Equivalence is tested between two runs. Compare them pair by pair.")
+    base = None if baseline is None else open_run(baseline, runs_folder)
+    return worded_several(compare_several(opened, baseline=base, slices=slices))
+
+
+def leaderboard(
+    runs: RunLike | Sequence[RunLike], *, runs_folder: str | Path = "runs", allow_baseline_judge: bool = False
+) -> Board:
+    """A leaderboard of some runs as data; `evalwright.reports` shows it. Raises RunError for none.
+
+    Raises ConfigurationError for runs that a baseline judged, unless `allow_baseline_judge`.
+    """
+    from evalwright.analysis.board import make_board
+
+    several = [runs] if isinstance(runs, (Run, str, Path)) else runs
+    opened = [open_run(run, runs_folder) for run in several]
+    refuse_baseline_judges(opened, allow_baseline_judge)
+    return make_board(opened)
+
+
+def plan(
+    tasks: TaskLike | Sequence[TaskLike], models: ModelLike | Sequence[ModelLike] = (), **settings: Any
+) -> Forecast:
+    """What it takes to see a difference, what the tasks can detect, and what a run would cost; `.conclusion` says it in words.
+
+    settings: as of `evalwright.analysis.power.plan` (difference, half_width, power, level, pilot, runs, assume, prices) and of
+    `evaluate`. No request is sent unless a pilot is asked for. Raises UsageError.
+    """
+    from evalwright.analysis.power import plan as make_plan
+    from evalwright.reports.plan_conclusion import worded_plan
+
+    return worded_plan(make_plan(tasks, models, **settings))

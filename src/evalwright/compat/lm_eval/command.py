@@ -1,0 +1,50 @@
+"""`evalwright import lm-eval` and `evalwright export lm-eval`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalwright.compat.programs import Exporter, Exports, Importer, Imports
+from evalwright.runs.reader import Run
+
+
+def _import(path: Path, out: Path, name: str) -> Imports:
+    from evalwright.compat.lm_eval.runs.importing import import_lm_eval
+    from evalwright.reports.numbers import counted
+
+    runs = import_lm_eval(path, out, name)
+    lines = []
+    for run in runs:
+        tasks = counted(len(run.tasks), "task")
+        samples = counted(int(run.data["samples"]["records"]), "sample")
+        failed = f", {run.n_failed} failed" if run.n_failed else ""
+        lines.append(f"Imported: {run.folder} ({run.model}: {tasks}, {samples}{failed})")
+    return Imports(lines, [{"id": run.id, "model": run.model, "folder": str(run.folder)} for run in runs])
+
+
+def _export(runs: Sequence[Run], out: Path) -> Exports:
+    from evalwright.compat.lm_eval.runs.export import export_lm_eval
+
+    (run,) = runs
+    files = export_lm_eval(run, out)
+    if not run.n_failed:
+        return Exports(files)
+    failed = "1 failed sample is" if run.n_failed == 1 else f"{run.n_failed} failed samples are"
+    return Exports(
+        files,
+        [f"{failed} in failures_*.jsonl, or in samples_*.jsonl without a value; no number counts them."],
+    )
+
+
+IMPORTER = Importer(
+    "Make runs of results of lm-evaluation-harness in PATH: a results or samples file, or a folder with many.",
+    _import,
+    "the model and the time",
+)
+EXPORTER = Exporter(
+    "Write RUN as lm-evaluation-harness writes its results: results_*.json and samples_*.jsonl.",
+    _export,
+    "exports",
+    "Where the model's folder is made.",
+)

@@ -1,0 +1,44 @@
+"""Counts, times and lists as words of a sentence, alike in every message and report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def count(n: int) -> str:
+    """A whole number with commas between thousands."""
+    return f"{n:,}"
+
+
+def plural(n: int, word: str, many: str = "") -> str:
+    """The word for n things."""
+    return word if n == 1 else many or f"{word}s"
+
+
+def counted(n: int, word: str, many: str = "") -> str:
+    """The number and its word: "1 item", "1,200 items"."""
+    return f"{count(n)} {plural(n, word, many)}"
+
+
+def listed(parts: Sequence[str], most: int = 0) -> str:
+    """The parts in a sentence: "a, b and c"; with more than `most` of them, where that is given, "a, b and 5 more"."""
+    if most and len(parts) > most:
+        parts = [*parts[:most], f"{len(parts) - most} more"]
+    return "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def duration(seconds: float) -> str:
+    """A time in the two units that matter: "0.42 s", "12 s", "3 min 05 s", "2 h 03 min", "4 d 01 h"; "n/a" for none."""
+    if not math.isfinite(seconds) or seconds < 0:
+        return "n/a"
+    if seconds < 9.95:
+        return f"{seconds:.2f} s" if seconds < 0.995 else f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600:02d} h"

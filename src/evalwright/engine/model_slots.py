@@ -1,0 +1,71 @@
+"""Which heavy models are loaded: at most `max_resident` at a time.
+
+A loaded model keeps its slot while it has work. It gives the slot up when its queue has been empty for a moment and another
+model waits for one. That moment is longer for a model that took long to load, so that a pause between two requests does
+not cost a reload.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Protocol
+
+_SHORTEST_PATIENCE = 0.05
+_LONGEST_PATIENCE = 1.0
+
+
+class SlotHolder(Protocol):
+    """A model's worker, as far as its slot is concerned."""
+
+    def leave_when_idle(self) -> None:
+        """Called from any thread: another model waits for a slot."""
+
+
+class ModelSlots:
+    """Hands out the slots, first come first served. All methods may be called from any thread."""
+
+    def __init__(self, slots: int) -> None:
+        self._free = max(1, slots)
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[SlotHolder, threading.Event]] = deque()
+        self._holding: list[SlotHolder] = []
+
+    @property
+    def contended(self) -> bool:
+        """Whether another model waits for a slot."""
+        return bool(self._waiting)
+
+    def acquire(self, holder: SlotHolder) -> None:
+        """Wait for a slot. Blocks; called in the holder's own thread."""
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                self._holding.append(holder)
+                return
+            turn = threading.Event()
+            self._waiting.append((holder, turn))
+            holding = list(self._holding)
+        for other in holding:
+            other.leave_when_idle()
+        turn.wait()
+
+    def release(self, holder: SlotHolder) -> None:
+        """Give the slot to whoever has waited longest."""
+        with self._lock:
+            self._holding.remove(holder)
+            if self._waiting:
+                following, turn = self._waiting.popleft()
+                self._holding.append(following)
+                turn.set()
+                contended = bool(self._waiting)
+            else:
+                self._free += 1
+                return
+        if contended:
+            following.leave_when_idle()
+
+
+def patience_of(load_seconds: float) -> float:
+    """For how many seconds a queue must stay empty before a model with this loading time is given up."""
+    return min(max(0.1 * load_seconds, _SHORTEST_PATIENCE), _LONGEST_PATIENCE)

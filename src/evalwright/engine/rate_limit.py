@@ -1,0 +1,132 @@
+"""What a provider still allows, as its headers say: so many requests (or tokens) now, the rest at some time.
+
+A header states `limit`, `remaining` and `reset`. Two kinds of limits hide behind it: a bucket that is refilled steadily
+(`reset` is when it would be full) and a window that starts anew (`reset` is when). They are told apart by watching: while
+`remaining` falls, a bucket's time of reset moves away and a window's stands still.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+_RESERVE = 0.02
+"""The share of a bucket that is left in it, so that small errors of the reckoning are not refused."""
+
+_OPENING = 0.01
+"""The share of a new window that is used before a reply has confirmed that it has begun."""
+
+_OPENING_GAP = 0.1
+_LONGEST_OPENING_GAP = 10.0
+_SENT_AT_RESOLUTION = 0.05
+_UNKNOWN_RESET = 1.0
+
+
+class RateLimit:
+    """One kind of unit: requests, or tokens. Times in seconds of one monotonic clock."""
+
+    def __init__(self) -> None:
+        self.limit = 0.0
+        self.kind: Literal["unknown", "bucket", "window"] = "unknown"
+        self.rate = 0.0
+        """Units per second that a bucket gains."""
+        self._level = 0.0
+        self._at = 0.0
+        self._ends = 0.0
+        self._guessed = False
+        self._openings = 0
+        self._next_opening = 0.0
+        self._known = False
+        self._anchor: tuple[float, float] | None = None
+        self._last_remaining = 0.0
+
+    def spend(self, units: float) -> None:
+        """Units were sent."""
+        self._level -= units
+
+    def wait(self, units: float, now: float, round_trip: float) -> float:
+        """Seconds until these units may be sent; 0 for now. round_trip: the usual time until a reply."""
+        if not self._known:
+            return 0.0
+        if self.kind == "bucket" and self.rate > 0:
+            self._level = min(self.limit, self._level + self.rate * (now - self._at))
+            self._at = now
+            reserve = min(max(_RESERVE * self.limit, 1.0), 0.2 * self.limit)
+            missing = min(units, self.limit - reserve) + reserve - self._level
+            return missing / self.rate if missing > 1e-9 else 0.0
+        if now >= max(self._ends, self._next_opening):
+            # A new window should have begun. A few requests find out; their replies say how much there is. If it has
+            # not (resets are often rounded down), the next few go later.
+            self._level = max(self._level, _OPENING * self.limit, min(units, self.limit))
+            self._ends = now + max(2 * round_trip, _UNKNOWN_RESET)
+            self._guessed = True
+            self._openings += 1
+            self._next_opening = now + min(_OPENING_GAP * 2.0**self._openings, _LONGEST_OPENING_GAP)
+        if self._level >= min(units, self.limit):
+            return 0.0
+        return max(self._ends - now, self._next_opening - now, 0.001)
+
+    def observe(
+        self,
+        limit: float | None,
+        remaining: float | None,
+        reset: float | None,
+        *,
+        unseen: float,
+        sent_at: float,
+        counted_at: float,
+        now: float,
+        round_trip: float,
+    ) -> None:
+        """A reply's header.
+
+        unseen: units sent that the reply cannot have counted. sent_at: when its request was sent. counted_at: when
+        `remaining` was true at the latest.
+        """
+        if remaining is None:
+            return
+        if limit is not None and limit > 0:
+            self.limit = float(limit)
+        self.limit = max(self.limit, float(remaining))
+        if self.limit <= 0:
+            return
+        ends = sent_at + (reset if reset is not None else _UNKNOWN_RESET)
+        if reset is not None:
+            self._tell_apart(remaining, reset, ends, round_trip)
+        used = self.limit - remaining
+        gained = 0.0
+        if self.kind == "bucket":
+            # At 0 the bucket may owe something, which falsifies the rate.
+            if reset is not None and reset > 0 and remaining > 0 and used >= 0.05 * self.limit:
+                rate = used / reset
+                self.rate = rate if self.rate == 0 else 0.7 * self.rate + 0.3 * rate
+            gained = self.rate * (now - counted_at)
+        # The latest end that a reply named, as the earlier ones may be rounded down; a fuller limit is a new window.
+        fuller = not self._known or remaining > self._last_remaining + 0.5 * (
+            self.limit - self._last_remaining
+        )
+        if remaining > self._last_remaining:
+            self._openings = 0
+            self._next_opening = 0.0
+        self._ends = ends if fuller or self._guessed else max(self._ends, ends)
+        self._guessed = False
+        self._level = remaining - unseen + gained
+        self._at = now
+        self._last_remaining = remaining
+        self._known = True
+
+    def _tell_apart(self, remaining: float, reset: float, ends: float, round_trip: float) -> None:
+        if self._anchor is None or remaining > self._anchor[0]:
+            self._anchor = (remaining, ends)
+            return
+        fallen = self._anchor[0] - remaining
+        used = self.limit - remaining
+        if fallen < max(3.0, 0.02 * self.limit) or used <= 0:
+            return
+        # If it is a bucket, this is how far its time of reset must have moved.
+        expected = fallen * reset / used
+        coarse = 1.5 if reset == int(reset) else _SENT_AT_RESOLUTION
+        if expected < max(coarse, 2 * round_trip):
+            return
+        moved = ends - self._anchor[1]
+        self.kind = "bucket" if moved > 0.5 * expected else "window"
+        self._anchor = (remaining, ends)

@@ -1,0 +1,361 @@
+"""A run in rounds: what is asked next, what the rules say of it, and when there is nothing left to ask.
+
+Every round extends each model and task whose question is open to the next look, both models of a pair to the same one.
+Looks are valid whenever they come, so their places are only about cost: every twentieth of the units, at least 50; further
+and further apart where models have to take turns in memory. A rule sees whole units in the order of the plan, whatever
+order answers arrive in, so a run that is begun again from stored answers decides the same.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from evalwright.core.samples import SampleRecord
+from evalwright.core.tasks import Task
+from evalwright.engine.budget import Budget
+from evalwright.evaluation.planning import Plan
+from evalwright.evaluation.rules import ModelRule, ScoreKind, UnitOrder, in_full, score_kind, shown
+from evalwright.models.base import LocalModel, Model
+from evalwright.runs.writer import write_plan
+
+if TYPE_CHECKING:
+    from evalwright.statistics import Decision
+
+FIRST_LOOK = 50
+"""Units before the first look, and at least between two."""
+
+LOOKS = 20
+"""About as many looks as a whole run has."""
+
+GROWTH = 1.5
+"""How much further each look is where every round costs the loading of models."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSlice:
+    """What a round asks of one model on one task: units from `start` to before `end`."""
+
+    task: int
+    start: int
+    end: int
+
+
+def look_places(n_units: int, *, rare: bool = False) -> list[int]:
+    """After how many units to look; the last is `n_units`. rare: for models that are loaded anew each time."""
+    step = max(FIRST_LOOK, -(-n_units // LOOKS))
+    places = [min(step, n_units)]
+    while places[-1] < n_units:
+        following = max(int(places[-1] * GROWTH), places[-1] + step) if rare else places[-1] + step
+        places.append(min(following, n_units))
+    return places
+
+
+class ScoreTable:
+    """The scores of one model on one task by sample: means over draws, and which samples are complete."""
+
+    def __init__(self, kind: ScoreKind, task: Task) -> None:
+        self._kind = kind
+        self._draws = task.draws
+        self._seen = array("i", [0]) * len(task.samples)
+        self._scored = array("i", [0]) * len(task.samples)
+        self._sums = array("d", [0.0]) * len(task.samples)
+
+    def add(self, record: SampleRecord) -> None:
+        """Count one record in."""
+        self._seen[record.index] += 1
+        score = record.scores.get(self._kind.scorer)
+        if score is not None:
+            value = score.parts.get(self._kind.part, score.value) if self._kind.part else score.value
+            self._scored[record.index] += 1
+            self._sums[record.index] += value
+
+    def scores(self, items: Sequence[int]) -> list[float | None] | None:
+        """Scores of the items of one unit, None for one that failed; None where one is still to be asked."""
+        if any(self._seen[item] < self._draws for item in items):
+            return None
+        return [self._sums[item] / self._scored[item] if self._scored[item] else None for item in items]
+
+
+class InterimAnalysis:
+    """One rule on one task: of one model, or of a pair."""
+
+    def __init__(
+        self,
+        each: ModelRule,
+        models: tuple[int, ...],
+        number: int,
+        task: Task,
+        order: UnitOrder,
+        n_tasks: int,
+    ) -> None:
+        from evalwright.statistics import Monitor
+
+        kind = score_kind(each.rule, task)
+        assert kind is not None
+        self.rule, self.models, self.number, self.task = each.rule, models, number, task
+        self.kind = kind
+        self.tables = {model: ScoreTable(kind, task) for model in models}
+        self.trouble = ""
+        self._order = order
+        self._fed = 0
+        self._monitor = Monitor(
+            each.rule,
+            order.n_units,
+            binary=kind.binary,
+            value_range=kind.value_range,
+            clustered=order.clustered,
+            n_items=len(order.items),
+            tasks=n_tasks,
+            look_every=1,
+        )
+        self.decision: Decision = self._monitor.decision()
+        """What is known by the latest look."""
+
+    @property
+    def unit(self) -> str:
+        """What its units are called."""
+        return "clusters" if self._order.clustered else "items"
+
+    @property
+    def open(self) -> bool:
+        """Whether more answers may still decide it."""
+        return not self.decision.decided
+
+    def look(self) -> None:
+        """Take the units that are complete and look once, unless a budget ended before the first look."""
+        while not self.trouble and self._fed < self._order.n_units:
+            members = self._order.members(self._fed)
+            scores = [table.scores(members) for table in self.tables.values()]
+            if any(found is None for found in scores):
+                break
+            try:
+                self._monitor.submit(self._fed, *scores)
+            except (
+                ValueError
+            ) as error:  # a score that the metric does not allow; the run goes on without the rule
+                self.trouble = f"{error}."
+                break
+            self._fed += 1
+        if self._fed >= min(FIRST_LOOK, self._order.n_units):
+            self.decision = self._monitor.decision()
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON: the rule, its task, and the decision."""
+        decision = self.decision.as_dict()
+        trouble = self.trouble
+        if decision["value"] is None and decision["decided"]:  # no verdict stands on nothing
+            trouble = "no item has the scores that it needs."
+        if trouble:
+            decision |= {"decided": False, "verdict": "undecided", "trouble": trouble}
+        return {
+            "task": self.task.name,
+            "rule": in_full(self.rule),
+            "metric": self.rule.metric,
+            "a": self.rule.a,
+            "b": self.rule.b,
+            "unit": self.unit,
+            "bounded": self.kind.value_range == (0.0, 1.0),
+            **decision,
+        }
+
+
+def in_step(plans: Sequence[Plan], budget: Budget | None) -> list[list[int]]:
+    """Which models have to be asked in step: those that a rule compares, and all where they share a budget."""
+    group_of = list(range(len(plans)))
+    pairs = [each.pair for each in plans[0].rules if each.pair is not None]
+    if budget is not None:
+        pairs = [(0, number) for number in range(len(plans))]
+    for a, b in pairs:
+        old, new = group_of[b], group_of[a]
+        group_of = [new if group == old else group for group in group_of]
+    return [[i for i, own in enumerate(group_of) if own == group] for group in dict.fromkeys(group_of)]
+
+
+class Schedule:
+    """The schedule of models that are asked in step. Give it every record; look after every round.
+
+    members: the numbers of these models among `plans`. Without rules there is one open question, the whole run, which a
+    budget may end.
+    """
+
+    def __init__(self, plans: Sequence[Plan], members: Sequence[int]) -> None:
+        self.plans = plans
+        self.members = members
+        self.analyses = [
+            analysis
+            for each in plans[0].rules
+            for analysis in _analyses(each, plans, [model for model in members if each.concerns(model)])
+        ]
+        asked = {id(model): model for number in members for model in _models(plans[number])}
+        heavy = [model for model in asked.values() if isinstance(model, LocalModel) and model.heavy]
+        self._places = [look_places(order.n_units, rare=len(heavy) > 1) for order in plans[0].orders]
+        self._asked = [[0] * len(plan.tasks) for plan in plans]
+        self._analysed = {(model, analysis.number) for analysis in self.analyses for model in analysis.models}
+
+    def add(self, model: int, task: int, record: SampleRecord) -> None:
+        """An answered and scored (or failed) sample."""
+        for analysis in self.analyses:
+            if analysis.number == task and model in analysis.tables:
+                analysis.tables[model].add(record)
+
+    def look(self) -> None:
+        """After a round: let every open rule see what is new."""
+        for analysis in self.analyses:
+            if analysis.open:
+                analysis.look()
+
+    def rounds(self, budget: Budget | None = None) -> Iterator[dict[int, list[SampleSlice]]]:
+        """What to ask next of each model, until nothing is open: first what rules look at, then the rest.
+
+        What a budget cannot pay for in full is shared evenly, so that it ends with all at the same place.
+        """
+        for analysed in (True, False):
+            while work := {
+                model: parts for model in self.members if (parts := self._next(model, analysed, budget))
+            }:
+                if budget is not None:
+                    work = self._affordable(work, budget)
+                for model, parts in work.items():
+                    for part in parts:
+                        self._asked[model][part.task] = part.end
+                yield work
+
+    def _next(self, model: int, analysed: bool, budget: Budget | None) -> list[SampleSlice]:
+        out = []
+        for task, order in enumerate(self.plans[model].orders):
+            start = self._asked[model][task]
+            if start == order.n_units or ((model, task) in self._analysed) != analysed:
+                continue
+            if analysed and not self._is_open(model, task):
+                continue
+            places = self._places[task] if analysed or budget is not None else [order.n_units]
+            out.append(SampleSlice(task, start, places[bisect_right(places, start)]))
+        return out
+
+    def _affordable(self, work: dict[int, list[SampleSlice]], budget: Budget) -> dict[int, list[SampleSlice]]:
+        wanted = sum(self._answers(model, part) for model, parts in work.items() for part in parts)
+        share = budget.next_round(sum(map(len, work.values()))) / wanted
+        if share >= 1:
+            return work
+        return {
+            model: [
+                replace(part, end=part.start + max(1, int(share * (part.end - part.start)))) for part in parts
+            ]
+            for model, parts in work.items()
+        }
+
+    def _answers(self, model: int, part: SampleSlice) -> int:
+        plan = self.plans[model]
+        starts = plan.orders[part.task].starts
+        return (starts[part.end] - starts[part.start]) * plan.tasks[part.task].draws
+
+    def _is_open(self, model: int, task: int) -> bool:
+        return any(
+            analysis.open
+            for analysis in self.analyses
+            if analysis.number == task and model in analysis.models
+        )
+
+    def state(self, model: int) -> str:
+        """Where the rules of a model stand, in a few words; "" without any."""
+        shown_ones = [analysis for analysis in self.analyses if model in analysis.models]
+        still = [analysis for analysis in shown_ones if analysis.open]
+        several = len(self.plans[model].tasks) > 1
+        words = [_state(analysis, several) for analysis in (still or shown_ones)[:1]]
+        if len(still) > 1:
+            words.append(f"{len(still) - 1} more open")
+        return "; ".join(words)
+
+    def record(self, model: int, done: Sequence[int], per_answer: float) -> dict[str, Any]:
+        """The part "stopping" of a model's `run.json`.
+
+        done: answers by task; per_answer: requests that one answer took, which is what the answers that were not needed are
+        reckoned with.
+        """
+        plan = self.plans[model]
+        own = [analysis for analysis in self.analyses if model in analysis.models]
+        wanted = [len(order.items) * task.draws for task, order in zip(plan.tasks, plan.orders, strict=True)]
+        settled = [
+            count == most or ((model, number) in self._analysed and not self._is_open(model, number))
+            for number, (count, most) in enumerate(zip(done, wanted, strict=True))
+        ]
+        not_needed = sum(
+            most - count for count, most, known in zip(done, wanted, settled, strict=True) if known
+        )
+        return {
+            "rules": [each.rule.as_dict() for each in plan.rules if each.concerns(model)],
+            "decisions": [analysis.as_dict() for analysis in own],
+            "tasks": [
+                {"task": task.name, "asked": count, "of": most}
+                for task, count, most in zip(plan.tasks, done, wanted, strict=True)
+            ],
+            "settled": all(settled),
+            "saved_requests": round(not_needed * per_answer),
+        }
+
+
+def _models(plan: Plan) -> list[Model]:
+    """The models that a plan asks, in all roles."""
+    return [plan.model, *plan.roles.values()]
+
+
+def _analyses(each: ModelRule, plans: Sequence[Plan], models: Sequence[int]) -> Iterator[InterimAnalysis]:
+    """The rule on every task that has its metric, for each of these models or for its pair."""
+    if not models:
+        return
+    first = plans[models[0]]
+    numbers = [number for number, task in enumerate(first.tasks) if score_kind(each.rule, task) is not None]
+    sides: list[tuple[int, ...]] = [(model,) for model in models] if each.pair is None else [each.pair]
+    for number in numbers:
+        for side in sides:
+            plan = plans[side[0]]
+            yield InterimAnalysis(each, side, number, plan.tasks[number], plan.orders[number], len(numbers))
+
+
+def _state(analysis: InterimAnalysis, several: bool) -> str:
+    found = analysis.decision
+    where = f" on {analysis.task.name}" if several else ""
+    words = [found.verdict]
+    if found.value == found.value:
+        sign = "+" if analysis.rule.kind != "precision" else ""
+        bounded = analysis.kind.value_range == (0.0, 1.0)
+        words.append(f"{100 * found.value:{sign}.1f} points" if bounded else f"{found.value:{sign}.3g}")
+    return f"{analysis.rule.text}{where}: {', '.join(words)}, {found.units:,} of {found.n_total:,}"
+
+
+def write_plans(plans: Sequence[Plan]) -> None:
+    """Write the rules of each run into its folder, before the first request. Raises RunError."""
+    written = datetime.now(UTC).isoformat(timespec="seconds")
+    for number, plan in enumerate(plans):
+        if own := [each for each in plan.rules if each.concerns(number)]:
+            write_plan(plan.folder, _plan_record(plan, own, written))
+
+
+def _plan_record(plan: Plan, rules: Sequence[ModelRule], written: str) -> Mapping[str, Any]:
+    tasks = [
+        {
+            "task": task.name,
+            "content_hash": task.samples.content_hash,
+            "samples": len(order.items),
+            "units": order.n_units,
+            "clustered": order.clustered,
+        }
+        for task, order in zip(plan.tasks, plan.orders, strict=True)
+    ]
+    return {
+        "schema": 1,
+        "id": plan.id,
+        "identity": plan.identity,
+        "full_run": plan.full_run,
+        "written": written,
+        "model": shown(plan.spec),
+        "seed": plan.configuration["seed"],
+        "limit": plan.configuration["limit"],
+        "rules": [each.rule.as_dict() for each in rules],
+        "tasks": tasks,
+    }

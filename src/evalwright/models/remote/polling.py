@@ -1,0 +1,51 @@
+"""Following a job that is answered later: look at it until it has ended, and give it up where its answer is not wanted any more."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+from evalwright.core.errors import RequestError, TimedOut
+from evalwright.models.remote.exchange import Polling, Reply
+from evalwright.models.remote.http import HttpClient
+from evalwright.models.remote.wire.format import Settings
+
+CANCELLING = 2.0
+"""Seconds that giving a job up may take."""
+
+
+async def followed(client: HttpClient, polling: Polling, reply: Reply, settings: Settings) -> Reply:
+    """The reply of the job's end, waited for at most for the client's timeout. A job that is left early is cancelled.
+
+    A look that failed for a passing reason is repeated, because a new job would cost again. Raises TimedOut, and what a look
+    that cannot be repeated raised.
+    """
+    try:
+        return await _ended(client, polling, reply, settings)
+    except (TimedOut, asyncio.CancelledError):
+        with suppress(RequestError, TimeoutError):
+            async with asyncio.timeout(CANCELLING):
+                await client.exchange(polling.cancel(reply, settings))
+        raise
+
+
+async def _ended(client: HttpClient, polling: Polling, reply: Reply, settings: Settings) -> Reply:
+    if polling.ended(reply, settings):
+        return reply
+    started, pause = time.perf_counter() - reply.seconds, polling.first_pause
+    call = polling.look(reply, settings)
+    while not polling.ended(reply, settings):
+        left = started + client.timeout - time.perf_counter()
+        if left <= 0:
+            raise TimedOut(f"{settings.where} did not end the job within {client.timeout:g} s.")
+        await asyncio.sleep(min(pause, left))
+        pause = min(polling.longest_pause, pause * polling.growth)
+        try:
+            reply = await client.exchange(call)
+        except RequestError as error:
+            if not error.retryable:
+                raise
+            pause = max(pause, min(error.retry_after or 0.0, polling.longest_pause))
+    return replace(reply, seconds=time.perf_counter() - started)

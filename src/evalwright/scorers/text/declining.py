@@ -1,0 +1,181 @@
+"""Whether a text declines to answer: the one place that says so, from a table of phrases by language (`declining.toml`).
+
+Two kinds: a *refusal* will not or cannot do what was asked ("I cannot summarize this passage"); *no information* says that the answer
+is not known or not given ("The passages do not say"). A text declines where every part of it does, or speaks to the reader ("Please
+send the article"). "I don't know, but probably Paris" does not decline: what stands beside the phrase may be an answer, and whether it
+is one is for the caller to say.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.sentences import sentences, word_count
+
+REFUSAL, NO_INFORMATION = "refusal", "no information"
+
+MOST_WORDS, MOST_CHARACTERS = 120, 2000
+"""A longer text does not decline, however it begins."""
+
+_SPACELESS = ("zh", "ja", "th")
+_MARKS = {ord(mark): None for mark in '*_#"“”„«»「」『』'}
+_SPLIT = re.compile(r"[,;](?=\s)|[，、；：،؛。]|\s[-–]\s|[–—]")
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """kind: `REFUSAL` or `NO_INFORMATION`. words: the clause that says so, in lower case. language: whose phrase it is."""
+
+    kind: str
+    words: str
+    language: str
+
+    def __str__(self) -> str:
+        return f"'{self.words if len(self.words) <= 80 else self.words[:77] + '...'}' ({self.language})"
+
+
+def declines(text: str, language: str = "", *, beside: int = 0) -> Declined | None:
+    """How a text declines to answer; None where it answers, has no words, or is not certain to decline.
+
+    language: an ISO 639 code, whose phrases are looked for beside the English ones; "" for those of every language.
+    beside: so many words of other content are let pass (what is shorter than a summary is none).
+    """
+    if len(text) > MOST_CHARACTERS:
+        return None
+    return _declines(text, language.casefold().replace("_", "-").split("-")[0], beside)
+
+
+def declining_clause(text: str, language: str = "") -> Declined | None:
+    """The first clause of a text that declines, whatever stands beside it."""
+    code = language.casefold().replace("_", "-").split("-")[0]
+    for _, clause in _clauses(text[:MOST_CHARACTERS]):
+        if (found := _of(clause, code)) is not None:
+            return found
+    return None
+
+
+@lru_cache(maxsize=2048)
+def _declines(text: str, code: str, beside: int) -> Declined | None:
+    if word_count(text) > MOST_WORDS:
+        return None
+    first: Declined | None = None
+    others = []
+    for _, clause in _clauses(text):
+        found = _of(clause, code)
+        if found is None:
+            others.append(clause)
+        elif first is None or found.kind == REFUSAL:
+            first = found
+    if first is None:
+        return None
+    spoken = _table()[first.language]
+    content = sum(word_count(clause) for clause in others if not spoken.empty(clause, first.kind))
+    return first if content <= beside else None
+
+
+def plain(text: str) -> str:
+    """A text in lower case and one line, with straight apostrophes and without marks around it."""
+    folded = unicodedata.normalize("NFC", text).translate({0x2019: "'", 0x2018: "'", 0x60: "'"})
+    folded = " ".join(folded.translate(_MARKS).casefold().split())
+    return folded.replace("i̇", "i").strip(
+        " .!?…。！？।؟\"'-–—:>"
+    )  # the Turkish capital İ becomes i with a dot of its own
+
+
+def _clauses(text: str) -> Iterator[tuple[int, str]]:
+    """The clauses of a text, each with the number of its sentence."""
+    turning = _turning()
+    for number, sentence in enumerate(sentences(text)):
+        for clause in _SPLIT.split(unicodedata.normalize("NFC", sentence)):
+            for part in turning.split(plain(clause)):
+                if part := plain(part):
+                    yield number, part
+
+
+def _of(clause: str, code: str) -> Declined | None:
+    latin = clause.isascii()
+    for name, language in _table().items():
+        if (latin and language.script) or (code and name not in (code, "en")):
+            continue
+        bare = language.without_openers(clause)
+        for kind, pattern in ((REFUSAL, language.refusal), (NO_INFORMATION, language.unknown)):
+            found = pattern.match(bare) if kind == REFUSAL else pattern.search(bare)
+            # "I don't know: Paris" may be an answer.
+            if found is not None and ": " not in bare[found.start() :]:
+                return Declined(kind, clause, name)
+    return None
+
+
+class _Language:
+    """The phrases of one language, ready to search with. script: it is never written in plain ASCII."""
+
+    def __init__(self, code: str, row: dict[str, Any]) -> None:
+        names = {name: row[name] for name in ("do", "the", "text", "sum") if name in row}
+
+        def pattern(value: str | list[str], edge: str = "", end: str = "") -> re.Pattern[str]:
+            whole = (
+                "|".join(f"(?:{one})" for one in ([value] if isinstance(value, str) else value)) or r"(?!)"
+            )
+            for name, inner in names.items():
+                whole = whole.replace(f"{{{name}}}", inner)
+            return re.compile(unicodedata.normalize("NFC", f"{edge}(?:{whole}){end}"))
+
+        spaced = code not in _SPACELESS
+        start, stop = (r"(?<![^\W_])", r"(?![^\W_])") if spaced else ("", "")
+        self.script = code in ("ru", "zh", "ja", "ko", "ar", "hi", "th", "ta")
+        self.opener = pattern(
+            [row.get("opener", r"(?!)"), row.get("but", r"(?!)")],
+            end=r"(?:[\s,.!:;，、。،—–-]+|$)" if spaced else r"[\s,，、。]*",
+        )
+        self.refusal = pattern(row.get("refusal", []))
+        self.unknown = pattern(row["unknown"], start, stop if code != "ko" and code != "ta" else "")
+        self.aside, self.text = pattern(row.get("aside", r"(?!)")), pattern(row.get("text", r"(?!)"))
+        self.lack = pattern([row.get("lack", r"(?!)"), row.get("sum", r"(?!)")])
+
+    def without_openers(self, clause: str) -> str:
+        """A clause without apologies and "but" at its beginning."""
+        for _ in range(4):
+            match = self.opener.match(clause)
+            if match is None or not match.group():
+                break
+            clause = clause[match.end() :]
+        return clause
+
+    def empty(self, clause: str, kind: str) -> bool:
+        """Whether a clause beside one that declines says nothing of its own."""
+        bare = self.without_openers(clause)
+        if not bare or self.aside.search(clause) is not None:
+            return True
+        about = self.text.search(bare) is not None or bare.startswith(("it ", "this "))
+        return kind == REFUSAL and about and self.lack.search(bare) is not None
+
+
+@cache
+def _turning() -> re.Pattern[str]:
+    """A word like "but" inside a clause, of the languages that put spaces between words."""
+    words = [
+        language for code, row in _rows().items() if code not in _SPACELESS and (language := row.get("but"))
+    ]
+    return re.compile(rf"\s(?=(?:{'|'.join(words)})\s)")
+
+
+@cache
+def _rows() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("declining.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _table() -> dict[str, _Language]:
+    return {code: _Language(code, row) for code, row in _rows().items()}
+
+
+def languages() -> tuple[str, ...]:
+    """The ISO 639 codes of the table."""
+    return tuple(_rows())

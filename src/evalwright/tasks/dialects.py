@@ -1,0 +1,143 @@
+"""The dialect protocol: tasks of another framework are named `DIALECT:NAME`, and no other room knows which dialects there are.
+
+A dialect is one line of the table here, an entry point of the group `evalwright.dialects`, or a call of `register` in a plug-in. It
+is imported only when one of its tasks, or a finished run of one, appears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, Protocol
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.tasks import MetricSpec, Scorer, Task
+
+DIALECTS = {"lm-eval": "evalwright.compat.lm_eval.dialect:DIALECT"}
+"""The dialects that come with the package: name -> "module:object"."""
+
+SCORINGS = ("corrected", "published")
+"""Whose arithmetic makes the numbers: ours, with the other framework's faults mended, or the other framework's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a recorded task's answers are scored again. found: the metrics, from the names in the scores by scorer.
+
+    kept: scorers whose recorded scores stay as they are.
+    """
+
+    scorers: Sequence[Scorer]
+    metrics: Sequence[MetricSpec]
+    found: Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]]
+    kept: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A name that can be loaded. kind: "task", "group" or the like; path: its file, "" for none; members: what it stands for."""
+
+    name: str
+    kind: str
+    path: str = ""
+    members: tuple[str, ...] = ()
+
+
+class Dialect(Protocol):
+    """Another framework's tasks.
+
+    Its tasks' definitions have `dialect: NAME`, and their scorers the kind NAME; a scorer's score has a part for each metric. Whoever
+    implements it imports what is heavy in the methods. right_or_wrong: metrics whose values are 0 or 1, for stopping rules.
+    """
+
+    right_or_wrong: frozenset[str]
+
+    def names(self, roots: Sequence[Path]) -> Sequence[Listed]:
+        """What can be loaded from folders of task files; without folders, from the installed package."""
+
+    def load(self, name: str, settings: Mapping[str, Any], *, prompt_format: str, chat: bool) -> list[Task]:
+        """The tasks of a name, which comes without the dialect. settings: `dialect` of a configuration.
+
+        prompt_format, chat: as of `load_tasks`. Raises UsageError.
+        """
+
+    def groups(self, tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Averages over groups of a run's tasks, as `runs.results.GroupResult.as_dict`. tasks: as in `run.json`."""
+
+    def rules(
+        self,
+        task: Mapping[str, Any],
+        configuration: Mapping[str, Any],
+        first: Mapping[str, Any],
+        settings: Mapping[str, Any],
+    ) -> Rules:
+        """How a recorded task is scored again. task, configuration: as in `run.json`; first: metadata of its first answered sample.
+
+        settings: given for this, as of the command line; what the run trusted counts for nothing. Raises UsageError.
+        """
+
+
+_registered: dict[str, Dialect] = {}
+
+
+def register(name: str, dialect: Dialect) -> None:
+    """Add a dialect. Raises ConfigurationError for a name that is empty, has a colon, or belongs to another."""
+    if not name or ":" in name or name in DIALECTS:
+        raise ConfigurationError(
+            f"'{name}' cannot name a dialect: it must be non-empty, without ':', and not one of {', '.join(DIALECTS)}."
+        )
+    _registered[name] = dialect
+
+
+def names() -> list[str]:
+    """All dialects, sorted."""
+    return sorted({*DIALECTS, *_registered, *_points()})
+
+
+def is_dialect(name: str) -> bool:
+    """Whether a dialect has that name."""
+    return name in DIALECTS or name in _registered or name in _points()
+
+
+def dialect(name: str) -> Dialect:
+    """The dialect of that name. Raises UnknownName with the closest ones."""
+    if name not in _registered:
+        if name in DIALECTS:
+            module, _, attribute = DIALECTS[name].partition(":")
+            _registered[name] = getattr(import_module(module), attribute)
+        elif name in _points():
+            _registered[name] = _points()[name].load()
+        else:
+            raise UnknownName("dialect", name, names(), f"Known: {', '.join(names())}.")
+    return _registered[name]
+
+
+def named(task: str) -> tuple[Dialect, str] | None:
+    """The dialect that a task's name begins with, and the rest of the name; None for a task of ours."""
+    head, colon, rest = task.partition(":")
+    return (dialect(head), rest) if colon and is_dialect(head) else None
+
+
+def dialect_of(definition: Mapping[str, Any]) -> Dialect | None:
+    """The dialect of a task's definition; None for a task of ours, and for results that were only imported."""
+    name = definition.get("dialect")
+    return dialect(name) if isinstance(name, str) and is_dialect(name) else None
+
+
+def group_records(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The averages over groups of a run's tasks for `run.json`, dialect by dialect. tasks: those of `run.json`."""
+    by_dialect: dict[str, list[Mapping[str, Any]]] = {}
+    for task in tasks:
+        by_dialect.setdefault(str(task["definition"].get("dialect", "")), []).append(task)
+    return [
+        group for name, own in by_dialect.items() if is_dialect(name) for group in dialect(name).groups(own)
+    ]
+
+
+@lru_cache(maxsize=1)
+def _points() -> Mapping[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group="evalwright.dialects")}

@@ -1,0 +1,471 @@
+"""Runs with stopping rules: real engine, real store, scripted models; what is asked, decided, recorded and asked again."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright import ScriptedModel, compare, evaluate, leaderboard, score_run
+from evalwright.core.errors import Overloaded, UnknownName, UsageError
+from evalwright.core.requests import Generate, Request
+from evalwright.core.tasks import Task
+from evalwright.evaluation.schedule import look_places
+from evalwright.models.base import Pacing
+from evalwright.models.scripted import ScriptedLocalModel, last_text
+from evalwright.reports.stopping_sentences import stopping_sentences
+from evalwright.runs.reader import Run
+from evalwright.runs.stopping import NOT_ADJUSTED
+from evalwright.statistics import compare_paired
+from evalwright.tasks.decorator import task_from_definition
+from support.command import records
+
+ONCE = Pacing(max_attempts=1, max_concurrency=40, start_concurrency=40)
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+
+
+def quiz(count: int, name: str = "quiz", *, cluster: int = 0, **more: Any) -> Task:
+    """`count` questions "NAME i?" with the answer "i", in clusters of `cluster` neighbours."""
+    rows = [
+        {
+            "id": f"q{i}",
+            "question": f"{name} {i}?",
+            "answer": str(i),
+            **({"cluster": f"c{i // cluster}"} if cluster else {}),
+        }
+        for i in range(count)
+    ]
+    definition: dict[str, Any] = {
+        "task": name,
+        "dataset": {"rows": rows},
+        "sample": {"id": "{{ id }}", "input": "{{ question }}", "target": "{{ answer }}"},
+        "prompt": {"user": "{{ input }}"},
+        "answer": {"mode": "generate"},
+        "scorers": ["exact-match"],
+        **more,
+    }
+    return task_from_definition(definition)
+
+
+def asked(request: Request) -> tuple[str, int]:
+    """The task's name and the number of the question."""
+    assert isinstance(request, Generate)
+    name, number = last_text(request.prompt).split()
+    return name, int(number.rstrip("?"))
+
+
+def right(name: str, share: float | Mapping[str, float], question: str, number: int) -> bool:
+    """Whether the model `name` knows an answer: drawn once for all from the shares of right answers by task."""
+    wanted = share if isinstance(share, float) else share[question]
+    return random.Random(f"{name} {question} {number}").random() < wanted
+
+
+def knows(name: str, share: float | Mapping[str, float], *, local: bool = False, **more: Any) -> Any:
+    """A model that knows this share of the answers."""
+
+    def says(request: Request) -> str:
+        question, number = asked(request)
+        return str(number) if right(name, share, question, number) else "?"
+
+    kind = ScriptedLocalModel if local else ScriptedModel
+    return kind(says, name=name, version=f"{share}", **more)
+
+
+def stopping(run: Run) -> dict[str, Any]:
+    found: dict[str, Any] = run.data["stopping"]
+    return found
+
+
+def full_verdict(count: int, a: float, b: float) -> str:
+    """What the ordinary comparison of the whole run says of the models "one" and "two"."""
+    scores = [
+        [float(right(name, share, "quiz", i)) for i in range(count)]
+        for name, share in (("one", a), ("two", b))
+    ]
+    return compare_paired(*scores).verdict
+
+
+# -- deciding -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_clear_difference_stops_both_models_at_the_same_place() -> None:
+    one, two = knows("one", 0.85), knows("two", 0.6)
+    a, b = evaluate(quiz(1000), [one, two], until="A beats B")
+    assert full_verdict(1000, 0.85, 0.6) == "better"
+    for run, model in ((a, one), (b, two)):
+        (decision,) = stopping(run)["decisions"]
+        assert decision["verdict"] == "one better"
+        assert decision["early"] and decision["decided"]
+        assert decision["units"] == model.asked == run.task("quiz").n_samples <= 400
+        assert stopping(run)["saved_requests"] == 1000 - model.asked
+    assert {row["id"] for row in records(a.folder)} == {row["id"] for row in records(b.folder)}
+
+
+def test_it_sees_the_beginning_of_the_seeds_order() -> None:
+    whole = knows("one", 0.8, record=True, pacing=Pacing(max_concurrency=1, start_concurrency=1))
+    evaluate(quiz(300), whole, seed=3, home="elsewhere", name="whole")
+    order = [asked(request)[1] for request in whole.requests or ()]
+    a, _ = evaluate(quiz(300), [knows("one", 0.9), knows("two", 0.5)], until="A beats B", seed=3)
+    found = {int(row["id"][1:]) for row in records(a.folder)}
+    assert found == set(order[: len(found)])
+    assert len(found) < 300
+
+
+def test_precision_gets_the_sequences_interval() -> None:
+    (run,) = evaluate(quiz(2000), knows("one", 0.8), until="accuracy +-0.05")
+    (decision,) = stopping(run)["decisions"]
+    metric = run.task("quiz").metrics[0]
+    assert decision["verdict"] == "precise enough"
+    assert decision["units"] < 1500
+    assert (metric.estimate.low, metric.estimate.high) == (decision["low"], decision["high"])
+    assert metric.estimate.high - metric.estimate.low <= 0.1
+    assert "exact confidence sequence" in metric.estimate.method
+    truth = sum(right("one", 0.8, "quiz", i) for i in range(2000)) / 2000
+    assert metric.estimate.low <= truth <= metric.estimate.high
+
+
+def test_a_paired_rule_says_that_the_single_interval_does_not_allow_for_it() -> None:
+    a, b = evaluate(quiz(1000), [knows("one", 0.85), knows("two", 0.6)], until="A beats B")
+    assert a.task("quiz").metrics[0].estimate.method.endswith(NOT_ADJUSTED)
+    assert any("Stopped early by the rule 'one beats two'" in note for note in leaderboard([a, b]).notes)
+    assert any("Stopped early" in text for text in compare(a, b).differences)
+    assert any("saving about" in text for text in stopping_sentences(a))
+
+
+def test_what_stays_open_is_asked_in_full_and_ends_with_the_ordinary_comparison() -> None:
+    one, two = knows("one", 0.72), knows("two", 0.7)
+    a, b = evaluate(quiz(300), [one, two], until="A beats B")
+    (decision,) = stopping(a)["decisions"]
+    assert one.asked == two.asked == 300
+    assert not decision["early"]
+    assert decision["decided"]
+    verdict = full_verdict(300, 0.72, 0.7)
+    assert decision["verdict"] == {"better": "one better", "worse": "two better"}.get(verdict, verdict)
+    assert NOT_ADJUSTED not in a.task("quiz").metrics[0].estimate.method
+    assert not any("Stopped early" in note for note in leaderboard([a, b]).notes)
+
+
+def test_a_decided_task_stops_and_the_other_goes_on() -> None:
+    easy = {"clear": 0.9, "close": 0.7}
+    hard = {"clear": 0.5, "close": 0.7}
+    tasks = [quiz(600, "clear"), quiz(600, "close")]
+    a, _ = evaluate(tasks, [knows("one", easy), knows("two", hard)], until="one beats two")
+    by_task = {found["task"]: found for found in stopping(a)["decisions"]}
+    assert by_task["clear"]["early"]
+    assert by_task["clear"]["units"] <= 150 < by_task["close"]["units"]
+    assert [part["asked"] for part in stopping(a)["tasks"]] == [
+        by_task["clear"]["units"],
+        by_task["close"]["units"],
+    ]
+
+
+def test_alpha_is_divided_over_the_tasks() -> None:
+    models = [knows("one", 0.8)]
+    (alone,) = evaluate(quiz(1000), models, until="accuracy +-0.05", name="alone")
+    (both,) = evaluate([quiz(1000), quiz(1000, "other")], models, until="accuracy +-0.05", name="both")
+    first, second = stopping(alone)["decisions"][0], stopping(both)["decisions"][0]
+    assert first["task"] == second["task"] == "quiz"
+    costs = [(found["units"], found["high"] - found["low"]) for found in (first, second)]
+    assert costs[1] > costs[0]  # later, or at the same look with a wider interval
+
+
+def test_a_model_goes_on_while_one_of_its_rules_is_open_and_others_run_in_full() -> None:
+    models = [knows("one", 0.9), knows("two", 0.5), knows("three", 0.9), knows("four", 0.5)]
+    runs = evaluate(quiz(500), models, until=["one beats two", "one beats three"])
+    counts = [run.task("quiz").n_samples for run in runs]
+    assert counts[1] <= 100
+    assert counts[0] == counts[2] > counts[1]
+    assert counts[3] == 500
+    assert "stopping" not in runs[3].data
+    assert [found["rule"] for found in stopping(runs[0])["decisions"]] == ["one beats two", "one beats three"]
+
+
+def test_a_margin_knows_when_there_is_nothing_to_see() -> None:
+    rule = "A differs from B or not by 0.1"
+    a, _ = evaluate(quiz(1000), [knows("one", 0.9), knows("two", 0.9)], until=rule)
+    (decision,) = stopping(a)["decisions"]
+    assert decision["verdict"] in ("no difference of 0.1 or more", "no difference seen")
+    assert decision["early"]
+    assert abs(decision["value"]) < 0.1
+
+
+# -- units --------------------------------------------------------------------------------------------------------------
+
+
+def test_clusters_are_asked_whole_and_are_the_units() -> None:
+    one = knows("one", 0.85, record=True, pacing=Pacing(max_concurrency=1, start_concurrency=1))
+    a, _ = evaluate(quiz(800, cluster=4), [one, knows("two", 0.5)], until="A beats B")
+    (decision,) = stopping(a)["decisions"]
+    assert (decision["unit"], decision["n_total"]) == ("clusters", 200)
+    assert decision["early"]
+    order = [asked(request)[1] // 4 for request in one.requests or ()]
+    assert len(order) == 4 * decision["units"]
+    assert all(len(set(order[i : i + 4])) == 1 for i in range(0, len(order), 4))
+    assert len(set(order)) == decision["units"]
+    assert order != sorted(order)
+
+
+def test_draws_belong_to_their_item() -> None:
+    task = quiz(400, answer={"mode": "generate", "draws": 3, "temperature": 0.7})
+    one, two = knows("one", 0.9), knows("two", 0.5)
+    a, _ = evaluate(task, [one, two], until="A beats B")
+    (decision,) = stopping(a)["decisions"]
+    assert decision["unit"] == "items"
+    assert decision["early"]
+    assert one.asked == 3 * decision["units"]
+    assert stopping(a)["tasks"] == [{"task": "quiz", "asked": one.asked, "of": 1200}]
+
+
+def test_a_limit_is_all_there_is() -> None:
+    (run,) = evaluate(quiz(1000), knows("one", 0.8), until="accuracy +-0.2", limit=90)
+    (decision,) = stopping(run)["decisions"]
+    assert decision["n_total"] == 90
+    assert run.task("quiz").n_samples <= 90
+
+
+@pytest.mark.parametrize("n", [1, 49, 50, 51, 400, 1000, 10_001])
+@pytest.mark.parametrize("rare", [False, True])
+def test_looks_go_to_the_end(n: int, rare: bool) -> None:
+    places = look_places(n, rare=rare)
+    assert places == sorted(set(places))
+    assert places[-1] == n
+    assert places[0] == min(n, max(50, -(-n // 20)))
+    assert len(places) <= (10 if rare else 21)
+
+
+# -- failures -----------------------------------------------------------------------------------------------------------
+
+
+def failing(which: Callable[[int], bool]) -> dict[str, Any]:
+    return {
+        "failures": lambda request, times: Overloaded("no") if which(asked(request)[1]) else None,
+        "pacing": ONCE,
+    }
+
+
+def test_failures_are_not_wrong_answers() -> None:
+    """If failed answers were wrong ones, the model that fails on every other question would lose at once."""
+    shaky = knows("one", 0.8, **failing(lambda i: i % 2 == 0))
+    a, _ = evaluate(quiz(600), [shaky, knows("two", 0.8)], until="A beats B")
+    (decision,) = stopping(a)["decisions"]
+    assert not decision["early"]
+    assert decision["failed"] == 300
+    assert decision["verdict"] != "two better"
+    assert a.n_failed == 300
+
+
+def test_a_few_failures_may_still_be_decided_and_are_counted() -> None:
+    a, _ = evaluate(
+        quiz(800), [knows("one", 0.9, **failing(lambda i: i % 25 == 0)), knows("two", 0.5)], until="A beats B"
+    )
+    (decision,) = stopping(a)["decisions"]
+    assert decision["early"]
+    assert 0 < decision["failed"] < 40
+    assert f"({decision['failed']} without a score)" in stopping_sentences(a)[0]
+
+
+def test_a_model_that_never_answers_decides_nothing() -> None:
+    dead = knows("one", 0.8, **failing(lambda i: True))
+    a, _ = evaluate(quiz(200), [dead, knows("two", 0.8)], until=["A beats B", "accuracy +-0.1"])
+    pair, own = stopping(a)["decisions"]
+    assert not pair["decided"]
+    assert not own["decided"]
+    assert pair["verdict"] == own["verdict"] == "undecided"
+    assert "no item has the scores" in stopping_sentences(a)[0]
+
+
+def test_failed_requests_are_asked_again_and_may_decide_then() -> None:
+    pair = [knows("one", 0.9, **failing(lambda i: i % 2 == 0)), knows("two", 0.4)]
+    a, _ = evaluate(quiz(400), pair, until="A beats B", name="again")
+    before = stopping(a)["decisions"][0]
+    a, _ = evaluate(quiz(400), [knows("one", 0.9), knows("two", 0.4)], until="A beats B", name="again")
+    after = stopping(a)["decisions"][0]
+    assert after["early"] and after["failed"] == 0
+    assert after["units"] < before["units"]
+    assert a.n_failed == 0
+
+
+# -- again --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_second_run_asks_nothing_and_decides_the_same() -> None:
+    first = evaluate(quiz(1000), [knows("one", 0.8), knows("two", 0.6)], until="A beats B")
+    one, two = knows("one", 0.8), knows("two", 0.6)
+    second = evaluate(quiz(1000), [one, two], until="A beats B")
+    assert one.asked == two.asked == 0
+    for old, new in zip(first, second, strict=True):
+        assert stopping(old) == stopping(new)
+        assert old.data["tasks"] == new.data["tasks"]
+        assert old.folder == new.folder
+        assert records(old.folder) == records(new.folder)
+
+
+@pytest.mark.parametrize("name", ["", "mine"])
+def test_without_the_rule_it_goes_on_to_the_end_and_pays_for_the_rest(name: str) -> None:
+    early, _ = evaluate(quiz(600), [knows("one", 0.9), knows("two", 0.5)], until="A beats B", name=name)
+    seen = early.task("quiz").n_samples
+    one = knows("one", 0.9)
+    whole, _ = evaluate(quiz(600), [one, knows("two", 0.5)], name=name)
+    assert one.asked == 600 - seen > 0
+    assert "stopping" not in whole.data
+    assert (whole.folder == early.folder) is bool(name)
+    assert not (whole.folder / "plan.json").exists()
+    fresh, _ = evaluate(quiz(600), [knows("one", 0.9), knows("two", 0.5)], home="elsewhere", name="fresh")
+    assert records(fresh.folder) == records(whole.folder)
+    assert fresh.data["tasks"] == whole.data["tasks"]
+
+
+def test_the_rule_is_written_down_before_the_first_request() -> None:
+    plans: list[dict[str, Any]] = []
+
+    def says(request: Request) -> str:
+        plans.extend(json.loads(file.read_text()) for file in Path("runs").glob("*/plan.json"))
+        raise RuntimeError("enough")
+
+    curious = ScriptedModel(says, name="curious", version="1", pacing=ONCE)
+    evaluate(quiz(10), curious, until="accuracy +-0.1", name="run")
+    assert len(plans) == 10
+    assert plans[0]["rules"][0]["text"] == "accuracy +-0.1"
+    assert plans[0]["tasks"][0]["units"] == 10
+    run = json.loads(Path("runs/run/run.json").read_text())
+    assert run["identity"] == plans[0]["identity"]
+    assert run["configuration"]["until"] == ["accuracy +-0.1"]
+
+
+def test_a_rule_is_not_changed_once_the_run_has_begun() -> None:
+    evaluate(quiz(60), knows("one", 0.8), until="accuracy +-0.1", name="run")
+    Path("runs/run/run.json").unlink()  # as an interruption leaves it
+    with pytest.raises(UsageError, match=r"was begun from another configuration.*stopping rule"):
+        evaluate(quiz(60), knows("one", 0.8), until="accuracy +-0.2", name="run")
+    (again,) = evaluate(quiz(60), knows("one", 0.8), until="accuracy +-0.1", name="run")
+    assert again.id == "run"
+    with pytest.raises(UsageError, match="was made from another configuration"):
+        evaluate(quiz(60), knows("one", 0.8), until="accuracy +-0.2", name="run")
+    evaluate(quiz(60), knows("one", 0.8), until="accuracy +-0.2", name="run", replace=True)
+
+
+def test_identity_is_of_the_rule_and_of_whom_it_compares() -> None:
+    task = quiz(60)
+    names = [
+        evaluate(task, [knows("one", 0.8), knows("two", other)], until=until)[0].id
+        for other, until in (
+            (0.5, ()),
+            (0.5, "A beats B"),
+            (0.5, "one beats two"),
+            (0.5, "A beats B at 99%"),
+            (0.6, "A beats B"),
+        )
+    ]
+    assert names[1] == names[2]
+    assert len(set(names)) == 4
+
+
+def test_scored_again_the_intervals_still_say_that_it_ended_early() -> None:
+    (run,) = evaluate(quiz(2000), knows("one", 0.8), until="accuracy +-0.08")
+    again = score_run(run)
+    estimate = again.task("quiz").metrics[0].estimate
+    assert estimate.method.endswith(NOT_ADJUSTED)
+    assert estimate.value == run.task("quiz").metrics[0].estimate.value
+    assert any("Stopped early" in note for note in leaderboard(again).notes)
+
+
+# -- models in memory ---------------------------------------------------------------------------------------------------
+
+
+class Heavy(ScriptedLocalModel):
+    heavy = True
+
+
+def test_local_models_take_turns_a_few_times_only() -> None:
+    def heavy(name: str, share: float) -> Heavy:
+        return Heavy(
+            lambda request: str(asked(request)[1]) if right(name, share, *asked(request)) else "?",
+            name=name,
+            version=str(share),
+        )
+
+    one, two = heavy("one", 0.72), heavy("two", 0.7)
+    a, _ = evaluate(quiz(1000), [one, two], until="A beats B")
+    (decision,) = stopping(a)["decisions"]
+    assert decision["units"] == 1000
+    assert one.loads + two.loads <= len(look_places(1000, rare=True)) + 2
+    assert one.asked == two.asked == 1000
+
+
+def test_models_that_no_rule_compares_are_loaded_once() -> None:
+    models = [
+        Heavy(lambda request: str(asked(request)[1]), name=name, version="1")
+        for name in ("one", "two", "three")
+    ]
+    runs = evaluate(quiz(1000), models, until="accuracy +-0.02")
+    assert [model.loads for model in models] == [1, 1, 1]
+    assert all(stopping(run)["decisions"][0]["early"] for run in runs)
+    assert len({model.asked for model in models}) == 1
+
+
+def test_a_slow_model_does_not_hold_up_what_no_rule_compares_with_it() -> None:
+    finished: list[str] = []
+
+    def model(name: str, latency: float) -> ScriptedModel:
+        def says(request: Request) -> str:
+            finished.append(name)
+            return str(asked(request)[1])
+
+        return ScriptedModel(says, name=name, version="1", latency=latency)
+
+    evaluate(quiz(400), [model("slow", 0.2), model("quick", 0.0)], until="accuracy +-0.1")
+    assert finished.index("slow") > len(finished) - 1 - finished[::-1].index("quick")
+
+
+def test_who_is_asked_in_step() -> None:
+    from evalwright.engine.budget import Budget, Limits
+    from evalwright.evaluation.configuration import Configuration, ModelSpec
+    from evalwright.evaluation.planning import Objects, make_plans
+    from evalwright.evaluation.schedule import in_step
+
+    objects = Objects()
+    tasks = (objects.task(quiz(10)),)
+    models = tuple(ModelSpec("scripted/echo", label=label) for label in "VWXYZ")
+    plans = make_plans(Configuration(tasks, models, until=("V beats X", "Z beats X")), objects)
+    assert in_step(plans, None) == [[0, 2, 4], [1], [3]]
+    assert in_step(plans, Budget(Limits(1), {})) == [[0, 1, 2, 3, 4]]
+
+
+def test_a_local_and_a_remote_model() -> None:
+    one, two = knows("one", 0.9, local=True), knows("two", 0.5)
+    a, b = evaluate(quiz(500), [one, two], until="A beats B")
+    assert one.asked == two.asked < 500
+    assert stopping(a)["decisions"] == stopping(b)["decisions"]
+
+
+# -- what is refused ----------------------------------------------------------------------------------------------------
+
+
+def test_names_that_nothing_carries() -> None:
+    models = [knows("p/one", 0.8), knows("p/two", 0.7)]
+    with pytest.raises(UnknownName, match=r"'p/tow'. Did you mean 'p/two'"):
+        evaluate(quiz(60), models, until="A beats p/tow")
+    with pytest.raises(UnknownName, match=r"'acuracy'. Did you mean 'accuracy'"):
+        evaluate(quiz(60), models, until="acuracy +-0.02")
+    with pytest.raises(UsageError, match="cannot be read"):
+        evaluate(quiz(60), models, until="until it is good")
+    with pytest.raises(UsageError, match="given twice"):
+        evaluate(quiz(60), models, until=["A beats B", "one beats two"])
+    with pytest.raises(UsageError, match="same model"):
+        evaluate(quiz(60), models, until="A beats one")
+    assert not Path("runs").exists()
+
+
+def test_only_means_can_be_watched() -> None:
+    task = quiz(60, metrics=["accuracy", "macro-f1"])
+    with pytest.raises(UsageError, match=r"macro-f1.*not a mean of scores"):
+        evaluate(task, knows("one", 0.5), until="macro-f1 +-0.1")

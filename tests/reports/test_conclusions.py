@@ -1,0 +1,51 @@
+"""The last sentence of a comparison over several tasks says what may be concluded, and no more."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalwright.reports.conclusions import conclusion
+from evalwright.statistics import PairedComparison, compare_paired, macro_difference
+
+
+def paired(right_a: int, right_b: int, n: int = 200) -> PairedComparison:
+    """Independent answers of which so many of `n` are right."""
+    chance = np.random.default_rng(right_a * 1000 + right_b)
+
+    def answers(right: int) -> NDArray[np.float64]:
+        scores = np.zeros(n)
+        scores[:right] = 1.0
+        chance.shuffle(scores)
+        return scores
+
+    return compare_paired(answers(right_a), answers(right_b))
+
+
+def said(**tasks: PairedComparison) -> str:
+    return conclusion(macro_difference(list(tasks.values())), tasks, "A", "B")
+
+
+def test_a_clear_winner_everywhere() -> None:
+    text = said(x=paired(180, 60), y=paired(170, 80))
+    assert text.startswith("Over all tasks A scores 52.5 points higher than B (95% interval ")
+    assert "By task (Holm-corrected, 5%), A scores higher on x (by 60.0) and y (by 45.0)." in text
+
+
+def test_the_better_one_is_named_first_and_its_interval_is_positive() -> None:
+    text = said(x=paired(60, 180), y=paired(80, 170))
+    assert "B scores 52.5 points higher than A (95% interval 4" in text
+    assert "-" not in text.split("(95%")[1].split(")")[0]
+
+
+def test_opposite_directions_are_not_hidden_by_a_mean_of_nothing() -> None:
+    text = said(x=paired(150, 50), y=paired(50, 150))
+    assert "no significant difference between A and B was found (+0.0 points" in text
+    assert "would often go undetected" in text
+    assert "A scores higher on x (by 50.0) and B scores higher on y (by 50.0)." in text
+
+
+def test_equal_models_say_nothing_of_single_tasks() -> None:
+    text = said(x=paired(100, 101), y=paired(90, 92))
+    assert "no significant difference" in text
+    assert "By task" not in text

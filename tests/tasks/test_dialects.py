@@ -1,0 +1,103 @@
+"""A second dialect touches no other room: a plug-in registers one, and its tasks are listed, run, averaged, stopped and scored again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.evaluation.rules import score_kind
+from evalwright.runs.reader import open_run
+from evalwright.statistics import parse_rule
+from evalwright.tasks import dialects
+from evalwright.tasks.loading import load_tasks
+from support.typed import typed
+
+PLUGIN = '''
+"""A toy dialect: the task `toy:sums` adds, and its one scorer says whether the answer has the sum."""
+
+from dataclasses import replace
+
+from evalwright.core.samples import Sample, Score
+from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.dialects import Listed, Rules, register
+
+METRICS = [MetricSpec("right", "accuracy", "main")]
+
+
+def score(sample, answer):
+    right = float(sample.targets[0] in answer.text)
+    return Score(right, parts={"right": right})
+
+
+def scorers():
+    return (Scorer("main", "toy", {}, score),)
+
+
+class Toy:
+    right_or_wrong = frozenset({"right"})
+
+    def names(self, roots):
+        return [Listed("sums", "task", members=tuple(str(root) for root in roots))]
+
+    def load(self, name, settings, *, prompt_format, chat):
+        rows = [{"input": f"{n} and 1", "target": str(n + 1)} for n in range(settings.get("rows", 3))]
+        made = task_from_definition({"task": name, "dataset": {"rows": rows}})
+        definition = {"dialect": "toy", "task": name, "scoring": settings.get("scoring", "corrected")}
+        return [
+            replace(made, name=f"toy:{name}", definition=definition, scorers=scorers(), metrics=tuple(METRICS))
+        ]
+
+    def groups(self, tasks):
+        return [
+            {"name": "toy:all", "label": "all", "tasks": [one["name"] for one in tasks], "metrics": tasks[0]["metrics"]}
+        ]
+
+    def rules(self, task, configuration, first, settings):
+        return Rules(scorers(), METRICS, lambda names: METRICS)
+
+
+register("toy", Toy())
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(dialects, "_registered", dict(dialects._registered))
+    Path("toy.py").write_text(dedent(PLUGIN))
+    return "toy.py"
+
+
+def test_a_plug_in_brings_a_dialect(plugin: str) -> None:
+    model = ["--model", "scripted/constant", "-M", "text=2"]
+    done = typed("run", "toy:sums", *model, "--plugin", plugin, "--name", "toys", "--scoring", "published")
+    assert done.code == 0, done.err
+    run = open_run(Path("runs/toys"))
+    (task,) = run.tasks
+    assert (task.name, task.metrics[0].estimate.value) == ("toy:sums", pytest.approx(1 / 3))
+    assert run.data["tasks"][0]["definition"]["scoring"] == "published"
+    assert [group["name"] for group in run.data["groups"]] == ["toy:all"]
+    done = typed("score", "toys", "--name", "again")
+    assert done.code == 0, done.err
+    assert open_run(Path("runs/again")).tasks[0].metrics[0].estimate == task.metrics[0].estimate
+    listed = json.loads(typed("tasks", "list", "--dialect", "toy", "--task-root", "here", "--json").out)
+    assert listed == [{"name": "toy:sums", "kind": "task", "path": "", "members": ["here"]}]
+    (loaded,) = load_tasks("toy:sums", dialect={"rows": 5})
+    assert len(loaded.samples) == 5
+    kind = score_kind(parse_rule("right +-0.1"), loaded)
+    assert kind is not None and kind.binary and kind.part == "right"
+
+
+def test_what_is_wrong_is_a_sentence(plugin: str) -> None:
+    with pytest.raises(UnknownName, match=r"Unknown dialect 'lm-evil'\. Did you mean 'lm-eval'"):
+        dialects.dialect("lm-evil")
+    for name in ("", "a:b", "lm-eval"):
+        with pytest.raises(ConfigurationError, match="cannot name a dialect"):
+            dialects.register(name, dialects.dialect("lm-eval"))
+    assert dialects.dialect_of({"dialect": "some-import"}) is None and dialects.named("nothing:here") is None
