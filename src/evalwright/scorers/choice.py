@@ -12,11 +12,10 @@ from string import ascii_uppercase
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.abstention import abstains
 from evalwright.scorers.match import Names, Target, mentions, read, targets_of
 from evalwright.scorers.text.cues import cues, last_revision
+from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import Said, lines, said
-from evalwright.scorers.text.tokens import Words
 
 NOT_EXTRACTED = -1
 """The part "predicted" of an answer from which no single option could be read."""
@@ -34,11 +33,14 @@ _CUE = re.compile(
     r"[\s:：—\"'(]{0,4}([A-Z]|[a-z](?=\)))(?=[\s).,:;!\"'。，、]|[는은이가입の]|$)(?!\s(?:[a-z]+\s){0,1}(?:false|wrong|incorrect|not))"
 )
 _OPENING = re.compile(r"[\s(\"']{0,3}(?:(?:option|choice|la|the|la réponse) )?([A-Za-z])(?:[\"']?\s?[).:\]]|[\"']?\s*(?:$|\n)|\s+-\s|の)")
+_NONE = re.compile(r"none of (?:the above|these|them|the options)|(?:no|neither) option", re.IGNORECASE)
+_BOTH = re.compile(r"(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?")
 _LISTED = re.compile(r"(?m)^[\s(*]{0,4}([A-Z])\s?[).:]")
 _AFTER = re.compile(r"[^\W\d_]{2,}\s?\(\s?(?:[^\W\d_]{3,12} )?([A-Z])\s?\)")
 _LONE = re.compile(r"(?<![\w'’])([B-HJ-Z])(?![\w'’])|\(([A-Z])\)")
 _NUMBERED = re.compile(r"(?:정답은 |답은 )([1-9])번")
 _NEGATED = re.compile(r"(?:\b(?:not|nor|neither|either|or|and|oder|ou|o|y|e|und|et)|n't|[,/&和])\s*\(?[A-Z]\b|\b[A-Z]\)?\s*(?:or|and|/|&|和|,|oder|ou|und|et)\s*\(?[A-Z]\b")
+_NONE_OF_THEM, _SEVERAL = "no option that there is", "more than one option"
 _MEASURES = ("none", "characters", "bytes", "tokens")
 
 
@@ -67,7 +69,9 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
     if len(sample.gold) == 1:
         parts["gold"] = float(sample.gold[0])
     if predicted == NOT_EXTRACTED:
-        if not answer.text.strip() or (abstains(Words(said(answer.text).text)) and len(answer.text) < 400):
+        if how in (_NONE_OF_THEM, _SEVERAL):
+            return Score(0.0, "incorrect", how, parts)
+        if not answer.text.strip() or declines(answer.text):
             return Score(0.0, "not_attempted", how, parts)
         return Undecided(how)
     right = predicted in sample.gold
@@ -87,6 +91,13 @@ def extract(text: str, choices: tuple[str, ...], language: str = "en") -> tuple[
     for index, option in enumerate(options):
         if whole.joined.strip() in option.forms or whole.tokens == list(option.tokens):
             return index, "the option's exact text"
+    bare = region.strip(" .()\"'*")
+    if len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters and not any(option.text[:1].upper() == bare for option in options):
+        return NOT_EXTRACTED, _NONE_OF_THEM
+    if _NONE.fullmatch(bare) and not any(_NONE.search(option.text) for option in options):
+        return NOT_EXTRACTED, _NONE_OF_THEM
+    if _BOTH.fullmatch(bare) and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1:
+        return NOT_EXTRACTED, _SEVERAL
     if (change := last_revision(region)) is not None:
         tail = region[change[1] :]
         first = _opening(tail.strip(" .,:"), letters, options)
@@ -120,6 +131,15 @@ def _in_text(
     if len(named) == 1 and (not lone or lone == set(named) or behind == set(named)):
         return named[0], "the option's text in the answer"
     denied = cues(language).denies(read(region).tokens, region)
+    if len(whole := read(region).tokens) <= 6 and not named and not denied and not lone:
+        sharing = [
+            index
+            for index, option in enumerate(options)
+            if any(len(token) > 3 and token in option.tokens and sum(token in other.tokens for other in options) == 1 for token in whole)
+            and (not option.given or not mentions(read(region), [option]))
+        ]
+        if len(sharing) == 1:
+            return sharing[0], "a word that only one option has"
     if named or denied or _many_letters(region) or len(lone) != 1 or len(read(region).tokens) > 8:
         return NOT_EXTRACTED, "no single option's letter or text in the answer"
     return lone.pop(), "the only letter that stands alone"
@@ -157,7 +177,7 @@ def _named(parts: list[str], options: tuple[Target, ...], language: str) -> list
     names = Names(options, "", language)
     for part in parts:
         reading = read(part)
-        spans = [(one.start, one.end, index) for index, option in enumerate(options) for one in mentions(reading, [option]) if one.sure]
+        spans = [(one.start, one.end, index) for index, option in enumerate(options) for one in mentions(reading, [option]) if one.sure or not option.given]
         kept = [
             (start, end, index)
             for start, end, index in spans

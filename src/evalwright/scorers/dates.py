@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from evalwright.scorers.match import Names
 from evalwright.scorers.text.cues import cues, last_revision
-from evalwright.scorers.text.locate import Said, lines
+from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
@@ -208,19 +207,23 @@ def _valid(*dates: Date) -> tuple[Date, ...]:
     return tuple(dict.fromkeys(kept))
 
 
-def judge_date(said: Said, targets: Sequence[Date], names: Names, language: str) -> Verdict:
+def judge_date(said: Said, targets: Sequence[Date], language: str) -> Verdict:
     """Whether the answer surely gives a target date, or another."""
     change = last_revision(said.text)
     text = said.text[change[1] :] if change is not None and not said.marked else said.text
     found = find_dates(Words(text))
-    parts = lines(text)
-    if len(found) > 1 and parts and len(find_dates(Words(parts[0]))) == 1 and len(parts[0].split()) <= 6:
-        found = find_dates(Words(parts[0]))
+    first = re.split(r",\s(?=[^\W\d_])|[;(]|\.\s", text, maxsplit=1)[0]
+    if len(found) > 1 and len(first.split()) <= 6 and len(find_dates(Words(first))) == 1:
+        found, text = find_dates(Words(first)), first
+    if len(found) > 1 and len(said.bold) == 1 and find_dates(Words(said.bold[0])):
+        found, text = find_dates(Words(said.bold[0])), said.bold[0]
     if not found:
         return undecided("no date that can be read")
     readings = {reading for date in found for reading in date.readings}
     shown = f"'{text[found[0].start : found[0].end]}'"
     around = text[max(0, found[0].start - 24) : found[0].start].casefold()
+    if re.search(r"\d\.?\s?(?:-|–|or|to|and|oder|bis|und|/)\s?$", around):
+        return undecided(f"{shown} is one of several days")
     if "?" in text or cues(language).denies(around.split(), around[-4:]) or _BOUND.search(around):
         return undecided(f"{shown} is denied, a bound or a question")
     if len(found) > 1 and cues(language).offers(text.casefold().split(), text):
@@ -232,7 +235,12 @@ def judge_date(said: Said, targets: Sequence[Date], names: Names, language: str)
         return correct(f"{shown} is the target date")
     if any(not reading.conflicts(target) for reading in readings for target in targets):
         return undecided(f"{shown} has not every part of the target")
+    if _OFFSET.search(text.casefold()):
+        return undecided(f"{shown}, and what is said from it on")
     return incorrect(f"{shown} is another date")
+
+
+_OFFSET = re.compile(r"\b(?:later|earlier|following|next|previous|tags darauf|später|suivant|siguiente)\b")
 
 
 _BOUND = re.compile(r"(?:before|after|since|until|by|around|about|circa|between|from|early|late|not|ca\.?|vor|nach|avant|apr[eè]s|antes|despu[eé]s|до|после)\s+(?:the\s+)?$")

@@ -14,15 +14,18 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from evalwright.core.errors import ScoringError
+from evalwright.scorers.dates import find_dates
+from evalwright.scorers.number_words import goes_on as _goes_on
 from evalwright.scorers.number_words import spelled
 from evalwright.scorers.text.cues import cues, last_revision
 from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.tokens import Words, fold
 from evalwright.scorers.units import Unit, parse_unit, unit_after
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
 _DIGITS = re.compile(
-    r"(?<![\w.,/^])(?:(?P<grouped>\d{1,3}(?:[ '_]\d{3}){1,6}(?![\d'_])(?:[.,]\d{1,20}(?!\d))?)|(?P<plain>\d{1,40}(?:[.,_']\d{1,40}){0,12})|(?P<point>\.\d{1,30}))"
+    r"(?<![\w.,/^√])(?<!\^[-−])(?:(?P<grouped>\d{1,3}(?:[ '_]\d{3}){1,6}(?![\d'_])(?:[.,]\d{1,20}(?!\d))?)|(?P<plain>\d{1,40}(?:[.,_']\d{1,40}){0,12})|(?P<point>\.\d{1,30}))"
     r"|(?<=[$€£¥₹±~≈=(\[\u3000-\u9fff\uac00-\ud7af\u0e00-\u0e7f'])(?P<after>\d{1,40}(?:[.,_']\d{1,40}){0,12})"
 )
 _POWER = re.compile(r"\s?[×x*·]\s?10\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?|[eE]([-+]?\d{1,3})(?![\w.])")
@@ -39,26 +42,31 @@ _MAGNITUDES = {
     5: "lakh lakhs lac लाख", 7: "crore crores करोड़", 2: "hundred", 4: "万 萬 만", 8: "亿 億 억",
 }  # fmt: skip
 _MAGNITUDE = {word: power for power, words in _MAGNITUDES.items() for word in words.split()}
-_MAGNITUDE_WORD = re.compile(r"[ -]?([^\W\d_]{1,12})\.?")
+_MAGNITUDE_WORD = re.compile(r"[ -]?([^\W\d_](?:[^\W\d_]|[\u0900-\u0dff\u0e00-\u0eff]){0,12})\.?")
 _DECIMAL_COMMA = frozenset("de es fr it pt nl id vi tr pl ru uk sv da no nb fi cs sk el ro hu bg sr hr sl ca".split())
 _PAIRS = re.compile(r"\s?(?:pairs?|couples?|paare?|paires?|pares|paia|пар)(?!\w)", re.IGNORECASE)
-_RANGE = re.compile(r"^\s?(?:-|–|—|~|to|bis|à|a|до|至|から|and|und|et|y|e|or|oder|ou|o|или|або|lub|veya|atau|hoặc|或|または|또는)\s?[$€£]?$|^\s?±\s?$", re.IGNORECASE)
+_RANGE = re.compile(r"^\s?(?:-|–|~|to|bis|à|a|до|至|から|and|und|et|y|e|or|oder|ou|o|или|або|lub|veya|atau|hoặc|或|または|또는)\s?[$€£]?$|^\s?±\s?$", re.IGNORECASE)
 _BOUND = re.compile(
-    r"(?:more than|over|less than|under|fewer than|at least|at most|up to|above|below|between|from|greater than|nearly|almost|exceed\w*|no more than|not|mehr als|weniger als|mindestens|höchstens|"
+    r"(?:before|after|until|since|prior to|minimum of|maximum of|more than|over|less than|under|fewer than|at least|at most|up to|above|below|between|from|greater than|nearly|almost|exceed\w*|no more than|mehr als|weniger als|mindestens|höchstens|"
     r"über|unter|zwischen|fast|bis zu|plus de|moins de|au moins|au plus|entre|presque|más de|menos de|al menos|hasta|casi|più di|meno di|almeno|fino a|tra|mais de|meer dan|minder dan|bijna|"
     r"более|менее|больше|меньше|почти|от|lebih dari|kurang dari|sekitar antara|hampir|hơn|gần|ít nhất|超过|多于|少于|不到|至少|以上|約束|>|<|≥|≤|±)\s?[$€£~]?$",
     re.IGNORECASE,
 )
-_BOUND_AFTER = re.compile(r"^\s?(?:\+|or more|or less|or so|plus|and more|oder mehr|ou plus|o más|以上|以下|多|余|几|이상|이하)", re.IGNORECASE)
+_BOUND_AFTER = re.compile(r"^\s?(?:\+|bce?\b|b\.c|v\. ?chr|av\. j|a\.c\b|点\S|點|점|or more|or less|or so|plus|and more|oder mehr|ou plus|o más|以上|以下|多|余|几|이상|이하)", re.IGNORECASE)
 _ABOUT = re.compile(
     r"(?:about|around|roughly|approximately|approx\.?|circa|ca\.?|some|~|≈|etwa|rund|ungefähr|environ|à peu près|unos|unas|aproximadamente|alrededor de|circa|cerca de|ongeveer|около|примерно|приблизительно|"
     r"sekitar|khoảng|大约|约|約|およそ|약|ประมาณ|लगभग)\s?[$€£]?$",
     re.IGNORECASE,
 )
 _TOTAL = re.compile(r"=|\b(?:total|altogether|in all|sum|so|therefore|thus|hence|zusammen|insgesamt|also|ergibt|total|donc|tutto|totale|итого|всего|значит|razem|toplam|jadi|tổng)\b|合計|一共|共|总共|だから|따라서|모두", re.IGNORECASE)
+_MORE = re.compile(r"\s?(\d{1,4})(?!\d)([万萬만千천]?)")
+_BELOW_ZERO = re.compile(r"\s?(?:below (?:zero|freezing)|unter null|sous zéro|bajo cero|sotto zero|abaixo de zero)", re.IGNORECASE)
 _DATE_NEAR = re.compile(r"\b(?:in|since|by|until|from|en|im|seit|depuis|desde|nel|dal|em|sinds|в|w|sejak|pada tahun|năm|of|\()\s?$", re.IGNORECASE)
+_CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
 _LIST_ITEM = re.compile(r"(?m)^[ \t]{0,4}\d{1,2}[.)](?=\s)")
 _PERCENT = (("percent", 1),)
+_BUDDHIST = 543
+"""Years of the Thai era count from 543 BC."""
 _SLACK = Decimal("1e-9")
 AS_TARGET = -1
 """A tolerance of as many significant figures as the target shows."""
@@ -102,16 +110,40 @@ def find_numbers(text: str, language: str = "en") -> list[Number]:
     taken = [(one.start, one.end) for one in found]
     for value, start, end in spelled(text, language):
         if not any(first < end and start < last for first, last in taken):
-            found.append(_with_unit(Number((value,), start, end, figures=len(str(value).rstrip("0")), word=True), text, language))
+            cut = _goes_on(text, start, end, language)
+            if value == 1 and re.match(r" (?:of|or|another)\b", text[end:]):
+                continue
+            number = Number((value,), start, end, figures=len(str(value).rstrip("0")), word=True, bound=cut)
+            found.append(_with_unit(number, text, language))
     found.sort(key=lambda one: one.start)
-    return [_in_context(one, found, place, text) for place, one in enumerate(found)]
+    return [_in_context(one, found, place, text) for place, one in enumerate(_together(found, text))]
+
+
+_JOINS = re.compile(r",? (?:and |und |et |y |e )?|\s?")
+
+
+def _together(found: Sequence[Number], text: str) -> list[Number]:
+    """With "1 h 30 min" as one number, and digits right after a unit ("1m75") as one that cannot be read."""
+    out: list[Number] = []
+    for one in found:
+        last = out[-1] if out else None
+        if last is not None and last.unit is not None and _JOINS.fullmatch(text[last.end : one.start]):
+            if one.unit is not None and one.unit.dimensions == last.unit.dimensions and one.unit.factor < last.unit.factor:
+                added = one.unit.of(one.value, last.unit) or Decimal(0)
+                out[-1] = replace(last, values=tuple(value + added for value in last.values), end=one.end, figures=9, step=Decimal(0))
+                continue
+            if one.start == last.end:
+                out[-1] = replace(last, end=one.end, bound=True)
+                continue
+        out.append(one)
+    return out
 
 
 def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
     written = match["grouped"] or match["plain"] or match["point"] or match["after"]
     readings = _readings(written, match["grouped"] is not None, language)
     end = match.end()
-    if not readings or (text[end : end + 1].isalpha() and text[end : end + 2].isupper() and text[end : end + 2].isalnum() and len(text[end:end+2]) == 2):
+    if not readings or text[end : end + 1] in ("π", "√") or (text[end : end + 1] == "s" and len(written) == 4 and written.endswith("0")) or (len(written) == 2 and text[match.start() - 1 : match.start()] == "'") or (text[end : end + 1].isalpha() and text[end : end + 2].isupper() and text[end : end + 2].isalnum() and len(text[end:end+2]) == 2):
         return None
     decimals = max(-int(value.as_tuple().exponent) for value in readings)
     step = Decimal(1).scaleb(-decimals)
@@ -129,11 +161,13 @@ def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
         if written != "10":
             return None  # an expression that is not worked out
         values, end = (Decimal(1).scaleb(exponent),), power.end()
-    if _MINUS.search(text[max(0, match.start() - 12) : match.start()]):
-        values = tuple(-value for value in values)
     ordinal = _ORDINAL.match(text, end) is not None
     number = Number(values, match.start(), end, step=step, figures=figures, ordinal=ordinal)
-    return number if ordinal else _with_unit(number, text, language)
+    if ordinal:
+        return number
+    number = _with_unit(number, text, language)
+    # "8x", "3D": a letter that is no unit makes it something else.
+    return None if number.end == end and re.match(r"[A-Za-z]", text[end:]) else number
 
 
 def _with_unit(number: Number, text: str, language: str) -> Number:
@@ -152,15 +186,20 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
             power = 12
         values, step = tuple(value.scaleb(power) for value in values), step.scaleb(power)
         end = word.start(1) + 1 if word[1][:1] in "万萬만亿億억千천" else word.end() if text[word.end() - 1 : word.end()] != "." or form in ("mio", "mrd", "mln", "тыс", "млн", "млрд") else word.end(1)
-        if word[1][:1] in "万萬만亿億억" and (more := re.compile(r"\d{1,4}(?!\d)").match(text, end)):
-            values, end = tuple(value + Decimal(more.group()) for value in values), more.end()
+        while word[1][:1] in "万萬만亿億억" and (more := _MORE.match(text, end)):
+            added = Decimal(more[1]).scaleb({"万": 4, "萬": 4, "만": 4, "千": 3, "천": 3}.get(more[2], 0))
+            values, end = tuple(value + added for value in values), more.end()
     if (pairs := _PAIRS.match(text, end)) is not None:
         values, end = tuple(dict.fromkeys((*values, *(2 * value for value in values)))), pairs.end()
     unit = unit_after(text, end)
     if unit is None and (before := text[max(0, number.start - 1) : number.start]) in ("$", "€", "£", "¥", "₹"):
         found = parse_unit(before)
         return replace(number, values=values, step=step, end=end, unit=found)
-    return replace(number, values=values, step=step, end=unit[1] if unit else end, unit=unit[0] if unit else None)
+    if unit is None:
+        return replace(number, values=values, step=step, end=end)
+    # "1m75", "m s^-1": what goes on is not read.
+    cut = re.match(r"\d|\s?[a-z]{1,3}\^[-−]", text[unit[1] :]) is not None
+    return replace(number, values=values, step=step, end=unit[1], unit=unit[0], bound=number.bound or cut)
 
 
 def _is_money(text: str, start: int) -> bool:
@@ -170,13 +209,16 @@ def _is_money(text: str, start: int) -> bool:
 def _in_context(one: Number, found: Sequence[Number], place: int, text: str) -> Number:
     """With what the words around say: "about", "at least", a range."""
     before = text[max(0, one.start - 24) : one.start]
-    bound = _BOUND.search(before) is not None or _BOUND_AFTER.match(text[one.end : one.end + 10]) is not None
+    bound = one.bound or _BOUND.search(before) is not None or _BOUND_AFTER.match(text[one.end : one.end + 10]) is not None
     for other, gap in (
         (found[place - 1] if place else None, text[found[place - 1].end : one.start] if place else ""),
         (found[place + 1] if place + 1 < len(found) else None, text[one.end : found[place + 1].start] if place + 1 < len(found) else ""),
     ):
         bound = bound or (other is not None and len(gap) <= 8 and _RANGE.match(gap.strip() or "x") is not None)
-    return replace(one, bound=bound, about=_ABOUT.search(before) is not None)
+    behind = text[one.end : one.end + 24]
+    minus = _MINUS.search(before[-12:]) is not None or _BELOW_ZERO.match(behind) is not None
+    values = tuple(-abs(value) for value in one.values) if minus else one.values
+    return replace(one, values=values, bound=bound, about=_ABOUT.search(before) is not None)
 
 
 def _ratio(above: str, below: str) -> Decimal:
@@ -258,6 +300,7 @@ class Goal(NamedTuple):
     unit: Unit | None
     figures: int
     year: bool
+    scale: Decimal = Decimal(1)
 
 
 def read_tolerance(given: Mapping[str, Any] | None) -> Tolerance:
@@ -293,7 +336,10 @@ def _amount(value: Any) -> Decimal:
 def goals_of(targets: tuple[str, ...], unit: str, question: str, language: str) -> tuple[Goal, ...]:
     """The targets as numbers, each in its own unit, the sample's or the one that the question asks for; empty where one is none."""
     out = []
-    factor, asked = _asked_unit(unit, question, language)
+    factor, asked = _asked_unit(unit, question)
+    if asked is None:
+        units = [one.unit for target in targets for one in find_numbers(plain(target).strip(), language) if one.unit]
+        asked = units[0] if units else None
     for target in targets:
         numbers = [one for one in find_numbers(plain(target).strip(), language) if not one.ordinal]
         if len(numbers) != 1 or numbers[0].bound:
@@ -301,14 +347,14 @@ def goals_of(targets: tuple[str, ...], unit: str, question: str, language: str) 
         one = numbers[0]
         year = one.unit is None and one.value == int(one.value) and 1000 <= one.value <= 2100
         figures = len(str(one.value.normalize().as_tuple().digits).replace(", ", "")) - 2
-        out.append(Goal(one.value * factor, one.unit or asked, max(figures, 1), year and asked is None))
+        out.append(Goal(one.value * factor, one.unit or asked, max(figures, 1), year and asked is None, factor))
     return tuple(out)
 
 
-_ASKED = re.compile(r"\b(?:in|en|in the)\s+((?:degrees\s)?[^\W\d_]+(?:[ /](?:per )?[^\W\d_]+){0,3})", re.IGNORECASE)
+_ASKED = re.compile(r"\b(?:in|en|in the|how many|wie viele|combien d['e]|cuántos|cuántas|quanti|quante|quantos|hoeveel)\s*((?:degrees\s)?[^\W\d_]+(?:[ /](?:per )?[^\W\d_]+){0,3})", re.IGNORECASE)
 
 
-def _asked_unit(unit: str, question: str, language: str) -> tuple[Decimal, Unit | None]:
+def _asked_unit(unit: str, question: str) -> tuple[Decimal, Unit | None]:
     """The magnitude and the unit that a number without one has: the sample's `unit`, else the one in the question."""
     if unit:
         factor = Decimal(1)
@@ -318,7 +364,7 @@ def _asked_unit(unit: str, question: str, language: str) -> tuple[Decimal, Unit 
         return factor, parse_unit(unit) if unit else None
     for found in _ASKED.finditer(question[:1000]):
         got = unit_after(" " + found[1], 0)
-        if got is not None and len(found[1].split()[0]) > 2 and got[0].dimensions != (("year", 1),):
+        if got is not None and len(found[1].split()[0]) > 2 and (got[0].dimensions != (("year", 1),) or found.group()[:3].casefold() == "how"):
             return Decimal(1), got[0]
     return Decimal(1), None
 
@@ -353,15 +399,17 @@ class Numbers:
             return verdict
         if len(said.bold) == 1 and find_numbers(said.bold[0], self.language):
             return self._one_of(said.bold[0])
-        parts = lines(text)
-        last = parts[-1] if parts else ""
-        if _TOTAL.search(last):
-            tail = last[max(found.end() for found in _TOTAL.finditer(last)) :]
-            result = self._one_of(tail)
-            if result.label != "undecided":
-                return result
-        if len(parts) > 1 and len(parts[0].split()) <= 4:
-            return self._one_of(parts[0])
+        clauses = [clause for clause in _CLAUSE.split(text) if any(map(str.isalnum, clause))]
+        totals = [clause for clause in clauses if _TOTAL.search(clause)]
+        first = clauses[0] if clauses else ""
+        number_clauses = [clause for clause in clauses if find_numbers(clause, self.language)]
+        if totals and number_clauses[-1:] != totals[-1:] and "=" not in totals[-1]:
+            return verdict
+        if totals and not re.fullmatch(r"\s*[a-zA-Z]\s?=\s?\S+\s*", first):
+            return self._one_of(totals[-1])
+        opening = find_numbers(first, self.language)
+        if len(clauses) > 1 and len(first.split()) <= 3 and opening and not set(opening[0].values) & self.asked:
+            return self._one_of(first)
         return verdict
 
     def _one_of(self, text: str) -> Verdict:
@@ -371,12 +419,13 @@ class Numbers:
             return undecided(NO_NUMBER)
         shown = f"'{text[numbers[0].start : numbers[0].end].strip()}'"
         states = {self._state(one) for one in numbers}
-        if "?" in text or (any(one.bound for one in numbers) and not self.bounds):
+        if "≠" in text or "!=" in text or "?" in text or (any(one.bound for one in numbers) and not self.bounds):
             return undecided(f"{shown} is a bound, a range or a question")
-        around = text[max(0, numbers[0].start - 16) : numbers[0].start].casefold().split()
+        around = fold(text[max(0, numbers[0].start - 16) : numbers[0].start].casefold()).split()
         after = text[numbers[0].end : numbers[0].end + 12]
         if self.cues.denies(around, "".join(around)[-4:]) or (not text.isascii() and self.cues.denies(after.casefold().split(), after[:6])) or self.cues.denies(after.casefold().split()[:2], ""):
-            return undecided(f"a denial beside {shown}")
+            alone = len(numbers) == 1 and len(text.split()) <= 8 and states == {"right"} and not self.cues.turn_in(around)
+            return incorrect(f"{shown} is denied") if alone and self.cues.denies(around[-2:], "") else undecided(f"a denial beside {shown}")
         if len(states) > 1 or (states == {"wrong"} and len({one.value for one in numbers}) > 1):
             return undecided(f"several numbers, among them {shown}")
         state = states.pop()
@@ -387,7 +436,11 @@ class Numbers:
     def _answers(self, text: str) -> list[Number]:
         """The numbers of a text that may be its answer: not years beside it, places in a row, nor those of the question."""
         numbers = find_numbers(text, self.language)
-        if "=" in text and numbers and any(one.start > text.rfind("=") for one in numbers):
+        if any(goal.year for goal in self.goals) and (dates := find_dates(Words(text))):
+            years = {reading.year: (date.start, date.end) for date in dates for reading in date.readings if reading.year}
+            if any(reading.month for date in dates for reading in date.readings):
+                return [Number((Decimal(year),), *place) for year, place in years.items()]
+        if "=" in text and len([clause for clause in _CLAUSE.split(text) if "=" in clause]) == 1 and any(one.start > text.rfind("=") for one in numbers):
             numbers = [one for one in numbers if one.start > text.rfind("=")]
         year = any(goal.year for goal in self.goals)
         kept = [one for one in numbers if not one.ordinal and (year or not self._is_year(one, text))]
@@ -424,11 +477,9 @@ class Numbers:
         if unit is not None and unit.dimensions == (("angle", 1),) and goal.unit is not None and goal.unit.dimensions[0][0] in ("celsius", "fahrenheit"):
             unit = None
         if unit is not None and goal.unit is None:
-            if self.tolerance.allows(value, goal):
-                return "right"
-            return "unsure" if self._close(value, one, goal) or unit.dimensions == _PERCENT or abs(value) * 50 > abs(goal.value) else "wrong"
+            return "right" if self.tolerance.allows(value, goal) else "unsure"
         if unit is None or goal.unit is None:
-            if self.tolerance.allows(value, goal):
+            if self.tolerance.allows(value, goal) or self.tolerance.allows(value * goal.scale, goal):
                 return "right"
             return "unsure" if self._close(value, one, goal) else "wrong"
         converted = unit.of(value, goal.unit)
@@ -441,7 +492,8 @@ class Numbers:
         back = goal.unit.of(goal.value, unit)
         if back is not None and one.figures >= 3 and abs(back - value) <= one.step * (1 + _SLACK) / (1 if one.figures > 3 else 2):
             return "right"
-        return "unsure" if abs(converted - goal.value) <= abs(goal.value) * Decimal("0.1") else "wrong"
+        close = back is not None and self._close(value, one, goal._replace(value=back))
+        return "unsure" if close or abs(converted - goal.value) <= abs(goal.value) * Decimal("0.1") else "wrong"
 
     def _close(self, value: Decimal, one: Number, goal: Goal) -> bool:
         """Whether the number may be the target rounded, or be meant as about it."""
@@ -450,6 +502,8 @@ class Numbers:
             return False
         if one.about:
             return gap <= abs(goal.value) * Decimal("0.1")
+        if goal.year and gap == _BUDDHIST:
+            return True
         whole = value == int(value) and goal.value == int(goal.value)
         if (whole and abs(goal.value) < 100) or goal.year or gap > abs(goal.value) * Decimal("0.05"):
             return False

@@ -21,7 +21,10 @@ _SMALL = {
 }
 _TENS = {word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "lakh": 10**5, "crore": 10**7}
-_PARTS = {"half": Decimal("0.5"), "halves": Decimal("0.5"), "quarter": Decimal("0.25"), "quarters": Decimal("0.25")}
+_NTHS = "third fourth fifth sixth seventh eighth ninth tenth".split()
+_PARTS = {"half": Decimal("0.5"), "halves": Decimal("0.5"), "quarter": Decimal("0.25"), "quarters": Decimal("0.25")} | {
+    f"{word}s": Decimal(1) / part for part, word in enumerate(_NTHS, 3)
+} | {"third": Decimal(1) / 3}
 _OTHERS = {"dozen": 12, "twice": 2, "thrice": 3}
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH = frozenset({*_SMALL, *_TENS, *_SCALES, *_PARTS, *_OTHERS, "hundred", "and", "a", "point"})
@@ -87,12 +90,16 @@ def _english_value(words: list[str]) -> Decimal | None:
         if whole is None or not digits or any(_SMALL.get(word, 10) > 9 for word in digits):
             return None
         return whole + Decimal("0." + "".join(str(_SMALL[word]) for word in digits))
-    if len(words) >= 2 and words[-1] in _PARTS and words[-2] in ("a", "and", "one") or words == ["half"]:
-        rest = [word for word in words[:-1] if word not in ("and", "a", "one")] if "and" in words else []
-        whole = _english_value(rest) if rest else Decimal(0)
-        return None if whole is None else whole + _PARTS[words[-1]]
-    if len(words) == 2 and words[1] in _PARTS:
-        return _small(words[:1]) * _PARTS[words[1]] if words[0] in _SMALL else None
+    if words[-1] in _PARTS:
+        whole, last = Decimal(0), words
+        if "and" in words:
+            place = len(words) - 1 - words[::-1].index("and")
+            before, last = _english_value(words[:place]), words[place + 1 :]
+            if before is None:
+                return None
+            whole = before
+        count = 1 if last[:-1] in ([], ["a"]) else _SMALL.get(last[0], 0) if len(last) == 2 else 0
+        return whole + count * _PARTS[words[-1]] if count else None
     years = _year(words)
     if years is not None:
         return years
@@ -118,10 +125,6 @@ def _english_value(words: list[str]) -> Decimal | None:
             return None
         before = word if word not in ("and", "a") else before
     return total + current
-
-
-def _small(words: list[str]) -> Decimal:
-    return Decimal(_SMALL[words[0]])
 
 
 def _year(words: list[str]) -> Decimal | None:
@@ -165,7 +168,7 @@ def _characters_value(run: str) -> int | None:
             part += (digit or 1) * _PLACES[char]
             digit = 0
         else:
-            total = (total + part + digit or 1) * _MYRIADS[char]
+            total += (part + digit or 1) * _MYRIADS[char]
             part = digit = 0
     return total + part + digit
 
@@ -191,7 +194,7 @@ def _table(language: str) -> tuple[dict[str, int], int] | None:
             table.setdefault(form, value)
     for word in ("", "un", "une", "uno", "una", "um", "uma", "ein", "eine", "en", "een", "et", "se"):
         table.pop(word, None)
-    return table, max(form.count(" ") for form in table) + 1
+    return table, max(6, max(form.count(" ") for form in table) + 1)
 
 
 def _forms(num2words: Any, value: int, code: str) -> list[str]:
@@ -202,7 +205,7 @@ def _forms(num2words: Any, value: int, code: str) -> list[str]:
         except Exception:  # the library does not have this form
             continue
         words = " ".join(fold(said.casefold()).replace("-", " ").replace(",", " ").split())
-        out += [words, words.replace(" und ", "und")]
+        out += [words, words.replace(" ", "")]
     return out
 
 
@@ -214,13 +217,38 @@ def _looked_up(text: str, table: dict[str, int], longest: int) -> list[Found]:
     place = 0
     while place < len(words):
         for size in range(min(longest, len(words) - place), 0, -1):
-            form = " ".join(word for word, _, _ in words[place : place + size])
+            run = [word for word, _, _ in words[place : place + size]]
+            form = " ".join(run) if " ".join(run) in table else "".join(run)
             if form in table:
                 out.append((Decimal(table[form]), words[place][1], words[place + size - 1][2]))
                 place += size - 1
                 break
         place += 1
     return out
+
+
+_COMPANIONS = frozenset(
+    "komma virgule coma virgula virgola point demi medio media meio mezzo halb halbe nonante septante huitante octante anderthalb und et y e and".split()
+)
+
+
+def goes_on(text: str, start: int, end: int, language: str) -> bool:
+    """Whether a number in words has a neighbour that belongs to it and is not read, such as an ordinal or "et demi"."""
+    known = _table(language) if language != "en" else None
+    after = re.compile(r"[ -]([^\W\d_]{1,30})(?:[ -]([^\W\d_]{2,30}))?").match(text, end)
+    before = re.compile(r"([^\W\d_]{3,30})[ -](?:e |y |et |und )?$").search(text[max(0, start - 32) : start])
+    words = [fold(word.casefold()) for word in ((after[1], after[2] or "") if after else ())]
+    if words and (words[0] in _COMPANIONS and (words[0] not in ("und", "et", "y", "e", "and") or words[1] in _COMPANIONS)):
+        return True
+    previous = fold(before[1].casefold()) if before else ""
+    if previous in _COMPANIONS and (previous not in ("und", "et", "y", "e", "and") or language == "en" and text[start:end].casefold() in ("half", "a half", "quarter", "a quarter")):
+        return True
+    if known is None:
+        return False
+    if _is_spaceless(known[0]):
+        return re.match(r"หนึ่ง|สอง|สาม|สี่|ห้า|หก|เจ็ด|แปด|เก้า|แสน|ล้าน|หมื่น|พัน|ร้อย|สิบ", text[end:]) is not None
+    near = [word[:5] for word in (*words[:1], previous) if len(word) >= 5]
+    return any(form.startswith(start) for start in near for form in known[0])
 
 
 def _is_spaceless(table: dict[str, int]) -> bool:

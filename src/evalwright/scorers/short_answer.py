@@ -6,24 +6,25 @@ undecided. docs/short-answer.md explains the rules on one page.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.abstention import abstains
 from evalwright.scorers.dates import Date, judge_date, parse_date
 from evalwright.scorers.match import Names, mentions, read, targets_of
 from evalwright.scorers.number import NO_NUMBER, Numbers, find_numbers, goals_of, read_tolerance
 from evalwright.scorers.text import mathematics
+from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.verdict import Verdict, correct, incorrect, not_attempted, undecided
 from evalwright.scorers.yes_no import judge_yes_no, polarity_of
 
 PARTS = ("full", "surname", "given", "any")
 KINDS = ("name", "number", "date", "yes_no", "none")
+_NOTHING = frozenset(("null", "nan", "nil", "tbd", "tba", "to be determined", "to be announced"))
 Judge = Callable[[Said], Verdict]
 
 
@@ -40,19 +41,19 @@ def short_answer(sample: Sample, answer: Answer) -> Score | Undecided:
     if any(symbol in answer.text.split() or symbol == answer.text.strip(" .`'\"*") for symbol in symbols):
         return correct("a target as written").outcome()
     found = said(answer.text)
+    if symbols and found.text and not any(map(str.isalnum, found.text)):
+        return incorrect("other signs than the target").outcome()
     return _verdict(found, sample, judge).outcome()
 
 
 def _verdict(found: Said, sample: Sample, judge: Judge) -> Verdict:
     if found.none:
         return not_attempted(f"{found.rule} is empty")
-    if not any(map(str.isalnum, found.text)):
+    if found.text.casefold().strip(" .") in _NOTHING or not any(map(str.isalnum, found.text)):
         return not_attempted("the answer is empty")
     words = read(found.text).tokens
     if len(words) > 3 and words == read(plain(sample.input)).tokens:
         return not_attempted("the answer only repeats the question")
-    if any(mathematics.same(found.text, target) for target in sample.targets):
-        return correct(f"'{' '.join(found.text.split())[:60]}' is a target as written")
     return judge(found)
 
 
@@ -68,20 +69,24 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
     confusable = _strings(metadata.get("confusable"))
     tolerance = read_tolerance(metadata.get("tolerance"))
     names = Names(targets_of(targets, parts), question, language, confusable)
-    if kind == "none" or any(abstains(Words(plain(target))) for target in targets if target.strip()):
+    if kind == "none" or any(declines(target) for target in targets if target.strip()):
         return lambda found: _phrases(found, names), symbols
     side = polarity_of(targets, language) if kind in ("yes_no", "") else ""
     if side:
         return lambda found: _declining(found) or judge_yes_no(found, side, question, language), symbols
     dates = _dates(targets) if kind in ("date", "") else ()
     if dates and (kind == "date" or max(date.parts for date in dates) > 1):
-        return lambda found: _declining(found) or judge_date(found, dates, names, language), symbols
+        return lambda found: _declining(found) or judge_date(found, dates, language), symbols
+    if not kind and any(_FORMULA.search(target) for target in targets):
+        return lambda found: _declining(found) or _formula(found, targets), symbols
     unit = str(metadata.get("unit") or "")
     if kind == "number" or (kind in ("", "date") and targets and _is_number(targets[0], language)):
         goals = goals_of(targets, unit, question, language)
         if goals:
             numbers = Numbers(goals, tolerance, question, language)
-            return lambda found: _number(found, numbers, names), symbols
+            others = tuple(target for target in targets if not any(map(str.isdigit, target)))
+            aliases = Names(targets_of(others, parts), question, language, confusable)
+            return lambda found: _number(found, numbers, aliases), symbols
     return lambda found: _name(found, names), symbols
 
 
@@ -99,10 +104,24 @@ def _number(found: Said, numbers: Numbers, names: Names) -> Verdict:
     verdict = numbers.judge(found)
     if declined is not None:
         return declined if verdict.why == NO_NUMBER else undecided(f"{declined.why}, beside a number")
-    if verdict.label == "undecided" and verdict.why == NO_NUMBER:
-        whole = names.judge(found)
+    if verdict.label == "undecided" and verdict.why == NO_NUMBER and names.targets:
+        whole = names.judge(found)  # an alias in other words, such as "half past six"
         return whole if whole.label == "correct" else verdict
     return verdict
+
+
+_FORMULA = re.compile(r"[=^√π±∞\\]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-−][A-Za-z0-9]")
+
+
+def _formula(found: Said, targets: Sequence[str]) -> Verdict:
+    """A formula is right where it is the target in one spelling of signs; whether another form is equal is not decided here."""
+    wanted = {mathematics.normalised(target) for target in targets}
+    parts = [found.text, found.text.rpartition("=")[2], re.split(r"[=(（]", found.text)[0]]
+    for part in parts:
+        given = mathematics.normalised(plain(part).strip(" .")).replace("·", "").replace("*", "")
+        if given and given in {one.replace("·", "").replace("*", "") for one in wanted}:
+            return correct(f"'{part.strip()[:60]}' is the target formula")
+    return undecided("a formula in another form")
 
 
 def _phrases(found: Said, names: Names) -> Verdict:
@@ -115,7 +134,9 @@ def _phrases(found: Said, names: Names) -> Verdict:
 def _declining(found: Said) -> Verdict | None:
     """Whether the reply declines to answer."""
     text = f"{found.text}\n{found.after}" if found.marked else found.text
-    declined = abstains(Words(text))
+    declined = declines(text)
+    if declined and "depend" in declined.words:
+        return undecided(f"says {declined}")
     return not_attempted(f"gives no answer: {declined}") if declined else None
 
 

@@ -33,6 +33,8 @@ time|3600|hour hours h hr hrs stunde stunden heure heures hora horas ore jam gi�
 time|86400|day days tag tage tagen jour jours día días dia dias giorno giorni hari ngày 天 日間 дней วัน
 time|604800|week weeks woche wochen semaine semaines semana semanas settimane minggu tuần 周
 year|0.083333333333333333333333333333|month months monat monate mois mes meses mesi bulan tháng 个月
+year|1000000|Myr Ma
+year|1000000000|Gyr Ga
 year|1|year years yr yrs jahr jahre jahren ans année années año años ano anos anni tahun năm 年 年間 년 лет годов ปี वर्ष साल
 year|10|decade decades
 year|100|century centuries
@@ -64,6 +66,7 @@ data|0.125|~bit
 amount|1|~mol mole moles
 speed|0.514444444444444444444444444444|knot knots kn
 speed|0.44704|mph
+percent|0.1|‰
 percent|1|% percent per_cent prozent pourcent por_ciento per_cento por_cento procent процентов процента persen phần_trăm 퍼센트 パーセント ％
 usd|1|$ dollar dollars usd us_dollars
 eur|1|€ euro euros eur
@@ -75,7 +78,7 @@ _PREFIXES = {"k": 3, "M": 6, "G": 9, "T": 12, "m": -3, "µ": -6, "μ": -6, "u": 
 _LONG_PREFIXES = {"kilo": 3, "mega": 6, "giga": 9, "tera": 12, "milli": -3, "micro": -6, "nano": -9, "centi": -2, "deci": -1, "hecto": 2}
 _POWERS = {"²": 2, "³": 3, "^2": 2, "^3": 3, "2": 2, "3": 3}
 _PIECE = re.compile(r"[^\W\d_]+(?:_[^\W\d_]+)*|[%°$€£¥₹℃℉％Ω]")
-_WORD = re.compile(r"[ -]?((?:square|cubic|sq|quadrat)[ -]?)?(°\s?[CFcf](?!\w)|[^\W\d_]{1,24}|[%°$€£¥₹℃℉％Ω])(\^?[23²³](?!\d))?", re.IGNORECASE)
+_WORD = re.compile(r"[ -]?((?:square|cubic|sq|quadrat)[ -]?)?(°\s?[CFcf](?!\w)|[^\W\d_]{1,24}|[%‰°$€£¥₹℃℉％Ω])(\^?[23²³](?!\d))?", re.IGNORECASE)
 
 
 class Unit(NamedTuple):

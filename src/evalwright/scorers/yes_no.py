@@ -85,12 +85,36 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
     asked = read(plain(question[:600])).tokens
     if side and cues(language).denies(asked, question):
         return undecided("a yes or no to a question that denies")
+    if not side and len(parts) == 1 and not said.marked:
+        side = _stated(parts[0], asked, language)
     if not side:
         return undecided("no explicit yes or no")
     if any(_side(part, language) not in ("", side) for part in parts[1:]):
         return undecided("both yes and no")
     shown = f"'{' '.join(parts[0].split())[:60]}' says {side}"
     return correct(shown) if side == target else incorrect(shown)
+
+
+_SMALL = frozenset(
+    "is are was were do does did the a an of in on to for and can could has have had at by with it they he she that this there be been as from its their so yes will would".split()
+)
+
+
+def _stated(text: str, asked: list[str], language: str) -> str:
+    """A short statement that repeats what is asked, plainly or denied: "It is not a prime number", "They cannot"."""
+    tokens = read(text).tokens
+    denied = cues(language).denies(tokens, text)
+    content = {token[:5] for token in asked if token not in _SMALL and len(token) > 1}
+    own = [token for token in tokens if token not in _SMALL and token not in cues(language).negations and len(token) > 1]
+    plain_words = len(tokens) <= 12 and not cues(language).turn_in(tokens) and not cues(language).offers(tokens, text) and "?" not in text
+    if not plain_words or language != "en" or any(word in tokens for word in ("doubt", "if", "than", "only", "unless", "myth")):
+        return ""
+    if not own and 2 <= len(tokens) <= 4 and tokens[0] in ("it", "they", "he", "she", "this", "that", "there"):
+        return "no" if denied else "yes" if tokens[0] in ("it", "they", "he", "she") else ""
+    shared = {token[:5] for token in own} & content
+    if len(shared) * 3 < 2 * len(content) and not (len(own) == 1 and shared) or any(token[:5] not in content for token in own):
+        return ""
+    return "no" if denied else "yes"
 
 
 def _side(text: str, language: str, whole: bool = False) -> str:
@@ -131,4 +155,4 @@ def _follows(reading: Reading, first: str) -> bool:
     """Whether a mark or the end of the text follows the first word."""
     text, word = reading.text, reading.cased[reading.tokens.index(first)]
     end = text.find(word) + len(word)
-    return end >= len(text.rstrip()) or text[end] in ",.!;:。！、，…)\n-–—"
+    return end >= len(text.rstrip()) or text[end] in ",.!;:。！、，،؛…)\n-–—"

@@ -30,7 +30,7 @@ ar: ليس ليست لا لم لن غير ليسوا وليس وليست
 hi: नहीं न मत नही
 el: δεν οχι μην
 """
-_CASELESS_NEGATIONS = "不 非 没 未 無 无 ではな じゃな でな ありません ない 違 아니 않 ไม่ இல்லை அல்ல 错".split()
+_CASELESS_NEGATIONS = "不 非 没 未 無 无 ではな じゃな でな ありません ない 違 아니 아닙 않 ไม่ இல்லை அல்ல 错".split()
 
 _ALTERNATIVES = """
 en: or either versus vs nor
@@ -66,7 +66,7 @@ nl: maar echter
 ru: но а однако зато
 uk: але а однак проте
 pl: ale lecz jednak natomiast a
-tr: ama fakat ancak ise
+tr: ama fakat ancak
 id: tetapi tapi namun melainkan sedangkan
 ms: tetapi tapi namun sebaliknya
 vi: nhưng mà
@@ -79,8 +79,8 @@ el: αλλα ομως
 _CASELESS_TURNS = "但 而是 而 不过 然而 しかし けど ですが だが 하지만 그러나 แต่ ஆனால்".split()
 
 _REVISIONS = re.compile(
-    r"(?<!\w)(?:wait|actually|scratch that|correction|on second thought|on reflection|let me correct|i mean|hmm+|edit|my apologies|"
-    r"apologies|hold on|oops|strike that|make that|i was wrong|my mistake|i misspoke|i take (?:it|that) back|that(?: i|')s (?:not right|wrong|incorrect)|sorry|no,|no\.|nope|er,|or rather|"
+    r"(?:^|[.,;:!?…—–(\n]|\s-)\s*(?:oh,? |hmm+,? |no,? )?(?:wait|actually|scratch that|correction|on second thought|on reflection|let me correct|i mean|hmm+|edit|my apologies|"
+    r"apologies|hold on|oops|strike that|make that|i was wrong|my mistake|i misspoke|i take (?:it|that) back|that(?:'s| is| was) (?:not right|wrong|incorrect)|sorry|no,|no\.|nope|er,|or rather|"
     r"just kidding|i stand corrected|not quite|check(?:ing)? again|moment|quatsch|korrektur|besser gesagt|entschuldigung|nein|doch nicht|euh|pardon|"
     r"non,|en fait|attendez|je me trompe|espera|perd[oó]n|correcci[oó]n|mejor dicho|en realidad|digo|anzi|scusa|scusate|aspetta|ali[aá]s|desculpe|"
     r"corrigindo|quer dizer|wacht|sorry|nee,|точнее|вернее|подожди\w*|извини\w*|нет,|ой|то есть|вибач\w*|точніше|ні,|przepraszam|chwila|nie,|"
@@ -159,7 +159,8 @@ def _has(signs: list[str], text: str) -> bool:
 @cache
 def cues(language: str) -> Cues:
     """The cues of a language code such as "de" or "pt-BR"."""
-    return Cues(language.casefold().replace("_", "-").split("-")[0])
+    code = language.casefold().replace("_", "-").split("-")[0]
+    return Cues({"fil": "tl"}.get(code, code))
 
 
 def last_revision(text: str) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from evalwright.scorers.text.conclusion import last_box
 from evalwright.scorers.text.cues import MARKS
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.sentences import sentences
+from evalwright.core.sentences import sentences
 
 MOST_CHARACTERS = 8000
 """A longer reply is read at its beginning and at its end, so many characters together."""
@@ -27,10 +27,12 @@ _ASKED = re.compile(r"[#*>\s]{0,6}(?:question|frage|pregunta|q)(?: ?\d{1,3})?\**
 _LABEL = re.compile(r"(?:^|(?<=\s))[#*>]{0,3}(?:final answer|short answer|answer|a)\**[:：]\**", re.IGNORECASE)
 _OPENING = re.compile(rf"[\s#*>_]{{0,6}}(?:{MARKS}|ans|a)[*_]{{0,2}}\s?[:：][\s*_]{{0,6}}(?=\S)", re.IGNORECASE)
 _MARK = re.compile(
-    rf"(?:(?<=[\n.!?;。！？])|^)[\s#*>_-]{{0,8}}(?:so |thus |therefore |hence |also |donc )?(?:{MARKS})[*_]{{0,2}}"
+    rf"(?:(?<=[\n.!?;。！？])|^)[\s#*>_-]{{0,8}}(?:the |so |so the |thus |therefore |hence |also |donc )?(?:{MARKS})[*_]{{0,2}}"
     r"(?:(?: (?:is|ist|est|es|è|é|is|to)|は|은|는|是|คือ)?\s?[*_]{0,2}[:：]|[ \t]{0,4}\n)"
     r"|(?<![\w\"“'«])(?:final|correct|right|my) answer (?:is|would be|must be)(?: that)?(?=\s)"
     r"|(?<![\w\"“'«])the answer (?:is|would be|must be)(?: that)?(?=\s)"
+    r"|(?:答え|正解)は|(?:答案|正确答案)(?:是|为)|(?:정답|답)은(?=\s)|คำตอบคือ|(?<!\w)(?:la réponse est|la respuesta (?:correcta )?es|la risposta è|a resposta é|"
+    r"die antwort (?:ist|lautet)|het antwoord is|правильный ответ\s?[—–-]|jawabannya adalah|الإجابة هي)(?=\s)"
     r"|(?<=\n)[ \t]{0,4}####",
     re.IGNORECASE,
 )
@@ -92,7 +94,8 @@ def own_part(reply: str) -> str:
     if (asked := _ASKED.match(text)) is not None and (label := _LABEL.search(text, asked.end())) is not None:
         text = text[label.end() :].strip()
     cut = _CUT.search(text, 1)
-    return text[: cut.start()].rstrip() if cut and text[: cut.start()].strip() else text
+    text = text[: cut.start()].rstrip() if cut and text[: cut.start()].strip() else text
+    return re.sub(r"<\|[a-z_]{2,16}\|>|</s>", " ", text)
 
 
 def lines(text: str) -> list[str]:
