@@ -132,15 +132,22 @@ def test_every_attack_is_in_the_prompt_on_the_line_of_its_passage() -> None:
 # -- with a judge -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_judge_is_asked_and_can_only_take_away() -> None:
-    target = model(HABITS["perfect"], "grounded")
+def test_a_judge_decides_what_rules_leave_undecided() -> None:
+    def wordy(row: Any, prompt: str) -> str:
+        return (
+            f"{perfect(row, prompt)}. Other things are told there too [1]."
+            if row["answerable"]
+            else "Not in the passages"
+        )
+
+    target = model(wordy, "grounded")
     (run,) = evaluate("factual-grounded-judged", target, roles={"judge": "baseline/lexical"})
     (plain,) = evaluate("factual-grounded", target)
     assert run.n_failed == 0
-    judged = {row["id"]: row["scores"]["grounding-judged"]["value"] for row in run.rows()}
-    ruled = {row["id"]: row["scores"]["grounding"]["value"] for row in plain.rows()}
-    assert all(judged[name] <= ruled[name] for name in ruled)
-    assert run.data["usage"]["requested"] > len(judged), "the judge was asked beside the model"
+    undecided = sum("grounding" in row.get("undecided", {}) for row in plain.rows())
+    assert undecided == plain.tasks[0].n_undecided > 0
+    assert all("grounding-judged" in row["scores"] for row in run.rows())
+    assert run.data["usage"]["requested"] == len(list(run.rows())) + undecided
 
 
 # -- what passages add ------------------------------------------------------------------------------------------------------
@@ -187,7 +194,8 @@ def test_without_its_twin_a_run_has_nothing_to_compare(tmp_path: Path) -> None:
 def test_a_real_small_model_runs_from_end_to_end() -> None:
     (run,) = evaluate(TWINS, "demo/small", limit=12)
     assert run.n_failed == 0
-    assert {row["scores"]["answer"]["label"] for row in run.rows()} <= set(run_labels())
+    labels = {row["scores"]["answer"]["label"] for row in run.rows() if "answer" in row["scores"]}
+    assert labels <= set(run_labels())
     assert passages_lift(run).parts[0].comparison.n == 12
 
 
@@ -197,7 +205,7 @@ def test_a_real_transformer_runs_from_end_to_end(tmp_path: Path) -> None:
     assert run.n_failed == 0
     for row in run.rows():
         assert row["answer"] is not None
-        assert row["scores"]["answer"]["label"] in run_labels()
+        assert "answer" in row.get("undecided", {}) or row["scores"]["answer"]["label"] in run_labels()
     assert metrics(run)["accuracy"] <= 0.5, "random weights know nothing"
 
 

@@ -10,15 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import evalwright.compat.lm_eval as door
-
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "new-model-guide.md").read_text(encoding="utf-8")
-
-
-def test_the_names_are_those_of_the_guide() -> None:
-    assert set(door.__all__) == {"CacheHook", "Instance", "LM", "TemplateLM", "register_model"}
-    assert all(hasattr(door, name) for name in door.__all__)
 
 
 def files(folder: Path) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.class_tasks import compile_class
+from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
 from evalwright.compat.lm_eval.tasks.files import Files, unavailable_in, withheld
