@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scorers.refusal_cases import ANSWERED, REFUSED
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.responses import Response
@@ -17,7 +18,6 @@ from evalwright.scorers.outcome import OUTCOMES, outcome, outcome_of, refusal_in
 from evalwright.scorers.registry import bind
 from evalwright.scorers.text.declining import MOST_WORDS
 from evalwright.strategies.generate import answer_from
-from scorers.refusal_cases import ANSWERED, REFUSED
 
 SAMPLE = Sample("s")
 SUMMARY = "The swing bridge reopened on Tuesday after repairs that cost 3.1 million crowns."

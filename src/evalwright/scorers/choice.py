@@ -32,14 +32,20 @@ _CUE = re.compile(
     r"(?i:\s?(?:is|are|:|：|=|would be|should be|must be|ist|est|es|è|é|—|-|은|는|は|是|คือ|adalah|là|الصحيحة|هي|correcta|correct|đúng|doğru|la|los|the|die|letra|lettre|letter|option|choice|lettera|option|letra|वाला)){0,5}"
     r"[\s:：—\"'(]{0,4}([A-Z]|[a-z](?=\)))(?=[\s).,:;!\"'。，、]|[는은이가입の]|$)(?!\s(?:[a-z]+\s){0,1}(?:false|wrong|incorrect|not))"
 )
-_OPENING = re.compile(r"[\s(\"']{0,3}(?:(?:option|choice|la|the|la réponse) )?([A-Za-z])(?:[\"']?\s?[).:\]]|[\"']?\s*(?:$|\n)|\s+-\s|の)")
+_OPENING = re.compile(
+    r"[\s(\"']{0,3}(?:(?:option|choice|la|the|la réponse) )?([A-Za-z])(?:[\"']?\s?[).:\]]|,\s(?=not\s)|[\"']?\s*(?:$|\n)|\s+-\s|の)"
+)
 _NONE = re.compile(r"none of (?:the above|these|them|the options)|(?:no|neither) option", re.IGNORECASE)
-_BOTH = re.compile(r"(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?")
+_BOTH = re.compile(
+    r"(?:[A-Z](?:,? ?(?:and|und|et|y|e|,|&|和)? ?|$)){2,10}(?:都对|both)?(?: are (?:both )?correct)?"
+)
 _LISTED = re.compile(r"(?m)^[\s(*]{0,4}([A-Z])\s?[).:]")
 _AFTER = re.compile(r"[^\W\d_]{2,}\s?\(\s?(?:[^\W\d_]{3,12} )?([A-Z])\s?\)")
 _LONE = re.compile(r"(?<![\w'’])([B-HJ-Z])(?![\w'’])|\(([A-Z])\)")
-_NUMBERED = re.compile(r"(?:정답은 |답은 )([1-9])번")
-_NEGATED = re.compile(r"(?:\b(?:not|nor|neither|either|or|and|oder|ou|o|y|e|und|et)|n't|[,/&和])\s*\(?[A-Z]\b|\b[A-Z]\)?\s*(?:or|and|/|&|和|,|oder|ou|und|et)\s*\(?[A-Z]\b")
+_NUMBERED = re.compile(r"(?:^|정답은 |답은 )([1-9])번")
+_NEGATED = re.compile(
+    r"(?:\b(?:not|nor|neither|either|or|and|oder|ou|o|y|e|und|et)|n't|[,/&和])\s*\(?[A-Z]\b|\b[A-Z]\)?\s*(?:or|and|/|&|和|,|oder|ou|und|et)\s*\(?[A-Z]\b"
+)
 _NONE_OF_THEM, _SEVERAL = "no option that there is", "more than one option"
 _MEASURES = ("none", "characters", "bytes", "tokens")
 
@@ -75,7 +81,9 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score 
             return Score(0.0, "not_attempted", how, parts)
         return Undecided(how)
     right = predicted in sample.gold
-    return Score(float(right), "correct" if right else "incorrect", f"option {_letter(predicted)}: {how}", parts)
+    return Score(
+        float(right), "correct" if right else "incorrect", f"option {_letter(predicted)}: {how}", parts
+    )
 
 
 def extract(text: str, choices: tuple[str, ...], language: str = "en") -> tuple[int, str]:
@@ -92,25 +100,35 @@ def extract(text: str, choices: tuple[str, ...], language: str = "en") -> tuple[
         if whole.joined.strip() in option.forms or whole.tokens == list(option.tokens):
             return index, "the option's exact text"
     bare = region.strip(" .()\"'*")
-    if len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters and not any(option.text[:1].upper() == bare for option in options):
+    if (
+        len(bare) == 1
+        and bare.isascii()
+        and bare.isupper()
+        and bare not in letters
+        and not any(option.text[:1].upper() == bare for option in options)
+    ):
         return NOT_EXTRACTED, _NONE_OF_THEM
     if _NONE.fullmatch(bare) and not any(_NONE.search(option.text) for option in options):
         return NOT_EXTRACTED, _NONE_OF_THEM
     if _BOTH.fullmatch(bare) and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1:
         return NOT_EXTRACTED, _SEVERAL
     if (change := last_revision(region)) is not None:
-        tail = region[change[1] :]
-        first = _opening(tail.strip(" .,:"), letters, options)
-        cued = _cued(tail, letters)
-        if len(cued) == 1:
-            return cued[0], "the letter after a change of mind"
-        return (NOT_EXTRACTED, "a change of mind") if first is None else (first, "the letter after a change of mind")
+        index, how = extract(region[change[1] :].strip(" .,:;!-"), choices, language)
+        return index, f"after a change of mind: {how}"
     if len(set(_LISTED.findall(region))) > 1 and not found.marked:
         concluded = _cued(parts[-1], letters)
-        return (concluded[0], "the letter in the last line") if len(concluded) == 1 else (NOT_EXTRACTED, "it lists several options")
+        return (
+            (concluded[0], "the letter in the last line")
+            if len(concluded) == 1
+            else (NOT_EXTRACTED, "it lists several options")
+        )
     opening = _opening(region, letters, options)
     if opening is not None:
-        return (opening, "the letter that it opens with") if opening >= 0 else (NOT_EXTRACTED, "a letter with another option's text")
+        return (
+            (opening, "the letter that it opens with")
+            if opening >= 0
+            else (NOT_EXTRACTED, "a letter with another option's text")
+        )
     return _in_text(found, region, parts, letters, options, language)
 
 
@@ -122,7 +140,11 @@ def _in_text(
     if len(cued) == 1 and not _many_letters(parts[-1]):
         return cued[0], "the letter after 'answer' or the like"
     if cued:
-        return (last[0], "the letter in the last sentence") if len(last) == 1 and len(parts) > 1 else (NOT_EXTRACTED, "several letters")
+        return (
+            (last[0], "the letter in the last sentence")
+            if len(last) == 1 and len(parts) > 1
+            else (NOT_EXTRACTED, "several letters")
+        )
     if (numbered := _NUMBERED.search(region)) is not None and int(numbered[1]) <= len(letters):
         return int(numbered[1]) - 1, "the number of the option"
     named = _named(parts, options, language)
@@ -135,7 +157,12 @@ def _in_text(
         sharing = [
             index
             for index, option in enumerate(options)
-            if any(len(token) > 3 and token in option.tokens and sum(token in other.tokens for other in options) == 1 for token in whole)
+            if any(
+                len(token) > 3
+                and token in option.tokens
+                and sum(token in other.tokens for other in options) == 1
+                for token in whole
+            )
             and (not option.given or not mentions(read(region), [option]))
         ]
         if len(sharing) == 1:
@@ -156,7 +183,7 @@ def _opening(region: str, letters: str, options: tuple[Target, ...]) -> int | No
     others = [other for place, other in enumerate(options) if place != index and mentions(rest, [other])]
     if others and not own and len(rest.tokens) <= 8:
         return NOT_EXTRACTED
-    if _many_letters(region[: match.end() + 6]):
+    if "," not in match.group() and _many_letters(region[: match.end() + 6]):
         return None
     return index
 
@@ -177,14 +204,18 @@ def _named(parts: list[str], options: tuple[Target, ...], language: str) -> list
     names = Names(options, "", language)
     for part in parts:
         reading = read(part)
-        spans = [(one.start, one.end, index) for index, option in enumerate(options) for one in mentions(reading, [option]) if one.sure or not option.given]
+        spans = [
+            (one.start, one.end, index)
+            for index, option in enumerate(options)
+            for one in mentions(reading, [option])
+            if (one.sure or not option.given) and not names.denied(reading, one)
+        ]
         kept = [
             (start, end, index)
             for start, end, index in spans
             if not any(s <= start and end <= e and e - s > end - start for s, e, _ in spans)
         ]
-        troubled = names.cues.denies(reading.tokens, part) or names.cues.offers(reading.tokens, part) or names.cues.turn_in(reading.tokens)
-        if kept and (troubled or "?" in part):
+        if kept and (names.cues.offers(reading.tokens, part) or "?" in part):
             return [NOT_EXTRACTED, NOT_EXTRACTED]
         out.update(dict.fromkeys(index for _, _, index in kept))
     return list(out)

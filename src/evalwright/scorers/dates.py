@@ -228,19 +228,34 @@ def judge_date(said: Said, targets: Sequence[Date], language: str) -> Verdict:
         return undecided(f"{shown} is denied, a bound or a question")
     if len(found) > 1 and cues(language).offers(text.casefold().split(), text):
         return undecided("several dates")
-    right = {reading for reading in readings if any(reading.covers(target) for target in targets)}
+    right = {
+        reading
+        for reading in readings
+        if any(reading.covers(target) and not _narrowed(reading, target, targets) for target in targets)
+    }
     if len(found) > 1 and right != readings:
         return undecided("several dates")
     if right:
         return correct(f"{shown} is the target date")
-    if any(not reading.conflicts(target) for reading in readings for target in targets):
+    if any(
+        not reading.conflicts(target) and not reading.covers(target)
+        for reading in readings
+        for target in targets
+    ):
         return undecided(f"{shown} has not every part of the target")
     if _OFFSET.search(text.casefold()):
         return undecided(f"{shown}, and what is said from it on")
     return incorrect(f"{shown} is another date")
 
 
+def _narrowed(reading: Date, target: Date, targets: Sequence[Date]) -> bool:
+    """Whether an alias says more than a target, and the reading is not as it says ("14 June 2024" for "14 June", "14 June 2025")."""
+    return any(other.covers(target) and reading.conflicts(other) for other in targets)
+
+
 _OFFSET = re.compile(r"\b(?:later|earlier|following|next|previous|tags darauf|später|suivant|siguiente)\b")
 
 
-_BOUND = re.compile(r"(?:before|after|since|until|by|around|about|circa|between|from|early|late|not|ca\.?|vor|nach|avant|apr[eè]s|antes|despu[eé]s|до|после)\s+(?:the\s+)?$")
+_BOUND = re.compile(
+    r"(?:before|after|since|until|by|around|about|circa|between|from|early|late|not|ca\.?|vor|nach|avant|apr[eè]s|antes|despu[eé]s|до|после)\s+(?:the\s+)?$"
+)

@@ -15,27 +15,120 @@ from evalwright.scorers.text.tokens import fold
 _SMALL = {
     word: value
     for value, words in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
     )
     for word in (words,)
 }
-_TENS = {word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "lakh": 10**5, "crore": 10**7}
-_NTHS = "third fourth fifth sixth seventh eighth ninth tenth".split()
-_PARTS = {"half": Decimal("0.5"), "halves": Decimal("0.5"), "quarter": Decimal("0.25"), "quarters": Decimal("0.25")} | {
-    f"{word}s": Decimal(1) / part for part, word in enumerate(_NTHS, 3)
-} | {"third": Decimal(1) / 3}
+_TENS = {
+    word: 10 * value
+    for value, word in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2
+    )
+}
+_SCALES = {
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+    "lakh": 10**5,
+    "crore": 10**7,
+}
+_NTHS = ["third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+_PARTS = (
+    {
+        "half": Decimal("0.5"),
+        "halves": Decimal("0.5"),
+        "quarter": Decimal("0.25"),
+        "quarters": Decimal("0.25"),
+    }
+    | {f"{word}s": Decimal(1) / part for part, word in enumerate(_NTHS, 3)}
+    | {"third": Decimal(1) / 3}
+)
 _OTHERS = {"dozen": 12, "twice": 2, "thrice": 3}
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH = frozenset({*_SMALL, *_TENS, *_SCALES, *_PARTS, *_OTHERS, "hundred", "and", "a", "point"})
 
-_DIGITS = {char: value for value, chars in enumerate(("零〇영공", "一壹일", "二贰兩两이", "三叁삼", "四肆사", "五伍오", "六陆륙육", "七柒칠", "八捌팔", "九玖구")) for char in chars}
+_DIGITS = {
+    char: value
+    for value, chars in enumerate(
+        (
+            "零〇영공",
+            "一壹일",
+            "二贰兩两이",
+            "三叁삼",
+            "四肆사",
+            "五伍오",
+            "六陆륙육",
+            "七柒칠",
+            "八捌팔",
+            "九玖구",
+        )
+    )
+    for char in chars
+}
 _PLACES = {"十": 10, "拾": 10, "십": 10, "百": 100, "佰": 100, "백": 100, "千": 1000, "仟": 1000, "천": 1000}
-_MYRIADS = {"万": 10**4, "萬": 10**4, "만": 10**4, "亿": 10**8, "億": 10**8, "억": 10**8, "兆": 10**12, "조": 10**12}
+_MYRIADS = {
+    "万": 10**4,
+    "萬": 10**4,
+    "만": 10**4,
+    "亿": 10**8,
+    "億": 10**8,
+    "억": 10**8,
+    "兆": 10**12,
+    "조": 10**12,
+}
 _CHARACTERS = re.compile(f"[{''.join((*_DIGITS, *_PLACES, *_MYRIADS))}]+")
-_KOREAN = {"하나": 1, "한": 1, "둘": 2, "두": 2, "셋": 3, "세": 3, "넷": 4, "네": 4, "다섯": 5, "여섯": 6, "일곱": 7, "여덟": 8, "아홉": 9}
-_KOREAN_TENS = {"열": 10, "스물": 20, "스무": 20, "서른": 30, "마흔": 40, "쉰": 50, "예순": 60, "일흔": 70, "여든": 80, "아흔": 90}
-_NATIVE = re.compile(rf"(?<![가-힣])(?P<tens>{'|'.join(_KOREAN_TENS)})?(?P<ones>{'|'.join(_KOREAN)})?(?=\s?(?:개|명|마리|살|번|가지|곳)|\s|$)")
+_KOREAN = {
+    "하나": 1,
+    "한": 1,
+    "둘": 2,
+    "두": 2,
+    "셋": 3,
+    "세": 3,
+    "넷": 4,
+    "네": 4,
+    "다섯": 5,
+    "여섯": 6,
+    "일곱": 7,
+    "여덟": 8,
+    "아홉": 9,
+}
+_KOREAN_TENS = {
+    "열": 10,
+    "스물": 20,
+    "스무": 20,
+    "서른": 30,
+    "마흔": 40,
+    "쉰": 50,
+    "예순": 60,
+    "일흔": 70,
+    "여든": 80,
+    "아흔": 90,
+}
+_NATIVE = re.compile(
+    rf"(?<![가-힣])(?P<tens>{'|'.join(_KOREAN_TENS)})?(?P<ones>{'|'.join(_KOREAN)})?(?=\s?(?:개|명|마리|살|번|가지|곳)|\s|$)"
+)
 
 Found = tuple[Decimal, int, int]
 """A value and its place in the text."""
@@ -61,7 +154,8 @@ def _english(text: str) -> list[Found]:
     run: list[re.Match[str]] = []
     end = 0
     for word in _WORD.finditer(text):
-        joined = run and text[end : word.start()].strip(" -") == ""
+        gap = text[end : word.start()]
+        joined = run and (gap.strip(" -") == "" or (gap == ", " and run[-1].group() in _SCALES))
         if run and (not joined or word.group() not in _ENGLISH):
             out += _english_run(run)
             run = []
@@ -74,7 +168,11 @@ def _english(text: str) -> list[Found]:
 def _english_run(run: list[re.Match[str]]) -> list[Found]:
     while run and run[-1].group() in ("and", "a", "point"):
         run = run[:-1]
-    while run and run[0].group() == "a" and (len(run) == 1 or run[1].group() not in ("hundred", *_SCALES, "dozen", "half", "quarter")):
+    while (
+        run
+        and run[0].group() == "a"
+        and (len(run) == 1 or run[1].group() not in ("hundred", *_SCALES, "dozen", "half", "quarter"))
+    ):
         run = run[1:]
     if not run:
         return []
@@ -134,7 +232,11 @@ def _year(words: list[str]) -> Decimal | None:
     first = _SMALL.get(words[0], 0) or _TENS.get(words[0], 0)
     rest = words[1:]
     last = sum(_SMALL.get(word, 0) + _TENS.get(word, 0) for word in rest)
-    if 10 < first <= 21 and 10 <= last <= 99 and (len(rest) == 1 or rest[0] in _TENS and 0 < _SMALL.get(rest[1], 0) < 10):
+    if (
+        10 < first <= 21
+        and 10 <= last <= 99
+        and (len(rest) == 1 or (rest[0] in _TENS and 0 < _SMALL.get(rest[1], 0) < 10))
+    ):
         return Decimal(100 * first + last)
     return None
 
@@ -144,16 +246,31 @@ def _east_asian(text: str) -> list[Found]:
     for run in _CHARACTERS.finditer(text):
         hangul = "가" <= run.group()[0] <= "힣"
         after = text[run.end() : run.end() + 1]
-        if hangul and (len(run.group()) < 2 or "가" <= text[run.start() - 1 : run.start()] <= "힣" or "가" <= after <= "힣" and after not in "개명년원도층회"):
+        if hangul and (
+            len(run.group()) < 2
+            or "가" <= text[run.start() - 1 : run.start()] <= "힣"
+            or ("가" <= after <= "힣" and after not in "개명년원도층회")
+        ):
             continue  # a syllable of a word
-        if not hangul and run.group() in ("一", "千", "万", "百", "三", "十") and after and "一" <= after <= "鿿" and after not in "个個年人天月日本次万亿种座":
+        if (
+            not hangul
+            and run.group() in ("一", "千", "万", "百", "三", "十")
+            and after
+            and "一" <= after <= "鿿"
+            and after not in "个個年人天月日本次万亿种座"
+        ):
             continue
         value = _characters_value(run.group())
         if value is not None and not (run.start() and text[run.start() - 1].isdecimal()):
             out.append((Decimal(value), *run.span()))
-    for native in _NATIVE.finditer(text):
-        if native["tens"] or native["ones"]:
-            out.append((Decimal(_KOREAN_TENS.get(native["tens"] or "", 0) + _KOREAN.get(native["ones"] or "", 0)), *native.span()))
+    out += [
+        (
+            Decimal(_KOREAN_TENS.get(native["tens"] or "", 0) + _KOREAN.get(native["ones"] or "", 0)),
+            *native.span(),
+        )
+        for native in _NATIVE.finditer(text)
+        if native["tens"] or native["ones"]
+    ]
     return out
 
 
@@ -188,7 +305,13 @@ def _table(language: str) -> tuple[dict[str, int], int] | None:
     if code not in CONVERTER_CLASSES or code in ("ja", "ko", "en"):
         return None
     table: dict[str, int] = {}
-    values = [*range(0, 1000), *range(1000, 2100), *range(3000, 101000, 1000), *(10**6 * n for n in range(1, 20)), 10**9]
+    values = [
+        *range(1000),
+        *range(1000, 2100),
+        *range(3000, 101000, 1000),
+        *(10**6 * n for n in range(1, 20)),
+        10**9,
+    ]
     for value in values:
         for form in _forms(num2words, value, code):
             table.setdefault(form, value)
@@ -228,7 +351,31 @@ def _looked_up(text: str, table: dict[str, int], longest: int) -> list[Found]:
 
 
 _COMPANIONS = frozenset(
-    "komma virgule coma virgula virgola point demi medio media meio mezzo halb halbe nonante septante huitante octante anderthalb und et y e and".split()
+    [
+        "komma",
+        "virgule",
+        "coma",
+        "virgula",
+        "virgola",
+        "point",
+        "demi",
+        "medio",
+        "media",
+        "meio",
+        "mezzo",
+        "halb",
+        "halbe",
+        "nonante",
+        "septante",
+        "huitante",
+        "octante",
+        "anderthalb",
+        "und",
+        "et",
+        "y",
+        "e",
+        "and",
+    ]
 )
 
 
@@ -238,10 +385,16 @@ def goes_on(text: str, start: int, end: int, language: str) -> bool:
     after = re.compile(r"[ -]([^\W\d_]{1,30})(?:[ -]([^\W\d_]{2,30}))?").match(text, end)
     before = re.compile(r"([^\W\d_]{3,30})[ -](?:e |y |et |und )?$").search(text[max(0, start - 32) : start])
     words = [fold(word.casefold()) for word in ((after[1], after[2] or "") if after else ())]
-    if words and (words[0] in _COMPANIONS and (words[0] not in ("und", "et", "y", "e", "and") or words[1] in _COMPANIONS)):
+    if words and (
+        words[0] in _COMPANIONS
+        and (words[0] not in ("und", "et", "y", "e", "and") or words[1] in _COMPANIONS)
+    ):
         return True
     previous = fold(before[1].casefold()) if before else ""
-    if previous in _COMPANIONS and (previous not in ("und", "et", "y", "e", "and") or language == "en" and text[start:end].casefold() in ("half", "a half", "quarter", "a quarter")):
+    if previous in _COMPANIONS and (
+        previous not in ("und", "et", "y", "e", "and")
+        or (language == "en" and text[start:end].casefold() in ("half", "a half", "quarter", "a quarter"))
+    ):
         return True
     if known is None:
         return False
@@ -257,4 +410,8 @@ def _is_spaceless(table: dict[str, int]) -> bool:
 
 def _substrings(text: str, table: dict[str, int]) -> list[Found]:
     pattern = re.compile("|".join(sorted(map(re.escape, table), key=len, reverse=True)))
-    return [(Decimal(table[found.group()]), *found.span()) for found in pattern.finditer(text) if len(found.group()) > 3]
+    return [
+        (Decimal(table[found.group()]), *found.span())
+        for found in pattern.finditer(text)
+        if len(found.group()) > 3
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.number import Numbers, goals_of, read_tolerance
+from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import said
 from evalwright.scorers.verdict import not_attempted
 
@@ -36,4 +37,6 @@ def numeric(
     found = said(answer.text)
     if not any(map(str.isalnum, found.text)):
         return not_attempted("the answer is empty").outcome()
+    if declined := declines(found.text):
+        return not_attempted(f"gives no answer: {declined}").outcome()
     return Numbers(goals, tolerance, sample.input, language).judge(found).outcome()

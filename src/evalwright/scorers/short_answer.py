@@ -51,8 +51,16 @@ def _verdict(found: Said, sample: Sample, judge: Judge) -> Verdict:
         return not_attempted(f"{found.rule} is empty")
     if found.text.casefold().strip(" .") in _NOTHING or not any(map(str.isalnum, found.text)):
         return not_attempted("the answer is empty")
+    whole = _bare(found.text)
+    if any(whole == _bare(plain(target)) for target in sample.targets):
+        return correct(f"'{whole[:60]}' is a target as written")
     words = read(found.text).tokens
-    if len(words) > 3 and words == read(plain(sample.input)).tokens:
+    asked = read(plain(sample.input[:2000]))
+    if (
+        len(asked.tokens) > 3
+        and asked.joined in read(found.text).joined
+        and len(words) < len(asked.tokens) + 5
+    ):
         return not_attempted("the answer only repeats the question")
     return judge(found)
 
@@ -129,6 +137,10 @@ def _phrases(found: Said, names: Names) -> Verdict:
     if mentions(read(found.text), names.targets):
         return correct("one of the expected phrases")
     return _declining(found) or incorrect("none of the expected phrases in the answer")
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(" .")
 
 
 def _declining(found: Said) -> Verdict | None:

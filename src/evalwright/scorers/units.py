@@ -74,11 +74,38 @@ gbp|1|£ gbp pounds_sterling
 jpy|1|¥ yen jpy 円
 inr|1|₹ rupee rupees inr
 """
-_PREFIXES = {"k": 3, "M": 6, "G": 9, "T": 12, "m": -3, "µ": -6, "μ": -6, "u": -6, "n": -9, "c": -2, "d": -1, "h": 2}
-_LONG_PREFIXES = {"kilo": 3, "mega": 6, "giga": 9, "tera": 12, "milli": -3, "micro": -6, "nano": -9, "centi": -2, "deci": -1, "hecto": 2}
+_PREFIXES = {
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "m": -3,
+    "µ": -6,
+    "μ": -6,
+    "u": -6,
+    "n": -9,
+    "c": -2,
+    "d": -1,
+    "h": 2,
+}
+_LONG_PREFIXES = {
+    "kilo": 3,
+    "mega": 6,
+    "giga": 9,
+    "tera": 12,
+    "milli": -3,
+    "micro": -6,
+    "nano": -9,
+    "centi": -2,
+    "deci": -1,
+    "hecto": 2,
+}
 _POWERS = {"²": 2, "³": 3, "^2": 2, "^3": 3, "2": 2, "3": 3}
 _PIECE = re.compile(r"[^\W\d_]+(?:_[^\W\d_]+)*|[%°$€£¥₹℃℉％Ω]")
-_WORD = re.compile(r"[ -]?((?:square|cubic|sq|quadrat)[ -]?)?(°\s?[CFcf](?!\w)|[^\W\d_]{1,24}|[%‰°$€£¥₹℃℉％Ω])(\^?[23²³](?!\d))?", re.IGNORECASE)
+_WORD = re.compile(
+    r"[ -]?((?:square|cubic|sq|quadrat)[ -]?)?(°\s?[CFcf](?!\w)|[^\W\d_²³]{1,24}|[%‰°$€£¥₹℃℉％Ω])(\^?[23²³](?!\d))?",
+    re.IGNORECASE,
+)
 
 
 class Unit(NamedTuple):
@@ -117,7 +144,9 @@ def _names() -> dict[str, tuple[Decimal, str]]:
             bare = name.lstrip("~")
             for form in {bare, bare + "s"} if len(bare) > 3 and bare.isascii() else {bare}:
                 out.setdefault(form, (Decimal(factor), dimension))
-                for prefix, power in (_LONG_PREFIXES if len(bare) > 3 else _PREFIXES).items() if name != bare else ():
+                for prefix, power in (
+                    (_LONG_PREFIXES if len(bare) > 3 else _PREFIXES).items() if name != bare else ()
+                ):
                     out.setdefault(prefix + form, (Decimal(factor).scaleb(power), dimension))
     return out
 
@@ -128,7 +157,9 @@ def unit_after(text: str, start: int) -> tuple[Unit, int] | None:
     if found is None:
         return None
     factor, powers, end = found
-    while (joint := re.compile(r"\s?/\s?| per (?:an? )?| pro | par | por | a(?=s )").match(text, end)) is not None:
+    while (
+        joint := re.compile(r"\s?/\s?| per (?:an? )?| pro | par | por | a(?=s )").match(text, end)
+    ) is not None:
         other = _one(text, joint.end())
         if other is None:
             break

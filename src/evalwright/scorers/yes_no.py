@@ -52,10 +52,60 @@ ar: لا كلا خطأ
 hi: नहीं नही गलत
 el: όχι οχι
 """
-_CASELESS_YES = ("是的", "对", "對", "はい", "そうです", "예", "네", "맞습니다", "그렇습니다", "ใช่", "ஆம்", "ஆமாம்", "是")
-_CASELESS_NO = ("不是", "不对", "不", "否", "いいえ", "違います", "아니요", "아니오", "아닙니다", "아뇨", "ไม่ใช่", "ไม่", "இல்லை", "没有")
-_OPENINGS = frozenset("well oh so the answer is it would be that in short therefore thus hence final".split())
-_NO_ANSWER = frozenset("one body doubt question matter longer wonder idea way information answer".split())
+_CASELESS_YES = (
+    "是的",
+    "对",
+    "對",
+    "はい",
+    "そうです",
+    "예",
+    "네",
+    "맞습니다",
+    "그렇습니다",
+    "ใช่",
+    "ஆம்",
+    "ஆமாம்",
+    "是",
+)
+_CASELESS_NO = (
+    "不是",
+    "不对",
+    "不",
+    "否",
+    "いいえ",
+    "違います",
+    "아니요",
+    "아니오",
+    "아닙니다",
+    "아뇨",
+    "ไม่ใช่",
+    "ไม่",
+    "இல்லை",
+    "没有",
+)
+_OPENINGS = frozenset(
+    [
+        "well",
+        "oh",
+        "so",
+        "the",
+        "answer",
+        "is",
+        "it",
+        "would",
+        "be",
+        "that",
+        "in",
+        "short",
+        "therefore",
+        "thus",
+        "hence",
+        "final",
+    ]
+)
+_NO_ANSWER = frozenset(
+    ["one", "body", "doubt", "question", "matter", "longer", "wonder", "idea", "way", "information", "answer"]
+)
 
 
 @lru_cache(maxsize=64)
@@ -96,7 +146,49 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
 
 
 _SMALL = frozenset(
-    "is are was were do does did the a an of in on to for and can could has have had at by with it they he she that this there be been as from its their so yes will would".split()
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "do",
+        "does",
+        "did",
+        "the",
+        "a",
+        "an",
+        "of",
+        "in",
+        "on",
+        "to",
+        "for",
+        "and",
+        "can",
+        "could",
+        "has",
+        "have",
+        "had",
+        "at",
+        "by",
+        "with",
+        "it",
+        "they",
+        "he",
+        "she",
+        "that",
+        "this",
+        "there",
+        "be",
+        "been",
+        "as",
+        "from",
+        "its",
+        "their",
+        "so",
+        "yes",
+        "will",
+        "would",
+    ]
 )
 
 
@@ -105,14 +197,33 @@ def _stated(text: str, asked: list[str], language: str) -> str:
     tokens = read(text).tokens
     denied = cues(language).denies(tokens, text)
     content = {token[:5] for token in asked if token not in _SMALL and len(token) > 1}
-    own = [token for token in tokens if token not in _SMALL and token not in cues(language).negations and len(token) > 1]
-    plain_words = len(tokens) <= 12 and not cues(language).turn_in(tokens) and not cues(language).offers(tokens, text) and "?" not in text
-    if not plain_words or language != "en" or any(word in tokens for word in ("doubt", "if", "than", "only", "unless", "myth")):
+    own = [
+        token
+        for token in tokens
+        if token not in _SMALL and token not in cues(language).negations and len(token) > 1
+    ]
+    plain_words = (
+        len(tokens) <= 12
+        and not cues(language).turn_in(tokens)
+        and not cues(language).offers(tokens, text)
+        and "?" not in text
+    )
+    if (
+        not plain_words
+        or language != "en"
+        or any(word in tokens for word in ("doubt", "if", "than", "only", "unless", "myth"))
+    ):
         return ""
-    if not own and 2 <= len(tokens) <= 4 and tokens[0] in ("it", "they", "he", "she", "this", "that", "there"):
+    if (
+        not own
+        and 2 <= len(tokens) <= 4
+        and tokens[0] in ("it", "they", "he", "she", "this", "that", "there")
+    ):
         return "no" if denied else "yes" if tokens[0] in ("it", "they", "he", "she") else ""
     shared = {token[:5] for token in own} & content
-    if len(shared) * 3 < 2 * len(content) and not (len(own) == 1 and shared) or any(token[:5] not in content for token in own):
+    if (len(shared) * 3 < 2 * len(content) and not (len(own) == 1 and shared)) or any(
+        token[:5] not in content for token in own
+    ):
         return ""
     return "no" if denied else "yes"
 
@@ -127,7 +238,11 @@ def _side(text: str, language: str, whole: bool = False) -> str:
     bare = reading.text.strip(" \"'(*")
     for words, side in ((_CASELESS_NO, "no"), (_CASELESS_YES, "yes")):
         for word in words:
-            if bare.startswith(word) and (len(bare) == len(word) or not bare[len(word)].isalnum() or bare[len(word) :].startswith(("の", "です"))):
+            if bare.startswith(word) and (
+                len(bare) == len(word)
+                or not bare[len(word)].isalnum()
+                or bare[len(word) :].startswith(("の", "です"))
+            ):
                 return side
     start = 0
     while start < len(tokens) - 1 and tokens[start] in _OPENINGS:
@@ -140,14 +255,20 @@ def _side(text: str, language: str, whole: bool = False) -> str:
     if first == "not" and rest and rest[0] in ("true", "correct", "at", "really"):
         return "no"
     if first in yes:
-        if rest[:1] and rest[0] in ("and", "und", "et", "y", "e", "or", "oder", "but", "aber") or set(rest) & (no | {"not"}):
+        if (rest[:1] and rest[0] in ("and", "und", "et", "y", "e", "or", "oder", "but", "aber")) or set(
+            rest
+        ) & (no | {"not"}):
             return "no" if rest[:1] and rest[0] in ("not", "no") else ""
         follows = _follows(reading, first)
         return "yes" if follows or first in ("yes", "yeah", "yep") else ""
     if first in no:
         if rest[:1] and (rest[0] in _NO_ANSWER or rest[0] in ("and", "or") or set(rest) & yes):
             return ""
-        return "no" if _follows(reading, first) or first in ("no", "nope") and len(tokens) < 3 or first == "nein" else ""
+        return (
+            "no"
+            if _follows(reading, first) or (first in ("no", "nope") and len(tokens) < 3) or first == "nein"
+            else ""
+        )
     return ""
 
 

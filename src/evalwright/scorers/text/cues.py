@@ -30,7 +30,27 @@ ar: ليس ليست لا لم لن غير ليسوا وليس وليست
 hi: नहीं न मत नही
 el: δεν οχι μην
 """
-_CASELESS_NEGATIONS = "不 非 没 未 無 无 ではな じゃな でな ありません ない 違 아니 아닙 않 ไม่ இல்லை அல்ல 错".split()
+_CASELESS_NEGATIONS = [
+    "不",
+    "非",
+    "没",
+    "未",
+    "無",
+    "无",
+    "ではな",
+    "じゃな",
+    "でな",
+    "ありません",
+    "ない",
+    "違",
+    "아니",
+    "아닙",
+    "않",
+    "ไม่",
+    "இல்லை",
+    "அல்ல",
+    "错",
+]
 
 _ALTERNATIVES = """
 en: or either versus vs nor
@@ -53,7 +73,20 @@ ar: أو ام أم او
 hi: या
 el: ή
 """
-_CASELESS_ALTERNATIVES = "或 还是 還是 または もしくは あるいは 또는 아니면 혹은 이나 หรือ அல்லது".split()
+_CASELESS_ALTERNATIVES = [
+    "或",
+    "还是",
+    "還是",
+    "または",
+    "もしくは",
+    "あるいは",
+    "또는",
+    "아니면",
+    "혹은",
+    "이나",
+    "หรือ",
+    "அல்லது",
+]
 
 _TURNS = """
 en: but however although yet
@@ -76,7 +109,21 @@ ar: لكن بل ولكن أما
 hi: लेकिन बल्कि परंतु मगर किंतु
 el: αλλα ομως
 """
-_CASELESS_TURNS = "但 而是 而 不过 然而 しかし けど ですが だが 하지만 그러나 แต่ ஆனால்".split()
+_CASELESS_TURNS = [
+    "但",
+    "而是",
+    "而",
+    "不过",
+    "然而",
+    "しかし",
+    "けど",
+    "ですが",
+    "だが",
+    "하지만",
+    "그러나",
+    "แต่",
+    "ஆனால்",
+]
 
 _REVISIONS = re.compile(
     r"(?:^|[.,;:!?…—–(\n]|\s-)\s*(?:oh,? |hmm+,? |no,? )?(?:wait|actually|scratch that|correction|on second thought|on reflection|let me correct|i mean|hmm+|edit|my apologies|"
@@ -90,7 +137,7 @@ _REVISIONS = re.compile(
 )
 
 _ASIDE = """
-en: after before than like near until till formerly former previously originally once ago often sometimes usually commonly many some people others if unless would whether suppose imagine credited attributed confused assume assumed believe thought popular friend brother sister father mother son daughter wife husband rival neighbour neighbor successor predecessor student teacher colleague contemporary follower suburb outskirts near compared second besides despite via against replaced succeeded preceded followed beat defeated influenced inspired same similar called known renamed named nicknamed aka say said says claim claims claimed example format larger smaller bigger greater higher lower longer shorter older younger more less better both another while whereas mentre während mientras tandis enquanto terwijl invece hingegen
+en: after before than like near until till formerly former previously originally once ago often sometimes usually commonly many some people others if unless would whether suppose imagine credited attributed confused assumed thought popular friend brother sister father mother son daughter wife husband rival neighbour neighbor successor predecessor student teacher colleague contemporary follower suburb outskirts near compared second besides despite via against replaced succeeded preceded followed beat defeated influenced inspired same similar called known renamed named nicknamed aka say said says claim claims claimed example format larger smaller bigger greater higher lower longer shorter older younger more less better both another while whereas mentre während mientras tandis enquanto terwijl invece hingegen
 de: nach vor als wie früher ehemals freund bruder schwester vater mutter sohn tochter frau mann rivale früher oft manche viele
 fr: après avant que comme ami frère sœur père mère fils fille femme mari rival souvent autrefois
 es: después antes que como amigo hermano hermana padre madre hijo hija esposa esposo rival algunos antes
@@ -101,7 +148,53 @@ pl: niż rywal przyjaciel
 ru: чем друг брат сестра отец мать сын дочь жена муж
 """
 
-_SURE = "so therefore thus hence conclusion answer correct final summary short also folglich daher somit antwort donc ainsi reponse luego respuesta entonces quindi dunque risposta portanto logo resposta dus antwoord итак значит ответ поэтому отже відповідь więc odpowiedź zatem cevap yani jadi jawaban vậy jibu kwa".split()
+_SURE = [
+    "so",
+    "therefore",
+    "thus",
+    "hence",
+    "conclusion",
+    "answer",
+    "correct",
+    "final",
+    "summary",
+    "short",
+    "also",
+    "folglich",
+    "daher",
+    "somit",
+    "antwort",
+    "donc",
+    "ainsi",
+    "reponse",
+    "luego",
+    "respuesta",
+    "entonces",
+    "quindi",
+    "dunque",
+    "risposta",
+    "portanto",
+    "logo",
+    "resposta",
+    "dus",
+    "antwoord",
+    "итак",
+    "значит",
+    "ответ",
+    "поэтому",
+    "отже",
+    "відповідь",
+    "więc",
+    "odpowiedź",
+    "zatem",
+    "cevap",
+    "yani",
+    "jadi",
+    "jawaban",
+    "vậy",
+    "jibu",
+    "kwa",
+]
 
 MARKS = (
     "final answer|short answer|correct answer|the answer|my answer|answer|response|final|conclusion|in conclusion|antwort|endgültige antwort|lösung|"
@@ -165,5 +258,7 @@ def cues(language: str) -> Cues:
 
 def last_revision(text: str) -> tuple[int, int] | None:
     """Where the last change of mind stands ("no, wait"); None where there is none."""
-    found = [match.span() for match in _REVISIONS.finditer(text) if any(map(str.isalnum, text[: match.start()]))]
+    found = [
+        match.span() for match in _REVISIONS.finditer(text) if any(map(str.isalnum, text[: match.start()]))
+    ]
     return found[-1] if found else None

@@ -9,10 +9,10 @@ import json
 import re
 from typing import NamedTuple
 
+from evalwright.core.sentences import sentences
 from evalwright.scorers.text.conclusion import last_box
 from evalwright.scorers.text.cues import MARKS
 from evalwright.scorers.text.normalise import plain
-from evalwright.core.sentences import sentences
 
 MOST_CHARACTERS = 8000
 """A longer reply is read at its beginning and at its end, so many characters together."""
@@ -24,8 +24,12 @@ _CUT = re.compile(
     re.IGNORECASE,
 )
 _ASKED = re.compile(r"[#*>\s]{0,6}(?:question|frage|pregunta|q)(?: ?\d{1,3})?\** ?[:：]", re.IGNORECASE)
-_LABEL = re.compile(r"(?:^|(?<=\s))[#*>]{0,3}(?:final answer|short answer|answer|a)\**[:：]\**", re.IGNORECASE)
-_OPENING = re.compile(rf"[\s#*>_]{{0,6}}(?:{MARKS}|ans|a)[*_]{{0,2}}\s?[:：][\s*_]{{0,6}}(?=\S)", re.IGNORECASE)
+_LABEL = re.compile(
+    r"(?:^|(?<=\s))[#*>]{0,3}(?:final answer|short answer|answer|a)\**[:：]\**", re.IGNORECASE
+)
+_OPENING = re.compile(
+    rf"[\s#*>_]{{0,6}}(?:{MARKS}|ans|a)[*_]{{0,2}}\s?[:：][\s*_]{{0,6}}(?=\S)", re.IGNORECASE
+)
 _MARK = re.compile(
     rf"(?:(?<=[\n.!?;。！？])|^)[\s#*>_-]{{0,8}}(?:the |so |so the |thus |therefore |hence |also |donc )?(?:{MARKS})[*_]{{0,2}}"
     r"(?:(?: (?:is|ist|est|es|è|é|is|to)|は|은|는|是|คือ)?\s?[*_]{0,2}[:：]|[ \t]{0,4}\n)"
@@ -38,7 +42,18 @@ _MARK = re.compile(
 )
 _FENCE = re.compile(r"^```[a-z]{0,10}\s*|\s*```$")
 _BOLD = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
-_FIELDS = ("final_answer", "answer", "final answer", "response", "result", "choice", "option", "value", "prediction", "label")
+_FIELDS = (
+    "final_answer",
+    "answer",
+    "final answer",
+    "response",
+    "result",
+    "choice",
+    "option",
+    "value",
+    "prediction",
+    "label",
+)
 
 
 class Said(NamedTuple):
@@ -73,13 +88,24 @@ def said(reply: str) -> Said:
         end = rest.find("\n", start)
         end = len(rest) if end < 0 else end
         line = plain(rest[start:end]).strip()
-        if ":" not in mark.group() and "：" not in mark.group() and "\n" not in mark.group() and "#" not in mark.group():
-            parts = sentences(line)
+        if (
+            ":" not in mark.group()
+            and "：" not in mark.group()
+            and "\n" not in mark.group()
+            and "#" not in mark.group()
+        ):
+            parts = sentences(line) if len(line.split()) > 6 else [line]
             line, more = (parts[0], " ".join(parts[1:])) if parts else (line, "")
         else:
             more = ""
         if line:
-            return Said(line, f"after '{mark.group().strip(' *#_>').strip()}'", True, f"{more}\n{plain(rest[end:])}".strip(), bold)
+            return Said(
+                line,
+                f"after '{mark.group().strip(' *#_>').strip()}'",
+                True,
+                f"{more}\n{plain(rest[end:])}".strip(),
+                bold,
+            )
     return Said(plain(body).strip(), bold=bold)
 
 
