@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import RunError
+from evalwright.reports.comparison_sentence import sentence
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import ItemScores, item_scores, paired_scores
-from evalwright.statistics import PairedComparison, compare_paired, sentence
+from evalwright.statistics import PairedComparison, compare_paired
 
 if TYPE_CHECKING:
     import numpy as np
