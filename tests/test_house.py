@@ -26,7 +26,6 @@ PENDING: set[tuple[str, str]] = set()
 PENDING_CIRCLES = [
     {"models.registry", "models.remote.api", "models.remote.providers.table"},
     {"models.remote.http_stream", "models.remote.wire.format"},
-    {"scorers.stress.phrases", "scorers.stress.phrases_latin", "scorers.stress.phrases_others"},
     {"tasks.decorator", "tasks.index", "tasks.loading"},
 ]
 # Only these tables name a foreign system, in lines of data; nothing else does outside compat/.
