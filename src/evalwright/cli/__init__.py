@@ -26,7 +26,6 @@ COMMANDS = {
         "Make a run's numbers again from its recorded scores; nobody is asked.",
     ),
     "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
-    "lift": ("lift:lift", "Say what passages add: answers with them against answers without."),
     "calibration": ("calibration:calibration", "Say whether models know when they are right."),
     "contamination": (
         "contamination:contamination",

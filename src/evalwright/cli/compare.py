@@ -60,7 +60,8 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     """Compare RUNS on the items that they share: differences, intervals, tests, and what flipped.
 
     The first run is A, the reference. With three or more runs all pairs are compared, with errors controlled over all of
-    them. `--fail-if` makes it a gate: B against A, or every other run against A.
+    them. `--fail-if` makes it a gate: B against A, or every other run against A. A single run with a task NAME and its
+    twin NAME-closed-book is compared with itself: what the passages add.
     """
     from evalwright.analysis.gate_rules import parse_rule
     from evalwright.api import compare as compare_runs
@@ -68,6 +69,12 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.cli import say
     from evalwright.core.errors import ConfigurationError
 
+    if (
+        len(runs) == 1
+        and not given["rules"]
+        and _gains(open_run(runs[0], given["runs_folder"]), given["as_json"])
+    ):
+        return 0
     if len(runs) < 2:
         raise ConfigurationError(
             "A comparison needs two runs or more: `evalwright compare A B`. `evalwright runs list` shows what there is."
@@ -97,6 +104,20 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     for file in _written(given["junit"], given["json_file"], gates, data):
         say(f"Written: {file}")
     return int(any(gate.failed for gate in gates))
+
+
+def _gains(run: Run, as_json: bool) -> bool:
+    """Show what passages add in one run; False where it has no two tasks that say it."""
+    from evalwright.analysis.context_gain import context_gains
+    from evalwright.reports.documents.comparison import gains_document
+    from evalwright.reports.terminal import show
+
+    found = context_gains(run)
+    if found and as_json:
+        print_json([gain.as_dict() for gain in found])
+    elif found:
+        show(gains_document(run.id, found))
+    return bool(found)
 
 
 def _show(comparison: Comparison | SeveralComparison, gates: list[Gate], most_flips: int) -> None:
