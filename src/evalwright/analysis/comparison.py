@@ -7,13 +7,14 @@ always the mean difference on items like these, with the tasks fixed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.equivalent import TaskEquivalence, equivalence_of, overall_equivalence
 from evalwright.core.errors import RunError
+from evalwright.core.plain import Plain
 from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, make_matrix
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
@@ -47,7 +48,7 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskComparison:
+class TaskComparison(Plain):
     """One task of two runs. Exactly one of paired and unpaired is there; unpaired where the runs share no item.
 
     only_a, only_b: items that one run alone has; n_differing: items whose scores differ, n_a_higher and n_b_higher by
@@ -79,18 +80,6 @@ class TaskComparison:
         found = self.paired or self.unpaired
         assert found is not None
         return found
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        return {
-            **{name: getattr(self, name) for name in self.__slots__},
-            "paired": self.paired.as_dict() if self.paired else None,
-            "unpaired": self.unpaired.as_dict() if self.unpaired else None,
-            "flips": [asdict(flip) for flip in self.flips],
-            "slices": [part.as_dict() for part in self.slices],
-            "equivalence": self.equivalence.as_dict() if self.equivalence else None,
-            "warnings": list(self.warnings),
-        }
 
 
 @dataclass(frozen=True, slots=True)

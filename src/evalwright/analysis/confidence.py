@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import RunError
+from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import cluster_code, hashed
 from evalwright.scorers.text.confidence import stated_confidence
@@ -37,7 +38,7 @@ NAN = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
-class TaskConfidence:
+class TaskConfidence(Plain):
     """One task: what its confidences are worth. source: where they come from; without: answers that have none; failed: no score.
 
     at_coverage: accuracy where only the most confident share is answered.
@@ -54,15 +55,6 @@ class TaskConfidence:
     auroc: Estimate
     risk_coverage: RiskCoverage
     at_coverage: tuple[SelectiveAccuracy, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        plain: dict[str, Any] = {
-            name: getattr(self, name) for name in ("task", "scorer", "source", "answers", "without", "failed")
-        }
-        for name in ("brier", "calibration", "auroc", "risk_coverage"):
-            plain[name] = getattr(self, name).as_dict()
-        return {**plain, "at_coverage": [one.as_dict() for one in self.at_coverage]}
 
 
 @dataclass(slots=True)

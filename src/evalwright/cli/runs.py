@@ -65,10 +65,10 @@ def show(run: str, folder: str, verify: bool, as_json: bool) -> None:
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 where the index is not that of the runs.")
 def index(folder: str, check: bool) -> int:
     """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
+    from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, index_of
     from evalwright.core.files import write_file
     from evalwright.reports.documents.registry import registry_document
     from evalwright.reports.markdown import to_markdown
-    from evalwright.runs.registry import INDEX_JSON, INDEX_MD, MADE_BY, index_of
     from evalwright.runs.writer import to_json
 
     place = Path(folder)

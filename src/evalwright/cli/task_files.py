@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 @click.argument("task")
 @click.option(
     "--kind", "kinds", multiple=True, required=True,
-    type=click.Choice(["paraphrase", "entities", "shuffle", "negate"]),
+    type=click.Choice(["paraphrase", "negate", "shuffle"]),
     help="How to rewrite. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--into", required=True, metavar="FILE", help="The task file to write; its data goes beside it."
 )
-@click.option("--by", metavar="MODEL", help="Have a model write it (paraphrase, negate). Default: by rule.")
+@click.option("--by", metavar="MODEL", help="The model that writes it (paraphrase, negate).")
 @click.option(
     "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of that model. Repeatable."
 )
@@ -35,12 +35,16 @@ if TYPE_CHECKING:
 def rewrite(task: str, **given: Any) -> int:
     """Write TASK's questions in other words, as a task of their own, for `evalwright contamination`.
 
-    Questions that no rule is sure of are left out, and counted. Look through what was written: every row says whether a
+    A rewrite that fails the checks is left out, and counted. Look through what was written: every row says whether a
     person has checked it ("rewrite_checked").
     """
-    from evalwright.analysis.contamination.rewriting import only_definition, rewrite_by_rule, write_rewrites
+    from evalwright.analysis.contamination import by_model
+    from evalwright.analysis.contamination.rewriting import only_definition, write_rewrites
     from evalwright.cli import say
     from evalwright.cli.arguments import key_values, load_plugins
+    from evalwright.core.errors import ConfigurationError
+    from evalwright.evaluation.configuration import home_folder
+    from evalwright.models.registry import open_model
     from evalwright.tasks.loading import find_definitions, load_task
 
     load_plugins(given["plugins"])
@@ -49,18 +53,10 @@ def rewrite(task: str, **given: Any) -> int:
     original = load_task(task, overrides=overrides)
     kinds = list(dict.fromkeys(given["kinds"]))
     arguments = key_values(given["arguments"], "-M")
-    if given["by"]:
-        from evalwright.analysis.contamination.by_model import rewrite_by_model
-        from evalwright.evaluation.configuration import home_folder
-        from evalwright.models.registry import open_model
-
-        found = rewrite_by_model(original, kinds, open_model(given["by"], arguments), home_folder())
-    elif arguments:
-        from evalwright.core.errors import ConfigurationError
-
+    if arguments and not given["by"]:
         raise ConfigurationError("-M gives arguments to a model: name it with --by.")
-    else:
-        found = rewrite_by_rule(original, kinds)
+    model = open_model(given["by"], arguments) if given["by"] else None
+    found = by_model.rewrite(original, kinds, model, home_folder())
     into = Path(given["into"])
     data = write_rewrites(found, original, definition, into, name=given["name"], over=given["over"])
     made = load_task(into)

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalwright.core.words import listed
-from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, holm, sentence
+from evalwright.reports.comparison_sentence import sentence
+from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, holm
 
 if TYPE_CHECKING:
     from evalwright.analysis.comparison import Comparison, TaskComparison

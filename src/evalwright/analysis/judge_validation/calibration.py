@@ -12,6 +12,7 @@ from evalwright.analysis.judge_validation.evidence import Evidence, file_facts, 
 from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.analysis.judge_validation.probes import look_for_faults
 from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
 
@@ -22,7 +23,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Lean:
+class Lean(Plain):
     """By how much the judge's score is above people's on the same answers, with its interval; 0 to 1."""
 
     value: float
@@ -35,15 +36,9 @@ class Lean:
         """Whether the interval leaves out 0."""
         return self.low > 0 or self.high < 0
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values."""
-        return {
-            "value": _finite(self.value), "low": _finite(self.low), "high": _finite(self.high), "method": self.method,
-        }  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Plain):
     """What the numbers rest on, in answers. drawn: rows of the set; labelled: of these with a label, unlabelled: without.
 
     without_verdict: labelled answers that the judge gave no verdict on, which are in no number. labellers: labels by person.
@@ -55,10 +50,6 @@ class Counts:
     unlabelled: int
     without_verdict: int
     labellers: Mapping[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values."""
-        return {**{name: getattr(self, name) for name in self.__slots__}, "labellers": dict(self.labellers)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalwright.statistics import PairedComparison, compare_paired, sentence
+from evalwright.reports.comparison_sentence import sentence
+from evalwright.statistics import PairedComparison, compare_paired
 
 BASE = PairedComparison(
     n=240,

@@ -1,4 +1,4 @@
-"""The registry of a folder of runs: made of the runs alone, so that the same runs give the same bytes. Never edited by hand."""
+"""The index of a folder of runs: made of the runs alone, so that the same runs give the same bytes. Never edited by hand."""
 
 from __future__ import annotations
 
