@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER
 from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -32,11 +33,9 @@ if TYPE_CHECKING:
 @click.option(
     "--name", default="", metavar="ID", help="The new run's name. Default: the old one with '.aggregated'."
 )
-@click.option(
-    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
-@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with metrics.")
-@click.option("--json", "as_json", is_flag=True, help="Print the new record as JSON.")
+@RUNS_FOLDER
+@PLUGINS
+@AS_JSON
 def aggregate(
     run: str,
     slices: tuple[str, ...],

@@ -6,11 +6,8 @@ from datetime import UTC, datetime
 
 import click
 
+from evalwright.cli.options import AS_JSON, HOME
 from evalwright.cli.output import print_json
-
-_HOME = click.option(
-    "--home", metavar="DIR", help="The store's folder. Default: $EVALWRIGHT_HOME or .evalwright."
-)
 
 
 @click.group()
@@ -19,8 +16,8 @@ def batches() -> None:
 
 
 @batches.command("list")
-@_HOME
-@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+@HOME
+@AS_JSON
 def list_(home: str | None, as_json: bool) -> None:
     """List all batches, the newest first. To fetch one, run the command that made it again."""
     from evalwright.evaluation.configuration import home_folder
@@ -53,7 +50,7 @@ def list_(home: str | None, as_json: bool) -> None:
 
 @batches.command()
 @click.argument("number", type=int)
-@_HOME
+@HOME
 def forget(number: int, home: str | None) -> None:
     """Give up batch NUMBER: its requests may then be asked again, and its answers are paid for in vain."""
     from evalwright.core.errors import ConfigurationError

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER
 from evalwright.cli.output import print_json
 from evalwright.core.files import write_file
 
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
-@click.option(
-    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
+@RUNS_FOLDER
 @click.option(
     "--baseline",
     metavar="RUN",
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     help="Whether a rule fails when the data show it, or unless they rule it out (non-inferiority).",
 )  # fmt: skip
 @click.option("--junit", metavar="FILE", help="Write the gate as JUnit XML, a test case per rule and task.")
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+@AS_JSON
 @click.option("--json-file", metavar="FILE", help="Write the comparison as JSON to a file.")
 def compare(runs: tuple[str, ...], **given: Any) -> int:
     """Compare RUNS on the items that they share: differences, intervals, tests, and what flipped.

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER
 from evalwright.cli.output import print_json
 from evalwright.core.files import write_file
 
@@ -34,10 +35,8 @@ from evalwright.core.files import write_file
     help="A file or folder of text in which to look for the questions' n-grams. Repeatable.",
 )  # fmt: skip
 @click.option("--ngram", type=int, default=13, show_default=True, metavar="N", help="Words of an n-gram.")
-@click.option(
-    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
+@RUNS_FOLDER
+@AS_JSON
 @click.option("--json-file", metavar="FILE", help="Write the reports as JSON to a file.")
 @click.option("--markdown", metavar="FILE", help="Write the reports as Markdown to a file.")
 def contamination(runs: tuple[str, ...], **given: Any) -> int:

@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER
 from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
     from evalwright.runs.reader import Run
 
-_RUNS = click.option(
-    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
 _SCORER = click.option(
     "--scorer", default="", metavar="NAME", help="Whose verdicts. Default: the run's only judge."
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
 @click.group()
@@ -49,8 +46,8 @@ def judge() -> None:
 @click.option("--to", metavar="FILE", help="The table to write. Default: RUN.labels.csv here.")
 @click.option("--page", metavar="FILE", help="Write an HTML page to label on instead (or, with --to, too).")
 @click.option("--question", metavar="TEXT", help="What the page asks. Default: Is the answer right?")
-@_RUNS
-@_JSON
+@RUNS_FOLDER
+@AS_JSON
 def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
     """Draw answers of RUN for people to label; with RUN2, the same items' answers of both.
 
@@ -69,8 +66,8 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
 @click.argument("run2", required=False)
 @click.option("--labels", "files", multiple=True, metavar="FILE", help="A table with labels. Repeatable.")
 @_SCORER
-@_RUNS
-@_JSON
+@RUNS_FOLDER
+@AS_JSON
 def calibrate(
     run: str, run2: str | None, files: tuple[str, ...], scorer: str, runs_folder: str, as_json: bool
 ) -> None:
@@ -116,8 +113,8 @@ def calibrate(
 )
 @click.option("--level", type=float, default=0.95, metavar="L", help="Of the intervals. Default: 0.95.")
 @click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
-@_RUNS
-@_JSON
+@RUNS_FOLDER
+@AS_JSON
 def agreement(
     runs: tuple[str, ...], scorer: str, level: float, markdown: str | None, runs_folder: str, as_json: bool
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS
 from evalwright.cli.output import print_json
 
 
@@ -16,14 +17,8 @@ def models() -> None:
 
 @models.command("list")
 @click.option("--all", "every", is_flag=True, help="A line for every provider, also where no key is set.")
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="FILE",
-    help="A Python file with models; a TOML file with providers.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print them all as JSON.")
+@PLUGINS
+@AS_JSON
 def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
     """List the providers that a model's name may begin with, how such a name looks, and whether a key is set."""
     from evalwright.cli.arguments import load_plugins
@@ -108,18 +103,10 @@ def _show_names(start: str, names: list[str]) -> None:
 
 @models.command()
 @click.argument("model")
-@click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the model. Repeatable."
-)
+@MODEL_ARGUMENTS
 @click.option("--ask", metavar="TEXT", help="Also ask it TEXT and show the answer (this may cost).")
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="FILE",
-    help="A Python file with models; a TOML file with providers.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the description as JSON.")
+@PLUGINS
+@AS_JSON
 def check(
     model: str, arguments: tuple[str, ...], ask: str | None, plugins: tuple[str, ...], as_json: bool
 ) -> None:
@@ -148,17 +135,13 @@ def _shown(value: Any) -> str:
 
 @models.command()
 @click.argument("model")
-@click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the model. Repeatable."
-)
+@MODEL_ARGUMENTS
 @click.option(
     "--words", type=int, default=15_000, metavar="N", help="Length of the longest text. Default: 15000."
 )
-@click.option(
-    "--home", metavar="DIR", help="Where answers are stored. Default: $EVALWRIGHT_HOME or .evalwright."
-)
-@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models.")
-@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
+@HOME
+@PLUGINS
+@AS_JSON
 def test(
     model: str,
     arguments: tuple[str, ...],

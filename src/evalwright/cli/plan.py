@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
-from evalwright.cli.output import OVERRIDES_HELP, print_json
+from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, ROLE_ARGUMENTS, ROLES
+from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
     from evalwright.analysis.power import Forecast
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 @click.option(
     "--model", "models", multiple=True, metavar="M", help="A model, provider/name[@revision]. Repeatable."
 )
-@click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument for the models. Repeatable."
-)
+@MODEL_ARGUMENTS
 @click.option(
     "--difference",
     type=float,
@@ -56,13 +55,9 @@ if TYPE_CHECKING:
     metavar="IN/OUT",
     help="Dollars a million tokens; MODEL=IN/OUT for one model.",
 )
-@click.option(
-    "--role", "roles", multiple=True, metavar="ROLE=MODEL", help="A model that scorers ask, e.g. judge=..."
-)
-@click.option(
-    "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
-)
-@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
+@ROLES
+@ROLE_ARGUMENTS
+@OVERRIDES
 @click.option(
     "--where",
     multiple=True,
@@ -71,21 +66,13 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=int, metavar="S", help="Fixes which items the pilot asks. Default: 0.")
 @click.option("--out", metavar="DIR", help="Where runs lie, and the pilot's is written. Default: runs.")
-@click.option(
-    "--home", metavar="DIR", help="Where answers are stored. Default: $EVALWRIGHT_HOME or .evalwright."
-)
+@HOME
 @click.option(
     "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
 )
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="FILE",
-    help="A Python file with models, tasks or scorers; a TOML file with providers.",
-)
+@PLUGINS
 @dialect_options
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+@AS_JSON
 @click.option("--quiet", is_flag=True, help="Show no progress of the pilot.")
 def plan(**given: Any) -> int:
     """What asking TASKS takes, and what the answers can show: items, requests, tokens, money and time.

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
-from evalwright.cli.output import OVERRIDES_HELP, print_json
+from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, ROLE_ARGUMENTS, ROLES
+from evalwright.cli.output import print_json
 
 
 @click.command()
@@ -16,16 +17,10 @@ from evalwright.cli.output import OVERRIDES_HELP, print_json
 @click.option(
     "--model", "models", multiple=True, metavar="M", help="A model, provider/name[@revision]. Repeatable."
 )
-@click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument for the models. Repeatable."
-)
-@click.option(
-    "--role", "roles", multiple=True, metavar="ROLE=MODEL", help="A model that scorers ask, e.g. judge=..."
-)
-@click.option(
-    "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
-)
-@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
+@MODEL_ARGUMENTS
+@ROLES
+@ROLE_ARGUMENTS
+@OVERRIDES
 @click.option(
     "--where",
     multiple=True,
@@ -55,9 +50,7 @@ from evalwright.cli.output import OVERRIDES_HELP, print_json
     "--name", metavar="ID", help="The run's name (with several models: what their names begin with)."
 )
 @click.option("--out", metavar="DIR", help="Where run folders are written. Default: runs.")
-@click.option(
-    "--home", metavar="DIR", help="Where answers are stored. Default: $EVALWRIGHT_HOME or .evalwright."
-)
+@HOME
 @click.option(
     "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
 )
@@ -70,13 +63,7 @@ from evalwright.cli.output import OVERRIDES_HELP, print_json
     help="A suite file, or a run.json, with the whole evaluation; flags win over it.",
 )
 @click.option("--suite", metavar="NAME", help="Which of the suites in the file of --config.")
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="FILE",
-    help="A Python file with models, tasks or scorers; a TOML file with providers.",
-)
+@PLUGINS
 @click.option(
     "--batch",
     is_flag=True,
@@ -87,7 +74,7 @@ from evalwright.cli.output import OVERRIDES_HELP, print_json
 )
 @dialect_options
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that was made otherwise.")
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@AS_JSON
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def run(**given: Any) -> int:
     """Evaluate models on TASKS (names or YAML files), one run per model.
