@@ -46,7 +46,7 @@ def aggregate(
     plugins: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Make the numbers of RUN again from its recorded scores, as a new run. No model and no judge is asked."""
+    """Compute the metrics of RUN again from its recorded scores, as a new run. No request is sent."""
     from evalwright.api import open_run
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.aggregating import aggregate_run

@@ -13,9 +13,9 @@ from evalwright.cli.output import print_json
 @RUNS_FOLDER
 @AS_JSON
 def calibration(runs: tuple[str, ...], runs_folder: str, as_json: bool) -> int:
-    """Hold the confidence of RUNS' answers against their scores: Brier score, calibration error, risk and coverage.
+    """Compare the confidence of RUNS' answers with their scores: Brier score, calibration error, risk and coverage.
 
-    Read is what answers state ("Confidence: 80%"), or the log-probabilities of options. Nobody is asked.
+    The confidence is what answers state ("Confidence: 80%"), or the log-probabilities of options. No request is sent.
     """
     from evalwright.analysis.confidence import confidence_of
     from evalwright.api import open_run

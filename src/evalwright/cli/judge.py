@@ -45,7 +45,7 @@ def judge() -> None:
 )
 @click.option("--to", metavar="FILE", help="The table to write. Default: RUN.labels.csv here.")
 @click.option("--page", metavar="FILE", help="Write an HTML page to label on instead (or, with --to, too).")
-@click.option("--question", metavar="TEXT", help="What the page asks. Default: Is the answer right?")
+@click.option("--question", metavar="TEXT", help="The question on the page. Default: Is the answer right?")
 @RUNS_FOLDER
 @AS_JSON
 def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
@@ -109,7 +109,7 @@ def calibrate(
 @judge.command()
 @click.argument("runs", nargs=-1, required=True)
 @click.option(
-    "--scorer", default="", metavar="NAME", help="Whose judges. Default: every scorer that asks a model."
+    "--scorer", default="", metavar="NAME", help="Whose judges. Default: every scorer that uses a model."
 )
 @click.option("--level", type=float, default=0.95, metavar="L", help="Of the intervals. Default: 0.95.")
 @click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
@@ -118,9 +118,9 @@ def calibrate(
 def agreement(
     runs: tuple[str, ...], scorer: str, level: float, markdown: str | None, runs_folder: str, as_json: bool
 ) -> None:
-    """How far several judges of the same answers agree, from recorded scores; nobody is asked.
+    """Measure how far several judges of the same answers agree, from recorded scores. No request is sent.
 
-    RUNS is one run whose scorer asks several judges, or several runs with the same answers (`evalwright score`).
+    RUNS is one run whose scorer uses several judges, or several runs with the same answers (`evalwright score`).
     """
     from evalwright.analysis.judge_validation.panels import judges_agreement
     from evalwright.api import open_run
@@ -198,17 +198,17 @@ def _check_pair(opened: Sequence[Run]) -> None:
     from evalwright.core.errors import ConfigurationError
 
     if len(opened) == 2 and opened[0].folder.resolve() == opened[1].folder.resolve():
-        raise ConfigurationError(f"RUN and RUN2 are the same run, '{opened[0].id}': name two.")
+        raise ConfigurationError(f"RUN and RUN2 are the same run, '{opened[0].id}'. Name two different runs.")
 
 
 def _check_free(files: dict[str, str | None], command: str) -> None:
-    """No file that may hold somebody's labels is written over."""
+    """No file that may hold somebody's labels is overwritten."""
     from evalwright.core.errors import ConfigurationError
 
     for name in files.values():
         if name and Path(name).exists():
             raise ConfigurationError(
-                f"'{name}' is there already and may hold labels, so it is left as it is. Once it is labelled: {command}. "
+                f"'{name}' exists and may hold labels, so it was not overwritten. Once it is labelled: {command}. "
                 "For a new set name another file with --to or --page."
             )
 

@@ -56,7 +56,7 @@ from evalwright.cli.output import print_json
     metavar="NAME",
     help="A key's variable for the workflow. Repeatable.",
 )
-@click.option("--with-simulations", is_flag=True, help="Let runs of oracle/... stand beside those of models.")
+@click.option("--with-simulations", is_flag=True, help="Allow runs of oracle/... beside those of models.")
 @click.option(
     "--allow-baseline-judge", is_flag=True, help="Make a board of scores by baseline/..., to try things out."
 )

@@ -1,4 +1,4 @@
-"""`evalwright models`: who can be asked."""
+"""`evalwright models`: which models can be used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def models() -> None:
 
 
 @models.command("list")
-@click.option("--all", "every", is_flag=True, help="A line for every provider, also where no key is set.")
+@click.option("--all", "every", is_flag=True, help="Show every provider in full, even without a key.")
 @PLUGINS
 @AS_JSON
 def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
@@ -40,7 +40,7 @@ def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
         rest = [row["provider"] for row in found if row not in shown]
         if rest:
             _show_names("  no key is set for: " if shown else "  ", rest)
-            click.echo("  (--all shows how each is named, and which variable holds its key)")
+            click.echo("  (--all shows how to name each, and which variable holds its key)")
 
 
 _HERE, _OWN, _LOCAL, _REMOTE = "In this process", "Your own", "Servers on this machine", "Providers"
@@ -104,7 +104,7 @@ def _show_names(start: str, names: list[str]) -> None:
 @models.command()
 @click.argument("model")
 @MODEL_ARGUMENTS
-@click.option("--ask", metavar="TEXT", help="Also ask it TEXT and show the answer (this may cost).")
+@click.option("--ask", metavar="TEXT", help="Also send it TEXT and show the answer (this may cost money).")
 @PLUGINS
 @AS_JSON
 def check(
@@ -150,9 +150,9 @@ def test(
     plugins: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Ask MODEL to summarise three texts (an ordinary one, an empty one, a very long one) and judge what comes.
+    """Have MODEL summarise three texts (an ordinary one, an empty one, a very long one) and check the answers.
 
-    Exit code 1 where it fails a case. "look" means that it can be evaluated, and that you should read the answer first.
+    Exit code 1 where it fails a case. "look" means that it can be evaluated, but that you should read the answer first.
     """
     from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.evaluation.smoke import smoke_test

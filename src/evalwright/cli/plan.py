@@ -1,4 +1,4 @@
-"""`evalwright plan`: before anything is spent."""
+"""`evalwright plan`: what a run costs and what it can detect."""
 
 from __future__ import annotations
 
@@ -26,24 +26,27 @@ if TYPE_CHECKING:
     type=float,
     default=0.02,
     metavar="D",
-    help="The difference to see. Default: 0.02, 2 points.",
+    help="The difference to detect. Default: 0.02, 2 points.",
 )
 @click.option(
     "--half-width", type=float, default=0.02, metavar="W", help="Half of one model's interval. Default: 0.02."
 )
 @click.option(
-    "--power", type=float, default=0.8, metavar="P", help="How often it is to be seen. Default: 0.8."
+    "--power", type=float, default=0.8, metavar="P", help="The probability of detecting it. Default: 0.8."
 )
 @click.option("--level", type=float, default=0.95, metavar="L", help="Of intervals and tests. Default: 0.95.")
 @click.option(
-    "--pilot", type=int, metavar="N", help="Ask N items of each task to measure by; their answers are kept."
+    "--pilot",
+    type=int,
+    metavar="N",
+    help="Run N items of each task first and measure on them; their answers are kept.",
 )
 @click.option(
     "--from",
     "runs",
     multiple=True,
     metavar="RUN",
-    help="Go by a stored run of the tasks; twice for two models.",
+    help="Measure on a stored run of the tasks; twice for two models.",
 )
 @click.option(
     "--assume", multiple=True, metavar="NAME=X,...", help="E.g. accuracy=0.7,discordant=0.2. Repeatable."
@@ -53,7 +56,7 @@ if TYPE_CHECKING:
     "prices",
     multiple=True,
     metavar="IN/OUT",
-    help="Dollars a million tokens; MODEL=IN/OUT for one model.",
+    help="US dollars per million tokens; MODEL=IN/OUT for one model.",
 )
 @ROLES
 @ROLE_ARGUMENTS
@@ -64,8 +67,8 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="Only samples with this metadata, as in `run`. Repeatable.",
 )
-@click.option("--seed", type=int, metavar="S", help="Fixes which items the pilot asks. Default: 0.")
-@click.option("--out", metavar="DIR", help="Where runs lie, and the pilot's is written. Default: runs.")
+@click.option("--seed", type=int, metavar="S", help="Fixes which items the pilot uses. Default: 0.")
+@click.option("--out", metavar="DIR", help="Where runs are, and where the pilot is written. Default: runs.")
 @HOME
 @click.option(
     "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
@@ -75,9 +78,9 @@ if TYPE_CHECKING:
 @AS_JSON
 @click.option("--quiet", is_flag=True, help="Show no progress of the pilot.")
 def plan(**given: Any) -> int:
-    """What asking TASKS takes, and what the answers can show: items, requests, tokens, money and time.
+    """Estimate what running TASKS takes and what the answers can show: items, requests, tokens, cost and time.
 
-    Nothing is asked unless --pilot says so; without --pilot, --from and --assume the plan is for the worst case.
+    No request is sent without --pilot; without --pilot, --from and --assume the plan is for the worst case.
     """
     from evalwright.analysis.power import read_assumptions, read_prices
     from evalwright.cli.arguments import key_values, load_plugins, role_specs
@@ -99,7 +102,7 @@ def plan(**given: Any) -> int:
     if dialect := dialect_settings(given):
         settings["dialect"] = dialect
     if given["home"]:
-        # Caches of data sets and hashes lie beside the store.
+        # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = given["home"]
     wanted = {key: given[key] for key in ("difference", "half_width", "power", "level", "pilot", "runs")}
     forecast = _planned(
@@ -135,7 +138,7 @@ def _conclude(forecast: Forecast) -> int:
         return 0
     failed = forecast.pilot_failed
     say(
-        f"{failed} {'sample' if failed == 1 else 'samples'} of the pilot failed and are not part of what was measured. "
-        f"Run the same command again to ask for these only."
+        f"{failed} {'sample' if failed == 1 else 'samples'} of the pilot failed and are not part of the measurements. "
+        f"Run the same command again to send only these requests."
     )
     return 1

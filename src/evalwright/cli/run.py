@@ -27,7 +27,7 @@ from evalwright.cli.output import print_json
     metavar="KEY=VALUE",
     help="Only samples with this metadata: domain=science, language!=ko. Repeatable; equal keys are alternatives.",
 )
-@click.option("--limit", type=int, metavar="N", help="Ask N samples of each task, drawn by the seed.")
+@click.option("--limit", type=int, metavar="N", help="Use N samples of each task, drawn by the seed.")
 @click.option(
     "--seed", type=int, metavar="S", help="Fixes the order of samples and what --limit draws. Default: 0."
 )
@@ -60,27 +60,26 @@ from evalwright.cli.output import print_json
 @click.option(
     "--config",
     metavar="FILE",
-    help="A suite file, or a run.json, with the whole evaluation; flags win over it.",
+    help="A suite file, or a run.json, with the whole evaluation; flags override it.",
 )
-@click.option("--suite", metavar="NAME", help="Which of the suites in the file of --config.")
+@click.option("--suite", metavar="NAME", help="Which of the suites in the --config file.")
 @PLUGINS
 @click.option(
     "--batch",
     is_flag=True,
-    help="Ask in batches: cheaper, within a day. The same command goes on after a stop.",
+    help="Use the providers' batch jobs: cheaper, within a day. The same command resumes after a stop.",
 )
 @click.option(
     "--hardware", metavar="LABEL", help="What you call this machine, for the record: 'T4', 'my laptop'."
 )
 @dialect_options
-@click.option("--replace", is_flag=True, help="Replace a run of the same name that was made otherwise.")
+@click.option("--replace", is_flag=True, help="Replace a run of the same name that has other settings.")
 @AS_JSON
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def run(**given: Any) -> int:
     """Evaluate models on TASKS (names or YAML files), one run per model.
 
-    Answers that were ever received are not asked for again: to go on after an interruption, or to ask only for what
-    failed, run the same command again.
+    Responses are cached: to resume after an interruption, or to retry only what failed, run the same command again.
     """
     from evalwright.cli.arguments import key_values, load_plugins, role_specs
     from evalwright.evaluation.configuration import ModelSpec
@@ -111,7 +110,7 @@ def run(**given: Any) -> int:
     arguments = {} if given["models"] else arguments
     configuration = configuration_from(given["config"], flags, arguments, given["suite"])
     if configuration.home:
-        # Caches of data sets and hashes lie beside the store.
+        # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = configuration.home
     return _evaluate(configuration, given["as_json"], given["quiet"])
 
@@ -151,24 +150,24 @@ def _conclude(runs: Any) -> int:
             return 1 if spent else 0
         say(
             f"{partial} draws failed, but every sample has a score from its other draws. "
-            f"Run the same command again to ask for these only."
+            f"Run the same command again to send only these requests."
         )
         return 1
     total = sum(task.n_samples for run in runs for task in run.tasks)
     say(
         f"{failed} of {total} samples failed; they are counted apart and not scored. "
-        f"Run the same command again to ask for these only."
+        f"Run the same command again to send only these requests."
     )
     return 1
 
 
 def _spent(runs: Any) -> str:
-    """What to say where the budget ended a run whose questions are open; "" elsewhere."""
+    """What to say where the budget ended a run before its rules were decided; "" elsewhere."""
     parts = [run.data["stopping"] for run in runs if run.data.get("stopping")]
     ended = [part for part in parts if part["budget_reached"] and not part["settled"]]
     if not ended:
         return ""
     return (
-        f"The budget of {ended[0]['budget_reached']} is spent before everything was answered. The same command goes on from "
-        f"here: what is stored costs nothing, and the budget is what one command may spend."
+        f"The budget of {ended[0]['budget_reached']} was spent before everything was answered. The same command continues "
+        f"from here: stored responses cost nothing, and the budget is what one command may spend."
     )

@@ -18,7 +18,7 @@ from evalwright.cli.output import print_json
     "scorers",
     multiple=True,
     metavar="NAME",
-    help="One of the run's own scorers again, the rest stays; or others in place of them all. Repeatable.",
+    help="One of the run's own scorers, to compute again; or other scorers, to replace them all. Repeatable.",
 )
 @click.option(
     "-S", "options", multiple=True, metavar="NAME.KEY=VALUE", help="An option of a scorer. Repeatable."
@@ -46,7 +46,7 @@ def score(
     as_json: bool,
     **dialect: Any,
 ) -> int:
-    """Score the answers of RUN again and write the result as a new run. No model under test is asked."""
+    """Score the answers of RUN again and write the result as a new run. The model under test gets no request."""
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.cli.arguments import key_values, load_plugins, role_specs

@@ -18,7 +18,7 @@ _SHOWN = 50
 
 @click.group()
 def submit() -> None:
-    """Make a submission of a run; verify one; add one to a folder of runs."""
+    """Write a run as a submission; verify one; add one to a folder of runs."""
 
 
 @submit.command()
@@ -39,7 +39,7 @@ def make(run: str, into: str, runs_folder: str) -> None:
 @click.option("--task", "tasks", multiple=True, metavar="FILE", help="A task file of your own. Repeatable.")
 @AS_JSON
 def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
-    """Score the answers in FILE again by the installed tasks, and say row by row what does not hold."""
+    """Score the answers in FILE again with the installed tasks, and list every row whose scores differ."""
     found = _verified(file, tasks)
     if as_json:
         print_json(found.as_dict())

@@ -88,9 +88,9 @@ def rewrite(task: str, **given: Any) -> int:
 @PLUGINS
 @AS_JSON
 def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
-    """Say what changed from task A to task B, two versions of one set: samples by id, references, wording, settings.
+    """Show what changed from task A to task B, two versions of one set: samples by id, references, wording, settings.
 
-    Exit code 1 where scores of the two are not of the same questions, asked and judged in the same way.
+    Exit code 1 where scores of the two cannot be compared: other questions, prompts or scoring.
     """
     from evalwright.analysis.contamination.versions import diff_tasks
     from evalwright.cli.arguments import load_plugins
@@ -117,6 +117,6 @@ def _check_prompts(original: Task, made: Task, into: Path) -> None:
         before = preview(original, places[str(sample.metadata["rewrite_of"])])
         if [one.payload() for one in before] == [one.payload() for one in preview(made, place)]:
             raise ConfigurationError(
-                f"The prompt of '{original.name}' does not show what was rewritten ('{sample.id}' is sent as its original is), "
-                f"so '{into}' is of no use. Let its prompt read {{{{ input }}}}."
+                f"The prompt of '{original.name}' does not show what was rewritten (the request of '{sample.id}' is that of its original), "
+                f"so '{into}' is useless. Use {{{{ input }}}} in its prompt."
             )

@@ -1,4 +1,4 @@
-"""`evalwright tasks`: what can be asked."""
+"""`evalwright tasks`: the tasks that can be run."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def preview(
     as_json: bool,
     **dialect: Any,
 ) -> None:
-    """Print exactly what would be sent for a sample of TASK. Nothing is asked."""
+    """Print exactly what would be sent for a sample of TASK. No request is sent."""
     from evalwright.analysis.task_checks import preview as requests_of
     from evalwright.cli.arguments import key_values
 
@@ -163,10 +163,12 @@ def preview(
 @tasks.command()
 @click.argument("names", metavar="TASK...", nargs=-1, required=True)
 @click.option(
-    "--model", metavar="M", help="Also check that prompts fit into this model's context. It is not asked."
+    "--model", metavar="M", help="Also check that prompts fit into this model's context. No request is sent."
 )
 @MODEL_ARGUMENTS
-@click.option("--run", "run_name", metavar="RUN", help="Also check that this run's answers could be read.")
+@click.option(
+    "--run", "run_name", metavar="RUN", help="Also check that answers could be extracted in this run."
+)
 @RUNS_FOLDER
 @PLUGINS
 @OVERRIDES
@@ -183,7 +185,7 @@ def check(
     as_json: bool,
     **dialect: Any,
 ) -> int:
-    """Check that TASKs are fit to be asked; no model is asked. Exit code 1 where there is a fault."""
+    """Check that TASKs are fit to run; no request is sent. Exit code 1 where there is a fault."""
     from evalwright.analysis.task_checks import Examined, Finding, examine
     from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.core.errors import ConfigurationError, DatasetError
