@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -16,9 +15,8 @@ from evalwright.core.responses import Response
 from evalwright.engine import Engine, Store
 from evalwright.models.base import Model, RemoteModel
 from evalwright.models.registry import open_model
+from evalwright.models.remote.events import gathered
 from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.http import HttpClient
-from evalwright.models.remote.http_stream import gathered
 from evalwright.models.remote.wire.format import Settings, Wire
 
 HELLO = Generate("hello", max_tokens=32)
@@ -76,16 +74,12 @@ async def in_pieces(
 ) -> Response:
     """The Response of a stream whose body comes in exactly these pieces."""
 
-    async def iter_any() -> AsyncIterator[bytes]:
+    async def parts() -> AsyncIterator[bytes]:
         for piece in pieces:
             yield piece
 
     assert wire.gather is not None
-    response = SimpleNamespace(
-        headers={"Content-Type": "text/event-stream"}, content=SimpleNamespace(iter_any=iter_any)
-    )
-    client = HttpClient("http://127.0.0.1:9")
-    data = await gathered(client, cast(Any, response), wire.gather(settings), wire.decoding)
+    data = await gathered("127.0.0.1:9", "text/event-stream", parts(), wire.gather(settings), wire.decoding)
     return wire.read(Reply(data, 0.5, None), request, settings)
 
 

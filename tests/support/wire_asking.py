@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -17,9 +16,8 @@ from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
 from evalwright.models.registry import open_model
 from evalwright.models.remote.api import ApiModel
+from evalwright.models.remote.events import gathered
 from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.http import HttpClient
-from evalwright.models.remote.http_stream import gathered
 from evalwright.models.remote.wire.format import Settings, Wire
 
 HELLO = Generate("hello", max_tokens=50)
@@ -74,7 +72,6 @@ def from_stream(
     wire: Wire, pieces: list[bytes], settings: Settings, content_type: str, request: Generate = HELLO
 ) -> Response:
     """The Response from a stream that comes in these pieces. Raises as a real one would."""
-    client = HttpClient("http://127.0.0.1:1")
 
     async def parts() -> AsyncIterator[bytes]:
         for piece in pieces:
@@ -82,14 +79,7 @@ def from_stream(
 
     async def go() -> Response:
         assert wire.gather is not None
-        gatherer = wire.gather(settings)
-        response = cast(
-            Any,
-            SimpleNamespace(
-                headers={"Content-Type": content_type}, content=SimpleNamespace(iter_any=lambda: parts())
-            ),
-        )
-        data = await gathered(client, response, gatherer, wire.decoding)
+        data = await gathered("127.0.0.1:1", content_type, parts(), wire.gather(settings), wire.decoding)
         return wire.read(Reply(data, 0.0, None), request, settings)
 
     return asyncio.run(go())

@@ -168,7 +168,7 @@ class ApiModel(RemoteModel):
         request = self._with_defaults(request) if isinstance(request, Generate) else request
         started = time.perf_counter()
         try:
-            reply = await self.client.exchange(self.wire.build(request, self.settings))
+            reply = await self.client.send(self.wire.build(request, self.settings))
             if self.wire.polling is not None:
                 reply = await followed(self.client, self.wire.polling, reply, self.settings)
             return self._priced(self.wire.read(reply, request, self.settings))

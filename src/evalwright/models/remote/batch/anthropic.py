@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from evalwright.core.errors import BadReply, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import Answer, Item, State
+from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.http_faults import bad_reply, error_for, server_message
 from evalwright.models.remote.wire.anthropic import STATUS
@@ -33,7 +34,7 @@ class AnthropicBatches:
     async def submit(self, client: HttpClient, items: Sequence[Item], mark: str, settings: Settings) -> str:
         """All requests in one body; there is no place for the mark."""
         requests = [{"custom_id": item.id, "params": item.body} for item in items]
-        made = await client.post(_PATH, {"requests": requests})
+        made = await client.send(Call(_PATH, {"requests": requests}))
         return str(_batch(made.data, settings)["id"])
 
     async def find(
@@ -49,7 +50,7 @@ class AnthropicBatches:
         found: dict[str, float] = {}
         after = ""
         while True:
-            reply = await client.get(f"{_PATH}?limit=100{after}")
+            reply = await client.send(Call(f"{_PATH}?limit=100{after}", method="GET"))
             data = reply.data if isinstance(reply.data, Mapping) else {}
             rows = [_batch(row, settings) for row in data.get("data") or ()]
             # Clocks may differ by some minutes.
@@ -63,7 +64,9 @@ class AnthropicBatches:
 
     async def state(self, client: HttpClient, batch: str, settings: Settings) -> State:
         """How far it is; requests are counted as done only when all are."""
-        data = _batch((await client.get(f"{_PATH}/{quote(batch, safe='')}")).data, settings)
+        data = _batch(
+            (await client.send(Call(f"{_PATH}/{quote(batch, safe='')}", method="GET"))).data, settings
+        )
         status = str(data.get("processing_status", ""))
         counts = data.get("request_counts")
         left = count(counts.get("processing")) if isinstance(counts, Mapping) else 0

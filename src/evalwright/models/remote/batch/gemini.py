@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from evalwright.core.errors import BadReply, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import Answer, Item, State
+from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.http_faults import bad_reply, clean, error_for, server_message
 from evalwright.models.remote.wire.format import Settings
@@ -38,7 +39,7 @@ class GeminiBatches:
         requests = [{"request": item.body, "metadata": {"key": item.id}} for item in items]
         body = {"batch": {"displayName": mark, "inputConfig": {"requests": {"requests": requests}}}}
         path = f"/models/{quote(settings.model.removeprefix('models/'), safe='')}:batchGenerateContent"
-        return _name((await client.post(path, body)).data, settings)
+        return _name((await client.send(Call(path, body))).data, settings)
 
     async def find(
         self,
@@ -52,7 +53,7 @@ class GeminiBatches:
         """By its display name."""
         token = ""
         while True:
-            reply = await client.get(f"/batches?pageSize=100{token}")
+            reply = await client.send(Call(f"/batches?pageSize=100{token}", method="GET"))
             data = reply.data if isinstance(reply.data, Mapping) else {}
             for row in data.get("operations") or ():
                 if isinstance(row, Mapping) and _metadata(row).get("displayName") == mark:
@@ -98,7 +99,7 @@ class GeminiBatches:
                     place += 1
 
     async def _operation(self, client: HttpClient, batch: str, settings: Settings) -> Mapping[str, Any]:
-        data = (await client.get(f"/{quote(batch)}")).data
+        data = (await client.send(Call(f"/{quote(batch)}", method="GET"))).data
         _name(data, settings)
         found: Mapping[str, Any] = data
         return found

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from evalwright.core.errors import BadReply, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import Answer, Item, State
+from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import HttpClient, encode
 from evalwright.models.remote.http_faults import bad_reply, clean, error_for, server_message
 from evalwright.models.remote.wire.format import Settings, count
@@ -40,16 +41,14 @@ class OpenAIBatches:
             for item in items
         ]
         body, kind = _form(b"\n".join(lines) + b"\n")
-        uploaded = await client.send("POST", "/files", body, {"Content-Type": kind})
-        made = await client.post(
-            "/batches",
-            {
-                "input_file_id": _text(uploaded.data, "id", settings),
-                "endpoint": endpoint,
-                "completion_window": "24h",
-                "metadata": {_MARK: mark},
-            },
-        )
+        uploaded = await client.send(Call("/files", body, headers={"Content-Type": kind}))
+        batch = {
+            "input_file_id": _text(uploaded.data, "id", settings),
+            "endpoint": endpoint,
+            "completion_window": "24h",
+            "metadata": {_MARK: mark},
+        }
+        made = await client.send(Call("/batches", batch))
         return _text(made.data, "id", settings)
 
     async def find(
@@ -64,7 +63,7 @@ class OpenAIBatches:
         """By the mark in its metadata, among the batches made since."""
         after = ""
         while True:
-            reply = await client.get(f"/batches?limit=100{after}")
+            reply = await client.send(Call(f"/batches?limit=100{after}", method="GET"))
             data = reply.data if isinstance(reply.data, Mapping) else {}
             rows = [row for row in data.get("data") or () if isinstance(row, Mapping)]
             for row in rows:
@@ -108,7 +107,7 @@ class OpenAIBatches:
                     yield _answer(line, settings)
 
     async def _batch(self, client: HttpClient, batch: str, settings: Settings) -> Mapping[str, Any]:
-        reply = await client.get(f"/batches/{quote(batch, safe='')}")
+        reply = await client.send(Call(f"/batches/{quote(batch, safe='')}", method="GET"))
         if not isinstance(reply.data, Mapping):
             raise bad_reply(settings.where, "a batch", json.dumps(reply.data))
         return reply.data
