@@ -52,6 +52,7 @@ class Connection:
         self.number, self.reader, self.writer = number, reader, writer
         self.heads: list[str] = []
         self.bodies: list[bytes] = []
+        self.ended = asyncio.Event()
 
     async def request(self) -> None:
         """Read one."""
@@ -59,6 +60,13 @@ class Connection:
         length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
         self.heads.append(head.decode("latin-1"))
         self.bodies.append(await self.reader.readexactly(length))
+
+    async def end(self) -> None:
+        """Close it and wait until nothing is under way any more."""
+        self.writer.close()
+        await self.ended.wait()
+        with suppress(OSError):
+            await self.writer.wait_closed()
 
     async def write(self, *data: bytes) -> None:
         """Each in a packet of its own."""
@@ -126,10 +134,7 @@ class Served:
     async def stop(self, server: asyncio.Server) -> None:
         """End the server and its connections."""
         server.close()
-        for connection in self.connections:
-            connection.writer.close()
-            with suppress(OSError):
-                await connection.writer.wait_closed()
+        await asyncio.gather(*(connection.end() for connection in self.connections))
         await server.wait_closed()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -141,6 +146,7 @@ class Served:
             pass
         finally:
             writer.close()
+            connection.ended.set()
 
     @property
     def heads(self) -> list[str]:
@@ -256,7 +262,7 @@ def test_redirects_are_not_followed_and_cookies_are_not_kept() -> None:
     assert "cookie" not in "".join(served.heads).lower()
 
 
-@pytest.mark.parametrize(("path", "largest"), [("/missing", 5), ("/file", 2)])
+@pytest.mark.parametrize(("path", "largest"), [("/missing", 50), ("/file", 2)])
 def test_a_file_is_read_line_by_line(path: str, largest: int) -> None:
     async def talk(connection: Connection) -> None:
         while True:

@@ -127,6 +127,7 @@ class ApiModel(RemoteModel):
             None,
         )
         self.client = self._make_client(self.pacing.timeout)
+        self._key_missing = self._lacks_key()
 
     @property
     def name(self) -> str:
@@ -153,7 +154,7 @@ class ApiModel(RemoteModel):
             self._credentials.check()
         if self.settings.stream and self.wire.decoding == "aws":
             require_botocore(f"A streamed answer of '{self.name}'")
-        if self._lacks_key():
+        if self._key_missing:
             raise ConfigurationError(
                 missing_key(self._key_variables()[0], f"The model '{self.name}' at {self.base_url}")
             )
@@ -180,7 +181,7 @@ class ApiModel(RemoteModel):
 
     def ready(self) -> None:
         """Raise AuthenticationFailed where a key is needed and missing."""
-        if self._lacks_key():
+        if self._key_missing:
             raise AuthenticationFailed(missing_key(self._key_variables()[0], f"The model '{self.name}'"))
 
     def body(self, request: Generate) -> dict[str, Any]:

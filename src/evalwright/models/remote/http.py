@@ -271,10 +271,13 @@ class HttpClient:
         return url
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
 def encode(payload: Any) -> bytes:
     """`payload` as compact JSON in UTF-8. Raises Rejected for what JSON cannot say (NaN, objects)."""
     try:
-        return json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return _encode(payload).encode()
     except UnicodeEncodeError:
         # Half a surrogate pair has no UTF-8, but JSON can spell it.
         return json.dumps(payload, allow_nan=False, separators=(",", ":")).encode()
