@@ -42,7 +42,7 @@ def suite(folder: Path, servers: Servers) -> None:
     (folder / "leaderboard.yaml").write_text(
         f"tasks: [summary-faithfulness]\noverrides: {{dataset.path: articles.csv}}\n"
         f"common: {{timeout: 20}}\nmodels:\n{models}\n"
-        f"roles:\n  judge: {{model: vectara/hhem_v2.3, arguments: {{base_url: '{servers.judge.url}'}}}}\n"
+        f"roles:\n  judge: {{model: vectara/hhem_v2.3, arguments: {{base_url: '{servers.judge.root}'}}}}\n"
     )
 
 

@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from aiohttp import web
 
@@ -36,6 +36,7 @@ from support.openai_answers import Answers, FunctionAnswers, Sampling, Transform
 from support.openai_faults import KINDS, Faults, misbehave, rules
 from support.openai_limits import Limits
 from support.openai_schema import InvalidRequest, error_body, validate
+from support.wire_formats import format_at
 
 ECHO_STYLES = ("characters", "bytes", "utf16", "bos", "offsets-only", "ignored", "refused")
 """How echo is answered: text_offset in which unit, with a BOS token before the text, without token texts, not at all."""
@@ -85,7 +86,7 @@ class OpenAIServer:
         self.refused = 0
         self.in_flight = self.most_in_flight = 0
         self.request_headers: Mapping[str, str] = {}
-        self.url = ""
+        self.root = self.url = ""
         # A transformer is asked by one thread, so that the event loop goes on.
         self._thread = ThreadPoolExecutor(1) if isinstance(answer, Path) else None
         self._runner: web.AppRunner | None = None
@@ -106,11 +107,13 @@ class OpenAIServer:
         app.router.add_get("/__counts", self._counts)
         app.router.add_get("/__log", self._show_log)
         app.router.add_post("/__reset", self._reset)
+        app.router.add_post("/{path:.*}", self._others)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.2)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", port, backlog=1024)
         await site.start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
+        self.root = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        self.url = f"{self.root}/v1"
 
     async def stop(self) -> None:
         """Stop listening and drop what hangs."""
@@ -133,6 +136,9 @@ class OpenAIServer:
 
     async def _completions(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, "completions")
+
+    async def _others(self, request: web.Request) -> web.StreamResponse:
+        return await self._serve(request, "")
 
     async def _serve(self, request: web.Request, interface: str) -> web.StreamResponse:
         """Count, refuse or wait, answer or misbehave."""
@@ -162,6 +168,8 @@ class OpenAIServer:
         before = self.received[content]
         self.received[content] += 1
         entry.update(content=content, body=body)
+        if not interface:
+            return await self._handle_other(request, body, entry, content, before)
         if self.key is not None and request.headers.get("Authorization") != f"Bearer {self.key}":
             return self._said(entry, 401, "Incorrect API key provided.", "invalid_api_key")
         validate(interface, body, self.extra)
@@ -190,6 +198,34 @@ class OpenAIServer:
         entry["outcome"] = "200"
         self.completed[content] += 1
         return response
+
+    async def _handle_other(
+        self, request: web.Request, body: Any, entry: dict[str, Any], content: str, before: int
+    ) -> web.StreamResponse:
+        """As `_handle`, for the other wire formats."""
+        path = request.raw_path.partition("?")[0]
+        entry.update(raw=await request.read(), raw_path=path, headers=request.headers.copy())
+        if (found := format_at(path)) is None:
+            return self._said(entry, 404, f"There is nothing at {path}.", "not_found")
+        form, model = found
+        wrong = form.refuses(request.headers, request.query_string, body, model, self.key, self.extra)
+        if wrong is not None:
+            return self._said(entry, *wrong, "invalid")
+        kind = self.faults.choose(content, body, before)
+        made = self.answers.complete(form.prompt(body), Sampling())
+        said = ("" if kind == "empty" else made.text, made.input_tokens, made.output_tokens)
+        good = form.reply(model or body.get("model", ""), said)
+        entry["outcome"] = kind or "200"
+        streamed = form.streamed(path, body)
+        if kind not in (None, "empty") and not (streamed and kind in openai_stream.KINDS):
+            fault: web.StreamResponse = await misbehave(kind, request, good, self.faults)
+            return fault
+        self.completed[content] += kind is None
+        if not streamed:
+            return web.json_response(good, headers=self.headers)
+        kinds = {"Content-Type": "application/vnd.amazon.eventstream"} if form.aws else {}
+        frames = form.frames(good, kind)
+        return await openai_stream.send(request, frames, {**self.headers, **kinds}, whole=kind != "cut")
 
     def _said(self, entry: dict[str, Any], status: int, message: str, code: str) -> web.Response:
         entry["outcome"] = str(status)
@@ -348,10 +384,20 @@ def reply_of(kind: str, body: Mapping[str, Any], choice: Any, used: int, made: i
     }
 
 
+class Startable(Protocol):
+    """A server that runs on the event loop on which it is started."""
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+Server = TypeVar("Server", bound=Startable)
+
+
 @contextmanager
-def serving(*arguments: Any, **options: Any) -> Iterator[OpenAIServer]:
-    """An OpenAIServer in a thread of its own, for tests that are not coroutines themselves."""
-    server = OpenAIServer(*arguments, **options)
+def running(server: Server) -> Iterator[Server]:
+    """The server in a thread of its own, for tests that are not coroutines themselves."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -363,6 +409,13 @@ def serving(*arguments: Any, **options: Any) -> Iterator[OpenAIServer]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(30)
         loop.close()
+
+
+@contextmanager
+def serving(*arguments: Any, **options: Any) -> Iterator[OpenAIServer]:
+    """An OpenAIServer with these arguments, running."""
+    with running(OpenAIServer(*arguments, **options)) as server:
+        yield server
 
 
 @contextmanager

@@ -76,10 +76,10 @@ async def stream(
     elif kind == "error-in-200":
         error = error_body("Upstream overloaded.", "upstream", code="busy")
         found = [*found[:2], f"data: {json.dumps(error)}\n\n".encode()]
-    return await _send(request, found, headers, whole=kind != "cut")
+    return await send(request, found, headers, whole=kind != "cut")
 
 
-async def _send(
+async def send(
     request: web.Request, parts: Sequence[bytes], headers: Mapping[str, str], *, whole: bool
 ) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8", **headers})

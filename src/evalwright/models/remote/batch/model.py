@@ -32,7 +32,7 @@ from evalwright.models import arguments
 from evalwright.models.base import Pacing, RemoteModel
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.batch import batch_api
-from evalwright.models.remote.batch.interface import Item, State
+from evalwright.models.remote.batch.interface import Item, Lost, State
 from evalwright.models.remote.batch.journal import Entry, Journal
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import encode
@@ -59,7 +59,7 @@ class BatchModel(RemoteModel):
                 f"Leave out --batch."
             )
         self._model = model
-        self._api = batch_api(api, model.wire.path(model.settings))
+        self._api = batch_api(api)(model.client, model.settings, model.wire.path(model.settings))
         self.name = model.name
         self.abilities = model.abilities
         # The same model gives the same answers either way, so they are shared.
@@ -179,7 +179,7 @@ class BatchModel(RemoteModel):
             [item.id for item in items],
         )  # fmt: skip
         try:
-            batch = await self._api.submit(model.client, items, entry.mark, model.settings)
+            batch = await self._api.submit(items, entry.mark)
         except RequestError as error:
             if not isinstance(error, _UNSURE):
                 journal.forget(entry.number)
@@ -192,7 +192,7 @@ class BatchModel(RemoteModel):
         """A batch of which no reply had come: found again, or forgotten where it was never made."""
         model = self._model
         known = {other.batch for other in self._opened().entries()}
-        batch = await self._api.find(model.client, entry.mark, entry.created, entry.n, known, model.settings)
+        batch = await self._api.find(Lost(entry.mark, entry.created, entry.n, known))
         if batch is None:
             self._opened().forget(entry.number)
             return None
@@ -232,7 +232,7 @@ class BatchModel(RemoteModel):
         lost = 0
         while True:
             try:
-                state = await self._api.state(self._model.client, entry.batch, self._model.settings)
+                state = await self._api.state(entry.batch)
             except RequestError as error:
                 # Looking costs nothing, so a bad connection is waited out, within reason.
                 lost += 1
@@ -251,9 +251,7 @@ class BatchModel(RemoteModel):
     async def _deliver(self, entry: Entry, items: Sequence[str]) -> None:
         missing, failed = set(items), dict[str, RequestError]()
         order = self._opened().items(entry.number)
-        async for item, data in self._api.answers(
-            self._model.client, entry.batch, order, self._model.settings
-        ):
+        async for item, data in self._api.answers(entry.batch, order):
             if item not in missing:
                 continue
             missing.discard(item)
