@@ -190,7 +190,6 @@ class BatchModel(RemoteModel):
 
     async def _adopted(self, entry: Entry) -> Entry | None:
         """A batch of which no reply had come: found again, or forgotten where it was never made."""
-        model = self._model
         known = {other.batch for other in self._opened().entries()}
         batch = await self._api.find(Lost(entry.mark, entry.created, entry.n, known))
         if batch is None:
