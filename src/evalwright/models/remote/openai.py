@@ -84,7 +84,7 @@ class OpenAIModel(ApiModel):
                 return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
             if not boundary and self._bos:
                 text, boundary = self._bos + text, len(self._bos)
-            reply = await self.client.exchange(echo_call(text, self.settings))
+            reply = await self.client.send(echo_call(text, self.settings))
             return self._priced(read_pair(reply, text, boundary, self.settings))
         return self._priced(await self._sent_all(rolling(request.text, self._context_length, self._bos)))
 
@@ -94,7 +94,7 @@ class OpenAIModel(ApiModel):
             text = next(windows)
             while True:
                 try:
-                    reply = await self.client.exchange(echo_call(text, self.settings))
+                    reply = await self.client.send(echo_call(text, self.settings))
                     got: Echo | Rejected = read_echo(reply, text, self.settings), reply
                 except Rejected as error:
                     got = error
@@ -108,7 +108,7 @@ class OpenAIModel(ApiModel):
         client = self._make_client(min(_PROBE_TIMEOUT, self.pacing.timeout))
         text = "One two three"
         try:
-            read_echo(await client.exchange(echo_call(text, self.settings)), text, self.settings)
+            read_echo(await client.send(echo_call(text, self.settings)), text, self.settings)
         except NoEcho:
             return False
         except Rejected as error:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from evalwright.core.errors import BadReply, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import CLOCKS_DIFFER, Answer, BatchApi, Item, Lost, State
+from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire.anthropic import STATUS
 from evalwright.models.remote.wire.format import at, count, table
@@ -28,7 +29,7 @@ class AnthropicBatches(BatchApi):
     async def submit(self, items: Sequence[Item], mark: str) -> str:
         """All requests in one body."""
         requests = [{"custom_id": item.id, "params": item.body} for item in items]
-        return self.text((await self.client.post(_PATH, {"requests": requests})).data, "id")
+        return self.text((await self.client.send(Call(_PATH, {"requests": requests}))).data, "id")
 
     async def find(self, lost: Lost) -> str | None:
         """Of the batches of so many requests that are no others, the one made next to that moment."""

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from evalwright.core.errors import BadReply, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import Answer, BatchApi, Item, Lost, State
+from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http_faults import bad_reply, clean, error_for, server_message
 from evalwright.models.remote.wire.format import at, table
 
@@ -34,7 +35,7 @@ class GeminiBatches(BatchApi):
         requests = [{"request": item.body, "metadata": {"key": item.id}} for item in items]
         body = {"batch": {"displayName": mark, "inputConfig": {"requests": {"requests": requests}}}}
         model = quote(self.settings.model.removeprefix("models/"), safe="")
-        return self._name((await self.client.post(f"/models/{model}:batchGenerateContent", body)).data)
+        return self._name((await self.client.send(Call(f"/models/{model}:batchGenerateContent", body))).data)
 
     async def find(self, lost: Lost) -> str | None:
         """By its display name."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from evalwright.core.errors import RequestError
+from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.http_faults import bad_reply
 from evalwright.models.remote.wire.format import Settings
@@ -83,7 +84,7 @@ class BatchApi(ABC):
 
     async def get(self, path: str) -> Mapping[str, Any]:
         """The JSON object at a path."""
-        data = (await self.client.get(path)).data
+        data = (await self.client.send(Call(path, method="GET"))).data
         if not isinstance(data, Mapping):
             raise bad_reply(self.where, "a JSON object", json.dumps(data))
         return data

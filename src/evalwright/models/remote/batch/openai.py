@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from evalwright.core.errors import BadReply, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import CLOCKS_DIFFER, Answer, BatchApi, Item, Lost, State
+from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import encode
 from evalwright.models.remote.http_faults import clean, error_for, server_message
 from evalwright.models.remote.wire.format import at, count
@@ -37,14 +38,14 @@ class OpenAIBatches(BatchApi):
             for item in items
         ]
         body, kind = _form(b"\n".join(lines) + b"\n")
-        uploaded = await self.client.send("POST", "/files", body, {"Content-Type": kind})
+        uploaded = await self.client.send(Call("/files", body, headers={"Content-Type": kind}))
         wanted = {
             "input_file_id": self.text(uploaded.data, "id"),
             "endpoint": endpoint,
             "completion_window": "24h",
             "metadata": {_MARK: mark},
         }
-        return self.text((await self.client.post("/batches", wanted)).data, "id")
+        return self.text((await self.client.send(Call("/batches", wanted))).data, "id")
 
     async def find(self, lost: Lost) -> str | None:
         """By the mark, among the batches made since."""

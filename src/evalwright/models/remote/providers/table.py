@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.models.built_in import BUILT_IN
 from evalwright.models.remote import prices
 from evalwright.models.remote.batch import APIS
 from evalwright.models.remote.wire import FORMATS
@@ -139,8 +140,6 @@ def add_file(path: Path) -> list[str]:
 
 def _check_name(name: str, path: Path) -> None:
     """Refuse a row that would never be used, because the name is that of a backend in code."""
-    from evalwright.models.registry import BUILT_IN
-
     if name in BUILT_IN and name not in _packaged():
         raise ConfigurationError(
             f"{path.name}, provider '{name}': '{name}/...' are models of a backend in this package; give yours another name."
