@@ -63,9 +63,9 @@ def show(run: str, folder: str, verify: bool, as_json: bool) -> None:
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 where the index is not that of the runs.")
 def index(folder: str, check: bool) -> int:
     """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
+    from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, index_of
     from evalwright.reports.files import write_whole
     from evalwright.reports.registry_page import registry_markdown
-    from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, index_of
     from evalwright.runs.writer import to_json
 
     place = Path(folder)
