@@ -40,9 +40,9 @@ def test_plain_lines_come_at_most_every_ten_seconds_and_once_at_the_end() -> Non
         )
         progress.update(State(done=2400, seconds=25.6, finished=True))
     assert out.getvalue().splitlines() == [
-        "demo/small: 960 of 2,400, 96.0/s, 15 s left, 0 asked, 0 from the store",
-        "demo/small: 1,920 of 2,400, 96.0/s, 5.0 s left, 0 asked, 0 from the store",
-        "demo/small: 2,400 answers in 26 s, 2 failed, 2,000 asked, 400 from the store",
+        "demo/small: 960 of 2,400, 96.0/s, 15 s left, 0 sent, 0 from the store",
+        "demo/small: 1,920 of 2,400, 96.0/s, 5.0 s left, 0 sent, 0 from the store",
+        "demo/small: 2,400 answers in 26 s, 2 failed, 2,000 sent, 400 from the store",
     ]
 
 
@@ -50,7 +50,7 @@ def test_an_interrupted_run_says_where_it_stopped() -> None:
     out = io.StringIO()
     with TerminalProgress(out) as progress:
         progress.update(State(done=12, seconds=2.0, finished=True))
-    assert out.getvalue() == "demo/small: stopped after 12 of 2,400, 0 asked, 0 from the store\n"
+    assert out.getvalue() == "demo/small: stopped after 12 of 2,400, 0 sent, 0 from the store\n"
 
 
 def test_the_pace_is_the_recent_one() -> None:
@@ -67,7 +67,7 @@ def test_the_pace_is_the_recent_one() -> None:
 def test_cost_and_tokens_are_shown_where_they_are_known() -> None:
     counts = Counts(asked=10, usage=Usage(12_000, 345), cost=0.0213)
     line = plain_line(State(done=10, seconds=1.0, counts=counts), Pace())
-    assert line.endswith("$0.021, 10 asked, 0 from the store, 12.3k tokens")
+    assert line.endswith("$0.021, 10 sent, 0 from the store, 12.3k tokens")
 
 
 @pytest.mark.parametrize("width", [40, 80, 140])

@@ -1,4 +1,4 @@
-"""Asking an `openai` model once, in a loop of its own."""
+"""Sending one request to a remote model, in a loop of its own."""
 
 from __future__ import annotations
 
@@ -8,12 +8,27 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import RequestError
-from evalwright.core.requests import Generate, Request
+from evalwright.core.requests import Generate, Message, Request
 from evalwright.core.responses import Response
+from evalwright.models.base import RemoteModel
 from evalwright.models.registry import open_model
 from evalwright.models.remote.openai import OpenAIModel
 
 HELLO = Generate("hello", max_tokens=20)
+TALK = (
+    Message("system", "Be brief."),
+    Message("user", "Where?"),
+    Message("assistant", "Who asks?"),
+    Message("user", "I do."),
+)
+PREFILLED = (Message("user", "Where?"), Message("assistant", "In the city of"))
+
+
+def remote(name: str, **arguments: Any) -> RemoteModel:
+    """The model of that name."""
+    found = open_model(name, arguments)
+    assert isinstance(found, RemoteModel)
+    return found
 
 
 def openai_model(model: str, **arguments: Any) -> OpenAIModel:
@@ -30,8 +45,8 @@ def model_at(url: str, **arguments: Any) -> OpenAIModel:
     return found
 
 
-def ask(model: OpenAIModel, request: Request = HELLO) -> Response:
-    """Ask once and close."""
+def ask(model: RemoteModel, request: Request = HELLO) -> Response:
+    """Send it once and close."""
 
     async def go() -> Response:
         try:
@@ -42,8 +57,8 @@ def ask(model: OpenAIModel, request: Request = HELLO) -> Response:
     return asyncio.run(go())
 
 
-def failing(model: OpenAIModel, request: Request = HELLO) -> RequestError:
-    """The error that asking raises."""
+def failing(model: RemoteModel, request: Request = HELLO) -> RequestError:
+    """The error that sending it raises."""
     with pytest.raises(RequestError) as caught:
         ask(model, request)
     return caught.value

@@ -386,8 +386,9 @@ def reply_of(kind: str, body: Mapping[str, Any], choice: Any, used: int, made: i
 
 @contextmanager
 def serving(*arguments: Any, **options: Any) -> Iterator[OpenAIServer]:
-    """An OpenAIServer in a thread of its own, for tests that are not coroutines themselves."""
-    server = OpenAIServer(*arguments, **options)
+    """An OpenAIServer in a thread of its own, made here or given, for tests that are not coroutines themselves."""
+    given = arguments[0] if arguments else None
+    server = given if isinstance(given, OpenAIServer) else OpenAIServer(*arguments, **options)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

@@ -130,10 +130,8 @@ def _message_events(message: Json) -> list[tuple[str, Any]]:
         found.append(
             {"type": "content_block_start", "index": index, "content_block": {"type": "text", "text": ""}}
         )
-        for part in _halves(block["text"]):
-            found.append(
-                {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": part}}
-            )
+        deltas = [{"type": "text_delta", "text": part} for part in _halves(block["text"])]
+        found += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         found.append({"type": "content_block_stop", "index": index})
     ended = {"output_tokens": message["usage"]["output_tokens"]}
     found.append({"type": "message_delta", "delta": {"stop_reason": message["stop_reason"]}, "usage": ended})
@@ -194,8 +192,8 @@ def _cohere_events(reply: Json) -> list[tuple[str, Any]]:
     found: list[Json] = [
         {"type": "message-start", "delta": {"message": {"role": "assistant", "content": []}}}
     ]
-    for part in _halves(text):
-        found.append({"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": part}}}})
+    deltas = [{"message": {"content": {"text": part}}} for part in _halves(text)]
+    found += [{"type": "content-delta", "index": 0, "delta": delta} for delta in deltas]
     end = {"finish_reason": reply["finish_reason"], "usage": reply["usage"]}
     return [(event["type"], event) for event in [*found, {"type": "message-end", "delta": end}]]
 
@@ -225,10 +223,8 @@ def _response_events(reply: Json) -> list[tuple[str, Any]]:
     begun = {**reply, "status": "in_progress", "output": [], "usage": None}
     found: list[Json] = [{"type": "response.created", "response": begun}]
     for item in reply["output"]:
-        for part in _halves(item["content"][0]["text"]):
-            found.append(
-                {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": part}
-            )
+        halves = _halves(item["content"][0]["text"])
+        found += [{"type": "response.output_text.delta", "output_index": 0, "delta": part} for part in halves]
         found.append({"type": "response.output_item.done", "output_index": 0, "item": item})
     return [(event["type"], event) for event in [*found, {"type": "response.completed", "response": reply}]]
 

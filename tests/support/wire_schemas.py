@@ -259,9 +259,9 @@ def refusal(name: str, body: Any, model: str = "", extra: frozenset[str] = froze
         return None
     if name == "bedrock":
         return _by_botocore(body, model) or _bedrock(body, model)
-    wrong = best_match(Draft202012Validator(SCHEMAS[name]).iter_errors(body))
-    if wrong is not None:
-        return f"{'.'.join(map(str, wrong.absolute_path)) or 'body'}: {wrong.message}"
+    found = best_match(Draft202012Validator(SCHEMAS[name]).iter_errors(body))
+    if found is not None:
+        return f"{'.'.join(map(str, found.absolute_path)) or 'body'}: {found.message}"
     rule = _RULES.get(name)
     return rule(body, body.get("model", model)) if rule else None
 

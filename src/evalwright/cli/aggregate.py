@@ -51,7 +51,8 @@ def aggregate(
     from evalwright.api import open_run
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.aggregating import aggregate_run
-    from evalwright.reports.terminal import show_run
+    from evalwright.reports.documents.run import run_document
+    from evalwright.reports.terminal import show
 
     load_plugins(plugins)
     made = aggregate_run(
@@ -64,7 +65,7 @@ def aggregate(
     if as_json:
         print_json({**made.data, "folder": str(made.folder)})
     else:
-        show_run(made)
+        show(run_document(made))
     return 1 if made.n_failed else 0
 
 

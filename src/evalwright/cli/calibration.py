@@ -20,12 +20,12 @@ def calibration(runs: tuple[str, ...], runs_folder: str, as_json: bool) -> int:
     """
     from evalwright.analysis.confidence import confidence_of
     from evalwright.api import open_run
-    from evalwright.reports.confidence_page import show_confidence
+    from evalwright.reports.documents.confidence import confidence_document
+    from evalwright.reports.terminal import show
 
     found = [(run, confidence_of(run)) for run in (open_run(name, runs_folder) for name in runs)]
     if as_json:
         print_json([{"run": run.id, "tasks": [one.as_dict() for one in tasks]} for run, tasks in found])
     else:
-        for run, tasks in found:
-            show_confidence(f"{run.label} (run {run.id})", tasks)
+        show(*(confidence_document(f"{run.label} (run {run.id})", tasks) for run, tasks in found))
     return 0

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.output import print_json, write_file
+from evalwright.cli.output import print_json
+from evalwright.core.files import write_file
 
 if TYPE_CHECKING:
+    from evalwright.analysis.comparison import Comparison
     from evalwright.analysis.gate import Gate
     from evalwright.analysis.gate_rules import Rule
+    from evalwright.analysis.several import SeveralComparison
     from evalwright.runs.reader import Run
 
 
@@ -64,7 +67,6 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.core.errors import ConfigurationError
-    from evalwright.reports.terminal import show_comparison
 
     if len(runs) < 2:
         raise ConfigurationError(
@@ -91,10 +93,22 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     if given["as_json"]:
         print_json(data)
     else:
-        show_comparison(comparison, gates, most_flips=given["flips"])
+        _show(comparison, gates, given["flips"])
     for file in _written(given["junit"], given["json_file"], gates, data):
         say(f"Written: {file}")
     return int(any(gate.failed for gate in gates))
+
+
+def _show(comparison: Comparison | SeveralComparison, gates: list[Gate], most_flips: int) -> None:
+    from evalwright.analysis.comparison import Comparison
+    from evalwright.reports.documents.comparison import comparison_document
+    from evalwright.reports.documents.several import several_document
+    from evalwright.reports.terminal import show
+
+    if isinstance(comparison, Comparison):
+        show(comparison_document(comparison, gates, most_flips))
+    else:
+        show(several_document(comparison, gates))
 
 
 def _gates(opened: list[Run], baseline: Run | None, rules: list[Rule], mode: Any) -> list[Gate]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from evalwright.cli.output import print_json, write_file
+from evalwright.cli.output import print_json
+from evalwright.core.files import write_file
 
 
 @click.command()
@@ -50,7 +51,9 @@ def contamination(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.analysis.contamination.report import contamination_report
     from evalwright.api import open_run
     from evalwright.cli import say
-    from evalwright.reports.contamination_page import contamination_markdown, show_contamination
+    from evalwright.reports.documents.contamination import contamination_document
+    from evalwright.reports.markdown import to_markdown
+    from evalwright.reports.terminal import show
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     rewrites = [open_run(run, given["runs_folder"]) for run in given["rewrites"]]
@@ -73,15 +76,15 @@ def contamination(runs: tuple[str, ...], **given: Any) -> int:
             )
         )
     data = [report.as_dict() for report in reports]
+    documents = [contamination_document(report) for report in reports]
     if given["as_json"]:
         print_json(data)
     else:
-        for report in reports:
-            show_contamination(report)
+        show(*documents)
     if given["json_file"]:
         write_file(Path(given["json_file"]), json.dumps(data, indent=2, ensure_ascii=False) + "\n")
         say(f"Written: {given['json_file']}")
     if given["markdown"]:
-        write_file(Path(given["markdown"]), "\n".join(map(contamination_markdown, reports)))
+        write_file(Path(given["markdown"]), "\n".join(to_markdown(document, 2) for document in documents))
         say(f"Written: {given['markdown']}")
     return 0

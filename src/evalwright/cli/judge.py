@@ -89,23 +89,23 @@ def calibrate(
     from evalwright.analysis.judge_validation.difference import calibrate_difference
     from evalwright.api import open_run
     from evalwright.cli import say
-    from evalwright.reports.calibration_page import calibration_blocks, difference_blocks
+    from evalwright.reports.documents.judges import calibration_document, difference_document
     from evalwright.reports.judge_conclusions import worded_calibration, worded_difference
     from evalwright.reports.terminal import show
 
     opened = open_run(run, runs_folder)
     if run2 is None:
         one = worded_calibration(calibrate_judge(opened, files, scorer=scorer))
-        data, blocks, name = one.as_dict(), calibration_blocks(one), one.scorer
+        data, document, name = one.as_dict(), calibration_document(one), one.scorer
     else:
         other = open_run(run2, runs_folder)
         both = worded_difference(calibrate_difference(opened, other, files, scorer=scorer))
-        data, blocks, name = both.as_dict(), difference_blocks(both), f"{both.scorer}-{other.id}"
+        data, document, name = both.as_dict(), difference_document(both), f"{both.scorer}-{other.id}"
     path = keep_calibration(opened, data, name)
     if as_json:
         print_json(data)
     else:
-        show(blocks)
+        show(document)
     say(f"Written: {path}")
 
 
@@ -128,17 +128,19 @@ def agreement(
     from evalwright.analysis.judge_validation.panels import judges_agreement
     from evalwright.api import open_run
     from evalwright.cli import say
-    from evalwright.cli.output import write_file
-    from evalwright.reports.agreement_page import agreement_blocks, agreement_markdown
+    from evalwright.core.files import write_file
+    from evalwright.reports.documents.judges import agreement_document
+    from evalwright.reports.markdown import to_markdown
     from evalwright.reports.terminal import show
 
     found = judges_agreement([open_run(run, runs_folder) for run in runs], scorer=scorer, level=level)
+    document = agreement_document(found)
     if markdown:
-        write_file(Path(markdown), agreement_markdown(found))
+        write_file(Path(markdown), to_markdown(document))
     if as_json:
         print_json(found.as_dict())
     else:
-        show(agreement_blocks(found))
+        show(document)
     if markdown:
         say(f"Written: {markdown}")
 
@@ -217,20 +219,15 @@ def _check_free(files: dict[str, str | None], command: str) -> None:
 def _write_files(
     files: dict[str, str | None], rows: Sequence[Any], *, graded: bool, name: str, question: str | None
 ) -> None:
-    from evalwright.core.errors import ConfigurationError
+    from evalwright.core.files import write_file
     from evalwright.reports.label_page import QUESTION, label_html
     from evalwright.reports.label_sheet import sheet_csv
-    from evalwright.runs.writer import write_text
 
     for kind, file in files.items():
         if file:
             asked = question or QUESTION
             page = label_html(rows, graded=graded, name=name, question=asked) if kind == "page" else ""
-            text = page or sheet_csv(rows)
-            try:
-                write_text(Path(file), text)
-            except OSError as error:
-                raise ConfigurationError(f"'{file}' cannot be written: {error.strerror}.") from error
+            write_file(Path(file), page or sheet_csv(rows))
 
 
 def _say_next(made: dict[str, Any]) -> None:

@@ -77,7 +77,8 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     from evalwright.analysis.board import make_board
     from evalwright.api import open_run
     from evalwright.cli import say
-    from evalwright.reports.terminal import show_board
+    from evalwright.reports.documents.board import board_document
+    from evalwright.reports.terminal import show
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]
@@ -95,6 +96,6 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     if given["as_json"]:
         print_json(board.as_dict())
     else:
-        show_board(board)
+        show(board_document(board, costs=True))
     for line in written:
         say(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -18,14 +17,3 @@ def print_json(data: Any) -> None:
     import json
 
     click.echo(json.dumps(data, indent=2, ensure_ascii=False))
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a file that was asked for, whole or not at all. Raises ConfigurationError where that cannot be done."""
-    from evalwright.core.errors import ConfigurationError
-    from evalwright.runs.writer import write_text
-
-    try:
-        write_text(path, text)
-    except OSError as error:
-        raise ConfigurationError(f"'{path}' cannot be written: {error.strerror}.") from error

@@ -95,7 +95,8 @@ def plan(**given: Any) -> int:
     from evalwright.analysis.power import read_assumptions, read_prices
     from evalwright.cli.arguments import key_values, load_plugins, role_specs
     from evalwright.evaluation.configuration import ModelSpec
-    from evalwright.reports.plan_page import show_plan
+    from evalwright.reports.documents.plan import plan_document
+    from evalwright.reports.terminal import show
 
     load_plugins(given["plugins"])
     arguments = key_values(given["arguments"], "-M")
@@ -126,7 +127,7 @@ def plan(**given: Any) -> int:
     if given["as_json"]:
         print_json(forecast.as_dict())
     else:
-        show_plan(forecast)
+        show(plan_document(forecast))
     return _conclude(forecast)
 
 

@@ -131,8 +131,10 @@ def run(**given: Any) -> int:
 
 def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
+    from evalwright.reports.documents.board import board_document
+    from evalwright.reports.documents.run import run_document
     from evalwright.reports.progress import TerminalProgress
-    from evalwright.reports.terminal import show_board, show_run
+    from evalwright.reports.terminal import show
 
     if quiet:
         runs = run_blocking(lambda: evaluate_configuration(configuration))
@@ -144,10 +146,8 @@ def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
     else:
         from evalwright.analysis.board import make_board
 
-        for finished in runs:
-            show_run(finished, slices=False)
-        if len(runs) > 1:
-            show_board(make_board(runs))
+        board = [board_document(make_board(runs), costs=True)] if len(runs) > 1 else []
+        show(*(run_document(run, slices=False) for run in runs), *board)
     return _conclude(runs)
 
 

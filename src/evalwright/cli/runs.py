@@ -19,7 +19,8 @@ def runs() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 def list_(folder: str, as_json: bool) -> None:
     """List the runs of a folder, oldest first."""
-    from evalwright.reports.terminal import show_runs
+    from evalwright.reports import terminal
+    from evalwright.reports.documents.run import runs_document
     from evalwright.runs.reader import list_runs
 
     found = list_runs(Path(folder))
@@ -30,7 +31,7 @@ def list_(folder: str, as_json: bool) -> None:
         ]
         print_json(rows)
     elif found:
-        show_runs(found)
+        terminal.show(runs_document(found))
     else:
         click.echo(f"No runs in '{folder}'. `evalwright run factual --model demo/small` makes one.")
 
@@ -47,7 +48,8 @@ def list_(folder: str, as_json: bool) -> None:
 def show(run: str, folder: str, verify: bool, as_json: bool) -> None:
     """Show one RUN: metrics with intervals, slices, failures and cost."""
     from evalwright.api import open_run
-    from evalwright.reports.terminal import show_run
+    from evalwright.reports import terminal
+    from evalwright.reports.documents.run import run_document
 
     found = open_run(run, folder)
     if verify:
@@ -55,7 +57,7 @@ def show(run: str, folder: str, verify: bool, as_json: bool) -> None:
     if as_json:
         print_json(dict(found.data))
     else:
-        show_run(found)
+        terminal.show(run_document(found))
 
 
 @runs.command()
@@ -63,23 +65,24 @@ def show(run: str, folder: str, verify: bool, as_json: bool) -> None:
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 where the index is not that of the runs.")
 def index(folder: str, check: bool) -> int:
     """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
-    from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, index_of
-    from evalwright.reports.files import write_whole
-    from evalwright.reports.registry_page import registry_markdown
+    from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, index_of
+    from evalwright.core.files import write_file
+    from evalwright.reports.documents.registry import registry_document
+    from evalwright.reports.markdown import to_markdown
     from evalwright.runs.writer import to_json
 
     place = Path(folder)
     found = index_of(place)
     files = {
         place / INDEX_JSON: to_json(found, indent=2) + "\n",
-        place / INDEX_MD: registry_markdown(found),
+        place / INDEX_MD: f"<!-- {MADE_BY} -->\n\n{to_markdown(registry_document(found))}",
     }
     if check:
         old = [str(path) for path, text in files.items() if not _is(path, text)]
         click.echo(f"Not that of the runs: {', '.join(old)}" if old else "The index is that of the runs.")
         return 1 if old else 0
     for path, text in files.items():
-        click.echo(f"{'Written' if write_whole(path, text) else 'As it was'}: {path}")
+        click.echo(f"{'Written' if write_file(path, text) else 'As it was'}: {path}")
     for one in found["damaged"]:
         click.echo(f"Not readable, and listed apart: {one['folder']}: {one['error']}", err=True)
     return 0

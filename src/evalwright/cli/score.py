@@ -67,7 +67,8 @@ def score(
     from evalwright.cli.arguments import key_values, load_plugins, role_specs
     from evalwright.core.errors import UnknownName
     from evalwright.evaluation.rescoring import score_run
-    from evalwright.reports.terminal import show_run
+    from evalwright.reports.documents.run import run_document
+    from evalwright.reports.terminal import show
 
     load_plugins(plugins)
     given = key_values(options, "-S")
@@ -85,7 +86,7 @@ def score(
     if as_json:
         print_json({**made.data, "folder": str(made.folder)})
     else:
-        show_run(made)
+        show(run_document(made))
     if made.n_failed:
         what = "1 sample has" if made.n_failed == 1 else f"{made.n_failed} samples have"
         say(f"{what} no score: the answer or the scorer failed.")

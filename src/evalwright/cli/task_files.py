@@ -95,7 +95,8 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
     """
     from evalwright.analysis.contamination.versions import diff_tasks
     from evalwright.cli.arguments import load_plugins
-    from evalwright.reports.task_diff_page import show_task_diff
+    from evalwright.reports.documents.tasks import task_diff_document
+    from evalwright.reports.terminal import show
     from evalwright.tasks.loading import load_task
 
     load_plugins(plugins)
@@ -103,7 +104,7 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
     if as_json:
         print_json(found.as_dict())
     else:
-        show_task_diff(found)
+        show(task_diff_document(found))
     return 0 if found.same_scores else 1
 
 

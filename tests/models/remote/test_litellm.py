@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import subprocess
@@ -26,18 +27,17 @@ from evalwright.core.errors import (
     UnknownName,
 )
 from evalwright.core.requests import Generate, LogLikelihood
-from evalwright.core.responses import Usage
+from evalwright.core.responses import Response, Usage
+from evalwright.engine import Engine, Store
 from evalwright.models.registry import open_model
-from evalwright.models.remote.http_faults import OutOfCredit
+from evalwright.models.remote import litellm
+from evalwright.models.remote.http_faults import OutOfCredit, PromptFiltered
 from evalwright.models.remote.litellm import LiteLLMModel
-from support.azure_server import AzureServer
 from support.openai_answers import hash_answer
-from support.openai_asking import HELLO
+from support.openai_asking import HELLO, PREFILLED, TALK, ask, failing, remote
 from support.openai_faults import Faults
 from support.openai_limits import Limits
 from support.openai_server import OpenAIServer, serving
-from support.strict_asking import PREFILLED, TALK, ask, failing, remote, through_the_engine
-from support.strict_server import strictly
 
 needs_litellm = pytest.mark.skipif(
     find_spec("litellm") is None, reason="needs the library litellm (the extra of that name)"
@@ -72,7 +72,7 @@ def at(url: str, model: str = "gpt-4o-mini", **arguments: Any) -> Any:
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalwright.models.remote.litellm._Loaded.library", None)
+    monkeypatch.setattr("evalwright.models.remote.litellm._library", litellm._library.__wrapped__)
     monkeypatch.setattr("importlib.import_module", _missing)
     model = LiteLLMModel("openai/gpt-4o-mini")
     with pytest.raises(MissingExtra, match=r"pip install 'evalwright\[litellm\]'"):
@@ -86,8 +86,8 @@ def _missing(name: str) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"extra": {"api_key": "x"}}, "give -M api_key_env="),
-        ({"extra": {"num_retries": 3}}, "give -M max_attempts="),
+        ({"extra": {"api_key": "x"}}, "argument of its own"),
+        ({"extra": {"num_retries": 3}}, "argument of its own"),
         ({"extra": {"mock_response": "Paris"}}, "cannot be given"),
         ({"extra": {"drop_params": True}}, "cannot be given"),
         ({"extra": {"success_callback": ["x"]}}, "cannot be given"),
@@ -186,7 +186,10 @@ def test_it_speaks_to_nobody_else(server: OpenAIServer) -> None:
     folder = Path(__file__).parents[3]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", WATCHED, server.url],
-        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(folder / "src"), os.environ.get("PYTHONPATH", "")]),
+        },
         capture_output=True,
         text=True,
         timeout=120,
@@ -200,7 +203,15 @@ def test_it_speaks_to_nobody_else(server: OpenAIServer) -> None:
 @needs_litellm
 def test_through_the_engine(server: OpenAIServer, tmp_path: Path) -> None:
     request = Generate(TALK, max_tokens=20, temperature=0.5, top_p=0.9, stop=("zzz",), seed=3, draw=2)
-    found, counts = through_the_engine(at(server.url), tmp_path, request)
+    model = at(server.url)
+
+    async def go() -> tuple[Response, dict[str, Any]]:
+        with Store.open(tmp_path) as store:
+            async with Engine(store) as engine:
+                door = engine.door({"target": model})
+                return await door("target", request), door.counts.as_dict()
+
+    found, counts = asyncio.run(go())
     assert (found.text, found.finish_reason) == (hash_answer("I do."), "stop")
     assert found.model == "gpt-4o-mini"
     assert found.usage.output_tokens > 0
@@ -309,21 +320,9 @@ def test_errors_have_our_names_and_are_not_repeated(kind: str, monkeypatch: pyte
         assert "$A_KEY" in str(found)
 
 
-class _Filtering(AzureServer):
-    """Stops every prompt, as Azure's filter does."""
-
-    base = "/v1"
-
-    def check(self, request: Any, body: Any) -> None:
-        """Everything is taken."""
-
-
-@needs_litellm
-def test_a_filtered_prompt_is_an_answer() -> None:
-    with strictly(_Filtering()) as server:
-        server.script = ["filter"]
-        found = ask(at(server.url))
-    assert (found.text, found.finish_reason) == ("", "content_filter")
+def test_a_filtered_prompt_is_told_apart() -> None:
+    error = type("ContentPolicyViolationError", (Exception,), {"status_code": 400})("not this")
+    assert isinstance(LiteLLMModel("openai/m")._translate(error), PromptFiltered)
 
 
 @needs_litellm
@@ -349,6 +348,6 @@ def test_a_provider_that_litellm_does_not_know() -> None:
 
 @needs_litellm
 def test_only_generation(server: OpenAIServer) -> None:
-    error = failing(at(server.url), LogLikelihood("a", " b"))  # type: ignore[arg-type]
+    error = failing(at(server.url), LogLikelihood("a", " b"))
     assert isinstance(error, Rejected)
     assert ask(at(server.url), HELLO).text == hash_answer("hello")

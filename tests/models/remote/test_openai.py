@@ -88,7 +88,7 @@ def test_names(name: str, arguments: dict[str, Any], base_url: str, model: str, 
 
 def test_the_base_url_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1/")
-    assert open_model("openai/m").base_url == "http://localhost:1/v1"
+    assert openai_model("m").base_url == "http://localhost:1/v1"
     assert openai_model("m", base_url="http://localhost:2/v1").base_url == "http://localhost:2/v1"
 
 

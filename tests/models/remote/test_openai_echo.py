@@ -15,7 +15,7 @@ from evalwright.core.requests import LogLikelihood, Message
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.openai_echo import (
     NoEcho,
-    echo_payload,
+    echo_call,
     read_echo,
     read_pair,
     split_pair,
@@ -51,8 +51,9 @@ def pair(reply: Reply, context: str, continuation: str) -> Any:
 
 
 def test_the_request() -> None:
-    payload = echo_payload("text", Settings("m", "host", extra_body={"add_special_tokens": False}))
-    assert payload == {
+    call = echo_call("text", Settings("m", "host", extra_body={"add_special_tokens": False}))
+    assert call.path == "/completions"
+    assert call.payload == {
         "model": "m",
         "prompt": "text",
         "max_tokens": 1,

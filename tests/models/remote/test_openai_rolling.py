@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from itertools import pairwise
 
@@ -11,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import Rejected
+from evalwright.core.responses import Response
 from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.openai_echo import EchoedToken
+from evalwright.models.remote.openai_echo import Echo, EchoedToken
 from evalwright.models.remote.openai_rolling import rolling
 
 _PIECE = re.compile(r"\s*\S{1,6}|\s+")
@@ -25,7 +25,7 @@ class Bigram:
         self.most = most
         self.asked: list[str] = []
 
-    async def __call__(self, text: str) -> tuple[list[EchoedToken], Reply]:
+    def __call__(self, text: str) -> tuple[list[EchoedToken], Reply]:
         self.asked.append(text)
         found = list(_PIECE.finditer(text))
         if len(found) + 1 > self.most:
@@ -37,6 +37,22 @@ class Bigram:
         return tokens, Reply({"usage": {"prompt_tokens": len(found)}}, 0.5, None)
 
 
+def rolled(text: str, server: Bigram, context_length: int | None, bos: str = "") -> Response:
+    """The Response of the windows, each sent to the server."""
+    windows = rolling(text, context_length, bos)
+    try:
+        wanted = next(windows)
+        while True:
+            try:
+                got: Echo | Rejected = server(wanted)
+            except Rejected as error:
+                got = error
+            wanted = windows.send(got)
+    except StopIteration as done:
+        response: Response = done.value
+        return response
+
+
 def whole(text: str) -> tuple[float, int]:
     """The definition: every token but the first, given the one before."""
     sizes = [len(piece) for piece in _PIECE.findall(text)]
@@ -46,42 +62,42 @@ def whole(text: str) -> tuple[float, int]:
 
 def test_short_text_is_one_request() -> None:
     server = Bigram(100)
-    found = asyncio.run(rolling("one two three", server, None))
+    found = rolled("one two three", server, None)
     assert (found.log_likelihood, found.tokens_scored) == whole("one two three")
     assert server.asked == ["one two three"]
 
 
 def test_empty_text_asks_nothing() -> None:
     server = Bigram(100)
-    found = asyncio.run(rolling("", server, 10))
+    found = rolled("", server, 10)
     assert (found.log_likelihood, found.tokens_scored, server.asked) == (0.0, 0, [])
 
 
 def test_a_bos_is_sent_and_not_scored() -> None:
     server = Bigram(100)
-    found = asyncio.run(rolling(" one two", server, None, bos="<s>"))
+    found = rolled(" one two", server, None, bos="<s>")
     assert server.asked == ["<s> one two"]
     assert (found.log_likelihood, found.tokens_scored) == whole("<s> one two")
 
 
 def test_a_text_that_is_too_long_says_what_to_do() -> None:
     with pytest.raises(Rejected, match="context_length"):
-        asyncio.run(rolling("one two three four", Bigram(3), None))
+        rolled("one two three four", Bigram(3), None)
 
 
 def test_a_refusal_that_is_not_about_length_ends() -> None:
     with pytest.raises(Rejected, match="too long"):
-        asyncio.run(rolling("word " * 400, Bigram(0), 16))
+        rolled("word " * 400, Bigram(0), 16)
 
 
 @given(st.lists(st.text("abc defgh", min_size=1, max_size=9), min_size=1, max_size=60), st.integers(8, 40))
 def test_windows_score_every_token_once(words: list[str], most: int) -> None:
     text = " ".join(words)
     server = Bigram(most)
-    found = asyncio.run(rolling(text, server, most))
+    found = rolled(text, server, most)
     assert (found.log_likelihood, found.tokens_scored) == whole(text)
     again = Bigram(most)
-    assert asyncio.run(rolling(text, again, most)) == found
+    assert rolled(text, again, most) == found
     assert again.asked == server.asked
     if len(text) > 30 * most:
         assert found.latency == 0.5 * len(server.asked)

@@ -82,7 +82,7 @@ def write_rewrites(
         json.dumps(_row(one, task.name, definition, several), ensure_ascii=False) for one in found.rewrites
     ]
     text = _yaml(_file(found, task, definition, title, data.name, into.parent))
-    from evalwright.runs.writer import write_text
+    from evalwright.core.files import write_text
 
     try:
         into.parent.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,6 @@ from evalwright.compat.open_factual_bench.rows import (
     differences,
     judge_rows,
     runaway,
-    stress_scorer,
 )
 from evalwright.compat.recording import (
     check_free,
@@ -235,8 +234,6 @@ def _notes(recorded: Recorded, rows: Sequence[Judged], scoring: str) -> list[str
             f"took the time of a full-length reply but kept a few tokens, so what was kept may answer a question that the "
             f"model made up itself: {_listed(far)}"
         )
-    if scoring == "corrected" and stress_scorer() is None and any(row.stress for row in rows):
-        notes.append("no scorer of stress questions is installed, so these have no score")
     return notes
 
 

@@ -7,6 +7,7 @@ ours. What the library would do by itself is off: retries, caching, dropping par
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import re
 import time
@@ -184,15 +185,15 @@ class LiteLLMModel(RemoteModel):
         if kind == "ContentPolicyViolationError":
             return PromptFiltered(f"{where} stopped the prompt by its content filter: {words}")
         status = getattr(error, "status_code", None)
-        if not isinstance(status, int):
+        if status is None:
             return Rejected(f"litellm could not send the request to {where}: {kind}: {words}")
-        body, headers = (
-            getattr(error, "body", None),
-            _headers(getattr(getattr(error, "response", None), "headers", None)),
+        body = getattr(error, "body", None)
+        headers = _headers(getattr(error, "litellm_response_headers", None)) or _headers(
+            getattr(getattr(error, "response", None), "headers", None)
         )
         codes = [body.get(name) for name in ("code", "type")] if isinstance(body, Mapping) else []
         return error_for(
-            where, status if 400 <= status < 600 else 500, words, codes=frozenset(map(str, codes)),
+            where, status if isinstance(status, int) and 400 <= status < 600 else 500, words, codes=frozenset(map(str, codes)),
             key_source=self._settings.key_source, rate_limits=parse_rate_limits(headers),
             retry_after=parse_retry_after({name.decode(): value.decode() for name, value in headers}),
         )  # fmt: skip
@@ -233,7 +234,6 @@ def _library() -> Any:
     ):
         os.environ.setdefault(f"LITELLM_LOCAL_{name}", "True")
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # else it puts a `.env` file into the environment
-    os.environ.setdefault("LITELLM_LOG", "CRITICAL")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -244,6 +244,8 @@ def _library() -> Any:
         setattr(library, name, False)
     library.num_retries = library.cache = None
     library.suppress_debug_info = True
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     # Its messages may repeat any key that it finds in the environment.
     for name, value in os.environ.items():
         if _SECRET.search(name):

@@ -10,11 +10,10 @@ from typing import Any, Literal, TypeVar
 
 from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName
-from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import Classify, Generate
+from evalwright.core.requests import Classify
 from evalwright.scorers.consistency.chunks import chunks
 from evalwright.scorers.consistency.rubric import Verdict, question, read_verdict
-from evalwright.scorers.written_verdicts import BadVerdict
+from evalwright.scorers.written_verdicts import ask_verdict
 
 Way = Literal["auto", "classify", "verdict"]
 WAYS: tuple[Way, ...] = ("auto", "classify", "verdict")
@@ -164,13 +163,8 @@ async def _supported(role: str, premise: str, hypothesis: str, ask: Ask) -> floa
 async def _verdict(
     role: str, premise: str, parts: Sequence[str], ask: Ask, chat: bool, max_tokens: int
 ) -> Verdict:
-    response = await ask(role, Generate(question(premise, parts, chat=chat), max_tokens=max_tokens))
-    try:
-        return read_verdict(separate_reasoning(response).answer, premise, parts)
-    except BadVerdict as error:
-        cut = " (it was cut off at the limit of its length)" if response.finish_reason == "length" else ""
-        message = f"The verdict of '{role}' cannot be used: {error}{cut}."
-        raise RequestFailed(Failure("bad verdict", "judge", message)) from None
+    prompt = question(premise, parts, chat=chat)
+    return await ask_verdict(role, prompt, lambda text: read_verdict(text, premise, parts), ask, max_tokens)
 
 
 def _of_verdicts(role: str, parts: Sequence[str], verdicts: Sequence[Verdict]) -> Opinion:

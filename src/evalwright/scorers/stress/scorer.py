@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from evalwright.core.asking import Ask, abilities_of
-from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName
+from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import Generate
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.consistency.judges import together, whole_number
 from evalwright.scorers.registry import checked, without_roles
@@ -29,7 +28,7 @@ from evalwright.scorers.stress.rules import (
     judge_by_rules,
     question_of,
 )
-from evalwright.scorers.written_verdicts import BadVerdict
+from evalwright.scorers.written_verdicts import ask_verdict
 
 WHEN = ("unsure", "always", "never")
 RULES = "rules"
@@ -121,13 +120,11 @@ async def _opinion(role: str, question: Question, answer: str, ask: Ask, max_tok
             f"The model in the role '{role}' cannot write a verdict; it can do: {', '.join(sorted(known)) or 'nothing'}."
         )
     prompt = verdict_prompt(question.text, question.premise, answer, chat=known is None or "chat" in known)
-    response = await ask(role, Generate(prompt, max_tokens=max_tokens))
-    try:
-        return read_opinion(separate_reasoning(response).answer, question.text, question.premise, answer)
-    except BadVerdict as error:
-        cut = " (it was cut off at the limit of its length)" if response.finish_reason == "length" else ""
-        message = f"The verdict of '{role}' cannot be used: {error}{cut}."
-        raise RequestFailed(Failure("bad verdict", "judge", message)) from None
+
+    def read(text: str) -> Opinion:
+        return read_opinion(text, question.text, question.premise, answer)
+
+    return await ask_verdict(role, prompt, read, ask, max_tokens)
 
 
 def _score(ruling: Ruling | None, opinions: Mapping[str, Opinion], text: str) -> Score | Undecided:

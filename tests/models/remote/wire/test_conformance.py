@@ -62,8 +62,10 @@ def request_of(given: Mapping[str, Any] | None) -> Any:
 
 
 def response_of(given: Mapping[str, Any]) -> Response:
-    made = {**given, "usage": Usage(**given.get("usage", {}))}
-    return Response(**{name: tuple(value) if name == "values" else value for name, value in made.items()})
+    made: dict[str, Any] = {**given, "usage": Usage(**given.get("usage", {}))}
+    if "values" in made:
+        made["values"] = tuple(made["values"])
+    return Response(**made)
 
 
 def error_of(case: Mapping[str, Any]) -> type[Exception]:

@@ -8,7 +8,7 @@
   const key = (row, column) => row.cells[column].dataset.sort;
 
   function sort(head, column, direction) {
-    const text = head.hasAttribute("data-text") || head.classList.contains("model");
+    const text = head.hasAttribute("data-text") || head.classList.contains("head");
     const sign = direction === "ascending" ? 1 : -1;
     const rows = [...body.rows];
     rows.sort((left, right) => {
