@@ -17,7 +17,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.registry import bind
 from evalwright.scorers.similarity import character_f, cosines, similarity
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 
 COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
 
