@@ -34,7 +34,7 @@ from evalwright.reports.layout import Grid, Segment, lay_out_table
 from evalwright.reports.text import inert, wrap
 
 PIPED_WIDTH = 120
-"""Cells of a line where nobody says how wide it may be (a file, a pipe); $COLUMNS wins."""
+"""Cells of a line where the width is not known (a file, a pipe); $COLUMNS wins."""
 
 _INDENT = 2
 _STYLES = {"": "", "strong": "bold", "quiet": "dim", "good": "green", "bad": "red", "warn": "yellow"}

@@ -76,7 +76,7 @@ def board_labels(board: Board) -> list[str]:
 
 
 def coverage(row: BoardRow) -> str:
-    """Scored items, with those that were asked where some are not scored: "39 of 40"."""
+    """Scored items, with the number of all items where some are not scored: "39 of 40"."""
     n = numbers.count(row.n)
     return n if row.n == row.n_asked else f"{n} of {numbers.count(row.n_asked)}"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evalwright.reports import numbers
+from evalwright.reports.conclusions import gain_sentence
 from evalwright.reports.document import (
     Block,
     Cell,
@@ -23,6 +24,7 @@ from evalwright.reports.text import shorten
 
 if TYPE_CHECKING:
     from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
+    from evalwright.analysis.context_gain import ContextGain
     from evalwright.analysis.gate import Gate
     from evalwright.runs.slices import SliceComparison
 
@@ -48,9 +50,47 @@ def comparison_document(
         blocks += _flips(task, most_flips)
     if comparison.differences:
         blocks += [Heading("What else differs between the runs"), *map(Note, comparison.differences)]
+    blocks += gain_blocks(comparison.context_gains)
     blocks.append(Conclusion(comparison.conclusion))
     title = "Comparison, paired by item" if paired else "Comparison, not all tasks paired by item"
     return Document(title, [*blocks, *(block for gate in gates for block in gate_blocks(gate))])
+
+
+def gains_document(run: str, gains: Sequence[ContextGain]) -> Document:
+    """What passages add to one run."""
+    return Document(f"Context gain of {run}", gain_blocks(gains))
+
+
+def gain_blocks(gains: Sequence[ContextGain]) -> list[Block]:
+    """What passages add: a row for each run, task and part of the questions, and a sentence over all questions of each."""
+    if not gains:
+        return []
+    columns = [
+        Column("Task", folds=True, key=True),
+        Column("Run", folds=True),
+        Column("Questions"),
+        *_right("With passages", "Without", "Difference", "p", "Items"),
+    ]
+    rows = [
+        (
+            gain.task,
+            gain.run,
+            name,
+            _mean(part.mean_a, True),
+            _mean(part.mean_b, True),
+            numbers.difference(part.difference, part.low, part.high, bounded=True),
+            numbers.p_value(part.p_value),
+            numbers.items(part.n, 0, part.n_clusters),
+        )
+        for gain in gains
+        for name, part in gain.parts.items()
+    ]
+    notes = [Note(gain_sentence(gain), "quiet") for gain in gains]
+    return [
+        Heading("Context gain: answers with passages minus answers without"),
+        Table(columns, rows),
+        *notes,
+    ]
 
 
 def gate_blocks(gate: Gate) -> list[Block]:

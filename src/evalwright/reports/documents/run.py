@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 MOST_SLICES = 12
-"""Values of a slice key that are shown, the largest ones, where nobody asks for more; `run.json` has all."""
+"""Values of a slice key that are shown, the largest ones, unless more are wanted; `run.json` has all."""
 
 
 def run_document(run: Run, *, slices: bool = True) -> Document:

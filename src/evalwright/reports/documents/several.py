@@ -114,7 +114,7 @@ def _runs(comparison: SeveralComparison, table: PairTable) -> Table:
 
 
 def _items(mean: Estimate) -> str:
-    """Scored items, of those asked where some have no score."""
+    """Scored items, of all items where some have no score."""
     asked = f" of {numbers.count(mean.n + mean.n_failed)}" if mean.n_failed else ""
     clusters = "" if mean.n_clusters is None else f" in {numbers.counted(mean.n_clusters, 'cluster')}"
     return f"{numbers.count(mean.n)}{asked}{clusters}"
