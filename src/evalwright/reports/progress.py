@@ -6,7 +6,7 @@ import sys
 import threading
 from collections import deque
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from evalwright.reports import numbers
 from evalwright.reports.terminal import is_live_terminal, write_text
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from evalwright.engine.counts import Counts
+    from evalwright.runs.progress import Progress
 
 PLAIN_EVERY = 10.0
 """Seconds between two plain lines of one run."""
@@ -26,29 +27,6 @@ _LEAST_STATE = 24
 
 _WINDOW = 20.0
 """Seconds that a shown rate looks back: answers from the store at the start say nothing about the rest."""
-
-
-class ProgressState(Protocol):
-    """What a report of progress says (`evalwright.evaluation.running.Progress`)."""
-
-    @property
-    def run(self) -> str: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def total(self) -> int: ...
-    @property
-    def done(self) -> int: ...
-    @property
-    def failed(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def counts(self) -> Counts: ...
-    @property
-    def finished(self) -> bool: ...
-    @property
-    def state(self) -> str: ...
 
 
 class Pace:
@@ -86,14 +64,14 @@ class TerminalProgress:
         self._file = file or sys.stderr
         self._wants_live = is_live_terminal(self._file) if live is None else live
         self._lock = threading.RLock()
-        self._states: dict[str, ProgressState] = {}
+        self._states: dict[str, Progress] = {}
         self._paces: dict[str, Pace] = {}
         self._spoken: dict[str, float] = {}
         self._ended: set[str] = set()
         self._console: Console | None = None
         self._live: Live | None = None
 
-    def update(self, progress: ProgressState) -> None:
+    def update(self, progress: Progress) -> None:
         """Take the state of one run. Its last one (finished) becomes a line that stays."""
         with self._lock:
             if progress.run in self._ended:
@@ -169,7 +147,7 @@ class TerminalProgress:
         return text
 
 
-def plain_line(state: ProgressState, pace: Pace) -> str:
+def plain_line(state: Progress, pace: Pace) -> str:
     """Where one run stands, in one line."""
     parts = [f"{numbers.count(state.done)} of {numbers.count(state.total)}"]
     if state.failed:
@@ -182,7 +160,7 @@ def plain_line(state: ProgressState, pace: Pace) -> str:
     return f"{inert(state.label)}: {', '.join([*parts, *usage_parts(state.counts)])}{_rule(state)}"
 
 
-def final_line(state: ProgressState) -> str:
+def final_line(state: Progress) -> str:
     """How one run ended, in one line."""
     if state.done < state.total:
         head = f"stopped after {numbers.count(state.done)} of {numbers.count(state.total)}"
@@ -192,7 +170,7 @@ def final_line(state: ProgressState) -> str:
     return f"{inert(state.label)}: {', '.join([head, *failed, *usage_parts(state.counts)])}{_rule(state)}"
 
 
-def _rule(state: ProgressState) -> str:
+def _rule(state: Progress) -> str:
     """Where stopping rules stand."""
     return f"; {inert(state.state)}" if state.state else ""
 
@@ -205,7 +183,7 @@ def usage_parts(counts: Counts) -> list[str]:
     return [*parts, f"{numbers.tokens(used)} tokens"] if used else parts
 
 
-def live_parts(state: ProgressState, pace: Pace, name_width: int, width: int) -> list[tuple[str, str]]:
+def live_parts(state: Progress, pace: Pace, name_width: int, width: int) -> list[tuple[str, str]]:
     """One live line as (text, style): name, bar, counts, speed, time left, usage; what does not fit is left out."""
     share = state.done / state.total if state.total else 0.0
     bar = 10 if width < 100 else 20
