@@ -31,7 +31,7 @@ _PLACES = word_set("mount lake river planet hurricane comet")
 _TAILS = word_set("ocean sea river desert lake island islands mountains")
 FUNCTION = word_set(
     "it is was are were be been that this these those he she they his her its their i we you there here who which what in on",
-    "at by of to for from with as and so then would think believe guess suppose say d ll s m re ve my your our has have had",
+    "at by of to for from with as and so then according most sources generally widely sind ist sono son eram sao zijn byli jest there total altogether exactly only count number insgesamt zusammen total tutto would think believe guess suppose say d ll s m re ve my your our has have had",
     "does did do know sure well yes ok okay certainly indeed course fact called answer capital name city country town person",
     "correct right question looking one known also just simply probably likely maybe perhaps es ist war das dies er sie wurde",
     "von im am zu auf c est etait ce il elle par dans du des es fue era son por en se llama e foi era ele ela pelo pela no na",
@@ -223,7 +223,7 @@ def mentions(reading: Reading, targets: Sequence[Target], confusable: Sequence[s
 
 def _spans(reading: Reading, form: str) -> list[tuple[int, int]]:
     """Token places of a form, also where it is written together or apart."""
-    out = []
+    out: list[tuple[int, int]] = []
     position = reading.joined.find(f" {form} ") if form else -1
     while position >= 0 and len(out) < _MOST_MENTIONS:
         start = reading.joined.count(" ", 0, position)

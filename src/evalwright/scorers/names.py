@@ -44,6 +44,8 @@ _ALIASING = word_set(
     "called known named renamed formerly today now alias aka nee nowadays heute hiess genannt appele llamado chiamato"
 )
 _PARTED = re.compile(r"[,;:()–—、]|\s-\s")
+_MOST_UNKNOWN = 1
+"""Words beside a target, neither small ones nor the question's, with which a sentence is still nothing but an answer."""
 _MOST_PHRASE, _MOST_WORDS = 6, 45
 """Words of what may be a bare answer, and of a sentence that is still read."""
 
@@ -93,14 +95,12 @@ class Names:
             return undecided("a list or a question")
         later = self._found(parts[1:])
         given = [one for one in later if not self.denied(*one)]
-        concluded, explicit = self._concludes(said.text, parts)
+        concluded = self._concludes(said.text, parts)
         if opening.label == "correct":
             other = len(given) < len(later) or concluded.label == "incorrect"
             return undecided(f"{opening.why}, and something else later") if other else opening
         if opening.label == "incorrect" and self._is_bare_name(parts[0]):
-            aliased = any(not _ALIASING.isdisjoint(reading.tokens) for reading, _ in later)
-            again = aliased or (explicit and given)
-            return undecided(f"{opening.why}; a target comes later") if again else opening
+            return undecided(f"{opening.why}; a target comes later") if given else opening
         if concluded.label != "undecided":
             return concluded
         if opening.label == "incorrect" and (given or len(parts) > 2):
@@ -147,14 +147,14 @@ class Names:
             return last._replace(why=f"after a change of mind: {last.why}")
         return undecided("a change of mind")
 
-    def _concludes(self, text: str, parts: Sequence[str]) -> tuple[Verdict, bool]:
-        """The last sentence where it concludes, or is a paragraph of its own that is about the question; whether it says so."""
+    def _concludes(self, text: str, parts: Sequence[str]) -> Verdict:
+        """The last sentence where it says that it concludes, or is a paragraph of its own that is about the question."""
         tokens = read(parts[-1]).tokens
         explicit = not self.cues.sure.isdisjoint(tokens[:3])
         about = any(token[:5] in self.asked for token in tokens if token not in FUNCTION and len(token) > 3)
         if not explicit and not (about and text.rstrip().rpartition("\n\n")[2].strip() == parts[-1]):
-            return undecided("no conclusion"), False
-        return self._phrase(parts[-1].rpartition(":")[2].strip() or parts[-1]), explicit
+            return undecided("no conclusion")
+        return self._phrase(parts[-1].rpartition(":")[2].strip() or parts[-1])
 
     def _is_target(self, text: str) -> bool:
         reading = read(text)
@@ -219,6 +219,9 @@ class Names:
             return undecided(f"'{others[0]}' stands before the target")
         if self._troubled(reading, start, one):
             return undecided("the target may stand beside the answer")
+        rest = [*reading.tokens[start : one.start], *reading.tokens[one.end :]]
+        if len([token for token in self._content(rest) if len(token) > 2]) > _MOST_UNKNOWN:
+            return undecided("the sentence says more than is asked")
         if not after_turn and (other := self._beside(reading, sure[-1], found)):
             return undecided(f"'{other}' stands beside the target")
         return correct(f"'{' '.join(reading.cased[one.start : one.end])}' is the only name given")
@@ -276,7 +279,7 @@ class Names:
         """Whether what stands before a target only leads to it: words of the question, small words, few others."""
         unknown = [token for token in self._content(before) if len(token) > 2]
         related = before[-1] in ("of", "for", "from") and len(before) > 1 and before[-2] in unknown
-        return len(unknown) <= 4 and not related and not (unknown and not _WITH.isdisjoint(before))
+        return len(unknown) <= 2 and not related and not (unknown and not _WITH.isdisjoint(before))
 
     def _clause_start(self, reading: Reading, one: Mention) -> int | None:
         """Where the clause of a mention begins; None where an earlier clause may already have answered."""
@@ -366,7 +369,9 @@ class Names:
             return undecided("nothing that surely answers")
         if self.cues.denies(tokens, text) and not self.cues.turn_in(tokens):
             return undecided("no target, and a denial")
-        if len(tokens) <= _MOST_PHRASE * (2 if script == "CJK" else 1):
+        common = all(not any(map(str.isupper, target.text)) for target in self.targets)
+        phrase = 3 if common else 12 if script == "CJK" else 4
+        if len(tokens) <= phrase and (common or script not in _CASED or self._is_bare_name(text)):
             return incorrect(f"'{_shown(text)}' is none of the targets")
         others = [word for word in self._names(reading, 0, len(tokens)) if self._stands_alone(reading, word)]
         about = len([token for token in tokens if len(token) > 3]) > len(

@@ -54,7 +54,7 @@ _BOUND_AFTER = re.compile(
     r"^\s?(?:\+|bce?\b|b\.c|v\. ?chr|av\. j|a\.c\b|点\S|點|점|or more|or less|or so|plus|and more|oder mehr|ou plus|o más|以上|以下|多|余|几|이상|이하)",
     re.IGNORECASE,
 )
-_ABOUT = re.compile(
+ABOUT = re.compile(
     r"(?:about|around|roughly|approximately|approx\.?|circa|ca\.?|some|~|≈|etwa|rund|ungefähr|environ|à peu près|unos|unas|aproximadamente|alrededor de|circa|cerca de|ongeveer|около|примерно|приблизительно|"
     r"sekitar|khoảng|大约|约|約|およそ|약|ประมาณ|लगभग)\s?[$€£]?$",
     re.IGNORECASE,
@@ -261,7 +261,7 @@ def _in_context(one: Number, found: Sequence[Number], place: int, text: str) -> 
     behind = text[one.end : one.end + 24]
     minus = _MINUS.search(before[-12:]) is not None or _BELOW_ZERO.match(behind) is not None
     values = tuple(-abs(value) for value in one.values) if minus else one.values
-    return replace(one, values=values, bound=bound, about=_ABOUT.search(before) is not None)
+    return replace(one, values=values, bound=bound, about=ABOUT.search(before) is not None)
 
 
 def _ratio(above: str, below: str) -> Decimal:

@@ -173,10 +173,10 @@ def _english_value(words: list[str]) -> Decimal | None:
         whole, last = Decimal(0), words
         if "and" in words:
             place = len(words) - 1 - words[::-1].index("and")
-            before, last = _english_value(words[:place]), words[place + 1 :]
-            if before is None:
+            front, last = _english_value(words[:place]), words[place + 1 :]
+            if front is None:
                 return None
-            whole = before
+            whole = front
         count = 1 if last[:-1] in ([], ["a"]) else _SMALL.get(last[0], 0) if len(last) == 2 else 0
         return whole + count * _PARTS[words[-1]] if count else None
     years = _year(words)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from evalwright.core.errors import ScoringError
 from evalwright.scorers.dates import find_dates
+from evalwright.scorers.match import ARTICLES, FUNCTION, read
+from evalwright.scorers.number import ABOUT as _ABOUT
 from evalwright.scorers.number import MAGNITUDE, Number, find_numbers
 from evalwright.scorers.text.cues import cues, last_revision
 from evalwright.scorers.text.locate import Said
@@ -27,6 +29,8 @@ _DATE_NEAR = re.compile(
     re.IGNORECASE,
 )
 _LIST_ITEM = re.compile(r"(?m)^[ \t]{0,4}\d{1,2}[.)](?=\s)")
+_MOST_UNKNOWN = 1
+"""Words of a right number's sentence that are neither small ones nor the question's."""
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
 _PERCENT = (("percent", 1),)
 _BUDDHIST = 543
@@ -165,6 +169,7 @@ class Numbers:
         self.language = language
         self.cues = cues(language)
         self.asked = {value for one in find_numbers(plain(question[:2000]), language) for value in one.values}
+        self.words = frozenset(token[:5] for token in read(plain(question[:2000])).tokens)
         self.bounds = re.search(
             r"\b(?:at least|at most|minimum|maximum|limit|up to|more than|less than|how far|range)\b",
             question,
@@ -242,6 +247,9 @@ class Numbers:
         if len(states) > 1 or (states == {"wrong"} and len({one.value for one in numbers}) > 1):
             return undecided(f"several numbers, among them {shown}")
         state = states.pop()
+        unknown = self._unknown(text, numbers)
+        if unknown > (_MOST_UNKNOWN if state == "right" else 0):
+            return undecided(f"{shown}, and words that may say what else it counts")
         if state == "right":
             return correct(f"{shown} is the target number")
         return (
@@ -275,6 +283,14 @@ class Numbers:
         digits = [one for one in kept if not one.word or one.value > 10]
         small = [one for one in kept if one.word and one.value <= 3]
         return digits if digits and len(small) + len(digits) == len(kept) and len(kept) > 1 else kept
+
+    def _unknown(self, text: str, numbers: Sequence[Number]) -> int:
+        """How many words beside the numbers are neither small ones nor the question's."""
+        rest = text
+        for one in reversed(find_numbers(text, self.language)):
+            rest = f"{rest[: one.start]} {rest[one.end :]}"
+        tokens = [token for token in read(rest).tokens if len(token) > 2 and token not in FUNCTION | ARTICLES]
+        return sum(token[:5] not in self.words and not _ABOUT.fullmatch(token) for token in tokens)
 
     @staticmethod
     def _is_year(one: Number, text: str) -> bool:
