@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.equivalent import TaskEquivalence, equivalence_of, overall_equivalence
 from evalwright.core.errors import RunError
@@ -86,8 +87,8 @@ class Comparison:
     """Two runs over all tasks that both have.
 
     overall: every task counts the same; None with a single task, where tasks are measured in different units or directions,
-    and where one of them is not paired. labels: what the runs are called in sentences. conclusion: in words, filled in by
-    `reports.conclusions`.
+    and where one of them is not paired. labels: what the runs are called in sentences. context_gains: of runs that have a
+    task with passages and the same without. conclusion: in words, filled in by `reports.conclusions`.
     """
 
     a: str
@@ -98,6 +99,7 @@ class Comparison:
     overall_equivalence: TaskEquivalence | None
     estimand: str
     differences: tuple[str, ...]
+    context_gains: tuple[ContextGain, ...] = ()
     conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -111,6 +113,11 @@ class Comparison:
             "overall_equivalence": same.as_dict() if same else None,
             "estimand": self.estimand,
             "differences": list(self.differences),
+            **(
+                {"context_gains": [gain.as_dict() for gain in self.context_gains]}
+                if self.context_gains
+                else {}
+            ),
             "conclusion": self.conclusion,
         }
 
@@ -135,7 +142,8 @@ def compare_runs(
         overall = macro_difference(paired, value_range=UNIT_RANGE)
         same = overall_equivalence(matrices, equivalent, names) if equivalent is not None else None
     found = tuple(configuration_differences(a, b))
-    return Comparison(a.id, b.id, names, tasks, overall, same, _estimand(tasks), found)
+    gains = (*context_gains(a), *context_gains(b))
+    return Comparison(a.id, b.id, names, tasks, overall, same, _estimand(tasks), found, gains)
 
 
 def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:

@@ -51,7 +51,7 @@ class PairTable(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class SeveralComparison:
+class SeveralComparison(Plain):
     """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
 
     differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
@@ -71,18 +71,8 @@ class SeveralComparison:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        return {
-            "runs": list(self.runs),
-            "labels": list(self.labels),
-            "baseline": None if self.baseline is None else self.runs[self.baseline],
-            "overall": self.overall.as_dict() if self.overall else None,
-            "tasks": [task.as_dict() for task in self.tasks],
-            "slices": [part.as_dict() for part in self.slices],
-            "estimand": self.estimand,
-            "warnings": list(self.warnings),
-            "differences": {run: list(found) for run, found in self.differences.items()},
-            "conclusion": self.conclusion,
-        }
+        baseline = None if self.baseline is None else self.runs[self.baseline]
+        return {**Plain.as_dict(self), "baseline": baseline}
 
 
 def compare_several(

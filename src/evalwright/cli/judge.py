@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER
 from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
     from evalwright.runs.reader import Run
 
-_RUNS = click.option(
-    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
 _SCORER = click.option(
     "--scorer", default="", metavar="NAME", help="Whose verdicts. Default: the run's only judge."
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
 @click.group()
@@ -48,9 +45,9 @@ def judge() -> None:
 )
 @click.option("--to", metavar="FILE", help="The table to write. Default: RUN.labels.csv here.")
 @click.option("--page", metavar="FILE", help="Write an HTML page to label on instead (or, with --to, too).")
-@click.option("--question", metavar="TEXT", help="What the page asks. Default: Is the answer right?")
-@_RUNS
-@_JSON
+@click.option("--question", metavar="TEXT", help="The question on the page. Default: Is the answer right?")
+@RUNS_FOLDER
+@AS_JSON
 def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
     """Draw answers of RUN for people to label; with RUN2, the same items' answers of both.
 
@@ -69,8 +66,8 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
 @click.argument("run2", required=False)
 @click.option("--labels", "files", multiple=True, metavar="FILE", help="A table with labels. Repeatable.")
 @_SCORER
-@_RUNS
-@_JSON
+@RUNS_FOLDER
+@AS_JSON
 def calibrate(
     run: str, run2: str | None, files: tuple[str, ...], scorer: str, runs_folder: str, as_json: bool
 ) -> None:
@@ -112,18 +109,18 @@ def calibrate(
 @judge.command()
 @click.argument("runs", nargs=-1, required=True)
 @click.option(
-    "--scorer", default="", metavar="NAME", help="Whose judges. Default: every scorer that asks a model."
+    "--scorer", default="", metavar="NAME", help="Whose judges. Default: every scorer that uses a model."
 )
 @click.option("--level", type=float, default=0.95, metavar="L", help="Of the intervals. Default: 0.95.")
 @click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
-@_RUNS
-@_JSON
+@RUNS_FOLDER
+@AS_JSON
 def agreement(
     runs: tuple[str, ...], scorer: str, level: float, markdown: str | None, runs_folder: str, as_json: bool
 ) -> None:
-    """How far several judges of the same answers agree, from recorded scores; nobody is asked.
+    """Measure how far several judges of the same answers agree, from recorded scores. No request is sent.
 
-    RUNS is one run whose scorer asks several judges, or several runs with the same answers (`evalwright score`).
+    RUNS is one run whose scorer uses several judges, or several runs with the same answers (`evalwright score`).
     """
     from evalwright.analysis.judge_validation.panels import judges_agreement
     from evalwright.api import open_run
@@ -201,17 +198,17 @@ def _check_pair(opened: Sequence[Run]) -> None:
     from evalwright.core.errors import ConfigurationError
 
     if len(opened) == 2 and opened[0].folder.resolve() == opened[1].folder.resolve():
-        raise ConfigurationError(f"RUN and RUN2 are the same run, '{opened[0].id}': name two.")
+        raise ConfigurationError(f"RUN and RUN2 are the same run, '{opened[0].id}'. Name two different runs.")
 
 
 def _check_free(files: dict[str, str | None], command: str) -> None:
-    """No file that may hold somebody's labels is written over."""
+    """No file that may hold somebody's labels is overwritten."""
     from evalwright.core.errors import ConfigurationError
 
     for name in files.values():
         if name and Path(name).exists():
             raise ConfigurationError(
-                f"'{name}' is there already and may hold labels, so it is left as it is. Once it is labelled: {command}. "
+                f"'{name}' exists and may hold labels, so it was not overwritten. Once it is labelled: {command}. "
                 "For a new set name another file with --to or --page."
             )
 

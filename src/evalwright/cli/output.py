@@ -6,11 +6,6 @@ from typing import Any
 
 import click
 
-OVERRIDES_HELP = (
-    "A setting put over the tasks', e.g. dataset.path=mine.csv, prompt.file=mine.txt. Repeatable."
-)
-"""What `-T` does, wherever a command takes tasks."""
-
 
 def print_json(data: Any) -> None:
     """One JSON document on standard output, for other programs."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.output import OVERRIDES_HELP, print_json
+from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS
+from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
     from evalwright.core.tasks import Task
@@ -24,14 +25,12 @@ if TYPE_CHECKING:
     "--into", required=True, metavar="FILE", help="The task file to write; its data goes beside it."
 )
 @click.option("--by", metavar="MODEL", help="The model that writes it (paraphrase, negate).")
-@click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of that model. Repeatable."
-)
+@MODEL_ARGUMENTS
 @click.option("--name", default="", metavar="NAME", help="Of the new task. Default: made of the original's.")
 @click.option("--replace", "over", is_flag=True, help="Replace files that are there.")
-@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
-@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
-@click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
+@PLUGINS
+@OVERRIDES
+@AS_JSON
 def rewrite(task: str, **given: Any) -> int:
     """Write TASK's questions in other words, as a task of their own, for `evalwright contamination`.
 
@@ -86,12 +85,12 @@ def rewrite(task: str, **given: Any) -> int:
 @click.command()
 @click.argument("a")
 @click.argument("b")
-@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
-@click.option("--json", "as_json", is_flag=True, help="Print the differences as JSON.")
+@PLUGINS
+@AS_JSON
 def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
-    """Say what changed from task A to task B, two versions of one set: samples by id, references, wording, settings.
+    """Show what changed from task A to task B, two versions of one set: samples by id, references, wording, settings.
 
-    Exit code 1 where scores of the two are not of the same questions, asked and judged in the same way.
+    Exit code 1 where scores of the two cannot be compared: other questions, prompts or scoring.
     """
     from evalwright.analysis.contamination.versions import diff_tasks
     from evalwright.cli.arguments import load_plugins
@@ -118,6 +117,6 @@ def _check_prompts(original: Task, made: Task, into: Path) -> None:
         before = preview(original, places[str(sample.metadata["rewrite_of"])])
         if [one.payload() for one in before] == [one.payload() for one in preview(made, place)]:
             raise ConfigurationError(
-                f"The prompt of '{original.name}' does not show what was rewritten ('{sample.id}' is sent as its original is), "
-                f"so '{into}' is of no use. Let its prompt read {{{{ input }}}}."
+                f"The prompt of '{original.name}' does not show what was rewritten (the request of '{sample.id}' is that of its original), "
+                f"so '{into}' is useless. Use {{{{ input }}}} in its prompt."
             )

@@ -57,7 +57,7 @@ def label_html(
     return page(title, style, body, script, f' data-set="{drawn}" data-file="{text(name)}"')
 
 
-_HELP = "Judge each by itself; what the machine said is not shown. Nothing leaves this page until you download the labels."
+_HELP = "Judge each by itself; the judge's verdict is not shown. Nothing leaves this page until you download the labels."
 _NO_SCRIPTS = (
     '<noscript><p class="warning">Labelling here needs scripts, which this browser does not run. Use the CSV table '
     "instead.</p></noscript>"

@@ -24,7 +24,7 @@ BEST = 25
 
 @dataclass(frozen=True, slots=True)
 class PlotRow:
-    """A bar. ends: its interval, None where there is none. leads: no model is surely better."""
+    """A bar. ends: its interval, None where there is none. leads: no model is significantly better."""
 
     ranks: str
     label: str

@@ -22,7 +22,7 @@ from evalwright.statistics import (
 )
 from evalwright.statistics.spread import cluster_weight, difference_variance
 from evalwright.statistics.units import variance_components
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.runs import make_run
 
 ECHO = "scripted/echo"
@@ -307,7 +307,7 @@ def test_what_cannot_be_planned_is_said(
     settings: dict[str, object], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
-        plan("questions.yaml", ECHO, **settings)  # type: ignore[arg-type]
+        plan("questions.yaml", ECHO, **settings)
     assert not list(Path("home").glob("store.sqlite*"))
 
 

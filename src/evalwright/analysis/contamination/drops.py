@@ -16,9 +16,9 @@ from evalwright.analysis.contamination.items import (
     ClusterCodes,
     Items,
     clustered,
-    padded,
 )
 from evalwright.core.plain import Plain
+from evalwright.runs.scores import padded
 from evalwright.statistics import (
     ContaminationCheck,
     Estimate,
