@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
-from evalwright.analysis.ranking import Standing, standing
+from evalwright.analysis.ranking import Ranking, rank
 from evalwright.core.errors import RunError
 from evalwright.core.words import listed
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
@@ -134,7 +134,7 @@ def make_board(runs: Sequence[Run]) -> Board:
     )
     found = [] if mixed or not complete else _matrices(complete, tasks)
     places = {id(run): place for place, run in enumerate(complete)} if found else {}
-    made = standing(found) if len(complete) > 1 and found else None
+    made = rank(found) if len(complete) > 1 and found else None
     alone = [complete[place].label for place in made.alone] if made else []
     together = _together(found)
     factual = is_factual(runs)
@@ -188,7 +188,7 @@ def _row(
     run: Run,
     tasks: Sequence[BoardTask],
     place: int | None,
-    made: Standing | None,
+    made: Ranking | None,
     together: Sequence[Estimate],
     mixed: bool,
 ) -> BoardRow:
@@ -266,7 +266,7 @@ def _notes(
     rows: Sequence[BoardRow],
     mixed: bool,
     found: Sequence[Matrix],
-    made: Standing | None,
+    made: Ranking | None,
     alone: Sequence[str],
 ) -> list[str]:
     notes = ["Intervals are 95%. The scores say how the models do on items like these."]

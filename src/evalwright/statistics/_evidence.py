@@ -238,7 +238,7 @@ class _BinaryFullRun(_CountedPairs):
             total,
             level=self._rule.level,
             alpha=self._settings.alpha,
-            lean=self._rule.kind == "beats",
+            directed=self._rule.kind == "beats",
         )
 
 

@@ -79,7 +79,7 @@ def test_the_corrected_interval_covers_the_truth_where_the_judge_is_off(tmp_path
         covered += found.corrected.low <= 0.55 <= found.corrected.high
         raw += found.judge.low <= 0.55 <= found.judge.high
         widths.append(found.narrower)
-        assert found.lean.value > 0
+        assert found.excess.value > 0
         assert found.counts.labelled == 150
     assert (
         covered >= 18
@@ -104,10 +104,10 @@ def test_the_numbers_are_those_of_the_statistics(tmp_path: Path) -> None:
     assert found.labels_alone.value == pytest.approx(np.nanmean(human))
     kappa = cohen_kappa(np.array(judge)[list(picked.rows)], np.array(truth)[list(picked.rows)])
     assert found.faults["agreement"].judge.kappa.value == pytest.approx(kappa.value)
-    lean = found.faults["yes_lean"]
+    excess = found.faults["acquiescence"]
     seen, said = np.array(truth)[list(picked.rows)], np.array(judge)[list(picked.rows)]
-    assert lean.false_yes.value == pytest.approx(said[seen == 0].mean())
-    assert lean.false_no.value == pytest.approx(1 - said[seen == 1].mean())
+    assert excess.false_yes.value == pytest.approx(said[seen == 0].mean())
+    assert excess.false_no.value == pytest.approx(1 - said[seen == 1].mean())
     rates = found.faults["rogan_gladen"]
     assert (rates.sensitivity, rates.n_judged) == (pytest.approx(said[seen == 1].mean()), 280)
 
@@ -129,7 +129,7 @@ def test_a_perfect_judge_is_not_accused(tmp_path: Path) -> None:
     run = make_run(tmp_path / "runs", scores=truth, name="run")
     _, rows = drawn(run, 100)
     found = calibrate_judge(run, [labelled(rows, of(truth))])
-    assert not found.lean.seen
+    assert not found.excess.seen
     assert "No bias of the judge was detected" in found.conclusion
     assert found.corrected.high - found.corrected.low > 0.02  # a hundred labels are no proof
 
@@ -169,7 +169,7 @@ def test_graded_verdicts_are_checked_as_probabilities(tmp_path: Path) -> None:
     )
     assert not found.faults["calibration_error"].miscalibrated
     assert found.faults["auroc"].value > 0.7
-    assert "right or wrong" in found.unknown["yes_lean"]
+    assert "right or wrong" in found.unknown["acquiescence"]
     assert found.faults["agreement"].ceiling is None
     json.dumps(found.as_dict(), allow_nan=False)
 
