@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.core.errors import RunError
+from evalwright.core.plain import plain_fields
 from evalwright.core.words import listed
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
-from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, make_matrix
+from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, matrices
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
-from evalwright.runs.scores import item_scores
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics import macro_average, mean_interval, simultaneous_means
 
@@ -78,23 +78,10 @@ class BoardRow:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
+        left_out = ("metrics", "place", *(name for name in ("shares", "hardware") if not getattr(self, name)))
         return {
-            "run": self.run,
-            "label": self.label,
-            "model": self.model,
-            "date": self.date,
-            "ranks": list(self.ranks) if self.ranks else None,
-            "own_ranks": list(self.own_ranks) if self.own_ranks else None,
-            "letters": self.letters,
-            "overall": self.overall.as_dict() if self.overall else None,
-            "together": self.together.as_dict() if self.together else None,
-            "tasks": {name: cell.as_dict() for name, cell in self.cells.items()},
-            "n": self.n,
-            "n_asked": self.n_asked,
-            "n_failed": self.n_failed,
-            "cost": self.cost,
-            **({"shares": {name: one.as_dict() for name, one in self.shares.items()}} if self.shares else {}),
-            **({"hardware": self.hardware} if self.hardware else {}),
+            ("tasks" if name == "cells" else name): value
+            for name, value in plain_fields(self, left_out).items()
         }
 
 
@@ -229,15 +216,8 @@ def _order(row: BoardRow, sign: float, first: str) -> float:
 
 def _matrices(runs: Sequence[Run], tasks: Sequence[BoardTask]) -> list[Matrix]:
     """The item scores of runs that have all tasks, a matrix per task."""
-    results = [{task.name: task.main for task in run.tasks if task.main} for run in runs]
-    scores = [
-        item_scores(run, {task.name: found[task.name].scorer for task in tasks})
-        for run, found in zip(runs, results, strict=True)
-    ]
-    return [
-        make_matrix(task.name, [found[task.name] for found in results], [one[task.name] for one in scores])
-        for task in tasks
-    ]
+    mains = [{task.name: task.main for task in run.tasks if task.main} for run in runs]
+    return matrices(runs, {task.name: [found[task.name] for found in mains] for task in tasks})
 
 
 def _together(found: Sequence[Matrix]) -> list[Estimate]:

@@ -23,10 +23,10 @@ from evalwright.analysis.gate_rules import N_FAILED, OVERALL, Rule, level_of, ma
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
-from evalwright.runs.measures import UNIT_RANGE, Matrix
+from evalwright.runs.measures import UNIT_RANGE, Matrix, paired_of, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
-from evalwright.statistics import compare_paired, compare_unpaired, macro_difference
+from evalwright.statistics import macro_difference
 
 Mode = Literal["shown", "not-ruled-out"]
 ALPHA = 0.05
@@ -221,24 +221,10 @@ def _broken(verb: str, low: float, high: float, margin: float, mode: Mode) -> bo
 def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, float, float, str]:
     """(B - A, low, high, A's mean, how): paired where items are shared; over several matrices their mean."""
     if len(found) == 1 and not found[0].common().any():
-        one = found[0]
-        (left, ids_a), (right, ids_b) = (one.part(asked) for asked in one.asked)
-        span = one.measure.value_range
-        apart = compare_unpaired(
-            right[1], left[0], clusters_a=ids_b, clusters_b=ids_a, level=level, value_range=span
-        )
-        return (
-            apart.difference,
-            apart.low,
-            apart.high,
-            apart.mean_b,
-            f"unpaired, n = {apart.n_b:,} and {apart.n_a:,}",
-        )
-    parts = []
-    for one in found:
-        values, clusters = one.part(one.common())
-        span = one.measure.value_range
-        parts.append(compare_paired(values[1], values[0], clusters=clusters, level=level, value_range=span))
+        apart = unpaired_of(found[0], rows=(1, 0), level=level)
+        how = f"unpaired, n = {apart.n_b:,} and {apart.n_a:,}"
+        return apart.difference, apart.low, apart.high, apart.mean_b, how
+    parts = [paired_of(one, rows=(1, 0), level=level) for one in found]
     if len(parts) == 1:
         only = parts[0]
         return only.difference, only.low, only.high, only.mean_b, f"paired, n = {only.n:,}"

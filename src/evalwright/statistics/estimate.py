@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.core.plain import Plain
+from evalwright.core.plain import Plain, plain_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,7 @@ class Estimate(Plain):
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as JSON-ready values; no `n_undecided` of 0."""
-        out = Plain.as_dict(self)
-        if not self.n_undecided:
-            del out["n_undecided"]
-        return out
+        return plain_fields(self, () if self.n_undecided else ("n_undecided",))
 
 
 def failure_bounds(

@@ -13,7 +13,7 @@ from evalwright.analysis.task_checks import Finding, check_constants, check_task
 from evalwright.analysis.task_checks.ignorance import LEVEL, outcome
 from evalwright.analysis.task_checks.labels import place_test
 from evalwright.analysis.task_checks.material import normalised, words
-from evalwright.analysis.task_checks.metadata import read_date, script_of
+from evalwright.analysis.task_checks.metadata import script_of
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
 from evalwright.statistics import wilson
@@ -247,18 +247,6 @@ def test_shots_from_the_tasks_own_rows_are_its_choice() -> None:
 
 
 # -- metadata -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "day"),
-    [
-        ("2024", "2024-01-01"), ("2024-05", "2024-05-01"), ("2024-05-31", "2024-05-31"),
-        ("2024-05-31T10:00:00Z", "2024-05-31"), ("31.05.2024", None), ("2024-13", None), ("soon", None), ("", None),
-    ],
-)  # fmt: skip
-def test_dates(text: str, day: str | None) -> None:
-    read = read_date(text)
-    assert (read.isoformat() if read else None) == day
 
 
 def test_scripts() -> None:

@@ -12,7 +12,7 @@ from evalwright.analysis.judge_validation.evidence import Evidence, file_facts, 
 from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.analysis.judge_validation.probes import look_for_faults
 from evalwright.core.errors import ConfigurationError, RunError
-from evalwright.core.plain import Plain
+from evalwright.core.plain import Plain, plain_fields
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
 
@@ -53,7 +53,7 @@ class Counts(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeCalibration(Plain):
+class JudgeCalibration:
     """A judge's verdicts on one run, corrected by labels.
 
     judge: its own score; labels_alone: what the labels say without it
@@ -90,7 +90,7 @@ class JudgeCalibration(Plain):
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, which `calibration-<scorer>.json` holds."""
         hidden = ("files", "stratified", "left_out", "drawn_from")
-        shown = {name: value for name, value in Plain.as_dict(self).items() if name not in hidden}
+        shown = plain_fields(self, hidden)
         return {
             "schema": SCHEMA,
             "kind": "calibration",
