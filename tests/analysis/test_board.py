@@ -67,7 +67,7 @@ def test_a_ladder_has_ranges_that_overlap(tmp_path: Path) -> None:
 
 
 def test_false_ranks_are_rare(tmp_path: Path) -> None:
-    """Five equal models: in 5% of boards at most (of 60, with some slack) somebody surely beats somebody."""
+    """Five equal models: in 5% of boards at most (of 60, with some slack) one is significantly better than another."""
     wrong = 0
     for seed in range(60):
         board = make_board(simulated(tmp_path / str(seed), [0.5] * 5, n=60, seed=seed))

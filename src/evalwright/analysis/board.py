@@ -1,7 +1,7 @@
 """A leaderboard as data: a row per run, a column per task, every number with its interval, and ranks as ranges.
 
-Ranks are sets (Mogstad, Romano, Shaikh & Wilhelm 2024): a run's best rank is one more than the number of runs that are surely
-better, its worst leaves out those that are surely worse. "Surely" means that 0 is outside the pair's simultaneous interval,
+Ranks are sets (Mogstad, Romano, Shaikh & Wilhelm 2024): a run's best rank is one more than the number of runs that are
+significantly better, its worst leaves out those that are significantly worse: 0 is outside the pair's simultaneous interval,
 which holds for all pairs of the board together, each on the items that both answered. With several tasks it is the interval of
 the mean over tasks. Runs without a score on a task stand below, without a rank.
 """
@@ -49,7 +49,7 @@ class BoardTask:
 class BoardRow:
     """A run on the board.
 
-    ranks: best and worst rank that the data leave open, for all runs together; own_ranks: for this run alone, chosen
+    ranks: best and worst rank that the run can have, for all runs together; own_ranks: for this run alone, chosen
     beforehand; None where the run lacks a task. letters: runs that share one cannot be told apart. overall: mean over tasks.
     together: the interval of the headline score that holds with those of all others; None where it is no mean of items.
     n: scored items of n_asked, over all tasks of the board. metrics: all of the run's, by task, for those who show more than
@@ -256,8 +256,8 @@ def _notes(
         )
     elif made is not None:
         notes.append(
-            "A rank is a range: all the places that the data leave open. The ranges hold together with 95% (simultaneous "
-            "intervals of all paired differences); models whose ranges do not overlap differ surely."
+            "A rank is a range: the best and the worst that the model can have. The ranges hold together with 95% (simultaneous "
+            "intervals of all paired differences); models whose ranges do not overlap are significantly different."
         )
         if made.letters and any(row.ranks and row.ranks[0] != row.ranks[1] for row in rows):
             notes.append("Models that share a letter are tied: the data cannot tell them apart.")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Verdict = Literal["better", "worse", "no difference seen", "not compared"]
 
 MOST_LETTERS = 26
-"""With more groups than this no letters are given: nobody could read them."""
+"""With more groups than this no letters are given: they could not be read."""
 
 
 @dataclass(frozen=True, slots=True)

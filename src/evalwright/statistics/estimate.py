@@ -14,7 +14,7 @@ class Estimate(Plain):
 
     `n` counts scored items (never draws) and `n_failed` the items without a score, which are not part of `value`.
     `n_clusters` is None where every item stands alone. `standard_error` is None where the data show none (fewer
-    than two units, or no spread at all), because 0 would claim a certainty nobody has. `bounds` is
+    than two units, or no spread at all), because 0 would claim a certainty that is not there. `bounds` is
     (value if all that failed were wrong, value if all that failed were right); None where nothing failed or
     where the possible range of the values is not known. `value`, `low` and `high` are nan where they do not exist.
     `n_undecided` items have an answer that rules could not decide; the bounds cover them as they cover what failed.

@@ -1,7 +1,7 @@
 """Several judges of the same answers: how often each is content, and how far they agree, from recorded scores alone.
 
 The judges may be those of one run (a scorer that asks several at once keeps each one's probability) or of several runs with
-the same answers, as scoring a run again gives them. Nobody is asked.
+the same answers, as scoring a run again gives them. No request is sent.
 """
 
 from __future__ import annotations

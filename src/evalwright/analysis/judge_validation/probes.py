@@ -34,7 +34,7 @@ _MOST_GRADES = 11
 
 @dataclass(frozen=True, slots=True)
 class GradedAgreement:
-    """Krippendorff's alpha for numbers: judge with people, and people among themselves (None where nobody labelled twice)."""
+    """Krippendorff's alpha for numbers: judge with people, and people among themselves (None where no answer has two labels)."""
 
     judge: Estimate
     ceiling: Estimate | None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.forecasts import Amount, Forecast, TaskForecast, Usage
-from evalwright.analysis.power.drawing import draws_of
+from evalwright.analysis.power.draws import draws_of
 from evalwright.analysis.power.opening import (
     Asked,
     Source,
@@ -26,7 +26,7 @@ from evalwright.analysis.power.opening import (
 from evalwright.analysis.power.prompts import Prompts, read_prompts
 from evalwright.analysis.power.settings import Wanted, check_assumptions
 from evalwright.analysis.power.spending import Evidence, add_up, known_price, total, usage_of
-from evalwright.analysis.power.spreads import Spread, spread_of
+from evalwright.analysis.power.variances import Variances, variances_of
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.tasks import Task
 from evalwright.engine.store import FILE as STORE_FILE
@@ -172,7 +172,7 @@ def _task(
     metric = _metric(task, measured)
     bounded = metric in BOUNDED
     clusters = _clusters(task)
-    spread = spread_of(bounded, clusters, measured, assumed, wanted)
+    spread = variances_of(bounded, clusters, measured, assumed, wanted)
     single, paired = _product(spread.single, spread.design), _product(spread.paired, spread.design)
     n_total = len(task.samples)
     need = _items(
@@ -292,7 +292,7 @@ def _overall(tasks: Sequence[TaskForecast], wanted: Wanted) -> Amount | None:
     return _visible(total(parts), 1, True, wanted.level, wanted.power)
 
 
-def _paired(variance: Amount, spread: Spread, n: int, bounded: bool, wanted: Wanted) -> Amount:
+def _paired(variance: Amount, spread: Variances, n: int, bounded: bool, wanted: Wanted) -> Amount:
     """The smallest difference of two models on the same n items; of right-or-wrong ones not less than any could show."""
     seen = _visible(variance, n, bounded, wanted.level, wanted.power)
     if not spread.counts:
