@@ -378,6 +378,6 @@ def test_memory_does_not_grow_with_requests(tmp_path: Path) -> None:
         finally:
             tracemalloc.stop()
         assert after - before < 1_000_000
-        assert not engine._flights
+        assert not engine._in_flight
 
     with_engine(tmp_path, work)

@@ -17,7 +17,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.registry import bind
 from evalwright.scorers.similarity import character_f, cosines, similarity
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 
 COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
 
@@ -198,8 +198,13 @@ def test_another_number_is_never_similar(target: str, text: str, why: str) -> No
     [
         ("It weighs 2 kg.", "Its weight is 2,000 grams.", {}, "'2000' in place of '2'"),
         ("It is 100 m high.", "It is 105 m high.", {"tolerance": {"relative": 0.1}}, "'105'"),
-        ("It was painted by Claude Monet.", "It was painted by Edgar Degas.", {}, "Edgar Degas"),
-        ("Его написал Лев Толстой.", "Его написал Антон Чехов.", {"language": "ru"}, "Антон Чехов"),
+        (
+            "It was painted by Claude Monet.",
+            "It was painted by Edgar Degas.",
+            {},
+            "'Edgar' in place of 'Claude'",
+        ),
+        ("Его написал Лев Толстой.", "Его написал Антон Чехов.", {"language": "ru"}, "Антон"),
         ("La capitale est Lyon.", "La capitale est Paris.", {"language": "fr"}, "Paris"),
     ],
 )

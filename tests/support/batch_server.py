@@ -8,9 +8,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +20,8 @@ from typing import Any
 from aiohttp import BodyPartReader, web
 
 from support.openai_schema import InvalidRequest, validate
+from support.openai_server import running
+from support.wire_formats import chat_of, generate_of, message_of
 
 Fate = Callable[[str, int], str]
 KEY = "test-key-of-batches"
@@ -95,12 +95,8 @@ class BatchServer:
     def _find(self, name: str) -> Batch:
         self.looks += 1
         if name not in self.batches or self.gone:
-            raise web.HTTPNotFound(
-                text=json.dumps(
-                    {"error": {"message": f"No batch {name}", "type": "not_found_error", "code": 404}}
-                ),
-                content_type="application/json",
-            )
+            error = {"error": {"message": f"No batch {name}", "type": "not_found_error", "code": 404}}
+            raise web.HTTPNotFound(text=json.dumps(error), content_type="application/json")
         return self.batches[name]
 
     async def _reply(self, request: web.Request, data: Any, *, made: bool = False) -> web.Response:
@@ -141,13 +137,7 @@ class BatchServer:
 
     async def _openai_create(self, request: web.Request) -> web.Response:
         body = await request.json()
-        unknown = set(body) - {
-            "input_file_id",
-            "endpoint",
-            "completion_window",
-            "metadata",
-            "output_expires_after",
-        }
+        unknown = set(body) - {"input_file_id", "endpoint", "completion_window", "metadata"}
         if unknown or body.get("completion_window") != "24h" or body.get("input_file_id") not in self.files:
             return _wrong(f"unknown or wrong: {sorted(unknown)}")
         if body.get("endpoint") not in ("/v1/chat/completions", "/v1/completions", "/v1/responses"):
@@ -174,27 +164,12 @@ class BatchServer:
             status = "expired" if "expired" in batch.fates.values() else "completed"
             files = self._openai_files(batch)
         done = sum(fate == "ok" for fate in batch.fates.values()) if ended else 0
-        errors = {
-            "object": "list",
-            "data": [{"code": "invalid_request", "message": batch.refused, "line": 1}],
-        }
-        return {
-            "id": batch.name,
-            "object": "batch",
-            "endpoint": "/v1/chat/completions",
-            "input_file_id": "file-1",
-            "completion_window": "24h",
-            "created_at": int(batch.created),
-            "status": status,
-            "errors": errors if batch.refused else None,
-            "metadata": {"evalwright": batch.mark},
-            "request_counts": {
-                "total": len(batch.bodies),
-                "completed": done,
-                "failed": len(batch.bodies) - done if ended and not batch.refused else 0,
-            },
-            **files,
-        }
+        failed = len(batch.bodies) - done if ended and not batch.refused else 0
+        errors = {"data": [{"code": "invalid_request", "message": batch.refused, "line": 1}]}
+        head = {"id": batch.name, "object": "batch", "created_at": int(batch.created), "status": status}
+        counts = {"total": len(batch.bodies), "completed": done, "failed": failed}
+        more = {"errors": errors if batch.refused else None, "metadata": {"evalwright": batch.mark}}
+        return {**head, **more, "request_counts": counts, **files}
 
     def _openai_files(self, batch: Batch) -> dict[str, str | None]:
         lines: dict[str, list[str]] = {"output": [], "error": []}
@@ -206,10 +181,7 @@ class BatchServer:
             if fate == "missing":
                 continue
             if fate == "expired":
-                row["error"] = {
-                    "code": "batch_expired",
-                    "message": "This request could not be executed in time.",
-                }
+                row["error"] = {"code": "batch_expired", "message": "This could not be executed in time."}
             else:
                 status, data = self._one(item, batch.bodies[item], fate)
                 row["response"] = {"status_code": status, "request_id": "q", "body": data}
@@ -232,14 +204,7 @@ class BatchServer:
         if fate != "ok":
             status = int(fate.removeprefix("error:"))
             return status, {"error": {"message": "It went wrong.", "type": "server_error", "code": None}}
-        message = {"role": "assistant", "content": self.answer(body), "refusal": None}
-        return 200, {
-            "id": f"c-{item}",
-            "object": "chat.completion",
-            "model": body["model"],
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
-        }
+        return 200, chat_of(body["model"], (self.answer(body), 10, 5))
 
     async def _openai_list(self, request: web.Request) -> web.Response:
         rows = [self._openai_form(batch) for batch in reversed(self.batches.values())]
@@ -274,19 +239,12 @@ class BatchServer:
         ended = self._ended(batch)
         succeeded = sum(fate == "ok" for fate in batch.fates.values()) if ended else 0
         errored = len(batch.bodies) - succeeded if ended else 0
+        left = 0 if ended else len(batch.bodies)
         return {
             "id": batch.name,
-            "type": "message_batch",
             "processing_status": "ended" if ended else "in_progress",
             "created_at": datetime.fromtimestamp(batch.created, UTC).isoformat().replace("+00:00", "Z"),
-            "request_counts": {
-                "processing": 0 if ended else len(batch.bodies),
-                "succeeded": succeeded,
-                "errored": errored,
-                "canceled": 0,
-                "expired": 0,
-            },
-            "results_url": f"{self.url}/messages/batches/{batch.name}/results" if ended else None,
+            "request_counts": {"processing": left, "succeeded": succeeded, "errored": errored, "expired": 0},
         }
 
     async def _anthropic_list(self, request: web.Request) -> web.Response:
@@ -300,7 +258,9 @@ class BatchServer:
         batch = self._find(request.match_info["batch"])
         lines = []
         for item, fate in reversed(batch.fates.items()):
-            result: dict[str, Any] = {"type": "succeeded", "message": self._message(batch.bodies[item])}
+            body = batch.bodies[item]
+            message = message_of(body["model"], (self.answer(body), 10, 5))
+            result: dict[str, Any] = {"type": "succeeded", "message": message}
             if fate == "missing":
                 continue
             if fate == "expired":
@@ -311,18 +271,6 @@ class BatchServer:
                 result = {"type": "errored", "error": {"type": "error", "error": inner}}
             lines.append("{" if fate == "garbled" else json.dumps({"custom_id": item, "result": result}))
         return web.Response(text="\n".join(lines), content_type="application/x-jsonl")
-
-    def _message(self, body: Any) -> dict[str, Any]:
-        return {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            "model": body["model"],
-            "content": [{"type": "text", "text": self.answer(body)}],
-            "stop_reason": "end_turn",
-            "stop_sequence": None,
-            "usage": {"input_tokens": 10, "output_tokens": 5},
-        }
 
     # -- Gemini -------------------------------------------------------------------------------------------------------------
 
@@ -373,12 +321,8 @@ class BatchServer:
         if fate != "ok":
             code = {"error:429": 8, "error:400": 3}.get(fate, 13)
             return {**row, "error": {"code": code, "message": "It went wrong."}}
-        content = {"role": "model", "parts": [{"text": self.answer(batch.bodies[item])}]}
-        row["response"] = {
-            "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
-            "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
-            "modelVersion": batch.bodies[item]["model"],
-        }
+        body = batch.bodies[item]
+        row["response"] = generate_of(body["model"], (self.answer(body), 10, 5))
         # As reported by users: the key does not always come back.
         return {"response": row["response"]} if int(item[:1] or "0", 16) % 2 else row
 
@@ -415,15 +359,5 @@ def serving_batches(
     kind: str, answer: Callable[[Any], str] = lambda body: "42", **settings: Any
 ) -> Iterator[BatchServer]:
     """A server in a thread of its own."""
-    server = BatchServer(kind, answer, **settings)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
+    with running(BatchServer(kind, answer, **settings)) as server:
         yield server
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()

@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from aiohttp import web
 
@@ -384,11 +384,20 @@ def reply_of(kind: str, body: Mapping[str, Any], choice: Any, used: int, made: i
     }
 
 
+class Startable(Protocol):
+    """A server that runs on the event loop on which it is started."""
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+Server = TypeVar("Server", bound=Startable)
+
+
 @contextmanager
-def serving(*arguments: Any, **options: Any) -> Iterator[OpenAIServer]:
-    """An OpenAIServer in a thread of its own, made here or given, for tests that are not coroutines themselves."""
-    given = arguments[0] if arguments else None
-    server = given if isinstance(given, OpenAIServer) else OpenAIServer(*arguments, **options)
+def running(server: Server) -> Iterator[Server]:
+    """The server in a thread of its own, for tests that are not coroutines themselves."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -400,6 +409,13 @@ def serving(*arguments: Any, **options: Any) -> Iterator[OpenAIServer]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(30)
         loop.close()
+
+
+@contextmanager
+def serving(*arguments: Any, **options: Any) -> Iterator[OpenAIServer]:
+    """An OpenAIServer with these arguments, running."""
+    with running(OpenAIServer(*arguments, **options)) as server:
+        yield server
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from support.openai_faults import Faults, rules
-from support.openai_limits import Limits, duration
+from support.openai_limits import Limits
 from support.openai_schema import InvalidRequest, validate
 from support.openai_server import OpenAIServer, content_of
 
@@ -26,32 +26,19 @@ TEXT: dict[str, Any] = {"model": "m", "prompt": "hello"}
         ("chat", {"model": "m"}, "messages"),
         ("chat", {"messages": CHAT["messages"]}, "model"),
         ("chat", {**CHAT, "promt": "x"}, "promt"),
-        ("chat", {**CHAT, "prompt": "x"}, "prompt"),
-        ("chat", {**CHAT, "echo": True}, "echo"),
-        ("chat", {**CHAT, "messages": []}, "messages"),
-        ("chat", {**CHAT, "messages": ["hello"]}, "messages"),
         ("chat", {**CHAT, "messages": [{"role": "model", "content": "x"}]}, "messages"),
-        ("chat", {**CHAT, "messages": [{"role": "user", "content": 7}]}, "messages"),
         ("chat", {**CHAT, "messages": [{"role": "user", "text": "x"}]}, "messages"),
-        ("chat", {**CHAT, "temperature": "0"}, "temperature"),
         ("chat", {**CHAT, "temperature": True}, "temperature"),
         ("chat", {**CHAT, "temperature": 2.5}, "temperature"),
-        ("chat", {**CHAT, "max_tokens": 1.5}, "max_tokens"),
         ("chat", {**CHAT, "max_tokens": -1}, "max_tokens"),
         ("chat", {**CHAT, "max_tokens": 1, "max_completion_tokens": 1}, "max_tokens"),
-        ("chat", {**CHAT, "stop": []}, "stop"),
         ("chat", {**CHAT, "stop": ["a", "b", "c", "d", "e"]}, "stop"),
-        ("chat", {**CHAT, "seed": 1.5}, "seed"),
         ("chat", {**CHAT, "stream": 1}, "stream"),
         ("chat", {**CHAT, "stream": True, "stream_options": {"usage": True}}, "stream_options"),
-        ("chat", {**CHAT, "stream": True, "stream_options": {"include_usage": 1}}, "stream_options"),
         ("chat", {**CHAT, "stream_options": {"include_usage": True}}, "stream_options"),
-        ("chat", {**CHAT, "logprobs": 1}, "logprobs"),
         ("completions", {**TEXT, "messages": []}, "messages"),
         ("completions", {**TEXT, "prompt": ["a", "b"]}, "prompt"),
-        ("completions", {**TEXT, "logprobs": True}, "logprobs"),
         ("completions", {**TEXT, "logprobs": 6}, "logprobs"),
-        ("completions", {**TEXT, "echo": 1}, "echo"),
         ("completions", {**TEXT, "max_completion_tokens": 1}, "max_completion_tokens"),
     ],
 )
@@ -60,14 +47,6 @@ def test_requests_outside_the_schema_are_refused(interface: str, body: Any, para
         validate(interface, body)
     error = caught.value.body["error"]
     assert (error["param"], error["type"]) == (param, "invalid_request_error")
-
-
-def test_requests_inside_the_schema_are_taken() -> None:
-    everything = {"temperature": 0, "top_p": 1, "stop": ["a"], "seed": 1, "max_tokens": 0, "user": "u"}
-    validate("chat", {**CHAT, **everything})
-    validate("completions", {**TEXT, **everything, "echo": True, "logprobs": 5})
-    validate("chat", {**CHAT, "messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}]})
-    validate("chat", {**CHAT, "top_k": 5}, frozenset({"top_k"}))
 
 
 async def post(server: OpenAIServer, body: Any, path: str = "/chat/completions") -> tuple[int, Any]:
@@ -130,13 +109,6 @@ def test_buckets_refill() -> None:
     assert tokens.headers()["x-ratelimit-remaining-tokens"] == "10"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "0ms"), (0.02, "20ms"), (8.64, "8.64s"), (360, "6m0s"), (61.5, "1m1.5s")]
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
-
-
 def test_random_faults_are_fixed_by_the_seed_and_as_frequent_as_asked() -> None:
     contents = [str(number) for number in range(4000)]
     first = [Faults(0.2, seed=1).choose(content, {}, 0) for content in contents]
@@ -147,10 +119,3 @@ def test_random_faults_are_fixed_by_the_seed_and_as_frequent_as_asked() -> None:
     assert len(counts) == 8
     assert min(counts.values()) > 60
     assert all(Faults(1.0, most=2).choose(content, {}, 2) is None for content in contents[:50])
-
-
-def test_latency_is_log_normal_with_the_mean_asked_for() -> None:
-    server = OpenAIServer(latency=0.2, spread=0.5)
-    seconds = [server._seconds(str(number), 0) for number in range(5000)]
-    assert sum(seconds) / len(seconds) == pytest.approx(0.2, rel=0.03)
-    assert sorted(seconds)[2500] == pytest.approx(0.2 / 2.718281828**0.125, rel=0.05)

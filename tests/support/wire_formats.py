@@ -113,7 +113,7 @@ def _last(body: Json) -> str:
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
-def _message(model: str, said: Said) -> Json:
+def message_of(model: str, said: Said) -> Json:
     usage = {"input_tokens": said[1], "cache_read_input_tokens": 0, "output_tokens": said[2]}
     content = [{"type": "text", "text": said[0]}] if said[0] else []
     head = {"id": "msg_01", "type": "message", "role": "assistant", "model": model}
@@ -139,7 +139,7 @@ def _message_events(message: Json) -> list[tuple[str, Any]]:
     return [(event["type"], event) for event in found]
 
 
-def _generated(model: str, said: Said) -> Json:
+def generate_of(model: str, said: Said) -> Json:
     content = {"role": "model", "parts": [{"text": said[0]}]} if said[0] else {"role": "model"}
     usage = {
         "promptTokenCount": said[1],
@@ -198,7 +198,7 @@ def _cohere_events(reply: Json) -> list[tuple[str, Any]]:
     return [(event["type"], event) for event in [*found, {"type": "message-end", "delta": end}]]
 
 
-def _chat(model: str, said: Said) -> Json:
+def chat_of(model: str, said: Said) -> Json:
     usage = {"prompt_tokens": said[1], "completion_tokens": said[2], "total_tokens": said[1] + said[2]}
     message = {"role": "assistant", "content": said[0]}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -267,19 +267,19 @@ FORMATS = (
         _score, key=("x-api-key", ""),
     ),
     Format(
-        "anthropic", "/v1/messages", _last, _message, _message_events, ("x-api-key", ""),
+        "anthropic", "/v1/messages", _last, message_of, _message_events, ("x-api-key", ""),
         needs={"anthropic-version": "2023-06-01"},
     ),
     Format(
-        "gemini", "/v1beta/models/(?P<model>[^/:]+):(stream)?[gG]enerateContent", _from_parts, _generated, _generated_chunks,
+        "gemini", "/v1beta/models/(?P<model>[^/:]+):(stream)?[gG]enerateContent", _from_parts, generate_of, _generated_chunks,
         ("x-goog-api-key", ""), lambda path, body: ":stream" in path, query="(alt=sse)?",
     ),
     Format(
-        "vertex", f"{_VERTEX}/google/models/(?P<model>[^/:]+):(stream)?[gG]enerateContent", _from_parts, _generated,
+        "vertex", f"{_VERTEX}/google/models/(?P<model>[^/:]+):(stream)?[gG]enerateContent", _from_parts, generate_of,
         _generated_chunks, streamed=lambda path, body: ":stream" in path, query="(alt=sse)?",
     ),
     Format(
-        "vertex-anthropic", f"{_VERTEX}/anthropic/models/(?P<model>[^/:]+):(raw|streamRaw)Predict", _last, _message,
+        "vertex-anthropic", f"{_VERTEX}/anthropic/models/(?P<model>[^/:]+):(raw|streamRaw)Predict", _last, message_of,
         _message_events, streamed=lambda path, body: ":stream" in path,
     ),
     Format(
@@ -288,11 +288,11 @@ FORMATS = (
         ), _converse, _converse_events, streamed=lambda path, body: path.endswith("-stream"), aws=True,
     ),
     Format("cohere", "/v2/chat", _last, _cohere, _cohere_events),
-    Format("mistral", "/mistral/v1/chat/completions", _last, _chat, _chat_events),
-    Format("huggingface", "/router/v1/chat/completions", _last, _chat, _chat_events),
-    Format("azure-inference", "/models/chat/completions", _last, _chat, _chat_events, ("api-key", ""), query=r"api-version=[\d-]+(preview)?"),
+    Format("mistral", "/mistral/v1/chat/completions", _last, chat_of, _chat_events),
+    Format("huggingface", "/router/v1/chat/completions", _last, chat_of, _chat_events),
+    Format("azure-inference", "/models/chat/completions", _last, chat_of, _chat_events, ("api-key", ""), query=r"api-version=[\d-]+(preview)?"),
     Format(
-        "azure-openai", "/openai/deployments/(?P<model>[^/]+)/chat/completions", _last, _chat, _chat_events, ("api-key", ""), query=r"api-version=[\d-]+(preview)?",
+        "azure-openai", "/openai/deployments/(?P<model>[^/]+)/chat/completions", _last, chat_of, _chat_events, ("api-key", ""), query=r"api-version=[\d-]+(preview)?",
     ),
     Format("openai-responses", "/v1/responses", lambda body: str(body["input"][-1]["content"]), _response, _response_events),
     Format("openai-embeddings", "/v1/embeddings", lambda body: str(body["input"]), _embedding),

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from evalwright.core.samples import Sample, Score
 from evalwright.core.tasks import MetricSpec, Scorer
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from evalwright.tasks.dialects import Listed, Rules, register
 
 METRICS = [MetricSpec("right", "accuracy", "main")]

@@ -49,7 +49,7 @@ _GROUPS = (_HERE, _OWN, _LOCAL, _REMOTE)
 
 def _row(name: str) -> dict[str, Any]:
     """What the list says of a provider. key: "set", "missing" or "none needed"; priced: models with a known price."""
-    from evalwright.models.registry import EXAMPLES
+    from evalwright.models.built_in import EXAMPLES
     from evalwright.models.remote import prices
     from evalwright.models.remote.providers import find, own
 

@@ -1,15 +1,15 @@
-"""The engine behind the one door: join, look up, claim, send, store, and only then answer.
+"""The engine behind the one door: join an equal request, look up, claim, send, store, and only then answer.
 
-Everything that one request goes through is in `Engine._ask` and `Engine._obtain`, in that order. It runs in the caller's
+Everything that one request goes through is in `Engine.ask` and `Engine._obtain`, in that order. It runs in the caller's
 own coroutine. What sends (a `Batcher` for a local model, a `RemoteSender` for a remote one) is made once per model.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Self
+from typing import Any, Self
 
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (
@@ -39,8 +39,6 @@ _LOCAL_CONCURRENCY = 4096
 _STOP_MARGIN = 0.1
 _LAST_MOMENT = 0.2
 _PATIENCE = 5.0
-
-_Joiners = list["asyncio.Future[Response]"]
 
 
 class Lane:
@@ -72,11 +70,11 @@ class Engine:
         self._residency = ModelSlots(max_resident)
         self._on_event = on_event or _ignore
         self._lanes: dict[int, Lane] = {}
-        self._flights: dict[bytes, _Joiners] = {}
+        self._in_flight: dict[bytes, list[asyncio.Future[Response]]] = {}
         self._outbox: Outbox | None = None
         self._told: set[str] = set()
         self._stopped: Failure | None = None
-        self._landed: asyncio.Future[None] | None = None
+        self._idle: asyncio.Future[None] | None = None
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -108,20 +106,20 @@ class Engine:
                 lane.remote.drop_waiting(failure)
         if self._outbox is not None:
             self._outbox.drop_foreign(lambda: RequestFailed(failure))
-        await self._wait_for_landing(grace * (1 - _STOP_MARGIN))
+        await self._until_idle(grace * (1 - _STOP_MARGIN))
         for lane in self._lanes.values():
             if lane.batcher is not None:
                 lane.batcher.drop_running(failure)
             if lane.remote is not None:
                 lane.remote.drop_running()
-        await self._wait_for_landing(max(grace * _STOP_MARGIN, _LAST_MOMENT))
+        await self._until_idle(max(grace * _STOP_MARGIN, _LAST_MOMENT))
 
     async def close(self) -> None:
         """End everything: threads, models, connections. The store stays open; it belongs to who opened it."""
         if self._closed:
             return
         self._closed = True
-        if self._flights:
+        if self._in_flight:
             await self.stop(grace=0.0)
         patience = _PATIENCE if self._stopped is None else _LAST_MOMENT
         batchers = [lane.batcher for lane in self._lanes.values() if lane.batcher is not None]
@@ -160,7 +158,31 @@ class Engine:
         """
         counts.requested += 1
         try:
-            return await self._ask(lane, request, counts, reservation)
+            if request.ability not in lane.abilities:
+                raise RequestFailed(_unable(lane.model, request.ability))
+            payload = canonical(request.payload())
+            key = lane.key(payload)
+            while (same := self._in_flight.get(key)) is not None:
+                future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+                same.append(future)
+                with suppress(_Abandoned):  # whoever had sent it was cancelled: it is sent from here
+                    response = await future
+                    counts.joined += 1
+                    return response
+            stored = self._store.get(key)
+            if stored is not None:
+                counts.stored += 1
+                return stored
+            if self._stopped is not None:
+                raise RequestFailed(self._stopped)
+            self._in_flight[key] = []
+            try:
+                response = await self._obtain(lane, request, key, payload, counts, reservation)
+            except BaseException as error:
+                self._end(key, error)
+                raise
+            self._end(key, response)
+            return response
         except RequestFailed as failed:
             if failed.failure.kind == SPENT:
                 counts.requested -= 1
@@ -173,45 +195,6 @@ class Engine:
         except asyncio.CancelledError:
             counts.add_failure("cancelled")
             raise
-
-    async def _ask(
-        self, lane: Lane, request: Request, counts: Counts, reservation: Reservation | None
-    ) -> Response:
-        if request.ability not in lane.abilities:
-            raise RequestFailed(_unable(lane.model, request.ability))
-        payload = canonical(request.payload())
-        key = lane.key(payload)
-        while (joiners := self._flights.get(key)) is not None:
-            future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-            joiners.append(future)
-            try:
-                response = await future
-            except _Abandoned:
-                continue  # who was asking was cancelled: ask oneself
-            counts.joined += 1
-            return response
-        stored = self._store.get(key)
-        if stored is not None:
-            counts.stored += 1
-            return stored
-        if self._stopped is not None:
-            raise RequestFailed(self._stopped)
-        joiners = self._flights[key] = []
-        try:
-            response = await self._obtain(lane, request, key, payload, counts, reservation)
-        except EvalwrightError as error:
-            self._land(key)
-            _tell(joiners, error)
-            raise
-        except BaseException:
-            self._land(key)
-            _tell(joiners, None)
-            raise
-        self._land(key)
-        for joiner in joiners:
-            if not joiner.done():
-                joiner.set_result(response)
-        return response
 
     async def _obtain(
         self,
@@ -271,20 +254,31 @@ class Engine:
         if owner not in self._told:
             self._told.add(owner)
             self._on_event(
-                f"Waiting for answers that another run (process {process_of(owner)}) is asking for."
+                f"Waiting for responses to requests that another run (process {process_of(owner)}) has sent."
             )
 
-    def _land(self, key: bytes) -> None:
-        del self._flights[key]
-        if self._landed is not None and not self._flights and not self._landed.done():
-            self._landed.set_result(None)
+    def _end(self, key: bytes, outcome: Response | BaseException) -> None:
+        """A request has ended: those who wait for the same are told."""
+        for future in self._in_flight.pop(key):
+            if future.done():
+                continue
+            if isinstance(outcome, Response):
+                future.set_result(outcome)
+            elif isinstance(outcome, RequestFailed):
+                future.set_exception(RequestFailed(outcome.failure))
+            elif isinstance(outcome, EvalwrightError):
+                future.set_exception(StoreError(str(outcome)))
+            else:
+                future.set_exception(_Abandoned())
+        if self._idle is not None and not self._in_flight and not self._idle.done():
+            self._idle.set_result(None)
 
-    async def _wait_for_landing(self, seconds: float) -> None:
-        if self._flights:
-            self._landed = asyncio.get_running_loop().create_future()
+    async def _until_idle(self, seconds: float) -> None:
+        if self._in_flight:
+            self._idle = asyncio.get_running_loop().create_future()
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
-                    await self._landed
+                    await self._idle
 
 
 class Door(Ask):
@@ -293,11 +287,11 @@ class Door(Ask):
     def __init__(self, engine: Engine, lanes: Mapping[str, Lane]) -> None:
         self.counts = Counts()
         self._lanes = dict(lanes)
-        self._engine_ask = engine.ask
+        self._engine = engine
 
     async def __call__(self, role: str, request: Request, reservation: Reservation | None = None) -> Response:
         """The answer of the model that plays this role. Raises RequestFailed, or StoreError, which must end the run."""
-        return await self._engine_ask(self._lane(role), request, self.counts, reservation)
+        return await self._engine.ask(self._lane(role), request, self.counts, reservation)
 
     def abilities(self, role: str) -> frozenset[Ability]:
         """What the model that plays this role can do. Raises ConfigurationError where no model plays it."""
@@ -324,14 +318,14 @@ class Door(Ask):
 class _ReservedDoor(Ask):
     """A door whose requests are paid from one reservation."""
 
-    __slots__ = ("_door", "_ticket")
+    __slots__ = ("_door", "_reservation")
 
     def __init__(self, door: Door, reservation: Reservation) -> None:
         self._door = door
-        self._ticket = reservation
+        self._reservation = reservation
 
-    async def __call__(self, role: str, request: Request) -> Response:
-        return await self._door(role, request, self._ticket)
+    def __call__(self, role: str, request: Request) -> Coroutine[Any, Any, Response]:
+        return self._door(role, request, self._reservation)
 
     def abilities(self, role: str) -> frozenset[Ability]:
         """As the door's."""
@@ -339,19 +333,7 @@ class _ReservedDoor(Ask):
 
 
 class _Abandoned(Exception):
-    """To those who joined a request: whoever was asking it was cancelled."""
-
-
-def _tell(joiners: _Joiners, error: EvalwrightError | None) -> None:
-    for joiner in joiners:
-        if joiner.done():
-            continue
-        if isinstance(error, RequestFailed):
-            joiner.set_exception(RequestFailed(error.failure))
-        elif error is not None:
-            joiner.set_exception(StoreError(str(error)))
-        else:
-            joiner.set_exception(_Abandoned())
+    """To those who wait for an equal request: whoever had sent it was cancelled."""
 
 
 def _unable(model: Model, ability: str) -> Failure:

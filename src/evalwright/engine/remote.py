@@ -19,6 +19,7 @@ from evalwright.core.responses import Response
 from evalwright.engine.counts import Counts
 from evalwright.engine.pacing import Pacer, Permit
 from evalwright.engine.retry import Attempts, Breaker
+from evalwright.engine.timeouts import Timeouts
 from evalwright.models.base import RemoteModel
 
 _LONG_WAIT = 20.0
@@ -39,7 +40,7 @@ class RemoteSender:
         self._pacer = Pacer(self._pacing, loop)
         self._breaker = Breaker(model.name)
         self._sleeping: set[asyncio.Future[None]] = set()
-        self._sending: set[asyncio.Timeout] = set()
+        self._timeouts = Timeouts(loop)
         self._stopped: Failure | None = None
         self._told_wait = _LONG_WAIT / 2
 
@@ -71,8 +72,7 @@ class RemoteSender:
 
     def drop_running(self) -> None:
         """End the sendings that are under way. Only after `drop_waiting`."""
-        for sending in list(self._sending):
-            sending.reschedule(self._loop.time())
+        self._timeouts.end_all()
 
     async def close(self) -> None:
         """Release the model's connections."""
@@ -92,42 +92,46 @@ class RemoteSender:
             raise RequestFailed(error.as_failure(attempts=attempts.sent if attempts else 0)) from None
 
     async def _attempt(self, request: Request, permit: Permit, timeout: float) -> Response:
+        """Send once. Every end gives the permit back; what is not a RequestError ends the request."""
+        error: Exception
+        late = False
+        task = self._timeouts.begin(timeout)
         try:
-            response = await self._timed(request, timeout)
-            if not isinstance(response, Response):
-                raise ModelError(f"{self._model.name} gave a {type(response).__name__}, not a Response")
-        except RequestError as error:
-            self._pacer.failed(permit, error)
-            raise
-        except RequestFailed:
-            self._pacer.abandon(permit)
-            raise
-        except EvalwrightError as error:
-            self._pacer.abandon(permit)
-            raise RequestFailed(Failure("request failed", error.party, str(error))) from error
-        except Exception as error:
+            try:
+                response = await self._model.answer(request)
+            finally:
+                late = self._timeouts.end(task)
+            if isinstance(response, Response):
+                self._pacer.answered(permit, response)
+                return response
+            error = ModelError(f"{self._model.name} gave a {type(response).__name__}, not a Response")
+        except (RequestError, RequestFailed) as failed:
+            error = failed
+        except asyncio.CancelledError:
+            if not late:
+                self._pacer.abandon(permit)
+                raise
+            error = TimedOut(f"{self._model.name}: no answer within {timeout:.0f} s")
+            if self._stopped is not None:
+                error = RequestFailed(self._stopped)
+        except TimeoutError as failed:
+            error = TimedOut(f"{self._model.name}: {str(failed) or 'timed out'}")
+        except EvalwrightError as other:
+            error = RequestFailed(Failure("request failed", other.party, str(other)))
+        except Exception as defect:
             # A defect of the backend, or an error that was not foreseen: this request fails, not the run.
-            self._pacer.abandon(permit)
-            raise ModelError(f"{self._model.name} raised {type(error).__name__}: {error}") from error
+            error = ModelError(f"{self._model.name} raised {type(defect).__name__}: {defect}")
         except BaseException:
             self._pacer.abandon(permit)
             raise
-        self._pacer.answered(permit, response)
-        return response
-
-    async def _timed(self, request: Request, timeout: float) -> Response:
-        scope = asyncio.timeout(timeout)
+        if isinstance(error, RequestError):
+            self._pacer.failed(permit, error)
+        else:
+            self._pacer.abandon(permit)
         try:
-            async with scope:
-                self._sending.add(scope)
-                return await self._model.answer(request)
-        except TimeoutError as error:
-            if self._stopped is not None and scope.expired():
-                raise RequestFailed(self._stopped) from None
-            waited = f"no answer within {timeout:.0f} s" if scope.expired() else str(error) or "timed out"
-            raise TimedOut(f"{self._model.name}: {waited}") from None
+            raise error
         finally:
-            self._sending.discard(scope)
+            del error  # it knows this frame: a cycle, which only the rare collector would find
 
     def _after(self, error: RequestError, attempts: Attempts) -> float:
         now = self._loop.time()

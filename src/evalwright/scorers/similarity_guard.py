@@ -48,9 +48,10 @@ def conflict(target: str, text: str, question: str, language: str) -> tuple[str,
         ].isdigit()
     if language.split("-")[0] in _NOUNS_ARE_CAPITALISED:
         return "", False
-    lost = [name for name in _names(wanted) if not _has(given, name)]
-    new = [name for name in _names(given) if not _has(wanted, name) and not _has(asked, name)]
-    return (f"'{' '.join(new[0])}' in place of '{' '.join(lost[0])}'", False) if lost and new else ("", False)
+    names = _names(wanted)
+    lost = names and not any(_stands(name, given) for name in names)
+    new = [name for name in _names(given) if not _stands(name, wanted) and not _stands(name, asked)]
+    return (f"'{new[0]}' in place of '{names[0]}'", False) if lost and new else ("", False)
 
 
 def _numbers(words: Words) -> list[str]:
@@ -59,24 +60,16 @@ def _numbers(words: Words) -> list[str]:
     return ["".join(str(int(c)) if c.isdecimal() else c for c in one if c != ",") for one in found]
 
 
-def _names(words: Words) -> list[tuple[str, ...]]:
-    """Runs of capitalised words; a single one at the beginning of a sentence is any word."""
-    runs: list[tuple[str, ...]] = []
-    run: list[str] = []
-    opens = False
+def _names(words: Words) -> list[str]:
+    """The words with a capital; one that begins a sentence only where another one follows it."""
+    found = []
     for index, word in enumerate(words.cased):
-        begins = _ENDS_SENTENCE.search(words.text[: words.spans[index][0]]) is not None
-        if run and (begins or not word[:1].isupper() or words.gap(index).strip(" .'-&")):
-            runs += [tuple(run)] if len(run) > 1 or not opens else []
-            run = []
-        if word[:1].isupper() and word.casefold() not in ("i", "i'm", "i'd", "i've", "i'll"):
-            opens = opens if run else begins
-            run.append(word)
-    runs += [tuple(run)] if len(run) > 1 or (run and not opens) else []
-    return runs
+        begins = _ENDS_SENTENCE.search(words.text[: words.spans[index][0]][-8:]) is not None
+        followed = index + 1 < len(words.cased) and words.cased[index + 1][:1].isupper()
+        if word[:1].isupper() and len(word) > 1 and (not begins or followed):
+            found.append(word)
+    return found
 
 
-def _has(words: Words, name: tuple[str, ...]) -> bool:
-    """Whether a word of the name stands in the text: "Curie" is no contradiction of "Marie Curie"."""
-    there = set(words.folded_tokens)
-    return any(fold(part.casefold().replace("'", "")) in there for part in name if len(part) > 1)
+def _stands(name: str, words: Words) -> bool:
+    return fold(name.casefold().replace("'", "")) in words.folded_tokens

@@ -18,7 +18,7 @@ from evalwright.reports.documents.judges import agreement_document, agreement_no
 from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run
 from evalwright.statistics import cohen_kappa, gwet_ac1, raw_agreement
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.command import evalwright as command
 from support.overlap_judge import OverlapModel
 from support.shown import terminal

@@ -22,7 +22,7 @@ from evalwright.statistics import (
 )
 from evalwright.statistics.spread import cluster_weight, difference_variance
 from evalwright.statistics.units import variance_components
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.runs import make_run
 
 ECHO = "scripted/echo"

@@ -1,17 +1,22 @@
-"""The HTTP layer against real servers on loopback."""
+"""The HTTP client against a real server on loopback that writes exactly the bytes that a test gives it."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import gzip
+import json
+import shutil
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+import ssl
+import subprocess
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from evalwright.core.errors import (
     BadReply,
@@ -21,73 +26,183 @@ from evalwright.core.errors import (
     RequestError,
     TimedOut,
 )
-from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote import http_session
+from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.http import HttpClient, check_url, encode, proxy_for
+from evalwright.models.remote.http_faults import CertificateRefused
+from evalwright.models.remote.wire import wire
+from evalwright.models.remote.wire.format import Settings
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+Talk = Callable[["Connection"], Awaitable[None]]
+POST = Call("/x", {"a": 1})
+GET = Call("/x", method="GET")
 
 
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in PROXIES:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-async def with_server(handler: Handler, use: Callable[[str], Awaitable[Any]]) -> Any:
-    """Run `use(url)` against a server that answers everything with `handler`."""
-    app = web.Application()
-    app.router.add_route("*", "/{tail:.*}", handler)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        return await use(f"http://127.0.0.1:{runner.addresses[0][1]}")
-    finally:
-        await runner.cleanup()
+class Connection:
+    """The server's end of one connection. number: which it is, from 1 on. heads, bodies: of the requests that came on it."""
+
+    def __init__(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.number, self.reader, self.writer = number, reader, writer
+        self.heads: list[str] = []
+        self.bodies: list[bytes] = []
+        self.ended = asyncio.Event()
+
+    async def request(self) -> None:
+        """Read one."""
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
+        self.heads.append(head.decode("latin-1"))
+        self.bodies.append(await self.reader.readexactly(length))
+
+    async def end(self) -> None:
+        """Close it and wait until nothing is under way any more."""
+        self.writer.close()
+        await self.ended.wait()
+        with suppress(OSError):
+            await self.writer.wait_closed()
+
+    async def write(self, *data: bytes) -> None:
+        """Each in a packet of its own."""
+        for part in data:
+            self.writer.write(part)
+            await self.writer.drain()
+            await asyncio.sleep(0.002)
 
 
-def ask(handler: Handler, **options: Any) -> Reply:
-    """One POST to a server with that handler."""
+def http(
+    body: bytes | str = b"{}", *headers: str, status: str = "200 OK", length: int | None = None
+) -> bytes:
+    """A reply. length: what it says, where that is not the body's."""
+    raw = body.encode() if isinstance(body, str) else body
+    kind = (
+        []
+        if any(header.lower().startswith("content-type:") for header in headers)
+        else ["Content-Type: application/json"]
+    )
+    size = (
+        []
+        if any("chunked" in header for header in headers)
+        else [f"Content-Length: {len(raw) if length is None else length}"]
+    )
+    return "\r\n".join([f"HTTP/1.1 {status}", *kind, *size, *headers, "", ""]).encode("latin-1") + raw
 
-    async def use(url: str) -> Reply:
+
+def replying(*parts: bytes, close: bool = False) -> Talk:
+    """The same reply to each request, in these pieces."""
+
+    async def talk(connection: Connection) -> None:
+        while True:
+            await connection.request()
+            await connection.write(*parts)
+            if close:
+                return
+
+    return talk
+
+
+class Served:
+    """A server that does `talk` on each connection, its connections, and what came of the calls to it."""
+
+    def __init__(self, talk: Talk) -> None:
+        self.talk = talk
+        self.connections: list[Connection] = []
+        self.results: list[Any] = []
+        self.port = 0
+
+    @asynccontextmanager
+    async def client(
+        self, tls: ssl.SSLContext | None = None, scheme: str = "http", **options: Any
+    ) -> AsyncIterator[HttpClient]:
+        """A client of the running server."""
+        server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, ssl=tls)
+        self.port = server.sockets[0].getsockname()[1]
+        url = f"https://localhost:{self.port}" if tls else f"{scheme}://127.0.0.1:{self.port}"
         client = HttpClient(url, **options)
         try:
-            return await client.post("/x", {"a": 1})
+            yield client
         finally:
             await client.close()
+            await self.stop(server)
 
-    found: Reply = asyncio.run(with_server(handler, use))
-    return found
+    async def stop(self, server: asyncio.Server) -> None:
+        """End the server and its connections."""
+        server.close()
+        await asyncio.gather(*(connection.end() for connection in self.connections))
+        await server.wait_closed()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = Connection(len(self.connections) + 1, reader, writer)
+        self.connections.append(connection)
+        try:
+            await self.talk(connection)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+            connection.ended.set()
+
+    @property
+    def heads(self) -> list[str]:
+        return [head for connection in self.connections for head in connection.heads]
 
 
-def answering(body: bytes | str, kind: str = "application/json") -> Handler:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        raw = body.encode() if isinstance(body, str) else body
-        return web.Response(body=raw, headers={"Content-Type": kind})
+def serve(talk: Talk, *calls: Call, pause: float = 0.02, **options: Any) -> Served:
+    """Send these calls one after another."""
+    served = Served(talk)
 
-    return handler
+    async def go() -> None:
+        async with served.client(**options) as client:
+            for call in calls or (POST,):
+                try:
+                    served.results.append((await client.send(call)).data)
+                except RequestError as error:
+                    served.results.append(error)
+                await asyncio.sleep(pause)
+
+    asyncio.run(go())
+    return served
+
+
+def reply_of(*parts: bytes, close: bool = False, **options: Any) -> Any:
+    """The data, or the error, of one request that is answered with these bytes."""
+    return serve(replying(*parts, close=close), **options).results[0]
+
+
+# -- what goes out and comes in -------------------------------------------------------------------------------------------
 
 
 def test_json_goes_out_and_comes_in() -> None:
-    seen: dict[str, Any] = {}
+    served = Served(replying(http('{"text": "žluť 😀"}', "x-ratelimit-remaining-requests: 5")))
 
-    async def handler(request: web.Request) -> web.StreamResponse:
-        seen.update(body=await request.json(), headers=dict(request.headers), path=request.path)
-        return web.json_response({"text": "žluť 😀"}, headers={"x-ratelimit-remaining-requests": "5"})
+    async def go() -> Reply:
+        async with served.client(headers={"Authorization": "Bearer abc"}) as client:
+            return await client.send(POST)
 
-    reply = ask(handler, headers={"Authorization": "Bearer abc"})
-    assert reply.data == {"text": "žluť 😀"}
-    assert reply.rate_limits is not None
-    assert reply.rate_limits.remaining_requests == 5
-    assert 0 < reply.seconds < 5
-    assert seen["body"] == {"a": 1}
-    assert seen["path"] == "/x"
-    assert seen["headers"]["Content-Type"] == "application/json"
-    assert seen["headers"]["Authorization"] == "Bearer abc"
-    assert seen["headers"]["User-Agent"].startswith("evalwright/")
+    reply = asyncio.run(go())
+    assert reply.data == {"text": "žluť 😀"} and 0 < reply.seconds < 5
+    assert reply.rate_limits is not None and reply.rate_limits.remaining_requests == 5
+    head = served.heads[0].lower()
+    assert head.startswith("post /x http/1.1\r\n") and served.connections[0].bodies == [b'{"a":1}']
+    for line in ("content-type: application/json", "accept-encoding: gzip", "authorization: bearer abc"):
+        assert f"\r\n{line}\r\n" in head
+    assert "\r\nuser-agent: evalwright/" in head
+
+
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "application/problem+json", "Text/JSON"])
+def test_json_content_types(kind: str) -> None:
+    assert reply_of(http('{"a": 1}', f"Content-Type: {kind}")) == {"a": 1}
+
+
+def test_a_reply_without_a_content_type_must_still_be_json() -> None:
+    assert reply_of(b'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{"a": 1}') == {"a": 1}
+    assert isinstance(reply_of(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), BadReply)
 
 
 @pytest.mark.parametrize(
@@ -102,90 +217,158 @@ def test_json_goes_out_and_comes_in() -> None:
     ],
 )
 def test_what_is_not_whole_valid_json_is_a_bad_reply(body: str | bytes, kind: str) -> None:
-    with pytest.raises(BadReply) as caught:
-        ask(answering(body, kind))
-    assert len(str(caught.value)) < 250
-    assert caught.value.retryable
+    error = reply_of(http(body, f"Content-Type: {kind}"))
+    assert isinstance(error, BadReply) and error.retryable and len(str(error)) < 250
 
 
-@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "application/problem+json", "Text/JSON"])
-def test_json_content_types(kind: str) -> None:
-    assert ask(answering('{"a": 1}', kind)).data == {"a": 1}
+PACKED = gzip.compress(b'{"text": "' + b"x" * 5_000_000 + b'"}')
+CHUNKED = "Transfer-Encoding: chunked"
 
 
-def test_a_reply_may_be_in_many_parts_but_not_too_large() -> None:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        await response.prepare(request)
-        await response.write(b'{"text": "')
-        for _ in range(50):
-            await response.write(b"x" * 1000)
-            await asyncio.sleep(0)
-        await response.write(b'"}')
-        return response
-
-    assert len(ask(handler).data["text"]) == 50_000
-    with pytest.raises(Rejected, match="more than 20000 bytes"):
-        ask(handler, largest_reply=20_000)
-
-
-def test_a_small_reply_that_unpacks_to_a_large_one_is_refused() -> None:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        body = gzip.compress(b'{"text": "' + b"x" * 5_000_000 + b'"}')
-        return web.Response(body=body, headers={"Content-Encoding": "gzip"}, content_type="application/json")
-
-    with pytest.raises(Rejected, match="more than 100000 bytes"):
-        ask(handler, largest_reply=100_000)
-    assert len(ask(handler).data["text"]) == 5_000_000
+def test_a_reply_may_come_in_any_form_but_not_too_large() -> None:
+    parts = [b"%X\r\n%b\r\n" % (1000, b"x" * 1000)] * 50
+    long = [http("", CHUNKED) + b'A\r\n{"text": "\r\n', *parts, b'2\r\n"}\r\n0\r\nx-sum: 1\r\n\r\n']
+    assert len(reply_of(*long)["text"]) == 50_000
+    until_closed = b'HTTP/1.1 200 OK\r\nContent-Type: text/json\r\n\r\n{"a": '
+    assert reply_of(until_closed, b"[]}", close=True) == {"a": []}
+    packed = gzip.compress(b'{"a": 1}')
+    for at in (1, 11, len(packed) - 1, len(packed)):
+        assert reply_of(http(packed[:at], "Content-Encoding: gzip", length=len(packed)), packed[at:]) == {
+            "a": 1
+        }
+    assert len(reply_of(http(PACKED, "Content-Encoding: gzip"))["text"]) == 5_000_000
+    for large in (long, [http(PACKED, "Content-Encoding: gzip")], [http(b'"' + b"x" * 30_000 + b'"')]):
+        error = reply_of(*large, largest_reply=20_000)
+        assert isinstance(error, Rejected) and "more than 20000 bytes" in str(error)
 
 
-def test_a_hang_times_out() -> None:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(60)
-        raise AssertionError
-
-    with pytest.raises(TimedOut, match=r"did not answer within 0\.2 s"):
-        ask(handler, timeout=0.2)
+def test_interim_replies_are_passed_over() -> None:
+    interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n"
+    assert reply_of(interim + http('{"a": 1}')) == {"a": 1}
 
 
-def test_a_body_that_hangs_times_out() -> None:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        await response.prepare(request)
-        await response.write(b'{"a":')
-        await asyncio.sleep(60)
-        raise AssertionError
-
-    with pytest.raises(TimedOut):
-        ask(handler, timeout=0.2)
+def test_urls_keep_their_percent_encoding_and_bytes_are_sent_as_they_are() -> None:
+    calls = [Call("/model/a%3A1%2Fb/converse", {}), Call("/models/x:stream?alt=sse", {})]
+    served = serve(replying(http()), *calls, Call("/files", b"--x", headers={"Content-Type": "text/x"}))
+    assert [head.split(" ")[1] for head in served.heads] == [*(call.path for call in calls), "/files"]
+    assert "Content-Type: text/x\r\n" in served.heads[2] and served.connections[0].bodies[2] == b"--x"
 
 
-def test_a_connection_that_breaks() -> None:
-    async def cut(request: web.Request) -> web.StreamResponse:
-        headers = {"Content-Type": "application/json", "Content-Length": "100"}
-        response = web.StreamResponse(headers=headers)
-        await response.prepare(request)
-        await response.write(b'{"a":')
-        assert request.transport is not None
-        request.transport.close()
-        return response
-
-    async def abort(request: web.Request) -> web.StreamResponse:
-        assert request.transport is not None
-        request.transport.abort()
-        return web.Response()
-
-    with pytest.raises(ConnectionFailed, match="broke before the answer was whole"):
-        ask(cut)
-    with pytest.raises(ConnectionFailed):
-        ask(abort)
+def test_redirects_are_not_followed_and_cookies_are_not_kept() -> None:
+    moved = http("", "Location: /elsewhere", "Set-Cookie: who=you", status="307 Moved")
+    served = serve(replying(moved), POST, GET)
+    assert all(isinstance(error, Rejected) and "/elsewhere" in str(error) for error in served.results)
+    assert [head.split(" ")[1] for head in served.heads] == ["/x", "/x"]
+    assert "cookie" not in "".join(served.heads).lower()
 
 
-def asked_at(url: str, **options: Any) -> RequestError:
+@pytest.mark.parametrize(("path", "largest"), [("/missing", 50), ("/file", 2)])
+def test_a_file_is_read_line_by_line(path: str, largest: int) -> None:
+    async def talk(connection: Connection) -> None:
+        while True:
+            await connection.request()
+            status = "404 Not Found" if "missing" in connection.heads[-1] else "200 OK"
+            await connection.write(
+                http(b"one\ntw", "Content-Type: text/x", status=status, length=12), b"o\n\nend"
+            )
+
+    async def go() -> list[bytes]:
+        async with Served(talk).client(largest_reply=5) as client:
+            return [line async for line in client.lines("/file")]
+
+    async def fail() -> None:
+        async with Served(talk).client(largest_reply=largest) as client:
+            with pytest.raises(Rejected, match=r"\(404\)|more than 2 bytes"):
+                [line async for line in client.lines(path)]
+
+    assert asyncio.run(go()) == [b"one", b"two", b"", b"end"]
+    asyncio.run(fail())
+
+
+CHAT = wire("openai-chat")
+
+
+def streamed(*parts: bytes, close: bool = False) -> Any:
+    """The text of a chat answer that was asked for as a stream, or the error."""
+    assert CHAT.gather is not None
+    call = Call("/x", {}, gatherer=CHAT.gather(Settings("m", "host")))
+    found = serve(replying(*parts, close=close), call).results[0]
+    return found if isinstance(found, RequestError) else found["choices"][0]["message"]["content"]
+
+
+def test_streams_are_gathered_and_never_short() -> None:
+    def event(**choice: Any) -> bytes:
+        return b"data: %b\n\n" % json.dumps({"choices": [{"index": 0, "delta": {}, **choice}]}).encode()
+
+    kind = "Content-Type: text/event-stream"
+    begun = event(delta={"content": "Par"}) + event(delta={"content": "is"})
+    whole = begun + event(finish_reason="stop") + b"data: [DONE]\n\n"
+    assert streamed(http(whole[:20], kind, length=len(whole)), whole[20:30], whole[30:]) == "Paris"
+    packed = gzip.compress(whole)
+    assert streamed(http(packed, kind, "Content-Encoding: gzip")) == "Paris"
+    plain = {"choices": [{"message": {"content": "in one piece"}}]}
+    assert streamed(http(json.dumps(plain))) == "in one piece"
+    for cut in (http(begun, kind), http(begun, kind, length=len(whole))):
+        assert isinstance(streamed(cut, close=True), ConnectionFailed)
+    assert isinstance(streamed(http("data: {oops\n\n", kind)), BadReply)
+    assert isinstance(streamed(http("<html>", "Content-Type: text/html")), BadReply)
+    assert isinstance(streamed(http("{}", status="500 Oops")), RequestError)
+
+
+# -- what goes wrong ------------------------------------------------------------------------------------------------------
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+PACKED_CUT = gzip.compress(b'{"a": 1}')[:-9]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"220 mail ready\r\n\r\n",
+        b"\x16\x03\x01\x02\x00",
+        b"HTTP/1.1 20 OK\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+        HEAD + b"no colon\r\n\r\n",
+        HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+        HEAD + b"Content-Length: -3\r\n\r\n",
+        HEAD + b"Content-Length: 0x3\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n+3\r\nabc\r\n0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n",
+        HEAD + b"Content-Encoding: br\r\nContent-Length: 1\r\n\r\nx",
+        HEAD + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
+        HEAD + b"x: " + b"y" * (http_session.LARGEST_HEADER + 10) + b"\r\n\r\n",
+        http('{"a":', length=100),
+        http("", CHUNKED) + b"8\r\n{}      \r\n",
+        http(PACKED_CUT, "Content-Encoding: gzip"),
+        HEAD + b"Content-Encoding: gzip\r\n\r\n" + PACKED_CUT,
+        b"HTTP/1.1 200",
+        b"",
+    ],
+    ids=lambda reply: repr(reply[:60]),
+)
+def test_what_is_no_whole_reply_is_a_failure_that_may_pass(reply: bytes) -> None:
+    error = reply_of(reply, close=True)
+    assert isinstance(error, BadReply | ConnectionFailed | Rejected) and "127.0.0.1" in str(error)
+    assert error.retryable or "101" in str(error)
+
+
+def test_what_breaks_is_told_apart() -> None:
+    assert "before any answer came" in str(reply_of(b"", close=True))
+    assert "before the answer was whole" in str(reply_of(http("{", length=9), close=True))
+    assert "is not HTTP" in str(reply_of(b"220 mail ready\r\n\r\n", close=True))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        refused = failing(f"http://127.0.0.1:{free.getsockname()[1]}")
+    assert isinstance(refused, ConnectionFailed) and "No connection to 127.0.0.1:" in str(refused)
+    unknown = failing("http://no-such-host.invalid")
+    assert isinstance(unknown, ConnectionFailed) and "No connection to no-such-host.invalid" in str(unknown)
+
+
+def failing(url: str, **options: Any) -> RequestError:
     async def go() -> None:
         client = HttpClient(url, **options)
         try:
-            await client.get("/")
+            await client.send(GET)
         finally:
             await client.close()
 
@@ -194,165 +377,204 @@ def asked_at(url: str, **options: Any) -> RequestError:
     return caught.value
 
 
-def test_refused_and_unknown_hosts() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    refused = asked_at(f"http://127.0.0.1:{port}")
-    assert isinstance(refused, ConnectionFailed)
-    assert f"127.0.0.1:{port}" in str(refused)
-    unknown = asked_at("http://no-such-host.invalid")
-    assert isinstance(unknown, ConnectionFailed)
-    assert "no-such-host.invalid" in str(unknown)
+def test_a_server_that_speaks_first_is_no_http_server() -> None:
+    async def mail(connection: Connection) -> None:
+        await connection.write(b"220 mail ready\r\n")
+        await connection.reader.read()
+
+    served = serve(mail, POST, POST)
+    assert all(isinstance(error, BadReply | ConnectionFailed) for error in served.results)
 
 
-def asked_raw(answer: bytes) -> Any:
-    """GET from a server that writes just these bytes: the data, or the error."""
-
-    async def go() -> Any:
-        async def write(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.read(10)
-            writer.write(answer)
-            await writer.drain()
-            writer.close()
-
-        server = await asyncio.start_server(write, "127.0.0.1", 0)
-        client = HttpClient(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        try:
-            return (await client.get("/")).data
-        except RequestError as error:
-            return error
-        finally:
-            await client.close()
-            server.close()
-            await server.wait_closed()
-
-    return asyncio.run(go())
+@pytest.mark.parametrize("parts", [(), (http('{"a":', length=50),)])
+def test_a_hang_times_out(parts: tuple[bytes, ...]) -> None:
+    started = time.perf_counter()
+    error = reply_of(*parts, timeout=0.2)
+    assert isinstance(error, TimedOut) and "did not answer within 0.2 s" in str(error)
+    assert time.perf_counter() - started < 5
 
 
-def test_replies_that_aiohttp_servers_would_not_send() -> None:
-    mail = asked_raw(b"220 mail ready\r\n\r\n")
-    assert isinstance(mail, BadReply)
-    assert "is not HTTP" in str(mail)
-    assert asked_raw(b'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{"a": 1}') == {"a": 1}
-    assert isinstance(asked_raw(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), BadReply)
-    assert isinstance(asked_raw(b""), ConnectionFailed)
+def test_a_header_cannot_smuggle_a_second_one() -> None:
+    error = reply_of(http(), headers={"x-a": "1\r\nx-b: 2"})
+    assert isinstance(error, Rejected) and "could not be sent" in str(error)
 
 
 def test_plain_http_on_a_tls_port_is_said_and_not_retried() -> None:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        return web.Response()
+    async def plain(connection: Connection) -> None:
+        await connection.reader.read(5)
+        await connection.write(http(status="400 Bad Request"))
 
-    async def use(url: str) -> RequestError:
-        client = HttpClient(url.replace("http:", "https:"), timeout=5)
-        try:
-            with pytest.raises(ConnectionFailed) as caught:
-                await client.get("/")
-        finally:
-            await client.close()
-        return caught.value
-
-    error = asyncio.run(with_server(handler, use))
-    assert not error.retryable
+    error = serve(plain, scheme="https", timeout=5).results[0]
+    assert isinstance(error, ConnectionFailed) and not error.retryable
 
 
-def test_redirects_are_not_followed() -> None:
-    followed = []
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    make += ["-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=localhost"]
+    subprocess.run([*make, "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate, key)
+    unknown = serve(replying(http()), tls=tls).results[0]
+    assert isinstance(unknown, CertificateRefused) and not unknown.retryable
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    served = serve(replying(http()), POST, GET, POST, tls=tls)
+    assert served.results == [{}, {}, {}] and len(served.connections) == 1
 
-    async def handler(request: web.Request) -> web.StreamResponse:
-        followed.append(request.path)
-        return web.Response(status=307, headers={"Location": "/elsewhere"})
 
-    with pytest.raises(Rejected, match="/elsewhere"):
-        ask(handler, headers={"Authorization": "Bearer abc"})
-    assert followed == ["/x"]
+# -- kept connections -----------------------------------------------------------------------------------------------------
 
 
 def test_connections_are_kept_and_bounded() -> None:
-    peers = set()
     flying = most = 0
 
-    async def handler(request: web.Request) -> web.StreamResponse:
+    async def slow(connection: Connection) -> None:
         nonlocal flying, most
-        assert request.transport is not None
-        peers.add(request.transport.get_extra_info("peername"))
-        flying += 1
-        most = max(most, flying)
-        await asyncio.sleep(0.005)
-        flying -= 1
-        return web.json_response({})
+        while True:
+            await connection.request()
+            flying += 1
+            most = max(most, flying)
+            await asyncio.sleep(0.005)
+            flying -= 1
+            await connection.write(http())
 
-    async def use(url: str) -> None:
-        client = HttpClient(url, max_connections=4)
-        await asyncio.gather(*(client.post("/", i) for i in range(40)))
-        await client.close()
+    async def go() -> None:
+        async with served.client(max_connections=4) as client:
+            await asyncio.gather(*(client.send(Call("/", n)) for n in range(40)))
 
-    asyncio.run(with_server(handler, use))
-    assert len(peers) == most == 4
+    served = Served(slow)
+    asyncio.run(go())
+    assert len(served.connections) == most == 4
+
+
+def test_a_connection_that_the_server_closes_between_requests_is_not_used_again() -> None:
+    served = serve(replying(http(), close=True), POST, POST, POST)
+    assert served.results == [{}, {}, {}] and len(served.connections) == 3
+
+
+@pytest.mark.parametrize("call", [POST, GET])
+def test_a_request_that_meets_the_end_of_its_connection_fails_once_and_is_not_sent_again(call: Call) -> None:
+    async def twice(connection: Connection) -> None:
+        await connection.request()
+        await connection.write(http())
+        await connection.request()  # and no reply, so the client cannot know whether it was carried out
+
+    served = serve(twice, call, call, call)
+    first, second, third = served.results
+    assert (first, third) == ({}, {})
+    assert isinstance(second, ConnectionFailed) and second.retryable
+    assert len(served.heads) == 3, "every sending is the engine's, which counts it"
+
+
+@pytest.mark.parametrize("late", [http('"fake"'), b"HTTP/1.1 408 Timeout\r\n\r\n", b"\0"])
+@pytest.mark.parametrize("pause", [0.0, 0.01])
+def test_a_second_reply_is_never_given_to_the_next_request(late: bytes, pause: float) -> None:
+    async def chatty(connection: Connection) -> None:
+        await connection.request()
+        connection.writer.write(http("1") if pause or connection.number > 1 else http("1") + late)
+        await asyncio.sleep(pause)
+        if pause and connection.number == 1:
+            connection.writer.write(late)
+        await connection.reader.read()
+
+    served = serve(chatty, POST, POST, pause=0.05)
+    assert served.results[0] == 1 or isinstance(served.results[0], BadReply)
+    assert served.results[1] == 1 and len(served.connections) == 2
+
+
+def test_a_connection_left_by_a_cancelled_request_is_ended_and_not_used_again() -> None:
+    ended = []
+
+    async def talk(connection: Connection) -> None:
+        while True:
+            await connection.request()
+            if connection.bodies[-1] == b'"slow"':
+                ended.append(await asyncio.wait_for(connection.reader.read(), 5))
+            await connection.write(http(connection.bodies[-1]))
+
+    async def go() -> list[Any]:
+        async with Served(talk).client() as client:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await client.send(Call("/x", "slow"))
+            return [(await client.send(Call("/x", text))).data for text in ("one", "two")]
+
+    assert asyncio.run(go()) == ["one", "two"]
+    assert ended == [b""]
+
+
+def test_a_connection_is_not_trusted_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_session, "IDLE_SECONDS", 0.1)
+    assert len(serve(replying(http()), POST, POST, pause=0.01).connections) == 1
+    assert len(serve(replying(http()), POST, POST, pause=0.3).connections) == 2
+
+
+def test_a_host_that_has_moved_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    look_up, moved = socket.getaddrinfo, ["127.255.255.254"]
+
+    def found(host: Any, port: Any, *rest: Any, **more: Any) -> Any:
+        if host == "model.example":
+            host = moved.pop() if moved else "127.0.0.1"
+        return look_up(host, port, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+
+    async def go() -> Any:
+        async with Served(replying(http())).client() as client:
+            client.base_url = client.base_url.replace("127.0.0.1", "model.example")
+            with pytest.raises(ConnectionFailed):
+                await client.send(POST)
+            return (await client.send(POST)).data
+
+    assert asyncio.run(go()) == {}
 
 
 def test_one_client_on_several_loops_one_after_another() -> None:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        return web.json_response({"ok": True})
+    async def go(served: Served, leave_open: bool) -> None:
+        server = await asyncio.start_server(served._connected, "127.0.0.1", served.port)
+        assert (await client.send(GET)).data == {}
+        if not leave_open:
+            await client.close()
+        await served.stop(server)
+        await asyncio.sleep(0.01)
 
-    clients: list[HttpClient] = []
-
-    async def leave_open(url: str) -> None:
-        clients.append(HttpClient(url))
-        assert (await clients[0].get("/")).data == {"ok": True}
-
-    async def again(url: str) -> None:
-        client = clients[0]
-        client.base_url = url
-        client._urls.clear()
-        assert (await client.get("/")).data == {"ok": True}
-        await client.close()
-        assert not client._sessions
-
-    asyncio.run(with_server(handler, leave_open))
-    asyncio.run(with_server(handler, again))
-    clients.clear()
+    served = serve(replying(http()))
+    client = HttpClient(f"http://127.0.0.1:{served.port}")
+    for leave_open in (True, True, False):
+        asyncio.run(go(served, leave_open))
     gc.collect()
 
 
-def test_cookies_are_not_kept() -> None:
-    seen = []
-
-    async def handler(request: web.Request) -> web.StreamResponse:
-        seen.append(dict(request.cookies))
-        response = web.json_response({})
-        response.set_cookie("who", "you")
-        return response
-
-    async def use(url: str) -> None:
-        client = HttpClient(url)
-        for _ in range(2):
-            await client.get("/")
-        await client.close()
-
-    asyncio.run(with_server(handler, use))
-    assert seen == [{}, {}]
+# -- proxies, logins, arguments -------------------------------------------------------------------------------------------
 
 
 def test_a_proxy_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    async def talk(connection: Connection) -> None:
+        await connection.request()
+        refused = "CONNECT" in connection.heads[0]
+        await connection.write(http(status="407 No") if refused else http('{"via": "proxy"}'))
 
-    async def proxy(request: web.Request) -> web.StreamResponse:
-        asked.append(str(request.url))
-        return web.json_response({"via": "proxy"})
+    async def go() -> None:
+        served = Served(talk)
+        async with served.client():
+            for name in ("HTTP_PROXY", "HTTPS_PROXY"):
+                monkeypatch.setenv(name, f"http://me:secret@127.0.0.1:{served.port}")
+            plain, secure = HttpClient("http://api.example.com/v1"), HttpClient("https://api.example.com/v1")
+            assert (await plain.send(Call("/models", method="GET"))).data == {"via": "proxy"}
+            with pytest.raises(
+                ConnectionFailed, match=r"proxy on the way to api\.example\.com refused \(407\)"
+            ):
+                await secure.send(POST)
+            await plain.close()
+            await secure.close()
+        assert served.heads[0].startswith("GET http://api.example.com/v1/models ")
+        assert "Proxy-Authorization: Basic" in served.heads[0]
 
-    async def use(url: str) -> Any:
-        monkeypatch.setenv("HTTP_PROXY", url)
-        client = HttpClient("http://api.example.com/v1")
-        reply = await client.get("/models")
-        await client.close()
-        return reply.data
-
-    assert asyncio.run(with_server(proxy, use)) == {"via": "proxy"}
-    assert asked == ["http://api.example.com/v1/models"]
+    asyncio.run(go())
 
 
-def test_which_proxy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_which_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert proxy_for("https://api.example.com/v1") is None
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     assert proxy_for("https://api.example.com/v1") == "http://proxy:3128"
@@ -363,6 +585,24 @@ def test_which_proxy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "socks5://proxy:1080")
     with pytest.raises(ConfigurationError, match="socks5"):
         proxy_for("https://api.other.com/v1")
+
+
+def test_a_login_is_made_ready_before_each_request_and_signs_what_is_sent() -> None:
+    order: list[Any] = []
+
+    async def ready() -> None:
+        order.append("ready")
+        if len(order) > 2:
+            raise ConnectionFailed("No token.")
+
+    def sign(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
+        order.append((method, url.rpartition("/")[2], body, headers["Content-Type"]))
+        return {**headers, "X-Signed": "yes"}
+
+    served = serve(replying(http()), POST, POST, sign=sign, ready=ready)
+    assert order == ["ready", ("POST", "x", b'{"a":1}', "application/json"), "ready"]
+    assert "X-Signed: yes\r\n" in served.heads[0]
+    assert served.results[0] == {} and str(served.results[1]) == "No token."
 
 
 def test_what_cannot_be_json_is_rejected() -> None:
@@ -383,48 +623,3 @@ def test_urls_that_cannot_be_used(url: str) -> None:
 
 def test_urls_lose_their_last_slash() -> None:
     assert check_url("http://host/v1/") == "http://host/v1"
-
-
-def test_what_is_percent_encoded_in_a_path_is_sent_as_it_is() -> None:
-    seen: list[str] = []
-
-    async def handler(request: web.Request) -> web.StreamResponse:
-        seen.append(request.raw_path)
-        return web.json_response({})
-
-    async def use(url: str) -> None:
-        client = HttpClient(f"{url}/bäse/a%2Fb/")
-        for path in ("/model/a%3A1%2Fb/converse", "/models/x:stream?alt=sse"):
-            await client.post(path, {})
-        await client.close()
-
-    asyncio.run(with_server(handler, use))
-    base = "/b%C3%A4se/a%2Fb"
-    assert seen == [f"{base}/model/a%3A1%2Fb/converse", f"{base}/models/x:stream?alt=sse"]
-
-
-def test_a_login_is_made_ready_before_each_request_and_signs_what_is_sent() -> None:
-    order: list[Any] = []
-
-    async def handler(request: web.Request) -> web.StreamResponse:
-        order.append((request.headers["X-Signed"], await request.text()))
-        return web.json_response({})
-
-    async def ready() -> None:
-        order.append("ready")
-
-    def sign(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
-        order.append((method, url.rpartition("/")[2], body, headers["Content-Type"]))
-        return {**headers, "X-Signed": "yes"}
-
-    ask(handler, sign=sign, ready=ready)
-    sent = '{"a":1}'
-    assert order == ["ready", ("POST", "x", sent.encode(), "application/json"), ("yes", sent)]
-
-
-def test_a_login_that_fails_is_the_requests_failure() -> None:
-    async def ready() -> None:
-        raise ConnectionFailed("No token.")
-
-    with pytest.raises(ConnectionFailed, match="No token"):
-        ask(answering("{}"), ready=ready)

@@ -20,7 +20,7 @@ from google.auth import jwt
 from evalwright.core.errors import AuthenticationFailed, ConfigurationError, ConnectionFailed, MissingExtra
 from evalwright.models.remote.google import SCOPES
 from support.openai_asking import HELLO, ask, failing, remote
-from support.openai_server import OpenAIServer, serving
+from support.openai_server import OpenAIServer, running, serving
 
 ACCESS, SECRET, TOKEN = "AKIATESTACCESSKEY0", "wJalrXUtnFEMI/K7MDENG/test-secret", "FwoGZXIvYXdzTESTTOKEN"
 REGION = "eu-west-1"
@@ -218,7 +218,7 @@ class TokenServer(OpenAIServer):
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TokenServer]:
     """A service account, and a server of models that takes its newest token alone."""
-    with serving(made := TokenServer()):
+    with running(TokenServer()) as made:
         monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(made.account_file(tmp_path)))
         yield made
 

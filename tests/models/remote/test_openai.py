@@ -21,7 +21,6 @@ from evalwright.core.errors import (
     Rejected,
     RequestError,
     TimedOut,
-    UnknownName,
 )
 from evalwright.core.requests import (
     Embed,
@@ -36,7 +35,7 @@ from support.openai_answers import hash_answer
 from support.openai_asking import HELLO, ask, failing, model_at, openai_model
 from support.openai_faults import KINDS, Faults
 from support.openai_limits import Limits
-from support.openai_server import OpenAIServer, server_process, serving
+from support.openai_server import OpenAIServer, serving
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -121,11 +120,6 @@ def test_arguments_that_cannot_be_used(name: str, arguments: dict[str, Any], wor
         open_model(name, arguments)
 
 
-def test_a_misspelt_argument() -> None:
-    with pytest.raises(UnknownName, match="Did you mean 'temperature'"):
-        open_model("openai/m", {"temprature": 1})
-
-
 def test_fingerprints_follow_what_changes_answers() -> None:
     base = openai_model("m", base_url="http://h/v1").fingerprint
     same: list[dict[str, Any]] = [
@@ -167,12 +161,6 @@ def test_the_tokens_field_by_model_and_endpoint() -> None:
     assert field("gpt-4o") == "max_tokens"
     assert field("gpt-5-mini", base_url="http://localhost:1/v1") == "max_tokens"
     assert field("gpt-4o", max_tokens_field="max_completion_tokens") == "max_completion_tokens"
-
-
-def test_pacing() -> None:
-    pacing = openai_model("m", timeout=7, deadline=70, max_concurrency=9, max_attempts=3).pacing
-    assert (pacing.timeout, pacing.deadline, pacing.max_attempts) == (7, 70, 3)
-    assert (pacing.max_concurrency, pacing.start_concurrency) == (9, 9)
 
 
 # ---- keys
@@ -240,18 +228,6 @@ def test_a_login_in_the_url_is_used_and_hidden(server: OpenAIServer) -> None:
 
 
 # ---- asking
-
-
-def test_chat_and_completions(server: OpenAIServer) -> None:
-    turns = (Message("system", "Be brief."), Message("user", "What?"), Message("assistant", "It is"))
-    request = Generate(turns, max_tokens=20, temperature=0.5, top_p=0.9, stop=("zzz",), seed=3)
-    assert ask(model_at(server.url), request).text == hash_answer("It is")
-    completed = ask(model_at(server.url, interface="completions"))
-    assert completed.text == hash_answer("hello")
-    assert completed.finish_reason == "stop"
-    assert completed.usage.input_tokens == 1
-    assert completed.model == "m"
-    assert ask(model_at(server.url), Generate("hello", max_tokens=1)).finish_reason == "length"
 
 
 def test_extra_fields_are_sent() -> None:
@@ -339,12 +315,3 @@ def test_rate_limits_are_read_from_replies() -> None:
     assert isinstance(error, RateLimited)
     assert error.retry_after == pytest.approx(30, abs=1)
     assert error.rate_limits.remaining_requests == 0
-
-
-def test_the_server_as_a_process() -> None:
-    with server_process("--answer", "constant:Paris", "--latency", "0.01", "--no-log") as url:
-        model = openai_model("m", base_url=url)
-        model.check()
-        found = ask(model)
-    assert found.text == "Paris"
-    assert found.latency >= 0.01

@@ -20,7 +20,7 @@ from evalwright.runs.reader import Run
 from evalwright.scorers.registry import bind
 from evalwright.scorers.stress.rules import CLASSES, CREDIT, HANDLED
 from evalwright.scorers.stress.scorer import by_rules
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.openai_server import serving
 
 QUESTION = "Which king of Switzerland opened the first tunnel under the Gotthard?"

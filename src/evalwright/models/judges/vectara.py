@@ -17,7 +17,7 @@ from evalwright.core.responses import Response
 from evalwright.models.base import Pacing, RemoteModel, fingerprint_of
 from evalwright.models.judges.cleaning import clean_text
 from evalwright.models.registry import model
-from evalwright.models.remote.exchange import Reply
+from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.http import HttpClient, check_url
 from evalwright.models.remote.http_faults import bad_reply
 from evalwright.models.remote.keys import find_key, is_local, missing_key
@@ -118,7 +118,7 @@ class VectaraModel(RemoteModel):
         }
         if self._language is not None:
             payload["language"] = self._language
-        return self._read(await self._client.post(PATH, payload))
+        return self._read(await self._client.send(Call(PATH, payload)))
 
     async def close(self) -> None:
         """Release connections."""

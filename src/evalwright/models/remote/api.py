@@ -127,6 +127,7 @@ class ApiModel(RemoteModel):
             None,
         )
         self.client = self._make_client(self.pacing.timeout)
+        self._key_missing = self._lacks_key()
 
     @property
     def name(self) -> str:
@@ -153,7 +154,7 @@ class ApiModel(RemoteModel):
             self._credentials.check()
         if self.settings.stream and self.wire.decoding == "aws":
             require_botocore(f"A streamed answer of '{self.name}'")
-        if self._lacks_key():
+        if self._key_missing:
             raise ConfigurationError(
                 missing_key(self._key_variables()[0], f"The model '{self.name}' at {self.base_url}")
             )
@@ -168,7 +169,7 @@ class ApiModel(RemoteModel):
         request = self._with_defaults(request) if isinstance(request, Generate) else request
         started = time.perf_counter()
         try:
-            reply = await self.client.exchange(self.wire.build(request, self.settings))
+            reply = await self.client.send(self.wire.build(request, self.settings))
             if self.wire.polling is not None:
                 reply = await followed(self.client, self.wire.polling, reply, self.settings)
             return self._priced(self.wire.read(reply, request, self.settings))
@@ -180,7 +181,7 @@ class ApiModel(RemoteModel):
 
     def ready(self) -> None:
         """Raise AuthenticationFailed where a key is needed and missing."""
-        if self._lacks_key():
+        if self._key_missing:
             raise AuthenticationFailed(missing_key(self._key_variables()[0], f"The model '{self.name}'"))
 
     def body(self, request: Generate) -> dict[str, Any]:

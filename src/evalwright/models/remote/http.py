@@ -1,9 +1,9 @@
-"""One HTTP layer under all remote backends: JSON out, JSON in, and every fault as an error of `evalwright.core.errors`.
+"""The one HTTP client under all remote models: a `Call` out, a `Reply` or the lines of a file in, every fault as an error of `core.errors`.
 
-It asks once. Retrying, pacing and deadlines are the engine's. Connections are kept alive in one pool per event loop, no
-larger than the pacing allows. Redirects are never followed, because they would carry the key to another host. A proxy is
-taken from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, as people expect, read once and never used for local addresses; .netrc is
-not read.
+It sends once: retrying, pacing and deadlines belong to the engine. Connections are kept alive in one pool per event loop, no
+larger than the pacing allows. Redirects are never followed, because they would carry the key to another host; cookies are not
+kept; .netrc is not read. A proxy is taken from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, read once and never used for local
+addresses. Certificates are checked against the system's, or those of SSL_CERT_FILE and SSL_CERT_DIR.
 """
 
 from __future__ import annotations
@@ -13,30 +13,32 @@ import errno
 import json
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, ConnectionFailed, Rejected, RequestError, TimedOut
+from evalwright.models.remote.events import KINDS, gathered
 from evalwright.models.remote.exchange import Call, Reply
-from evalwright.models.remote.http_connections import Broken, Connections, ConnectTimedOut, request_head
 from evalwright.models.remote.http_faults import CertificateRefused, bad_reply, clean, fault_of
 from evalwright.models.remote.http_limits import parse_rate_limits
-from evalwright.models.remote.http_reply import NotHttp, Received, TooLarge
 from evalwright.models.remote.keys import is_local, remember
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
+    from yarl import URL
 
 CONNECT_TIMEOUT = 30.0
-"""Seconds for name look-up, TCP and TLS."""
+"""Seconds for TCP and TLS."""
 LARGEST_REPLY = 64 * 2**20
 """Bytes that a reply may have, after decompression."""
 _SMALLEST_CONNECT_TIMEOUT = 0.001
-_URLS_KEPT = 16  # Jobs are asked after at an address of their own each.
+_LARGEST_PIECE = 2**20
+_URLS_KEPT = 16  # each job that is followed has an address of its own
 
 Sign = Callable[[str, str, bytes, Mapping[str, str]], Mapping[str, str]]
 """(method, URL, body, headers) to the headers that are sent."""
@@ -47,9 +49,9 @@ Ready = Callable[[], Awaitable[None]]
 class HttpClient:
     """A client for one host, for any number of event loops.
 
-    base_url: scheme, host and path to which `post` and `get` append theirs. headers: sent with every request, the
-    key's among them. timeout: seconds for one request as a whole. key_source: the key's variable, for error messages. sign: makes
-    the headers of each request, for providers whose signature covers it. ready: awaited before it.
+    base_url: scheme, host and path to which calls append theirs. headers: sent with every request, the key's among them.
+    timeout: seconds for one request as a whole. key_source: the key's variable, for error messages. sign: makes the headers
+    of each request, for providers whose signature covers it. ready: awaited before it.
     """
 
     def __init__(
@@ -68,8 +70,12 @@ class HttpClient:
         self.base_url = base_url.rstrip("/")
         self.where = urlsplit(base_url).netloc.rpartition("@")[2] or base_url
         self.timeout = timeout
-        self._headers = {"User-Agent": f"evalwright/{__version__}", **(headers or {})}
-        self._json_headers = {"Content-Type": "application/json"}
+        ours = {"User-Agent": f"evalwright/{__version__}", "Accept": "*/*", "Accept-Encoding": "gzip"}
+        known = {name.lower(): name for name in ours}
+        self._headers = {
+            **ours,
+            **{known.get(name.lower(), name): text for name, text in (headers or {}).items()},
+        }
         self._max_connections = max_connections
         self._connect_timeout = max(_SMALLEST_CONNECT_TIMEOUT, min(connect_timeout, timeout))
         self._largest_reply = largest_reply
@@ -78,264 +84,200 @@ class HttpClient:
         self._ready = ready
         self._proxy = proxy_for(base_url)
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
-        self._urls: dict[str, Any] = {}
-        self._pools: dict[asyncio.AbstractEventLoop, Connections] = {}
-        self._heads: dict[tuple[str, str], bytes] = {}
+        self._urls: dict[str, URL] = {}
 
-    async def exchange(self, call: Call) -> Reply:
-        """Send a call, whole or streamed. Raises a RequestError for anything but a 2xx with JSON or a whole stream."""
-        if call.gatherer is not None:
-            from evalwright.models.remote.http_stream import post_streamed
+    async def send(self, call: Call) -> Reply:
+        """Send a call, whole or streamed. Raises a RequestError for anything but a 2xx with JSON or a whole stream.
 
-            return await post_streamed(self, call.path, call.payload, call.gatherer, call.decoding)
-        if call.method == "GET":
-            return await self.get(call.path)
-        return await self.post(call.path, call.payload, call.headers)
-
-    async def post(self, path: str, payload: Any, headers: Mapping[str, str] | None = None) -> Reply:
-        """POST `payload` as JSON to `base_url + path`. Raises a RequestError for anything but a 2xx with JSON."""
-        extra = {**self._json_headers, **headers} if headers else self._json_headers
-        return await self.send("POST", path, encode(payload), extra)
-
-    async def get(self, path: str) -> Reply:
-        """GET `base_url + path`. Raises a RequestError for anything but a 2xx with JSON."""
-        return await self.send("GET", path)
-
-    async def close(self) -> None:
-        """Close the connections of this event loop, and forget those of loops that have ended."""
-        loop = asyncio.get_running_loop()
-        session, pool = self._sessions.pop(loop, None), self._pools.pop(loop, None)
-        for other in [other for other in self._sessions if other.is_closed()]:
-            _forget(self._sessions.pop(other))
-        for other in [other for other in self._pools if other.is_closed()]:
-            self._pools.pop(other).forget()
-        if session is not None:
-            await session.close()
-        if pool is not None:
-            await pool.close()
-
-    @asynccontextmanager
-    async def opened(
-        self, method: str, path: str, payload: Any, headers: Mapping[str, str]
-    ) -> AsyncIterator[ClientResponse]:
-        """A reply of which only the head has come, for those who read it in pieces; faults as in `post`."""
-        body = None if payload is None else encode(payload)
+        A server that answers in one piece although asked to stream is taken at its word.
+        """
+        started = time.perf_counter()
         try:
             if self._ready is not None:
                 await self._ready()
-            async with self._request(method, path, body, {**self._json_headers, **headers}) as response:
-                yield response
-        except RequestError:
-            raise
+            async with self._request(call) as response:
+                kind = response.headers.get("Content-Type")
+                if call.gatherer is None or response.status >= 300 or "json" in (kind or "").lower():
+                    body = await self._read(response)
+                    return self._understand(response, kind, body, time.perf_counter() - started)
+                data = await gathered(self.where, kind, self._pieces(response), call.gatherer, call.decoding)
+                return Reply(data, time.perf_counter() - started, parse_rate_limits(response.raw_headers))
         except Exception as error:
             raise self._translate(error) from None
 
     async def lines(self, path: str) -> AsyncIterator[bytes]:
-        """The lines of a file, read as they come, so that a large one takes no memory; raises as `post` does."""
-        started = time.perf_counter()
-        async with self.opened("GET", path, None, {}) as response:
-            if not 200 <= response.status < 300:
-                await self.whole(response, started)
-            rest = b""
-            async for part in response.content.iter_any():
-                *lines, rest = (rest + part).split(b"\n")
-                self.check_size(len(rest))
-                for line in lines:
-                    yield line
-            if rest:
-                yield rest
-
-    async def whole(self, response: ClientResponse, started: float) -> Reply:
-        """The whole of a reply that was opened; raises as `post` does. started: by `time.perf_counter`."""
-        received = await self._read(response)
-        return self._understand(response, received, time.perf_counter() - started)
-
-    def check_size(self, size: int) -> None:
-        """Raise Rejected where a reply has become too large."""
-        if size > self._largest_reply:
-            raise self._too_large()
-
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Reply:
-        """Any request whose body is bytes and whose reply is JSON; raises as `post` does."""
-        started = time.perf_counter()
+        """The lines of a file, read as they come, so that a large one takes no memory; raises as `send` does."""
+        rest = b""
         try:
             if self._ready is not None:
                 await self._ready()
-            if self._is_direct:
-                return await self._send_direct(method, path, body, headers, started)
-            async with self._request(method, path, body, headers) as response:
-                return await self.whole(response, started)
-        except RequestError:
-            raise
+            async with self._request(Call(path, method="GET")) as response:
+                if not 200 <= response.status < 300:
+                    self._understand(response, None, await self._read(response), 0.0)
+                async for piece in self._pieces(response, bounded=False):
+                    *lines, rest = (rest + piece).split(b"\n")
+                    self._check_size(len(rest))
+                    for line in lines:
+                        yield line
+        except Exception as error:
+            raise self._translate(error) from None
+        if rest:
+            yield rest
+
+    async def close(self) -> None:
+        """Close the connections of this event loop, and forget those of loops that have ended."""
+        loop = asyncio.get_running_loop()
+        for other in [other for other in self._sessions if other is loop or other.is_closed()]:
+            await self._sessions.pop(other).close()
+
+    def _request(self, call: Call) -> AbstractAsyncContextManager[ClientResponse]:
+        """The request, about to be sent; gives the reply once its head has come."""
+        method, url, body, headers = call.method, self._url(call.path), call.payload, call.headers
+        if body is not None:
+            headers = {"Content-Type": "application/json", **headers}
+            body = body if isinstance(body, bytes) else encode(body)
+        if call.gatherer is not None:
+            headers = {**headers, "Accept": KINDS[call.decoding]}
+        if self._sign is not None:
+            headers = self._sign(method, str(url), body or b"", headers)
+        more: dict[str, Any] = {} if method == "POST" else {"middlewares": (self._once,)}
+        return self._session().request(
+            method, url, data=body, headers=headers, allow_redirects=False, proxy=self._proxy, **more
+        )
+
+    async def _once(self, request: Any, handler: Any) -> Any:
+        """aiohttp sends a GET again by itself where a kept connection has ended; whether to is the engine's to decide."""
+        try:
+            return await handler(request)
         except Exception as error:
             raise self._translate(error) from None
 
-    async def _send_direct(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None, started: float
-    ) -> Reply:
-        """The short way, for whole replies of a host that is asked without a proxy."""
-        head = self._head(method, path, self._signed(method, path, body, headers))
-        reply = await self._connections().exchange(head, body, self.timeout)
-        return self._understand(reply, reply.body, time.perf_counter() - started)
-
-    def _request(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
-    ) -> AbstractAsyncContextManager[ClientResponse]:
-        headers = self._signed(method, path, body, headers)
-        return self._session().request(
-            method, self._url(path), data=body, headers=headers, allow_redirects=False, proxy=self._proxy
-        )
-
-    def _signed(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
-    ) -> Mapping[str, str] | None:
-        if self._sign is None:
-            return headers
-        return self._sign(method, str(self._url(path)), body or b"", headers or {})
-
     async def _read(self, response: ClientResponse) -> bytes:
-        """The body, decompressed, refused as soon as it is too large."""
-        first = await response.content.readany()
-        if response.content.at_eof():
-            if len(first) > self._largest_reply:
-                raise self._too_large()
-            return first
-        parts, size = [first], len(first)
-        while part := await response.content.readany():
-            size += len(part)
-            if size > self._largest_reply:
-                raise self._too_large()
-            parts.append(part)
-        return b"".join(parts)
+        """The body, unpacked, refused as soon as it is too large."""
+        content = response.content
+        if content.is_eof() and "Content-Encoding" not in response.headers:
+            body: bytes = content.read_nowait(-1)
+            self._check_size(len(body))
+            return body
+        return b"".join([piece async for piece in self._pieces(response)])
 
-    def _too_large(self) -> RequestError:
-        return Rejected(
-            f"{self.where} sent a reply of more than {self._largest_reply} bytes; it was dropped."
-        )
+    async def _pieces(self, response: ClientResponse, *, bounded: bool = True) -> AsyncIterator[bytes]:
+        """The body as it comes, unpacked. bounded: refused where it is too large as a whole."""
+        packing = response.headers.get("Content-Encoding", "identity").strip().lower()
+        if packing not in ("gzip", "x-gzip", "identity"):
+            raise bad_reply(self.where, f"compressed as was asked for ({clean(packing, 40)})", b"")
+        unpacker = None if packing == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 16)
+        size, whole = 0, True
+        async for piece in response.content.iter_any():
+            while piece:
+                part, piece = piece, b""
+                if unpacker is not None:
+                    part = unpacker.decompress(part, _LARGEST_PIECE)
+                    piece, whole = unpacker.unconsumed_tail, unpacker.eof
+                if bounded:
+                    size += len(part)
+                    self._check_size(size)
+                yield part
+        if not whole:
+            raise ConnectionFailed(f"{self.where} sent a compressed reply that ends before it is whole.")
 
-    def _understand(self, response: ClientResponse | Received, body: bytes, seconds: float) -> Reply:
-        status = response.status
-        limits = parse_rate_limits(response.raw_headers)
-        if not 200 <= status < 300:
-            raise fault_of(
-                self.where, status, response.headers, body, key_source=self._key_source, rate_limits=limits
+    def _check_size(self, size: int) -> None:
+        if size > self._largest_reply:
+            raise Rejected(
+                f"{self.where} sent a reply of more than {self._largest_reply} bytes; it was dropped."
             )
+
+    def _understand(self, response: ClientResponse, kind: str | None, body: bytes, seconds: float) -> Reply:
+        status, limits = response.status, parse_rate_limits(response.raw_headers)
+        if not 200 <= status < 300:
+            headers = response.headers
+            raise fault_of(self.where, status, headers, body, key_source=self._key_source, rate_limits=limits)
         # A reply without a content type is taken at its word: it must still be JSON.
-        kind = _content_type(response.raw_headers)
-        if kind is not None and b"json" not in kind.lower():
-            shown = clean(kind.decode("latin-1"), 40)
-            raise bad_reply(self.where, f"JSON (its content type is '{shown}')", body, status)
+        if kind is not None and "json" not in kind.lower():
+            raise bad_reply(self.where, f"JSON (its content type is '{clean(kind, 40)}')", body, status)
         try:
             data = json.loads(body.decode("utf-8"))
         except (ValueError, RecursionError):
             raise bad_reply(self.where, "whole and valid JSON", body, status) from None
         return Reply(data, seconds, limits)
 
-    def _translate(self, error: Exception) -> RequestError:
-        """The error tree's name for whatever the wire, aiohttp or the system raised."""
+    def _translate(self, error: Exception) -> Exception:
+        """The error tree's name for whatever aiohttp or the system raised."""
         import aiohttp
 
-        if isinstance(error, TooLarge):
-            return self._too_large()
-        if isinstance(error, NotHttp):
-            return bad_reply(self.where, "HTTP", "")
-        if isinstance(error, Broken):
-            what = "the answer was whole" if error.began else "any answer came"
-            return ConnectionFailed(f"The connection to {self.where} broke before {what}.")
-        if isinstance(error, TimeoutError):
-            if isinstance(error, (ConnectTimedOut, aiohttp.ConnectionTimeoutError)):
+        match error:
+            case RequestError():
+                return error
+            case aiohttp.ConnectionTimeoutError():
                 return TimedOut(
                     f"{self.where} did not take the connection within {self._connect_timeout:g} s."
                 )
-            return TimedOut(f"{self.where} did not answer within {self.timeout:g} s.")
-        if isinstance(error, ssl.SSLError | aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):
-            return CertificateRefused(
-                f"The certificate of {self.where} cannot be trusted: {clean(str(error), 200)}"
-            )
-        if isinstance(error, aiohttp.ClientHttpProxyError):
-            return ConnectionFailed(f"The proxy on the way to {self.where} refused ({error.status}).")
-        if isinstance(error, aiohttp.ClientResponseError):
-            return bad_reply(self.where, "HTTP", error.message)
-        if isinstance(error, aiohttp.ClientPayloadError):
-            return ConnectionFailed(f"The connection to {self.where} broke before the answer was whole.")
-        if isinstance(error, aiohttp.InvalidURL | UnicodeError | ValueError):
-            return Rejected(f"The request to {self.where} could not be sent: {clean(str(error), 200)}")
-        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-            return ConnectionFailed(
-                f"No connection to {self.where}: too many open files. Lower max_concurrency, or raise 'ulimit -n'."
-            )
-        if isinstance(error, aiohttp.ClientError | OSError):
-            return ConnectionFailed(f"No connection to {self.where}: {_reason(error)}.")
-        raise error
-
-    @property
-    def _is_direct(self) -> bool:
-        """Whether requests go straight to the host; what needs a proxy, or a login of the URL, goes through aiohttp."""
-        return self._proxy is None and "@" not in self.base_url
-
-    def _connections(self) -> Connections:
-        loop = asyncio.get_running_loop()
-        pool = self._pools.get(loop)
-        if pool is None:
-            pool = self._pools[loop] = Connections(
-                self._url(""),
-                limit=self._max_connections,
-                connect_timeout=self._connect_timeout,
-                largest=self._largest_reply,
-            )
-        return pool
-
-    def _head(self, method: str, path: str, headers: Mapping[str, str] | None) -> bytes:
-        """The request's head. That of a path is written once, unless the request has headers of its own."""
-        ours = headers is None or headers is self._json_headers
-        head = self._heads.get((method, path)) if ours else None
-        if head is None:
-            head = request_head(method, self._url(path), {**self._headers, **(headers or {})})
-            if ours:
-                self._heads[method, path] = head
-        return head
+            case TimeoutError():
+                return TimedOut(f"{self.where} did not answer within {self.timeout:g} s.")
+            case ssl.SSLError() | aiohttp.ClientSSLError() | aiohttp.ClientConnectorCertificateError():
+                return CertificateRefused(
+                    f"The certificate of {self.where} cannot be trusted: {clean(str(error), 200)}"
+                )
+            case aiohttp.ClientHttpProxyError():
+                return ConnectionFailed(f"The proxy on the way to {self.where} refused ({error.status}).")
+            case aiohttp.ClientResponseError():
+                return bad_reply(self.where, "HTTP", error.message)
+            case zlib.error():
+                return bad_reply(self.where, "compressed as it says (gzip)", "")
+            case aiohttp.ClientPayloadError():
+                return ConnectionFailed(f"The connection to {self.where} broke before the answer was whole.")
+            case aiohttp.InvalidURL() | ValueError():
+                return Rejected(f"The request to {self.where} could not be sent: {clean(str(error), 200)}")
+            case OSError(errno=errno.EMFILE | errno.ENFILE):
+                return ConnectionFailed(
+                    f"No connection to {self.where}: too many open files. Lower max_concurrency, or raise 'ulimit -n'."
+                )
+            case aiohttp.ClientConnectorError():
+                self._forget_addresses()
+                return ConnectionFailed(f"No connection to {self.where}: {_reason(error.os_error)}.")
+            case aiohttp.ClientError() | OSError():
+                return ConnectionFailed(f"The connection to {self.where} broke before any answer came.")
+        return error
 
     def _session(self) -> ClientSession:
         loop = asyncio.get_running_loop()
         session = self._sessions.get(loop)
         if session is None:
-            session = self._sessions[loop] = self._open()
+            from evalwright.models.remote.http_session import open_session
+
+            session = self._sessions[loop] = open_session(
+                self._headers,
+                secure=self.base_url.startswith("https:"),
+                limit=self._max_connections,
+                timeout=self.timeout,
+                connect_timeout=self._connect_timeout,
+            )
         return session
 
-    def _open(self) -> ClientSession:
-        import aiohttp
+    def _forget_addresses(self) -> None:
+        """The host may have moved: its name is looked up again."""
+        connector: Any = self._session().connector
+        connector.clear_dns_cache()
 
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._max_connections, ttl_dns_cache=300),
-            headers=self._headers,
-            timeout=aiohttp.ClientTimeout(total=self.timeout, sock_connect=self._connect_timeout),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
-        )
-
-    def _url(self, path: str) -> Any:
+    def _url(self, path: str) -> URL:
         url = self._urls.get(path)
         if url is None:
             from yarl import URL
 
             # What is percent-encoded in a path is sent as it is: a signature covers it.
-            base = str(URL(self.base_url)).rstrip("/")
-            url = URL(base + path, encoded=True)
+            url = URL(str(URL(self.base_url)).rstrip("/") + path, encoded=True)
             if len(self._urls) < _URLS_KEPT:
                 self._urls[path] = url
         return url
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
 def encode(payload: Any) -> bytes:
     """`payload` as compact JSON in UTF-8. Raises Rejected for what JSON cannot say (NaN, objects)."""
     try:
-        return json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return _encode(payload).encode()
     except UnicodeEncodeError:
         # Half a surrogate pair has no UTF-8, but JSON can spell it.
         return json.dumps(payload, allow_nan=False, separators=(",", ":")).encode()
@@ -378,19 +320,6 @@ def proxy_for(url: str) -> str | None:
     return proxy
 
 
-def _content_type(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
-    return next((value for name, value in headers if name.lower() == b"content-type"), None)
-
-
-def _reason(error: Exception) -> str:
-    inner = getattr(error, "os_error", None) or error
-    text = clean(getattr(inner, "strerror", None) or str(inner), 200).rstrip(".")
+def _reason(error: OSError) -> str:
+    text = clean(error.strerror or str(error), 200).rstrip(".")
     return text or type(error).__name__
-
-
-def _forget(session: ClientSession) -> None:
-    """Let go of a session whose loop has ended: its sockets can only be dropped, not closed politely."""
-    connector = session.connector
-    session.detach()
-    if connector is not None:
-        connector._conns.clear()

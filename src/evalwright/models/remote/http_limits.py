@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 from evalwright.core.responses import RateLimits
 
@@ -30,13 +31,20 @@ _EPOCH = 1e9
 
 def parse_rate_limits(headers: Iterable[tuple[bytes, bytes]], now: float | None = None) -> RateLimits | None:
     """The limits that raw reply headers announce; None where they say nothing. `now` in Unix seconds."""
-    found = [(name, value) for name, value in headers if b"ratelimit" in name.lower()]
+    found = [(meaning, value) for name, value in headers if (meaning := _meaning(name)) is not None]
     if not found:
         return None
     moment = time.time() if now is None else now
     windows: dict[str, dict[str, dict[str, float]]] = {unit: {} for unit in _UNITS}
-    for raw_name, raw_value in found:
-        _read(raw_name.decode("latin-1").lower(), raw_value.decode("latin-1").strip(), moment, windows)
+    for (unit, window, kind), raw in found:
+        value = raw.decode("latin-1").strip()
+        if not kind:
+            for key, digits in _DRAFT.findall(value):
+                windows[unit].setdefault(window, {})[_DRAFT_NAMES.get(key, key)] = float(digits)
+            continue
+        number = parse_reset(value, moment) if kind == "reset" else _first_integer(value)
+        if number is not None:
+            windows[unit].setdefault(window, {})[kind] = number
     requests, tokens = (_tightest(windows[unit].values()) for unit in _UNITS)
     if not requests and not tokens:
         return None
@@ -50,23 +58,20 @@ def parse_rate_limits(headers: Iterable[tuple[bytes, bytes]], now: float | None 
     )
 
 
-def _read(name: str, value: str, now: float, windows: dict[str, dict[str, dict[str, float]]]) -> None:
-    """Add one header to `windows[unit][window][number]`; a header that says something else is passed over."""
+@lru_cache(maxsize=1024)
+def _meaning(header: bytes) -> tuple[str, str, str] | None:
+    """What a header's name says: (unit, window, number), the number "" for the draft that has all in one; None for other names."""
+    name = header.decode("latin-1").lower()
     if name == "ratelimit":
-        for key, number in _DRAFT.findall(value):
-            windows["requests"].setdefault("", {})[_DRAFT_NAMES.get(key, key)] = float(number)
-        return
+        return "requests", "", ""
     words = name.split("-")
     start = next((index for index, word in enumerate(words) if word.startswith("ratelimit")), len(words))
     words = words[start + 1 :]
     kind = next((number for number in _NUMBERS if number in words), None)
     if kind is None:
-        return
+        return None
     unit = next((word for word in _UNITS if word in words), "requests")
-    window = "-".join(word for word in words if word not in (kind, unit))
-    number = parse_reset(value, now) if kind == "reset" else _first_integer(value)
-    if number is not None:
-        windows[unit].setdefault(window, {})[kind] = number
+    return unit, "-".join(word for word in words if word not in (kind, unit)), kind
 
 
 def _tightest(windows: Iterable[Mapping[str, float]]) -> Mapping[str, float]:

@@ -20,8 +20,15 @@ from evalwright.core.requests import Ability, LogLikelihood, Request, RollingLog
 from evalwright.core.responses import Response
 from evalwright.models import arguments
 from evalwright.models.remote.api import ApiModel
-from evalwright.models.remote.openai_echo import Echo, NoEcho, echo_call, read_echo, read_pair, split_pair
-from evalwright.models.remote.openai_rolling import rolling
+from evalwright.models.remote.openai_echo import (
+    Echo,
+    NoEcho,
+    echo_call,
+    read_echo,
+    read_pair,
+    rolling,
+    split_pair,
+)
 from evalwright.models.remote.providers.table import Provider
 
 _PROBE_TIMEOUT = 10.0
@@ -77,7 +84,7 @@ class OpenAIModel(ApiModel):
                 return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
             if not boundary and self._bos:
                 text, boundary = self._bos + text, len(self._bos)
-            reply = await self.client.exchange(echo_call(text, self.settings))
+            reply = await self.client.send(echo_call(text, self.settings))
             return self._priced(read_pair(reply, text, boundary, self.settings))
         return self._priced(await self._sent_all(rolling(request.text, self._context_length, self._bos)))
 
@@ -87,7 +94,7 @@ class OpenAIModel(ApiModel):
             text = next(windows)
             while True:
                 try:
-                    reply = await self.client.exchange(echo_call(text, self.settings))
+                    reply = await self.client.send(echo_call(text, self.settings))
                     got: Echo | Rejected = read_echo(reply, text, self.settings), reply
                 except Rejected as error:
                     got = error
@@ -101,7 +108,7 @@ class OpenAIModel(ApiModel):
         client = self._make_client(min(_PROBE_TIMEOUT, self.pacing.timeout))
         text = "One two three"
         try:
-            read_echo(await client.exchange(echo_call(text, self.settings)), text, self.settings)
+            read_echo(await client.send(echo_call(text, self.settings)), text, self.settings)
         except NoEcho:
             return False
         except Rejected as error:

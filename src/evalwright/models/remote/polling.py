@@ -27,7 +27,7 @@ async def followed(client: HttpClient, polling: Polling, reply: Reply, settings:
     except (TimedOut, asyncio.CancelledError):
         with suppress(RequestError, TimeoutError):
             async with asyncio.timeout(CANCELLING):
-                await client.exchange(polling.cancel(reply, settings))
+                await client.send(polling.cancel(reply, settings))
         raise
 
 
@@ -43,7 +43,7 @@ async def _ended(client: HttpClient, polling: Polling, reply: Reply, settings: S
         await asyncio.sleep(min(pause, left))
         pause = min(polling.longest_pause, pause * polling.growth)
         try:
-            reply = await client.exchange(call)
+            reply = await client.send(call)
         except RequestError as error:
             if not error.retryable:
                 raise

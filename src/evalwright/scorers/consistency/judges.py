@@ -100,6 +100,15 @@ def whole_number(value: Any, name: str, least: int = 0) -> int:
     return value
 
 
+def check_judging(options: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError where the options of a scorer that asks judges of consistency are not what they must be."""
+    read_judges(options["judges"], whole_number(options["chunk_words"], "chunk_words"))
+    whole_number(options["max_tokens"], "max_tokens", 1)
+    threshold = options["threshold"]
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+        raise ConfigurationError(f"The option 'threshold' must be a number from 0 to 1, not {threshold!r}.")
+
+
 async def opinion(
     judge: Judge, premise: str, parts: Sequence[str], text: str, ask: Ask, how: Reading
 ) -> Opinion:

@@ -6,13 +6,19 @@ one (an empty one, or a refusal to deal with the question, is not eligible), the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.consistency.judges import Judge, Reading, opinion, read_judges, together, whole_number
+from evalwright.scorers.consistency.judges import (
+    Judge,
+    Reading,
+    check_judging,
+    opinion,
+    read_judges,
+    together,
+)
 from evalwright.scorers.grounding.support import (
     Case,
     Check,
@@ -42,16 +48,7 @@ def grounding(sample: Sample, answer: Answer) -> Score | Undecided:
     return conclude(case, {check: rule_fault(case, check) for check in checks(case)})
 
 
-def check_options(options: Mapping[str, Any]) -> None:
-    """Raise UsageError where an option of `grounding-judged` is not what it must be."""
-    read_judges(options["judges"], whole_number(options["chunk_words"], "chunk_words"))
-    whole_number(options["max_tokens"], "max_tokens", 1)
-    threshold = options["threshold"]
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-        raise ConfigurationError(f"The option 'threshold' must be a number from 0 to 1, not {threshold!r}.")
-
-
-@checked(check_options, able=("classify", "generate"))
+@checked(check_judging, able=("classify", "generate"))
 async def grounding_judged(
     sample: Sample,
     answer: Answer,

@@ -104,9 +104,11 @@ def judge_by_rules(question: Question, answer: str) -> Ruling | None:
         return Ruling(FABRICATED, "is a listed wrong answer", listed)
     if len(text) > MOST_CHARACTERS:
         return None
-    if (declined := declines(text)) is not None:
-        return Ruling(REFUSAL, "gives no answer", declined.words)
     languages = _languages_of(question.language, text)
+    if (declined := declines(text)) is not None:
+        if (denied := _first(languages, "denying", low)) and denied not in declined.words:
+            return Ruling(CORRECTION, "denies the premise", denied)
+        return Ruling(REFUSAL, "gives no answer", declined.words)
     return _read(question, text, listed, languages) if languages else None
 
 
@@ -131,9 +133,11 @@ def _read(question: Question, text: str, listed: str, languages: Sequence[_Phras
         if clause is not None or doubted:
             return Ruling(PARTIAL, "doubts, and names a listed wrong answer", listed)
         return Ruling(FABRICATED, "names a listed wrong answer", listed)
-    if clause is not None or doubted or turned:
+    if doubted or turned:
         return None
     number, words = _news(question, text)
+    if clause is not None:
+        return Ruling(CORRECTION, "denies the premise", denied) if denied and not number else None
     if not number:
         if denied and denied in lowered(sentences(text)[0]):
             return Ruling(CORRECTION, "denies the premise", denied)
@@ -148,8 +152,14 @@ def _read(question: Question, text: str, listed: str, languages: Sequence[_Phras
     titled = all(part[:1].isupper() for part in parts) and (len(parts) > 1 or question.language in ("", "en"))
     names = [word for word in words if word[0].isupper() and (titled or not text.startswith(word))]
     counts = _first(languages, "counting", lowered(plain(question.text)))
-    if (number and (counts or word_count(text) <= _BARE)) or (names and len(names) == len(words)):
-        return Ruling(FABRICATED, "names what nothing bears out", number or " ".join(names))
+    # "titanium": nothing but a new word or two. Without capitals only English is read so.
+    bare = (
+        question.language in ("", "en")
+        and len(parts) <= 2
+        and len(_WORD.findall(text)) == len(words) == len(parts)
+    )
+    if (number and (counts or word_count(text) <= _BARE)) or (words and (bare or len(names) == len(words))):
+        return Ruling(FABRICATED, "names what nothing bears out", number or " ".join(words))
     return None
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from evalwright.core.errors import BadReply, Overloaded, RateLimited, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch import batch_api
-from evalwright.models.remote.batch.interface import BatchApi, Item, State
+from evalwright.models.remote.batch.interface import BatchApi, Item, Lost, State
 from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.wire.format import Settings
 from support.batch_server import BatchServer, serving_batches
@@ -32,30 +32,30 @@ def items_of(kind: str, n: int) -> list[Item]:
     return [Item(f"{place:x}item", body_of(kind, f"question {place}")) for place in range(n)]
 
 
-def with_client(server: BatchServer, work: Callable[[BatchApi, HttpClient], Awaitable[T]]) -> T:
+def with_client(server: BatchServer, work: Callable[[BatchApi], Awaitable[T]]) -> T:
     async def run() -> T:
         client = HttpClient(server.url)
         try:
-            return await work(batch_api(server.kind, "/chat/completions"), client)
+            return await work(batch_api(server.kind)(client, SETTINGS, "/chat/completions"))
         finally:
             await client.close()
 
     return asyncio.run(run())
 
 
-async def fetched(api: BatchApi, client: HttpClient, items: list[Item]) -> dict[str, Any]:
-    batch = await api.submit(client, items, "evalwright-1", SETTINGS)
-    while not (await api.state(client, batch, SETTINGS)).ended:
+async def fetched(api: BatchApi, items: list[Item]) -> dict[str, Any]:
+    batch = await api.submit(items, "evalwright-1")
+    while not (await api.state(batch)).ended:
         await asyncio.sleep(0.02)
     order = [item.id for item in items]
-    return {item: data async for item, data in api.answers(client, batch, order, SETTINGS)}
+    return {item: data async for item, data in api.answers(batch, order)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_item_gets_its_own_answer(kind: str) -> None:
     with serving_batches(kind, lambda body: str(body)) as server:
         items = items_of(kind, 20)
-        found = with_client(server, lambda api, client: fetched(api, client, items))
+        found = with_client(server, lambda api: fetched(api, items))
     assert set(found) == {item.id for item in items}
     for place, item in enumerate(items):
         assert f"question {place}'" in str(found[item.id]), item.id
@@ -75,7 +75,7 @@ def test_every_item_gets_its_own_answer(kind: str) -> None:
 )
 def test_what_failed_is_an_error_of_its_kind(kind: str, fate: str, error: type[RequestError]) -> None:
     with serving_batches(kind, fate=lambda item, asked: fate if item.startswith("1") else "ok") as server:
-        found = with_client(server, lambda api, client: fetched(api, client, items_of(kind, 3)))
+        found = with_client(server, lambda api: fetched(api, items_of(kind, 3)))
     assert isinstance(found["1item"], error)
     assert not isinstance(found["0item"], RequestError) and not isinstance(found["2item"], RequestError)
 
@@ -85,30 +85,30 @@ def test_what_is_missing_is_not_there(kind: str) -> None:
     with serving_batches(
         kind, fate=lambda item, asked: "missing" if item.startswith("1") else "ok"
     ) as server:
-        found = with_client(server, lambda api, client: fetched(api, client, items_of(kind, 3)))
+        found = with_client(server, lambda api: fetched(api, items_of(kind, 3)))
     assert set(found) == {"0item", "2item"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_garbled_file_is_told(kind: str) -> None:
     with serving_batches(kind, fate=lambda item, asked: "garbled") as server, pytest.raises(BadReply):
-        with_client(server, lambda api, client: fetched(api, client, items_of(kind, 2)))
+        with_client(server, lambda api: fetched(api, items_of(kind, 2)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_without_a_reply_is_found_again(kind: str) -> None:
-    async def work(api: BatchApi, client: HttpClient) -> tuple[str | None, ...]:
+    async def work(api: BatchApi) -> tuple[str | None, ...]:
         since = time.time()
         for place in range(4):
-            await api.submit(client, items_of(kind, 2), f"other-{place}", SETTINGS)
+            await api.submit(items_of(kind, 2), f"other-{place}")
         with pytest.raises(RequestError):
             server.lose = 1
-            await api.submit(client, items_of(kind, 3), "mine", SETTINGS)
+            await api.submit(items_of(kind, 3), "mine")
         for place in range(4):
-            await api.submit(client, items_of(kind, 2), f"another-{place}", SETTINGS)
+            await api.submit(items_of(kind, 2), f"another-{place}")
         return (
-            await api.find(client, "mine", since, 3, (), SETTINGS),
-            await api.find(client, "nobody's", since, 7, (), SETTINGS),
+            await api.find(Lost("mine", since, 3, ())),
+            await api.find(Lost("nobody's", since, 7, ())),
         )
 
     with serving_batches(kind, page=3) as server:
@@ -117,14 +117,14 @@ def test_a_batch_without_a_reply_is_found_again(kind: str) -> None:
 
 
 def test_an_anthropic_batch_is_told_from_known_ones_and_by_its_moment() -> None:
-    async def work(api: BatchApi, client: HttpClient) -> tuple[list[str], list[str | None]]:
+    async def work(api: BatchApi) -> tuple[list[str], list[str | None]]:
         made, since = [], []
         for _ in range(3):
             since.append(time.time())
-            made.append(await api.submit(client, items_of("anthropic", 3), "", SETTINGS))
+            made.append(await api.submit(items_of("anthropic", 3), ""))
             await asyncio.sleep(0.05)
-        found = [await api.find(client, "", moment, 3, (), SETTINGS) for moment in since]
-        return made, [*found, await api.find(client, "", since[1], 3, made[:2], SETTINGS)]
+        found = [await api.find(Lost("", moment, 3, ())) for moment in since]
+        return made, [*found, await api.find(Lost("", since[1], 3, made[:2]))]
 
     with serving_batches("anthropic") as server:
         made, found = with_client(server, work)
@@ -132,10 +132,10 @@ def test_an_anthropic_batch_is_told_from_known_ones_and_by_its_moment() -> None:
 
 
 def test_a_file_that_is_refused_has_its_reason() -> None:
-    async def work(api: BatchApi, client: HttpClient) -> State:
-        batch = await api.submit(client, items_of("openai", 2), "x", SETTINGS)
+    async def work(api: BatchApi) -> State:
+        batch = await api.submit(items_of("openai", 2), "x")
         await asyncio.sleep(0.05)
-        return await api.state(client, batch, SETTINGS)
+        return await api.state(batch)
 
     with serving_batches("openai", refuse="Line 1 is too long", seconds=0) as server:
         state = with_client(server, work)

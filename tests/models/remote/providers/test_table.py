@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +15,6 @@ from evalwright.models.registry import open_model
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.providers import Provider, find, quirks
 from evalwright.models.remote.providers.table import TABLE, read_table
-from evalwright.models.remote.wire.format import merged
 
 
 @pytest.mark.parametrize(
@@ -54,14 +51,6 @@ def variables(row: Provider) -> list[str]:
     return [*row.key, *(name for value in row.variables.values() for name in value.split("|"))]
 
 
-def levels(row: Provider) -> Iterator[tuple[str, str | int]]:
-    """(model, level) for every switch that a row or one of its rules has."""
-    models = [row.example.partition("/")[2], *(name for rule in row.models for name in rule.examples)]
-    for model in models:
-        for level in quirks(row, model).thinking:
-            yield model, 2048 if level == "budget" else level
-
-
 def test_the_table_is_long_and_sorted() -> None:
     assert len(ROWS) >= 45
     assert list(ROWS) == sorted(ROWS)
@@ -84,37 +73,6 @@ def test_the_packaged_rows_are_whole(name: str) -> None:
     for rule in row.models:
         for example in rule.examples:
             assert re.fullmatch(rule.match, example, re.IGNORECASE), f"{rule.match} does not fit {example}"
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in ROWS if set(ROWS[name].wires) <= {"openai-chat", "openai-completions"}]
-)
-def test_every_switch_reaches_the_body(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    row = ROWS[name]
-    for variable in variables(row):
-        monkeypatch.setenv(variable, "test-value-123")
-    for model, level in levels(row):
-        made = open_model(f"{name}/{model}", {"thinking": level})
-        assert isinstance(made, ApiModel)
-        body = made.wire.payload(
-            Generate("Hello?", max_tokens=9, temperature=0.5, stop=("x",)), made.settings
-        )
-        switch = quirks(row, model).thinking.get("on" if level == 2048 else str(level), {})
-        assert merged(body, switch.get("body", {})) == body if level != 2048 else 2048 in flat(body), (
-            model,
-            level,
-        )
-        for refused in made.provider.refuses:
-            assert refused not in body, (model, refused)
-        json.dumps(body)
-    plain = open_model(row.example)
-    assert plain.describe()["model"]
-    assert "chat" in plain.abilities
-
-
-def flat(value: Any) -> list[Any]:
-    """Everything in nested mappings."""
-    return [part for entry in value.values() for part in flat(entry)] if isinstance(value, dict) else [value]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Batch interfaces: many requests handed over at once, answered within a day at a lower price."""
+"""Batch jobs: many requests submitted at once, answered within a day at a lower price."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ APIS = {
 }
 
 
-def batch_api(name: str, path: str) -> BatchApi:
-    """The batch interface that a provider's row names. path: where a request would go alone, below the base URL."""
-    made: BatchApi = getattr(import_module(f"{__name__}.{name}"), APIS[name])(path)
-    return made
+def batch_api(name: str) -> type[BatchApi]:
+    """The batch interface that a provider's row names."""
+    found: type[BatchApi] = getattr(import_module(f"{__name__}.{name}"), APIS[name])
+    return found

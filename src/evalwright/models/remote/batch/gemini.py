@@ -1,21 +1,21 @@
 """Gemini's batch mode: requests in the body of one call, answers in the finished operation or in a file.
 
 Documented at https://ai.google.dev/api/batch-api. The answers stand in the order of the requests; their keys come back with
-most of them, not with all, so the order decides where a key is missing.
+most of them, not with all, so the order decides where a key is missing. Requests in the body may be 20 MB together.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from evalwright.core.errors import BadReply, Rejected, RequestError, TimedOut
-from evalwright.models.remote.batch.interface import Answer, Item, State
-from evalwright.models.remote.http import HttpClient
+from evalwright.models.remote.batch.interface import Answer, BatchApi, Item, Lost, State
+from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http_faults import bad_reply, clean, error_for, server_message
-from evalwright.models.remote.wire.format import Settings
+from evalwright.models.remote.wire.format import at, table
 
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 # The codes of google.rpc.Code, as HTTP statuses.
@@ -24,120 +24,80 @@ _STATUS = {
 }  # fmt: skip
 
 
-class GeminiBatches:
-    """Requests in the body may be 20 MB together, so larger runs are several batches."""
+class GeminiBatches(BatchApi):
+    """The mark is a batch's display name."""
 
     most_items = 20_000
     most_bytes = 18 * 10**6
 
-    def __init__(self, path: str) -> None:
-        """path: not needed, because the model's name says where batches go."""
-
-    async def submit(self, client: HttpClient, items: Sequence[Item], mark: str, settings: Settings) -> str:
-        """All requests in one body, the mark as the batch's display name."""
+    async def submit(self, items: Sequence[Item], mark: str) -> str:
+        """All requests in one body."""
         requests = [{"request": item.body, "metadata": {"key": item.id}} for item in items]
         body = {"batch": {"displayName": mark, "inputConfig": {"requests": {"requests": requests}}}}
-        path = f"/models/{quote(settings.model.removeprefix('models/'), safe='')}:batchGenerateContent"
-        return _name((await client.post(path, body)).data, settings)
+        model = quote(self.settings.model.removeprefix("models/"), safe="")
+        return self._name((await self.client.send(Call(f"/models/{model}:batchGenerateContent", body))).data)
 
-    async def find(
-        self,
-        client: HttpClient,
-        mark: str,
-        since: float,
-        total: int,
-        known: Collection[str],
-        settings: Settings,
-    ) -> str | None:
+    async def find(self, lost: Lost) -> str | None:
         """By its display name."""
         token = ""
         while True:
-            reply = await client.get(f"/batches?pageSize=100{token}")
-            data = reply.data if isinstance(reply.data, Mapping) else {}
+            data = await self.get(f"/batches?pageSize=100{token}")
             for row in data.get("operations") or ():
-                if isinstance(row, Mapping) and _metadata(row).get("displayName") == mark:
-                    return _name(row, settings)
-            following = data.get("nextPageToken")
-            if not following:
+                if at(row, "metadata", "displayName") == lost.mark:
+                    return self._name(row)
+            if not data.get("nextPageToken"):
                 return None
-            token = f"&pageToken={quote(str(following), safe='')}"
+            token = f"&pageToken={quote(str(data['nextPageToken']), safe='')}"
 
-    async def state(self, client: HttpClient, batch: str, settings: Settings) -> State:
-        """How far it is."""
-        data = await self._operation(client, batch, settings)
-        inner = _metadata(data)
+    async def state(self, batch: str) -> State:
+        """A batch that failed as a whole has an error."""
+        data = await self._operation(batch)
+        inner, counts = table(data.get("metadata")), at(data, "metadata", "batchStats")
         status = str(inner.get("state", "")).removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
-        counts = inner.get("batchStats")
-        counts = counts if isinstance(counts, Mapping) else {}
-        done = _int(counts.get("successfulRequestCount")) + _int(counts.get("failedRequestCount"))
+        done = sum(_int(at(counts, f"{name}RequestCount")) for name in ("successful", "failed"))
         error: RequestError | None = None
         if isinstance(data.get("error"), Mapping):
-            words = clean(server_message(data), 300)
-            error = Rejected(f"{settings.where} failed the batch: {words}")
+            error = Rejected(f"{self.where} failed the batch: {clean(server_message(data), 300)}")
         elif status in ("CANCELLED", "EXPIRED"):
-            error = TimedOut(f"{settings.where} ended the batch before it was answered ({status.lower()}).")
+            error = TimedOut(f"{self.where} ended the batch before it was answered ({status.lower()}).")
         ended = bool(data.get("done")) or status in _ENDED
-        return State(ended, done, _int(counts.get("requestCount")), status.lower(), error)
+        return State(ended, done, _int(at(counts, "requestCount")), status.lower(), error)
 
-    async def answers(
-        self, client: HttpClient, batch: str, items: Sequence[str], settings: Settings
-    ) -> AsyncIterator[Answer]:
+    async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
         """From the operation itself, or from the file that it names."""
-        data = await self._operation(client, batch, settings)
-        output = data.get("response") or _metadata(data).get("output")
-        output = output if isinstance(output, Mapping) else {}
-        inlined = output.get("inlinedResponses")
-        if isinstance(inlined, Mapping):
-            for place, row in enumerate(inlined.get("inlinedResponses") or ()):
-                yield _answer(row, items[place] if place < len(items) else "", settings)
-        elif isinstance(file := output.get("responsesFile"), str):
-            place = 0
-            async for line in client.lines(f"/{quote(file)}:download?alt=media"):
-                if line.strip():
-                    yield _answer(_json(line, settings), items[place] if place < len(items) else "", settings)
-                    place += 1
+        data = await self._operation(batch)
+        output = data.get("response") or at(data, "metadata", "output")
+        ids = iter(order)
+        if isinstance(inlined := at(output, "inlinedResponses"), Mapping):
+            for row in inlined.get("inlinedResponses") or ():
+                yield self._answer(row, next(ids, ""))
+        elif isinstance(file := at(output, "responsesFile"), str):
+            async for row in self.rows(f"/{quote(file)}:download?alt=media"):
+                yield self._answer(row, next(ids, ""))
 
-    async def _operation(self, client: HttpClient, batch: str, settings: Settings) -> Mapping[str, Any]:
-        data = (await client.get(f"/{quote(batch)}")).data
-        _name(data, settings)
-        found: Mapping[str, Any] = data
-        return found
+    async def _operation(self, batch: str) -> Mapping[str, Any]:
+        data = await self.get(f"/{quote(batch)}")
+        self._name(data)
+        return data
 
+    def _name(self, data: Any) -> str:
+        name = self.text(data, "name")
+        if not name.startswith("batches/"):
+            raise bad_reply(self.where, "a batch's operation", json.dumps(data))
+        return name
 
-def _answer(row: Any, by_order: str, settings: Settings) -> Answer:
-    if not isinstance(row, Mapping):
-        raise bad_reply(settings.where, "a batch's answer", json.dumps(row))
-    metadata = row.get("metadata")
-    key = row.get("key") or (metadata.get("key") if isinstance(metadata, Mapping) else None)
-    item = key if isinstance(key, str) and key else by_order
-    error = row.get("error")
-    if isinstance(error, Mapping):
-        code = error.get("code")
-        status = _STATUS.get(code, code) if isinstance(code, int) else 500
-        return item, error_for(settings.where, status, server_message(row))
-    response = row.get("response")
-    if isinstance(response, Mapping):
-        return item, response
-    return item, BadReply(f"{settings.where} gave neither an answer nor an error in a batch.")
-
-
-def _json(line: bytes, settings: Settings) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError:
-        raise bad_reply(settings.where, "a line of a batch's answers", line) from None
-
-
-def _name(data: Any, settings: Settings) -> str:
-    name = data.get("name") if isinstance(data, Mapping) else None
-    if not isinstance(name, str) or not name.startswith("batches/"):
-        raise bad_reply(settings.where, "a batch's operation", json.dumps(data))
-    return name
-
-
-def _metadata(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = row.get("metadata")
-    return found if isinstance(found, Mapping) else {}
+    def _answer(self, row: Any, by_order: str) -> Answer:
+        if not isinstance(row, Mapping):
+            raise bad_reply(self.where, "a batch's answer", json.dumps(row))
+        key = row.get("key") or at(row, "metadata", "key")
+        item = key if isinstance(key, str) and key else by_order
+        if isinstance(row.get("error"), Mapping):
+            code = at(row, "error", "code")
+            status = _STATUS.get(code, code) if isinstance(code, int) else 500
+            return item, error_for(self.where, status, server_message(row))
+        if isinstance(row.get("response"), Mapping):
+            return item, row["response"]
+        return item, BadReply(f"{self.where} gave neither an answer nor an error in a batch.")
 
 
 def _int(value: Any) -> int:

@@ -1,13 +1,17 @@
-"""What a provider's batch interface is to us: hand over many requests, look how far they are, fetch the answers by id."""
+"""What a provider's batch interface is to us: submit many requests, look how far they are, fetch the answers by id."""
 
 from __future__ import annotations
 
+import json
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from evalwright.core.errors import RequestError
+from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import HttpClient
+from evalwright.models.remote.http_faults import bad_reply
 from evalwright.models.remote.wire.format import Settings
 
 
@@ -17,6 +21,17 @@ class Item:
 
     id: str
     body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A submission of which no reply came. mark: our name for it. since: when it was sent (Unix seconds). total: its items.
+    known: batches that are certainly others."""
+
+    mark: str
+    since: float
+    total: int
+    known: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,34 +49,61 @@ class State:
 Answer = tuple[str, Any | RequestError]
 """An item's id, and the reply as it would have come alone, or what failed."""
 
+CLOCKS_DIFFER = 600.0
+"""Seconds by which the provider's clock and ours may differ."""
 
-class BatchApi(Protocol):
-    """most_items, most_bytes: what one batch may hold."""
 
-    most_items: int
-    most_bytes: int
+class BatchApi(ABC):
+    """path: where a request would go alone, below the base URL. most_items, most_bytes: what one batch may hold.
 
-    async def submit(self, client: HttpClient, items: Sequence[Item], mark: str, settings: Settings) -> str:
-        """Hand over the items under our own mark; the provider's name of the batch. Raises RequestError."""
+    All methods raise the RequestErrors of the HTTP client, and BadReply for what the interface does not document.
+    """
 
-    async def find(
-        self,
-        client: HttpClient,
-        mark: str,
-        since: float,
-        total: int,
-        known: Collection[str],
-        settings: Settings,
-    ) -> str | None:
-        """The batch that was made under this mark, if it was: for a submission of which no reply came.
+    most_items: ClassVar[int]
+    most_bytes: ClassVar[int]
 
-        since: when it was sent (Unix seconds). total: its items. known: batches that are certainly others.
-        """
+    def __init__(self, client: HttpClient, settings: Settings, path: str) -> None:
+        self.client, self.settings, self.path = client, settings, path
+        self.where = settings.where
 
-    async def state(self, client: HttpClient, batch: str, settings: Settings) -> State:
+    @abstractmethod
+    async def submit(self, items: Sequence[Item], mark: str) -> str:
+        """Submit the items under our own mark; the provider's name of the batch."""
+
+    @abstractmethod
+    async def find(self, lost: Lost) -> str | None:
+        """The batch that a lost submission made, if it made one."""
+
+    @abstractmethod
+    async def state(self, batch: str) -> State:
         """How far it is."""
 
-    def answers(
-        self, client: HttpClient, batch: str, items: Sequence[str], settings: Settings
-    ) -> AsyncIterator[Answer]:
-        """What came of each item, in any order; an item that is not there has none. items: the ids in their order."""
+    @abstractmethod
+    def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
+        """What came of each item, in any order; an item that is not there has none. order: the ids as they were submitted."""
+
+    async def get(self, path: str) -> Mapping[str, Any]:
+        """The JSON object at a path."""
+        data = (await self.client.send(Call(path, method="GET"))).data
+        if not isinstance(data, Mapping):
+            raise bad_reply(self.where, "a JSON object", json.dumps(data))
+        return data
+
+    async def rows(self, path: str) -> AsyncIterator[Mapping[str, Any]]:
+        """The JSON objects of a file of lines."""
+        async for line in self.client.lines(path):
+            if line.strip():
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    row = None
+                if not isinstance(row, Mapping):
+                    raise bad_reply(self.where, "a line of a batch's answers", line)
+                yield row
+
+    def text(self, data: Any, name: str) -> str:
+        """The text of a field that must be there."""
+        value = data.get(name) if isinstance(data, Mapping) else None
+        if not isinstance(value, str) or not value:
+            raise bad_reply(self.where, f"what the interface documents ('{name}')", json.dumps(data))
+        return value

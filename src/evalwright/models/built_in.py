@@ -1,0 +1,55 @@
+"""The backends of this package by provider name, as data: where each is, and an example of a name."""
+
+from __future__ import annotations
+
+BUILT_IN: dict[str, str] = {
+    "baseline": "evalwright.models.judges.baseline:LexicalBaseline",
+    "demo": "evalwright.models.local.demo:demo_model",
+    "hf": "evalwright.models.local.hf.model:TransformersModel",
+    "hhem": "evalwright.models.judges.hhem:HhemModel",
+    "litellm": "evalwright.models.remote.litellm:LiteLLMModel",
+    "lm": "evalwright.compat.lm_eval.models.adapter:lm_model",
+    "lm_eval": "evalwright.compat.lm_eval.models.adapter:lm_eval_model",
+    "minicheck": "evalwright.models.judges.minicheck:MiniCheckModel",
+    "nli": "evalwright.models.judges.nli:NliModel",
+    "onnx": "evalwright.models.local.onnx.model:OnnxModel",
+    "oracle": "evalwright.models.oracle:OracleModel",
+    "replay": "evalwright.models.replay:ReplayModel",
+    "scripted": "evalwright.models.scripted:scripted_model",
+    "st": "evalwright.models.local.sentence_embedder:SentenceEmbedder",
+    "vectara": "evalwright.models.judges.vectara:VectaraModel",
+}
+
+EXAMPLES: dict[str, tuple[str, str]] = {
+    "baseline": ("baseline/lexical", "a judge of consistency by words alone: a baseline, no download"),
+    "demo": ("demo/small", "the embedded demonstration models: demo/small, demo/large"),
+    "hf": ("hf/Qwen/Qwen3-0.6B", "a transformers model: hub id or folder (pip install 'evalwright[hf]')"),
+    "hhem": (
+        "hhem/vectara/hallucination_evaluation_model",
+        "a judge of consistency: HHEM-2.1-Open (pip install 'evalwright[hf]')",
+    ),
+    "litellm": (
+        "litellm/openai/gpt-4o-mini",
+        "any model that the library litellm can ask (pip install 'evalwright[litellm]')",
+    ),
+    "lm": ("lm/my-model", "a class of lm-evaluation-harness's model interface, from --plugin my_model.py"),
+    "lm_eval": ("lm_eval/dummy", "a model of the installed package lm_eval, with its arguments as -M"),
+    "minicheck": (
+        "minicheck/lytang/MiniCheck-Flan-T5-Large",
+        "a judge of consistency: MiniCheck (the extra hf)",
+    ),
+    "nli": (
+        "nli/path/to/checkpoint",
+        "a judge of consistency: any sequence classifier of pairs (the extra hf)",
+    ),
+    "onnx": ("onnx/path/to/folder", "an exported ONNX decoder with its tokenizer.json; no torch"),
+    "oracle": ("oracle/gold", "SIMULATION: no model, but the gold answers (oracle/wrong, -M share=0.7)"),
+    "replay": ("replay/answers.jsonl", "answers from recorded responses or an earlier run"),
+    "scripted": ("scripted/echo", "no model: fixed answers, for trying out tasks"),
+    "st": (
+        "st/path/to/folder",
+        "an embedder in the form of sentence-transformers, for similarity (the extra hf)",
+    ),
+    "vectara": ("vectara/hhem_v2.3", "a judge of consistency: Vectara's interface, with VECTARA_API_KEY"),
+}
+"""Per provider an example of a name, and what it is."""
