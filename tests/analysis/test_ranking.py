@@ -93,14 +93,6 @@ def test_a_baseline_has_fewer_questions_and_narrower_intervals() -> None:
         assert pair.p_value <= pair.p_adjusted <= 5 * pair.p_value + 1e-12
 
 
-def test_several_families_share_their_error() -> None:
-    values = (np.random.default_rng(3).random((3, 300)) < 0.5).astype(float)
-    alone, shared = rank([matrix(values)]), rank([matrix(values)], level=0.99, draws=10_000)
-    for one, other in zip(alone.pairs(), shared.pairs(family=5), strict=True):
-        assert other.low < one.low and one.high < other.high
-        assert other.p_adjusted == pytest.approx(min(1, 5 * one.p_adjusted), abs=0.06)
-
-
 def test_nothing_scored_is_not_compared_and_nothing_shared_as_two_samples() -> None:
     values = np.full((3, 4), np.nan)
     assert {pair.verdict for pair in rank([matrix(values)]).pairs()} == {"not compared"}
