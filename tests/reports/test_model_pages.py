@@ -53,7 +53,7 @@ def test_a_page_tells_all_that_is_recorded(tmp_path: Path) -> None:
         "Judged inconsistent with the source", "number 56 of it. &lt;b&gt;bold",  # examples
     ):  # fmt: skip
         assert wanted in re.sub(r"\s+", " ", text), wanted
-    assert html.count("<dt>Answered</dt>") == 2
+    assert html.count("<dt>Answer</dt>") == 2
     assert "Tokens" in html and "Fingerprint" in html
 
 

@@ -72,7 +72,7 @@ def test_a_run_shows_metrics_slices_failures_usage_and_files(tmp_path: Path) -> 
         str(run.data["model"]["fingerprint"]),
         "10.0 with it wrong, 12.5 with it right",
         "By domain",
-        "1 × rate limited: The provider asked to slow down",
+        "1 × rate limited: The provider's rate limit lasted",
         "First: HTTP 429: slow down.",
         "39 sent, 0 from the store, 1 failed, 9 retries",
         "1,560 in, 312 out",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 from evalwright.analysis.board import Board
-from evalwright.analysis.comparison import Comparison
+from evalwright.analysis.comparison import Comparison, compare_runs
 from evalwright.analysis.gate import Gate
 from evalwright.analysis.several import SeveralComparison
+from evalwright.reports.conclusions import worded_comparison
 from evalwright.reports.document import Document
 from evalwright.reports.documents.board import board_document
 from evalwright.reports.documents.comparison import comparison_document
@@ -24,6 +26,11 @@ def terminal(*documents: Document, width: int = 120) -> str:
     out = io.StringIO()
     show(*documents, file=out, width=width)
     return out.getvalue()
+
+
+def compare_two(a: Run, b: Run, **settings: Any) -> Comparison:
+    """A comparison of two runs, with its sentences."""
+    return worded_comparison(compare_runs(a, b, **settings))
 
 
 def compared(found: Comparison | SeveralComparison, gates: Sequence[Gate] = ()) -> Document:

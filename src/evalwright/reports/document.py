@@ -73,6 +73,16 @@ class Column:
         return f"{self.title} ({self.note})" if self.note else self.title
 
 
+def columns(*titles: str) -> list[Column]:
+    """Columns of our own titles, each with a mark at its end: "Run*" is a key, "Scores~" folds, "Items>" is aligned right."""
+    return [
+        Column(
+            one.rstrip("*~>"), right=one.endswith(">"), folds=one.endswith(("*", "~")), key=one.endswith("*")
+        )
+        for one in titles
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows of cells. caption: what it shows, for those who cannot see where it stands. sortable: a page lets the reader sort it."""

@@ -14,27 +14,9 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import Axis, bar_of
-from evalwright.reports.document import (
-    Block,
-    Card,
-    Cards,
-    Cell,
-    Column,
-    Conclusion,
-    Document,
-    Facts,
-    Fold,
-    Heading,
-    Link,
-    Note,
-    Notes,
-    Number,
-    Picture,
-    Table,
-    Text,
-)
 from evalwright.reports.text import inert
 
 _SEPARATED = re.compile(r"[^/_@:+-]*[/_@:+-]+(?=.)|.+")
@@ -43,9 +25,9 @@ _SEPARATED = re.compile(r"[^/_@:+-]*[/_@:+-]+(?=.)|.+")
 FOOTER = "Made with evalwright. This page is one file: it loads nothing and sends nothing."
 
 
-def to_html(document: Document) -> str:
+def to_html(document: doc.Document) -> str:
     """The page of a document. The same document gives the same bytes."""
-    sortable = any(isinstance(block, Table) and block.sortable for block in document.blocks)
+    sortable = any(isinstance(block, doc.Table) and block.sortable for block in document.blocks)
     style, script = read_asset("page.css"), read_asset("page.js") if sortable else ""
     title = f"{document.title} · {document.back[0]}" if document.back else document.title
     body = [*_header(document, sortable), "<main>"]
@@ -100,7 +82,7 @@ def lines(content: str) -> str:
     return "\n".join(map(text, re.split(r"\r\n|\r|\n", content)))
 
 
-def _header(document: Document, sortable: bool) -> Iterator[str]:
+def _header(document: doc.Document, sortable: bool) -> Iterator[str]:
     if sortable:
         yield '<a class="skip" href="#board">Skip to the table</a>'
     yield "<header>"
@@ -120,35 +102,35 @@ def _link(content: str, address: str) -> str:
 # -- blocks ---------------------------------------------------------------------------------------------------------------
 
 
-def _block(block: Block, deeper: int) -> Iterator[str]:
+def _block(block: doc.Block, deeper: int) -> Iterator[str]:
     match block:
-        case Heading():
+        case doc.Heading():
             yield f"<h{block.level + deeper}>{name(block.text)}</h{block.level + deeper}>"
-        case Note():
+        case doc.Note():
             yield f'<p class="note {block.tone}">{text(block.text)}</p>'
-        case Conclusion():
+        case doc.Conclusion():
             yield f'<p class="conclusion {block.tone}">{text(block.text)}</p>'
-        case Notes():
+        case doc.Notes():
             yield f'<ul class="notes">{"".join(f"<li>{text(one)}</li>" for one in block.texts)}</ul>'
-        case Facts():
+        case doc.Facts():
             rows = (f"<div><dt>{text(what)}</dt><dd>{name(value)}</dd></div>" for what, value in block.rows)
             yield f'<dl class="facts">{"".join(rows)}</dl>'
-        case Table():
+        case doc.Table():
             yield from _table(block)
-        case Text():
+        case doc.Text():
             yield f'<dl class="text"><dt>{text(block.title)}</dt><dd><bdi>{lines(block.text)}</bdi></dd></dl>'
-        case Link():
+        case doc.Link():
             yield f"<p>{_link(text(block.text), block.address)}</p>"
-        case Picture():
+        case doc.Picture():
             yield f'<p><img src="{escape(block.address)}" alt="{text(block.caption)}"></p>'
-        case Cards():
+        case doc.Cards():
             yield f'<ul class="cards">{"".join(map(_card, block.cards))}</ul>'
             if any(card.others for card in block.cards):
                 others = (
                     "The dot is this model with its interval; the strokes are the other models of the board."
                 )
                 yield f'<p class="note quiet">{others}</p>'
-        case Fold():
+        case doc.Fold():
             before, after = (f'<span class="mark">{text(mark)}</span>' for mark in block.marks)
             yield f'<details id="run-{block.number}">'
             yield f'<summary>{before} <span class="who">{name(block.title)}</span> {after}</summary>'
@@ -157,7 +139,7 @@ def _block(block: Block, deeper: int) -> Iterator[str]:
             yield "</details>"
 
 
-def _card(card: Card) -> str:
+def _card(card: doc.Card) -> str:
     value, interval = _parts(card.number)
     measure = f' <span class="measure">{text(card.measure)}</span>' if card.measure else ""
     said = f"95% interval {interval}" if interval else "no interval"
@@ -180,7 +162,7 @@ def _card(card: Card) -> str:
 # -- tables ---------------------------------------------------------------------------------------------------------------
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: doc.Table) -> Iterator[str]:
     columns, rows = table.cells(drawn=True)
     shown = [i for i, column in enumerate(columns) if not column.under]
     head = next((i for i in shown if columns[i].key and not columns[i].right), shown[0])
@@ -207,20 +189,20 @@ def _table(table: Table) -> Iterator[str]:
         yield '<p id="said" class="unseen" role="status" aria-live="polite"></p>'
 
 
-def _kind(column: Column, cells: Sequence[Cell], head: bool) -> str:
+def _kind(column: doc.Column, cells: Sequence[doc.Cell], head: bool) -> str:
     """How a column is styled."""
     if head:
         return "head"
     if column.axis is not None:
         return "drawn"
-    if any(isinstance(cell.content, Number) for cell in cells):
+    if any(isinstance(cell.content, doc.Number) for cell in cells):
         return "number"
     if any(cell.stretch for cell in cells):
         return "rank" if column.key else "line"
     return "count" if column.right else "words"
 
 
-def _title(column: Column, kind: str, sortable: bool, *, first: bool) -> str:
+def _title(column: doc.Column, kind: str, sortable: bool, *, first: bool) -> str:
     note = f' <span class="small">{text(column.note)}</span>' if column.note else ""
     title = name(column.title) if column.name else text(column.title)
     if not sortable:
@@ -243,7 +225,12 @@ def _title(column: Column, kind: str, sortable: bool, *, first: bool) -> str:
 
 
 def _cell(
-    cell: Cell, column: Column, kind: str, under: Sequence[tuple[str, Cell]], head: bool, sortable: bool
+    cell: doc.Cell,
+    column: doc.Column,
+    kind: str,
+    under: Sequence[tuple[str, doc.Cell]],
+    head: bool,
+    sortable: bool,
 ) -> str:
     tag, scope = ("th", ' scope="row"') if head else ("td", "")
     tone = f" {cell.tone}" if cell.tone and not head else ""
@@ -253,7 +240,7 @@ def _cell(
         for title, one in under
         if one.content
     )
-    if isinstance(cell.content, Number):
+    if isinstance(cell.content, doc.Number):
         value, interval = _parts(cell.content)
         shown = f'<span class="value">{value}</span>'
         shown += f' <span class="interval">{interval}</span>' if interval else ""
@@ -269,27 +256,27 @@ def _cell(
     return f'<{tag}{scope} class="{kind}{tone}"{key}>{shown}</{tag}>'
 
 
-def _under(cell: Cell) -> str:
-    if not isinstance(cell.content, Number):
+def _under(cell: doc.Cell) -> str:
+    if not isinstance(cell.content, doc.Number):
         return text(cell.content)
     value, interval = _parts(cell.content)
     return interval if cell.content.interval_only else f"{value} {interval}"
 
 
-def _sort_key(cell: Cell) -> str:
+def _sort_key(cell: doc.Cell) -> str:
     """What the column is sorted by; nothing where there is no number."""
     if cell.sort is not None:
         return repr(cell.sort)
-    if not isinstance(cell.content, Number):
+    if not isinstance(cell.content, doc.Number):
         return "" if cell.content == numbers.NOTHING else text(cell.content)
     return repr(cell.content.estimate.value) if _known(cell.content) and cell.content.estimate else ""
 
 
-def _known(number: Number) -> bool:
+def _known(number: doc.Number) -> bool:
     return number.estimate is not None and not math.isnan(number.estimate.value)
 
 
-def _parts(number: Number) -> tuple[str, str]:
+def _parts(number: doc.Number) -> tuple[str, str]:
     """The value and the interval; the latter empty where there is none."""
     if number.estimate is None or math.isnan(number.estimate.value):
         return numbers.NOTHING, ""
@@ -297,7 +284,7 @@ def _parts(number: Number) -> tuple[str, str]:
     return numbers.value(number.estimate, number.unit), f"[{limits[0]}, {limits[1]}]" if limits else ""
 
 
-def _bar(number: Number, axis: Axis, ticks: Sequence[tuple[str, str]]) -> str:
+def _bar(number: doc.Number, axis: Axis, ticks: Sequence[tuple[str, str]]) -> str:
     if not _known(number):
         return ""
     lines = (f'<line class="tick" x1="{x}" x2="{x}" y1="0" y2="100%"/>' for x, _ in ticks)
@@ -305,7 +292,7 @@ def _bar(number: Number, axis: Axis, ticks: Sequence[tuple[str, str]]) -> str:
     return f'<svg class="{kind}" aria-hidden="true" focusable="false">{"".join(lines)}{_marks(number, axis, "50%", "3.5")}</svg>'
 
 
-def _marks(number: Number, axis: Axis, y: str, radius: str) -> str:
+def _marks(number: doc.Number, axis: Axis, y: str, radius: str) -> str:
     """An interval and its value on an axis."""
     assert number.estimate is not None
     bar = bar_of(number.estimate, axis)

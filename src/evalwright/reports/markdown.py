@@ -9,25 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.document import (
-    Block,
-    Cards,
-    Cell,
-    Column,
-    Conclusion,
-    Document,
-    Facts,
-    Fold,
-    Heading,
-    Link,
-    Note,
-    Notes,
-    Number,
-    Picture,
-    Table,
-    Text,
-)
 from evalwright.reports.text import inert
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
@@ -36,7 +19,7 @@ _NUMBERS = re.compile(r"(?!\s*$)[-\d.,+%:–<\[\]na/ ]+")
 """What our own numbers are made of, intervals and "n/a" included: nothing in it acts."""
 
 
-def to_markdown(document: Document, level: int = 1) -> str:
+def to_markdown(document: doc.Document, level: int = 1) -> str:
     """The document as Markdown. level: of its title's heading; 0 leaves the title and the lede out."""
     parts = []
     if level:
@@ -46,40 +29,40 @@ def to_markdown(document: Document, level: int = 1) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _block(block: Block, level: int) -> Iterator[str]:
+def _block(block: doc.Block, level: int) -> Iterator[str]:
     match block:
-        case Heading():
+        case doc.Heading():
             yield f"{'#' * (level + block.level)} {escape(block.text)}"
-        case Note():
+        case doc.Note():
             yield escape(block.text)
-        case Conclusion():
+        case doc.Conclusion():
             yield f"**{escape(block.text)}**"
-        case Notes():
+        case doc.Notes():
             yield "\n".join(f"- {escape(text)}" for text in block.texts)
-        case Facts():
+        case doc.Facts():
             yield "\n".join(f"- {escape(name)}: {escape(value)}" for name, value in block.rows)
-        case Table():
+        case doc.Table():
             yield _table(block)
-        case Text():
+        case doc.Text():
             yield escape(block.title)
             yield _fenced(block.text)
-        case Link():
+        case doc.Link():
             yield f"[{escape(block.text)}]({block.address})"
-        case Picture():
+        case doc.Picture():
             yield f"![{escape(block.caption)}]({block.address})"
-        case Cards():
-            yield _table(Table((Column(""), Column("")), [(one.title, one.number) for one in block.cards]))
-        case Fold():
+        case doc.Cards():
+            yield _table(doc.Table(doc.columns("", ""), [(one.title, one.number) for one in block.cards]))
+        case doc.Fold():
             yield f"{'#' * (level + 2)} {escape(block.title)}"
             for one in block.blocks:
                 yield from _block(one, level + 1)
 
 
-def _table(table: Table) -> str:
+def _table(table: doc.Table) -> str:
     columns, cells = table.cells()
     header = [_title(column) for column in columns]
     right = [
-        column.right or any(isinstance(row[i].content, Number) for row in cells)
+        column.right or any(isinstance(row[i].content, doc.Number) for row in cells)
         for i, column in enumerate(columns)
     ]
     rule = ["--:" if one else ":--" for one in right]
@@ -87,13 +70,13 @@ def _table(table: Table) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 
 
-def _title(column: Column) -> str:
+def _title(column: doc.Column) -> str:
     title = code(column.title) if column.name else escape(column.title) if column.title else " "
     return f"{title} ({escape(column.note)})" if column.note else title
 
 
-def _cell(cell: Cell) -> str:
-    if isinstance(cell.content, Number):
+def _cell(cell: doc.Cell) -> str:
+    if isinstance(cell.content, doc.Number):
         text = numbers.score(cell.content.estimate, cell.content.unit)
         text = text[text.index("[") :] if cell.content.interval_only and "[" in text else text
     elif _NUMBERS.fullmatch(cell.content):

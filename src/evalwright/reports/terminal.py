@@ -9,27 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.document import (
-    Block,
-    Card,
-    Cards,
-    Cell,
-    Column,
-    Conclusion,
-    Document,
-    Facts,
-    Fold,
-    Heading,
-    Link,
-    Note,
-    Notes,
-    Number,
-    Picture,
-    Table,
-    Text,
-    Tone,
-)
 from evalwright.reports.layout import Grid, Segment, lay_out_table
 from evalwright.reports.text import inert, wrap
 
@@ -40,7 +21,7 @@ _INDENT = 2
 _STYLES = {"": "", "strong": "bold", "quiet": "dim", "good": "green", "bad": "red", "warn": "yellow"}
 
 
-def show(*documents: Document, file: TextIO | None = None, width: int | None = None) -> None:
+def show(*documents: doc.Document, file: TextIO | None = None, width: int | None = None) -> None:
     """Print documents to `file` (standard output), `width` cells wide (the terminal's), an empty line between two."""
     out = file or sys.stdout
     cells = max(40, width or terminal_width(out))
@@ -53,7 +34,7 @@ def show(*documents: Document, file: TextIO | None = None, width: int | None = N
         write_text("".join(f"{''.join(text for text, _ in line).rstrip()}\n" for line in lines), out)
 
 
-def lay_out(document: Document, width: int) -> Iterator[list[Segment]]:
+def lay_out(document: doc.Document, width: int) -> Iterator[list[Segment]]:
     """The lines of a document. No line is wider than `width` unless a number alone is."""
     if document.title:
         yield from _sentence(document.title, width, "strong", 0)
@@ -63,7 +44,7 @@ def lay_out(document: Document, width: int) -> Iterator[list[Segment]]:
     yield from _blocks(document.blocks, width, None)
 
 
-def _blocks(blocks: Sequence[Block], width: int, before: Block | None) -> Iterator[list[Segment]]:
+def _blocks(blocks: Sequence[doc.Block], width: int, before: doc.Block | None) -> Iterator[list[Segment]]:
     for block in blocks:
         lines = _block(block, width)
         first = next(lines, None)
@@ -76,55 +57,57 @@ def _blocks(blocks: Sequence[Block], width: int, before: Block | None) -> Iterat
         before = block
 
 
-def _apart(before: Block | None, block: Block) -> bool:
+def _apart(before: doc.Block | None, block: doc.Block) -> bool:
     """Whether an empty line stands between two blocks."""
-    if isinstance(block, (Heading, Conclusion, Notes, Fold)):
-        return before is not None or not isinstance(block, Notes)
-    return isinstance(before, (Table, Text, Facts)) and isinstance(block, (Table, Text, Facts))
+    if isinstance(block, (doc.Heading, doc.Conclusion, doc.Notes, doc.Fold)):
+        return before is not None or not isinstance(block, doc.Notes)
+    return isinstance(before, (doc.Table, doc.Text, doc.Facts)) and isinstance(
+        block, (doc.Table, doc.Text, doc.Facts)
+    )
 
 
-def _block(block: Block, width: int) -> Iterator[list[Segment]]:
+def _block(block: doc.Block, width: int) -> Iterator[list[Segment]]:
     match block:
-        case Heading():
+        case doc.Heading():
             yield from _sentence(block.text, width, "strong", 0)
-        case Note():
+        case doc.Note():
             yield from _sentence(block.text, width, block.tone, _INDENT)
-        case Notes():
+        case doc.Notes():
             for text in block.texts:
                 yield from _sentence(text, width, block.tone, _INDENT)
-        case Conclusion():
+        case doc.Conclusion():
             yield from _sentence(block.text, width, block.tone, 0, 0)
-        case Facts():
-            columns = (Column(""), Column("", folds=True))
-            yield from _table(Table(columns, [(name, value or " ") for name, value in block.rows]), width)
-        case Table():
+        case doc.Facts():
+            columns = doc.columns("", "~")
+            yield from _table(doc.Table(columns, [(name, value or " ") for name, value in block.rows]), width)
+        case doc.Table():
             yield from _table(block, width)
-        case Text():
+        case doc.Text():
             yield from _sentence(block.title, width, "quiet", _INDENT)
             for line in re.split(r"\r\n|\r|\n", block.text):
                 yield from _sentence(line, width, "", 2 * _INDENT, 0)
-        case Link() | Picture():
-            name = block.text if isinstance(block, Link) else block.caption
+        case doc.Link() | doc.Picture():
+            name = block.text if isinstance(block, doc.Link) else block.caption
             yield from _sentence(f"{name}: {block.address}", width, "", _INDENT)
-        case Cards():
+        case doc.Cards():
             yield from _table(_card_table(block.cards), width)
-        case Fold():
+        case doc.Fold():
             title = "  ".join(text for text in (block.marks[0], block.title, block.marks[1]) if text)
-            yield from _blocks([Heading(title), *block.blocks], width, None)
+            yield from _blocks([doc.Heading(title), *block.blocks], width, None)
 
 
-def _sentence(text: str, width: int, tone: Tone, indent: int, hang: int = 2) -> Iterator[list[Segment]]:
+def _sentence(text: str, width: int, tone: doc.Tone, indent: int, hang: int = 2) -> Iterator[list[Segment]]:
     """Wrapped; further lines are indented by `hang` more."""
     for i, line in enumerate(wrap(inert(text), max(20, width - indent - hang))):
         yield [(" " * (indent + (hang if i else 0)) + line, tone)]
 
 
-def _card_table(cards: Sequence[Card]) -> Table:
+def _card_table(cards: Sequence[doc.Card]) -> doc.Table:
     rows = [(card.title, card.number, card.measure) for card in cards]
-    return Table((Column("", folds=True, key=True), Column(""), Column("", folds=True)), rows)
+    return doc.Table(doc.columns("*", "", "~"), rows)
 
 
-def _table(table: Table, width: int) -> Iterator[list[Segment]]:
+def _table(table: doc.Table, width: int) -> Iterator[list[Segment]]:
     columns, cells = table.cells()
     made: list[list[Segment]] = [[] for _ in cells]
     for i in range(len(columns)):
@@ -136,9 +119,9 @@ def _table(table: Table, width: int) -> Iterator[list[Segment]]:
     return lay_out_table(grid, width, _INDENT)
 
 
-def _texts(cells: Sequence[Cell]) -> list[str]:
+def _texts(cells: Sequence[doc.Cell]) -> list[str]:
     """The cells of one column as texts; numbers of one unit stand under each other."""
-    found = [cell.content for cell in cells if isinstance(cell.content, Number)]
+    found = [cell.content for cell in cells if isinstance(cell.content, doc.Number)]
     same = len({number.unit for number in found}) == 1
     shown = numbers.aligned_scores([one.estimate for one in found], found[0].unit) if same else []
     if not same:
@@ -147,7 +130,7 @@ def _texts(cells: Sequence[Cell]) -> list[str]:
         text[text.index("[") :] if one.interval_only and "[" in text else text
         for one, text in zip(found, shown, strict=True)
     )
-    return [next(texts) if isinstance(cell.content, Number) else inert(cell.content) for cell in cells]
+    return [next(texts) if isinstance(cell.content, doc.Number) else inert(cell.content) for cell in cells]
 
 
 def is_live_terminal(file: TextIO) -> bool:

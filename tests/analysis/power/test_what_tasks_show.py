@@ -271,7 +271,7 @@ def test_what_cannot_be_planned_is_said(
     settings: dict[str, object], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
-        plan("questions.yaml", ECHO, **settings)  # type: ignore[arg-type]
+        plan("questions.yaml", ECHO, **settings)
     assert not list(Path("home").glob("store.sqlite*"))
 
 

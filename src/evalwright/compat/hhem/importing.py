@@ -7,9 +7,11 @@ order, and once to write the runs. So memory does not grow with the tree.
 from __future__ import annotations
 
 import json
+import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -58,20 +60,14 @@ class Imported:
     left_out: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What the first reading says of one group: where its run goes and what its rows may be compared with."""
-
-    folder: Folder
-    place: int
-    run: Path
-    identity: str
-    lengths: tuple[int, ...]
-    odd: float | None
-
-
 @dataclass(slots=True)
-class _Outline:
+class _Plan:
+    """What the first reading says of one group, and then where its run goes and what its rows may be compared with.
+
+    length: articles; scores: the judge's, where nothing but a row's place tells its article; lengths: of all groups of the tree;
+    odd: see `order.odd_orders`.
+    """
+
     folder: Folder
     place: int
     group: str
@@ -79,6 +75,10 @@ class _Outline:
     rows: int
     length: int
     scores: array[float] | None
+    run: Path = Path()
+    identity: str = ""
+    lengths: Sequence[int] = ()
+    odd: float | None = None
 
 
 def import_hhem(
@@ -101,7 +101,7 @@ def import_hhem(
     check_scoring(scoring)
     known = read_articles(articles) if articles else None
     folders = find_folders(path)
-    outlines: list[_Outline] = []
+    plans: list[_Plan] = []
     left_out = []
     kept: dict[Path, list[Group]] = {}
     room = _KEPT
@@ -110,61 +110,55 @@ def import_hhem(
         room -= sum(file.stat().st_size for file in folder.files)
         if room > 0:
             kept[folder.path] = found
-        outlines += [_outline(group, place) for place, group in enumerate(found)]
+        plans += [_plan(group, place) for place, group in enumerate(found)]
         if not found:
             left_out.append(
                 f"{folder.path} holds no judgment: it was never judged, so there is no run of it."
             )
-    if not outlines:
+    if not plans:
         raise RunError(f"Nothing in '{path}' was judged. {left_out[0]}")
-    plans = _plans(outlines, out, name, scoring)
+    _complete(plans, out, name, scoring)
     runs: list[Run] = []
-    for folder in folders:
+    for folder, own in groupby(plans, key=lambda plan: plan.folder):
         groups = kept.pop(folder.path, None) or groups_of(folder, every=every)
-        runs += [_import(groups[plan.place], plan, scoring, known) for plan in plans.get(folder.path, ())]
+        runs += [_import(groups[plan.place], plan, scoring, known) for plan in own]
     return Imported(tuple(runs), tuple(left_out))
 
 
 # -- first reading ------------------------------------------------------------------------------------------------------
 
 
-def _outline(group: Group, place: int) -> _Outline:
+def _plan(group: Group, place: int) -> _Plan:
     scores = None
     if group.articles is None:
         judged = (row.judgment for row in group.rows)
-        nothing = float("nan")
         scores = array(
-            "d", (one.score if one and one.valid and one.score is not None else nothing for one in judged)
+            "d", (one.score if one and one.valid and one.score is not None else math.nan for one in judged)
         )
-    return _Outline(
-        group.folder, place, group.name, group.judgment_date, len(group.rows), length(group), scores
-    )
+    size = len(group.rows)
+    return _Plan(group.folder, place, group.name, group.judgment_date, size, length(group), scores)
 
 
-def _plans(outlines: Sequence[_Outline], out: Path, name: str, scoring: str) -> dict[Path, list[_Plan]]:
+def _complete(plans: Sequence[_Plan], out: Path, name: str, scoring: str) -> None:
+    """Where each run goes, and what is known from all of them. Raises RunError where a folder holds another run."""
     lengths: dict[Path, list[int]] = {}
-    alike: dict[tuple[Path, int], list[int]] = {}
-    for place, one in enumerate(outlines):
-        lengths.setdefault(one.folder.tree, []).append(one.length)
-        if one.scores is not None:
-            alike.setdefault((one.folder.tree, one.rows), []).append(place)
-    odd: dict[int, float] = {}
+    alike: dict[tuple[Path, int], list[_Plan]] = {}
+    for plan in plans:
+        lengths.setdefault(plan.folder.tree, []).append(plan.length)
+        if plan.scores is not None:
+            alike.setdefault((plan.folder.tree, plan.rows), []).append(plan)
     for several in alike.values():
-        columns = [scores for place in several if (scores := outlines[place].scores) is not None]
-        odd |= {several[place]: found for place, found in odd_orders(columns).items()}
-    plans: dict[Path, list[_Plan]] = {}
+        for place, found in odd_orders([plan.scores or array("d") for plan in several]).items():
+            several[place].odd = found
     taken: set[Path] = set()
-    for place, one in enumerate(outlines):
-        parts = [one.date, "published" if scoring == "published" else ""]
-        run = run_folder(out, name, one.group, parts, taken, alone=len(outlines) == 1)
+    for plan in plans:
+        plan.lengths = lengths[plan.folder.tree]
+        parts = [plan.date, "published" if scoring == "published" else ""]
+        plan.run = run_folder(out, name, plan.group, parts, taken, alone=len(plans) == 1)
         # What else is in the tree is no part of it: a model imported alone may be imported again with the others.
-        facts = json.dumps([scoring, one.group, one.date, one.place])
-        identity = fingerprint_of({"imported": digest_of(one.folder.files), "facts": facts})
-        check_free(run, identity)
-        plans.setdefault(one.folder.path, []).append(
-            _Plan(one.folder, one.place, run, identity, tuple(lengths[one.folder.tree]), odd.get(place))
-        )
-    return plans
+        facts = json.dumps([scoring, plan.group, plan.date, plan.place])
+        plan.identity = fingerprint_of({"imported": digest_of(plan.folder.files), "facts": facts})
+        check_free(plan.run, plan.identity)
 
 
 # -- second reading -----------------------------------------------------------------------------------------------------

@@ -34,7 +34,6 @@ class Question:
     domain: str = ""
     sub_domain: str = ""
     type: str = ""
-    context: str = ""
     source: str = ""
     created_at: str = ""
 
@@ -225,7 +224,6 @@ def _question(where: str, row: Any) -> Question:
         _name(row.get("domain")),
         _name(metadata.get("sub_domain")),
         _name(metadata.get("type")),
-        context if isinstance(context := row.get("context"), str) else "",
         _name(row.get("source")),
         _name(row.get("created_at")),
     )

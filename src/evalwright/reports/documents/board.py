@@ -5,24 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
 from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, score_columns
-from evalwright.reports.document import (
-    Block,
-    Cell,
-    Column,
-    Content,
-    Document,
-    Fold,
-    Heading,
-    Link,
-    Note,
-    Notes,
-    Number,
-    Picture,
-    Table,
-)
 from evalwright.reports.documents.run import failed_cell, run_blocks
 
 if TYPE_CHECKING:
@@ -42,31 +28,31 @@ def board_document(
     title: str = "Leaderboard",
     links: Sequence[str] = (),
     costs: bool = False,
-) -> Document:
+) -> doc.Document:
     """The board. runs: those that it was made of, whose tasks, slices, failures and facts then stand below the table.
 
     links: the address of each row's own page, where there are such pages. costs: whether to show what each run cost.
     """
     by_id = {run.id: run for run in runs}
     shown = [by_id[row.run] for row in board.rows if row.run in by_id]
-    blocks: list[Block] = [_table(board, by_id, links, costs), Notes(_notes(board))]
+    blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(_notes(board))]
     if shown:
         blocks += _tasks(board, shown)
-        blocks.append(Heading("Model by model"))
+        blocks.append(doc.Heading("Model by model"))
         blocks += _folds(board, by_id, links, _slices_each(shown))
-    return Document(title, blocks, _lede(board))
+    return doc.Document(title, blocks, _lede(board))
 
 
 def readme_document(
     board: Board, links: Sequence[str] = (), picture: str = "", title: str = "Leaderboard"
-) -> Document:
+) -> doc.Document:
     """What stands between the markers of a README: the day of the newest run, the picture, the table and its notes.
 
     It has no date of its own making, so that the same runs give the same bytes. picture: its relative address.
     """
     dated = f"{numbers.counted(len(board.rows), 'model')}; the newest run is of {as_of(board)}."
-    drawn = [Picture(picture, f"{title}: a bar for each model, with its interval")] if picture else []
-    return Document(title, [Note(dated), *drawn, *board_document(board, links=links).blocks])
+    drawn = [doc.Picture(picture, f"{title}: a bar for each model, with its interval")] if picture else []
+    return doc.Document(title, [doc.Note(dated), *drawn, *board_document(board, links=links).blocks])
 
 
 def board_labels(board: Board) -> list[str]:
@@ -109,52 +95,52 @@ def _simultaneous(board: Board) -> bool:
     return any(row.together for row in board.rows) and not is_hallucination_board(board)
 
 
-def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: bool) -> Table:
+def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: bool) -> doc.Table:
     scores = score_columns(board)
     first, *others = scores
     axis = axis_of([estimate for estimate in first.estimates if estimate], first.unit)
     columns = [
-        Column("Rank", right=True, key=True, ascending=True),
-        Column("Model", folds=True, key=True),
-        Column("Tied", under=True),
+        doc.Column("Rank", right=True, key=True, ascending=True),
+        doc.Column("Model", folds=True, key=True),
+        doc.Column("Tied", under=True),
         _column(first, axis),
-        Column("Simultaneous", under=True),
+        doc.Column("Simultaneous", under=True),
         *(_column(column) for column in others),
-        Column("Items", right=True),
-        Column("Failed", right=True),
-        Column("Cost", right=True),
-        Column("Hardware", folds=True),
-        Column("Date"),
+        doc.Column("Items", right=True),
+        doc.Column("Failed", right=True),
+        doc.Column("Cost", right=True),
+        doc.Column("Hardware", folds=True),
+        doc.Column("Date"),
     ]
     labels, tied, simultaneous = board_labels(board), _has_ties(board), _simultaneous(board)
     total = sum(row.ranks is not None for row in board.rows)
-    rows: list[Sequence[Content]] = []
+    rows: list[Sequence[doc.Content]] = []
     for i, row in enumerate(board.rows):
         link = links[i] if links else f"#run-{i + 1}" if row.run in runs else ""
         note = row.model if row.model != row.label else ""
-        together = Number(row.together, first.unit, interval_only=True) if simultaneous else ""
+        together = doc.Number(row.together, first.unit, interval_only=True) if simultaneous else ""
         cost = numbers.money(row.cost) if costs and any(one.cost is not None for one in board.rows) else ""
         rows.append(
             (
                 _rank(row, total),
-                Cell(labels[i], "strong", name=True, link=link, note=note),
+                doc.Cell(labels[i], "strong", name=True, link=link, note=note),
                 row.letters if tied else "",
                 *([_score(first, i), together]),
                 *(_score(column, i) for column in others),
-                Cell(coverage(row), sort=row.n),
+                doc.Cell(coverage(row), sort=row.n),
                 failed_cell(row.n_failed),
                 cost,
-                Cell(row.hardware, name=True),
+                doc.Cell(row.hardware, name=True),
                 row.date,
             )
         )
     under = "; under each stands the simultaneous one" if simultaneous else ""
     caption = f"Best first. Dots are scores, bars their own 95% intervals{under}."
-    return Table(columns, rows, caption, sortable=True)
+    return doc.Table(columns, rows, caption, sortable=True)
 
 
-def _column(column: ScoreColumn, axis: Any = None) -> Column:
-    return Column(
+def _column(column: ScoreColumn, axis: Any = None) -> doc.Column:
+    return doc.Column(
         column.title,
         score_note(column),
         name=bool(column.task) and not column.measure,
@@ -164,17 +150,17 @@ def _column(column: ScoreColumn, axis: Any = None) -> Column:
     )
 
 
-def _score(column: ScoreColumn, i: int) -> Cell:
-    return Cell(Number(column.estimates[i], column.unit), "" if column.task else "strong")
+def _score(column: ScoreColumn, i: int) -> doc.Cell:
+    return doc.Cell(doc.Number(column.estimates[i], column.unit), "" if column.task else "strong")
 
 
-def _rank(row: BoardRow, total: int) -> Cell:
+def _rank(row: BoardRow, total: int) -> doc.Cell:
     """The range of ranks, sorted by its best; drawn as a stretch of all ranks."""
     if row.ranks is None:
-        return Cell(numbers.NOTHING)
+        return doc.Cell(numbers.NOTHING)
     best, worst = row.ranks
     stretch = ((best - 1) / total, (worst - best + 1) / total) if total > 1 else None
-    return Cell(numbers.ranks(row.ranks), sort=best + worst / 10000, stretch=stretch)
+    return doc.Cell(numbers.ranks(row.ranks), sort=best + worst / 10000, stretch=stretch)
 
 
 def _has_ties(board: Board) -> bool:
@@ -186,18 +172,10 @@ def _has_ties(board: Board) -> bool:
 # -- below the table -----------------------------------------------------------------------------------------------------
 
 
-def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[Block]:
+def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[doc.Block]:
     """The tasks as they were run, and where not all runs were given the same."""
-    columns = (
-        Column("Task", folds=True, key=True),
-        Column("Description", folds=True),
-        Column("Version"),
-        Column("Metric"),
-        Column("Samples", right=True),
-        Column("Draws", right=True),
-        Column("Data"),
-    )
-    rows: list[Sequence[Content]] = []
+    columns = doc.columns("Task*", "Description~", "Version", "Metric", "Samples>", "Draws>", "Data")
+    rows: list[Sequence[doc.Content]] = []
     warnings = []
     for task in board.tasks:
         records = [record for run in runs for record in run.data["tasks"] if record["name"] == task.name]
@@ -208,17 +186,17 @@ def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[Block]:
             warnings.append(
                 f"{task.name}: not all runs used the same task: {' and '.join(differing)} differ."
             )
-    yield Heading("Tasks")
-    yield Table(columns, rows, "The tasks of this board")
-    yield from (Note(text, "warn") for text in warnings)
+    yield doc.Heading("Tasks")
+    yield doc.Table(columns, rows, "The tasks of this board")
+    yield from (doc.Note(text, "warn") for text in warnings)
 
 
-def _task(task: BoardTask, records: Sequence[Mapping[str, Any]]) -> Sequence[Content]:
+def _task(task: BoardTask, records: Sequence[Mapping[str, Any]]) -> Sequence[doc.Content]:
     if not records:
-        return (Cell(task.name, name=True), "", "", task.metric, "", "", "")
+        return (doc.Cell(task.name, name=True), "", "", task.metric, "", "", "")
     samples = sorted({int(record["n_samples"]) for record in records})
     return (
-        Cell(task.name, name=True),
+        doc.Cell(task.name, name=True),
         str(records[0].get("description", "")),
         ", ".join(_every(records, "version")),
         task.metric,
@@ -232,19 +210,19 @@ def _every(records: Sequence[Mapping[str, Any]], field: str) -> list[str]:
     return sorted({str(record.get(field, "")) for record in records})
 
 
-def _folds(board: Board, runs: Mapping[str, Run], links: Sequence[str], most: int) -> Iterator[Fold]:
+def _folds(board: Board, runs: Mapping[str, Run], links: Sequence[str], most: int) -> Iterator[doc.Fold]:
     first = score_columns(board)[0]
     for i, (row, label) in enumerate(zip(board.rows, board_labels(board), strict=True)):
         if row.run in runs:
             run = runs[row.run]
-            blocks: list[Block] = [Link("Page of this model", links[i])] if links and links[i] else []
+            blocks: list[doc.Block] = [doc.Link("Page of this model", links[i])] if links and links[i] else []
             blocks += run_blocks(run, most)
             if not most and any(task.slices for task in run.tasks):
                 blocks.append(
-                    Note("Slices are left out of a page with so many tables; run.json has them.", "quiet")
+                    doc.Note("Slices are left out of a page with so many tables; run.json has them.", "quiet")
                 )
             marks = numbers.ranks(row.ranks), numbers.score(first.estimates[i], first.unit)
-            yield Fold(i + 1, label, marks, blocks)
+            yield doc.Fold(i + 1, label, marks, blocks)
 
 
 def _slices_each(runs: Iterable[Run]) -> int:

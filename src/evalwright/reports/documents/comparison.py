@@ -6,20 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.conclusions import gain_sentence
-from evalwright.reports.document import (
-    Block,
-    Cell,
-    Column,
-    Conclusion,
-    Content,
-    Document,
-    Facts,
-    Heading,
-    Note,
-    Table,
-)
 from evalwright.reports.text import shorten
 
 if TYPE_CHECKING:
@@ -34,14 +23,14 @@ MOST_FLIPS = 5
 
 def comparison_document(
     comparison: Comparison, gates: Sequence[Gate] = (), most_flips: int = MOST_FLIPS
-) -> Document:
+) -> doc.Document:
     """Two runs side by side: means, differences, tests, slices, flipped items, the conclusion, and the gates below it."""
     paired = all(task.paired for task in comparison.tasks)
-    blocks: list[Block] = [
-        Facts([("A", comparison.a), ("B", comparison.b)]),
+    blocks: list[doc.Block] = [
+        doc.Facts([("A", comparison.a), ("B", comparison.b)]),
         _differences(comparison),
         *(remark for task in comparison.tasks for remark in _remarks(task)),
-        Note(comparison.estimand, "quiet"),
+        doc.Note(comparison.estimand, "quiet"),
     ]
     for task in comparison.tasks:
         for sliced in task.slices:
@@ -49,28 +38,25 @@ def comparison_document(
     for task in comparison.tasks:
         blocks += _flips(task, most_flips)
     if comparison.differences:
-        blocks += [Heading("What else differs between the runs"), *map(Note, comparison.differences)]
+        blocks += [doc.Heading("What else differs between the runs"), *map(doc.Note, comparison.differences)]
     blocks += gain_blocks(comparison.context_gains)
-    blocks.append(Conclusion(comparison.conclusion))
+    blocks.append(doc.Conclusion(comparison.conclusion))
     title = "Comparison, paired by item" if paired else "Comparison, not all tasks paired by item"
-    return Document(title, [*blocks, *(block for gate in gates for block in gate_blocks(gate))])
+    return doc.Document(title, [*blocks, *(block for gate in gates for block in gate_blocks(gate))])
 
 
-def gains_document(run: str, gains: Sequence[ContextGain]) -> Document:
+def gains_document(run: str, gains: Sequence[ContextGain]) -> doc.Document:
     """What passages add to one run."""
-    return Document(f"Context gain of {run}", gain_blocks(gains))
+    return doc.Document(f"Context gain of {run}", gain_blocks(gains))
 
 
-def gain_blocks(gains: Sequence[ContextGain]) -> list[Block]:
+def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
     """What passages add: a row for each run, task and part of the questions, and a sentence over all questions of each."""
     if not gains:
         return []
-    columns = [
-        Column("Task", folds=True, key=True),
-        Column("Run", folds=True),
-        Column("Questions"),
-        *_right("With passages", "Without", "Difference", "p", "Items"),
-    ]
+    columns = doc.columns(
+        "Task*", "Run~", "Questions", "With passages>", "Without>", "Difference>", "p>", "Items>"
+    )
     rows = [
         (
             gain.task,
@@ -85,29 +71,29 @@ def gain_blocks(gains: Sequence[ContextGain]) -> list[Block]:
         for gain in gains
         for name, part in gain.parts.items()
     ]
-    notes = [Note(gain_sentence(gain), "quiet") for gain in gains]
+    notes = [doc.Note(gain_sentence(gain), "quiet") for gain in gains]
     return [
-        Heading("Context gain: answers with passages minus answers without"),
-        Table(columns, rows),
+        doc.Heading("Context gain: answers with passages minus answers without"),
+        doc.Table(columns, rows),
         *notes,
     ]
 
 
-def gate_blocks(gate: Gate) -> list[Block]:
+def gate_blocks(gate: Gate) -> list[doc.Block]:
     """The rules of a gate, what was found of each, and whether it failed."""
-    columns = (Column("", key=True), Column("Rule", folds=True), Column("Found", folds=True))
-    rows: list[Sequence[Content]] = [
+    columns = doc.columns("*", "Rule~", "Found~")
+    rows: list[Sequence[doc.Content]] = [
         (
-            Cell("FAILED", "bad") if outcome.failed else Cell("passed", "good"),
+            doc.Cell("FAILED", "bad") if outcome.failed else doc.Cell("passed", "good"),
             outcome.rule,
             outcome.sentence,
         )
         for outcome in gate.outcomes
     ]
     return [
-        Heading("Gate"),
-        Table(columns, rows, "Gate"),
-        Conclusion(gate.conclusion, "bad" if gate.failed else "good"),
+        doc.Heading("Gate"),
+        doc.Table(columns, rows, "Gate"),
+        doc.Conclusion(gate.conclusion, "bad" if gate.failed else "good"),
     ]
 
 
@@ -118,17 +104,10 @@ def visible(least: float, bounded: bool) -> str:
     return numbers.number(least, _unit(bounded), 1 if bounded else 3)
 
 
-def _right(*titles: str) -> list[Column]:
-    return [Column(title, right=True) for title in titles]
-
-
-def _differences(comparison: Comparison) -> Table:
-    columns = [
-        Column("Task", folds=True, key=True),
-        *_right("A", "B", "A - B", "p"),
-        Column("Test", folds=True),
-        *_right("Min. detectable", "Only A : only B", "Items"),
-    ]
+def _differences(comparison: Comparison) -> doc.Table:
+    columns = doc.columns(
+        "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
+    )
     rows = [_difference(task) for task in comparison.tasks]
     if comparison.overall:
         whole = comparison.overall
@@ -145,10 +124,10 @@ def _differences(comparison: Comparison) -> Table:
                 numbers.count(whole.n),
             )
         )
-    return Table(columns, rows, "Differences")
+    return doc.Table(columns, rows, "Differences")
 
 
-def _difference(task: TaskComparison) -> Sequence[Content]:
+def _difference(task: TaskComparison) -> Sequence[doc.Content]:
     result, paired = task.result, task.paired
     discordant = f"{paired.discordant[0]} : {paired.discordant[1]}" if paired and paired.discordant else ""
     if paired:
@@ -163,7 +142,7 @@ def _difference(task: TaskComparison) -> Sequence[Content]:
     return (
         f"{task.task} ({task.metric}{less})",
         *(_mean(mean, task.bounded) for mean in (result.mean_a, result.mean_b)),
-        Cell(difference, "strong" if significant else ""),
+        doc.Cell(difference, "strong" if significant else ""),
         numbers.p_value(result.p_value),
         result.test if paired else f"unpaired: {result.test}",
         least,
@@ -180,7 +159,7 @@ def _unit(bounded: bool) -> numbers.Unit:
     return "points" if bounded else "plain"
 
 
-def _remarks(task: TaskComparison) -> Iterator[Note]:
+def _remarks(task: TaskComparison) -> Iterator[doc.Note]:
     counts = (
         (task.only_a, "only in A"),
         (task.only_b, "only in B"),
@@ -188,17 +167,17 @@ def _remarks(task: TaskComparison) -> Iterator[Note]:
     )
     parts = [f"{numbers.counted(n, 'item')} {what}" for n, what in counts if n and task.paired]
     if parts:
-        yield Note(f"{task.task}: left out of the comparison: {', '.join(parts)}.", "warn")
+        yield doc.Note(f"{task.task}: left out of the comparison: {', '.join(parts)}.", "warn")
     for warning in task.warnings:
-        yield Note(f"{task.task}: {warning}", "warn")
+        yield doc.Note(f"{task.task}: {warning}", "warn")
 
 
-def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[Block]:
+def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block]:
     columns = [
-        Column(sliced.key, folds=True, key=True),
-        *_right("A", "B", "A - B", "p adjusted", "Min. detectable", "Items"),
+        doc.Column(sliced.key, folds=True, key=True),
+        *doc.columns("A>", "B>", "A - B>", "p adjusted>", "Min. detectable>", "Items>"),
     ]
-    rows: list[Sequence[Content]] = []
+    rows: list[Sequence[doc.Content]] = []
     for part in sliced.parts:
         paired = part.paired
         difference = numbers.difference(paired.difference, paired.low, paired.high, bounded=task.bounded)
@@ -207,7 +186,7 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[Block]:
                 part.value,
                 _mean(paired.mean_a, task.bounded),
                 _mean(paired.mean_b, task.bounded),
-                Cell(difference, "" if paired.verdict == "no difference seen" else "strong"),
+                doc.Cell(difference, "" if paired.verdict == "no difference seen" else "strong"),
                 numbers.p_value(part.p_adjusted),
                 visible(paired.smallest_visible_difference, task.bounded),
                 numbers.items(paired.n, 0, paired.n_clusters),
@@ -217,12 +196,12 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[Block]:
     if sliced.without:
         without = numbers.counted(sliced.without, "item")
         note += f" {without} without a value {numbers.plural(sliced.without, 'is', 'are')} in no slice."
-    yield Heading(f"{task.task} by {sliced.key}")
-    yield Table(columns, rows, f"{task.task} by {sliced.key}")
-    yield Note(note, "quiet")
+    yield doc.Heading(f"{task.task} by {sliced.key}")
+    yield doc.Table(columns, rows, f"{task.task} by {sliced.key}")
+    yield doc.Note(note, "quiet")
 
 
-def _flips(task: TaskComparison, most: int) -> Iterator[Block]:
+def _flips(task: TaskComparison, most: int) -> Iterator[doc.Block]:
     shown: list[Flip] = []
     for a_higher in (True, False):
         shown += [flip for flip in task.flips if (flip.a > flip.b) == a_higher][:most]
@@ -230,8 +209,8 @@ def _flips(task: TaskComparison, most: int) -> Iterator[Block]:
         return
     counts = f"{numbers.count(task.n_a_higher)} higher in A, {numbers.count(task.n_b_higher)} higher in B"
     more = f", the first {len(shown)}" if task.n_differing > len(shown) else ""
-    yield Heading(f"{task.task}: items that A and B score differently ({counts}){more}")
+    yield doc.Heading(f"{task.task}: items that A and B score differently ({counts}){more}")
     rows = [
         (shorten(flip.id, 100), *(_mean(score, task.bounded) for score in (flip.a, flip.b))) for flip in shown
     ]
-    yield Table([Column("Item", folds=True, key=True), *_right("A", "B")], rows, "Items scored differently")
+    yield doc.Table(doc.columns("Item*", "A>", "B>"), rows, "Items scored differently")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.document import Block, Column, Conclusion, Document, Heading, Notes, Table
 
 if TYPE_CHECKING:
     from evalwright.analysis.contamination.drops import CutOff, Drop
@@ -18,9 +18,9 @@ _DROP_COLUMNS = (
 )  # fmt: skip
 
 
-def contamination_document(report: ContaminationReport) -> Document:
+def contamination_document(report: ContaminationReport) -> doc.Document:
     """One run's report; its last line is the conclusion."""
-    blocks: list[Block] = []
+    blocks: list[doc.Block] = []
     titles: tuple[str, ...]
     if report.cut_offs:
         titles = ("Task", "Dated by", "Up to it", "Later", "Difference", "p")
@@ -33,14 +33,14 @@ def contamination_document(report: ContaminationReport) -> Document:
         titles = ("Task", "n-grams in the corpus", "Questions", "Score")
         title = f"Overlap with a corpus, n = {report.overlaps[0].n}"
         blocks += _part(title, titles, [row for one in report.overlaps for row in _overlap(one)])
-    blocks += [Notes(report.notes)] if report.notes else []
-    blocks.append(Conclusion(report.conclusion, "warn" if report.suspicious else "strong"))
-    return Document(f"Contamination of {report.model} (run {report.run})", blocks)
+    blocks += [doc.Notes(report.notes)] if report.notes else []
+    blocks.append(doc.Conclusion(report.conclusion, "warn" if report.suspicious else "strong"))
+    return doc.Document(f"Contamination of {report.model} (run {report.run})", blocks)
 
 
-def _part(title: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Block]:
-    columns = [Column(name, folds=i < 2, key=i == 0, right=name == "p") for i, name in enumerate(titles)]
-    return [Heading(title), Table(columns, rows, title)]
+def _part(title: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[doc.Block]:
+    columns = [doc.Column(name, folds=i < 2, key=i == 0, right=name == "p") for i, name in enumerate(titles)]
+    return [doc.Heading(title), doc.Table(columns, rows, title)]
 
 
 def _overlap(one: Overlap) -> Iterator[tuple[str, ...]]:

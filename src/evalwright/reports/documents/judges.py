@@ -6,21 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.document import (
-    Block,
-    Cell,
-    Column,
-    Conclusion,
-    Content,
-    Document,
-    Facts,
-    Heading,
-    Note,
-    Notes,
-    Number,
-    Table,
-)
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.calibration import JudgeCalibration
@@ -43,7 +30,7 @@ _NAMES = {
 }
 
 
-def calibration_document(found: JudgeCalibration) -> Document:
+def calibration_document(found: JudgeCalibration) -> doc.Document:
     """One run's judge: the three scores, its agreement with people, its faults, and the conclusion."""
     counts = found.counts
     facts = (
@@ -62,20 +49,20 @@ def calibration_document(found: JudgeCalibration) -> Document:
         _correction("corrected", found.corrected),
         ("judge minus people", _signed(found.excess), used, found.excess.method),
     ]
-    return Document(
+    return doc.Document(
         f"The judge '{found.scorer}' beside people",
         [
             _scores("Score", "Of 100 points", rows),
             *_agreement(found),
             *_faults(found),
             *_notes(found.notes),
-            Conclusion(found.conclusion),
+            doc.Conclusion(found.conclusion),
         ],
         facts,
     )
 
 
-def difference_document(found: JudgeDifference) -> Document:
+def difference_document(found: JudgeDifference) -> doc.Document:
     """The difference of two runs: by the judge, by labels alone, corrected, and the conclusion."""
     judge = found.judge
     difference = numbers.difference(judge.difference, judge.low, judge.high, bounded=True)
@@ -85,26 +72,26 @@ def difference_document(found: JudgeDifference) -> Document:
         _correction("corrected", found.corrected, signed=True),
         ("judge favours A", _signed(found.favour), numbers.count(found.labelled), found.favour.method),
     ]
-    return Document(
+    return doc.Document(
         f"The judge '{found.scorer}' on two runs, beside people",
         [
-            Facts([("A", found.a), ("B", found.b)]),
+            doc.Facts([("A", found.a), ("B", found.b)]),
             _scores("A minus B", "Points", rows),
             *_notes(found.notes),
-            Conclusion(found.conclusion),
+            doc.Conclusion(found.conclusion),
         ],
     )
 
 
-def _scores(first: str, unit: str, rows: Sequence[Cells]) -> Table:
-    columns = (
-        Column(first, key=True), Column(unit), Column("Rests on", right=True), Column("Interval by", folds=True),
-    )  # fmt: skip
-    shown: list[Sequence[Content]] = [
-        (Cell(name, "strong"), Cell(score, "strong"), *more) if name == "corrected" else (name, score, *more)
+def _scores(first: str, unit: str, rows: Sequence[Cells]) -> doc.Table:
+    columns = doc.columns(f"{first}*", unit, "Rests on>", "Interval by~")
+    shown: list[Sequence[doc.Content]] = [
+        (doc.Cell(name, "strong"), doc.Cell(score, "strong"), *more)
+        if name == "corrected"
+        else (name, score, *more)
         for name, score, *more in rows
     ]
-    return Table(columns, shown, "Scores")
+    return doc.Table(columns, shown, "Scores")
 
 
 def _alone(design: str) -> str:
@@ -130,7 +117,7 @@ def _people(labellers: Mapping[str, int]) -> str:
     return ", ".join(f"{name} ({n})" for name, n in labellers.items() if name) or "one person"
 
 
-def _agreement(found: JudgeCalibration) -> list[Block]:
+def _agreement(found: JudgeCalibration) -> list[doc.Block]:
     agreement = found.faults.get("agreement")
     if agreement is None:
         return []
@@ -147,8 +134,8 @@ def _agreement(found: JudgeCalibration) -> list[Block]:
             rows.append(("judge minus ceiling, same label", _coefficient(agreement.gap), ""))
     else:
         rows = [("Krippendorff's alpha (numbers)", _coefficient(agreement.judge), _coefficient(ceiling))]
-    columns = (Column("", key=True), Column("Judge with a person"), Column("Person with person"))
-    return [Heading("Agreement"), Table(columns, rows, "Agreement")]
+    columns = doc.columns("*", "Judge with a person", "Person with person")
+    return [doc.Heading("Agreement"), doc.Table(columns, rows, "Agreement")]
 
 
 def _coefficient(estimate: Any) -> str:
@@ -160,11 +147,11 @@ def _coefficient(estimate: Any) -> str:
     return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
-def _faults(found: JudgeCalibration) -> list[Block]:
+def _faults(found: JudgeCalibration) -> list[doc.Block]:
     rows = [row for name, result in found.faults.items() if name in _FAULTS for row in _FAULTS[name](result)]
     rows += [(_NAMES[name], "not known", reason) for name, reason in found.unknown.items()]
-    columns = (Column("", key=True), Column("Found", folds=True), Column("", folds=True))
-    return [Heading("Faults looked for"), Table(columns, rows, "Faults")]
+    columns = doc.columns("*", "Found~", "~")
+    return [doc.Heading("Faults looked for"), doc.Table(columns, rows, "Faults")]
 
 
 def _rogan_gladen(found: Any) -> Iterator[Cells]:
@@ -230,48 +217,47 @@ def _of(estimate: Any) -> str:
     return f"of {numbers.items(estimate.n, 0, estimate.n_clusters)}"
 
 
-def _notes(notes: tuple[str, ...]) -> list[Block]:
-    return [Notes(notes)] if notes else []
+def _notes(notes: tuple[str, ...]) -> list[doc.Block]:
+    return [doc.Notes(notes)] if notes else []
 
 
 # -- several judges of the same answers ----------------------------------------------------------------------------------
 
 
-def agreement_document(found: PanelAgreement) -> Document:
+def agreement_document(found: PanelAgreement) -> doc.Document:
     """What each judge passes, each pair, all together, and the answers that they differ on most."""
     pairs = [_pair(one) for one in found.pairs]
     titles = ("Same verdict", "Cohen's kappa", "Gwet's AC1", "Only first : only second", "Answers")
-    blocks: list[Block] = [
-        Table(
-            (
-                Column("Judge", folds=True, key=True),
-                Column("Passes [interval]"),
-                Column("Answers", right=True),
-            ),
+    blocks: list[doc.Block] = [
+        doc.Table(
+            doc.columns("Judge*", "Passes [interval]", "Answers>"),
             [
-                (Cell(one.name, name=True), Number(one.share, "points"), numbers.count(one.share.n))
+                (doc.Cell(one.name, name=True), doc.Number(one.share, "points"), numbers.count(one.share.n))
                 for one in found.raters
             ],
             "Judges",
         ),
-        Heading("Agreement"),
-        Table(
-            [Column("Judges", folds=True, key=True), *(Column(one, right=True) for one in titles)],
+        doc.Heading("Agreement"),
+        doc.Table(
+            [doc.Column("Judges", folds=True, key=True), *(doc.Column(one, right=True) for one in titles)],
             pairs,
             "Pairs",
         ),
-        *(Note(text, "quiet") for text in agreement_notes(found)),
+        *(doc.Note(text, "quiet") for text in agreement_notes(found)),
     ]
     if found.disputed:
         columns = [
-            Column("Answer", folds=True, key=True),
-            *(Column(one.name, right=True, name=True) for one in found.raters),
+            doc.Column("Answer", folds=True, key=True),
+            *(doc.Column(one.name, right=True, name=True) for one in found.raters),
         ]
-        rows: list[Sequence[Content]] = [
-            (Cell(f"{one.task} {one.id}", name=True), *map(_value, one.values)) for one in found.disputed
+        rows: list[Sequence[doc.Content]] = [
+            (doc.Cell(f"{one.task} {one.id}", name=True), *map(_value, one.values)) for one in found.disputed
         ]
-        blocks += [Heading("Answers with the largest disagreement"), Table(columns, rows, "Disagreements")]
-    return Document("Agreement of judges", blocks)
+        blocks += [
+            doc.Heading("Answers with the largest disagreement"),
+            doc.Table(columns, rows, "Disagreements"),
+        ]
+    return doc.Document("Agreement of judges", blocks)
 
 
 def agreement_notes(found: PanelAgreement) -> Iterator[str]:
@@ -295,9 +281,9 @@ def agreement_notes(found: PanelAgreement) -> Iterator[str]:
     yield f"Intervals are {found.raw.level:.0%}, for answers like these; the judges are fixed."
 
 
-def _pair(one: RaterPair) -> Sequence[Content]:
+def _pair(one: RaterPair) -> Sequence[doc.Content]:
     return (
-        Cell(f"{one.a}, {one.b}", name=True),
+        doc.Cell(f"{one.a}, {one.b}", name=True),
         numbers.score(one.raw, "points"),
         _kappa(one.kappa),
         _kappa(one.ac1),

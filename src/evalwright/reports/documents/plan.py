@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.document import (
-    Block,
-    Cell,
-    Column,
-    Conclusion,
-    Content,
-    Document,
-    Heading,
-    Note,
-    Notes,
-    Table,
-)
 
 if TYPE_CHECKING:
     from evalwright.analysis.forecasts import Amount, Forecast, TaskForecast, Usage
@@ -25,24 +14,26 @@ if TYPE_CHECKING:
 UNKNOWN = "not known"
 
 
-def plan_document(forecast: Forecast) -> Document:
+def plan_document(forecast: Forecast) -> doc.Document:
     """The plan, the command that runs it, and the conclusion."""
     aim = f"{100 * forecast.level:g}% level, {100 * forecast.power:g}% power"
     source = "no request was sent"
     if forecast.pilot is not None:
         source = f"from a pilot of {numbers.counted(forecast.pilot, 'item')} of each task"
-    blocks: list[Block] = []
+    blocks: list[doc.Block] = []
     for task in forecast.tasks:
         blocks += _task(task, forecast)
     if forecast.visible_overall is not None:
         seen = amount(forecast.visible_overall, lambda x: f"{100 * x:.1f}")
         blocks.append(
-            Note(f"Smallest detectable difference of the average over all tasks, same items: {seen} points")
+            doc.Note(
+                f"Smallest detectable difference of the average over all tasks, same items: {seen} points"
+            )
         )
     blocks += _requests(forecast.models)
-    blocks += [Notes(forecast.notes)] if forecast.notes else []
-    blocks += [Note(f"To run it: {forecast.command}"), Conclusion(forecast.conclusion)]
-    return Document(f"Plan ({aim}); {source}", blocks)
+    blocks += [doc.Notes(forecast.notes)] if forecast.notes else []
+    blocks += [doc.Note(f"To run it: {forecast.command}"), doc.Conclusion(forecast.conclusion)]
+    return doc.Document(f"Plan ({aim}); {source}", blocks)
 
 
 def amount(found: Amount, text: Callable[[float], str]) -> str:
@@ -57,17 +48,17 @@ def amount(found: Amount, text: Callable[[float], str]) -> str:
     return f"{text(found.value)} ({ends})" if ends else text(found.value)
 
 
-def _task(task: TaskForecast, forecast: Forecast) -> Iterator[Block]:
+def _task(task: TaskForecast, forecast: Forecast) -> Iterator[doc.Block]:
     clusters = f" in {numbers.counted(task.n_clusters, 'cluster')}" if task.n_clusters else ""
     items = numbers.counted(task.n_total, "item")
-    yield Heading(f"{task.task}: {items}{clusters}, {task.metric or 'no metric'}")
-    columns = (Column("", key=True, folds=True), Column("", folds=True), Column("Rests on", folds=True))
+    yield doc.Heading(f"{task.task}: {items}{clusters}, {task.metric or 'no metric'}")
+    columns = doc.columns("*", "~", "Rests on~")
     (first, needed, basis), *more = _rows(task, forecast)
-    rows: list[Sequence[Content]] = [
-        (first, Cell(needed, "warn" if task.enough is False else "good"), basis),
+    rows: list[Sequence[doc.Content]] = [
+        (first, doc.Cell(needed, "warn" if task.enough is False else "good"), basis),
         *more,
     ]
-    yield Table(columns, rows, f"What {task.task} can detect")
+    yield doc.Table(columns, rows, f"What {task.task} can detect")
 
 
 def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, str]]:
@@ -101,14 +92,14 @@ def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, st
         yield "repeats (draws) that make up for too few items", text, needed.basis
 
 
-def _requests(models: Mapping[str, Usage]) -> Iterator[Block]:
+def _requests(models: Mapping[str, Usage]) -> Iterator[doc.Block]:
     titles = ("Requests", "Tokens in", "Tokens out", "Cost", "Time")
-    columns = (Column("Model", folds=True, key=True), *map(Column, titles))
-    yield Heading("What a run takes")
-    rows: list[Sequence[Content]] = [
-        (Cell(name, name=True), *_usage(usage)) for name, usage in models.items()
+    columns = (doc.Column("Model", folds=True, key=True), *map(doc.Column, titles))
+    yield doc.Heading("What a run takes")
+    rows: list[Sequence[doc.Content]] = [
+        (doc.Cell(name, name=True), *_usage(usage)) for name, usage in models.items()
     ]
-    yield Table(columns, rows, "What a run takes")
+    yield doc.Table(columns, rows, "What a run takes")
     for name, usage in models.items():
         basis = (
             ("tokens in", usage.input_tokens),
@@ -116,7 +107,7 @@ def _requests(models: Mapping[str, Usage]) -> Iterator[Block]:
             ("cost", usage.money),
             ("time", usage.seconds),
         )
-        yield Note(f"{name}: {'; '.join(f'{what}: {found.basis}' for what, found in basis)}.", "quiet")
+        yield doc.Note(f"{name}: {'; '.join(f'{what}: {found.basis}' for what, found in basis)}.", "quiet")
 
 
 def _usage(usage: Usage) -> tuple[str, ...]:

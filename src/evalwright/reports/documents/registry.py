@@ -6,36 +6,32 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.document import Block, Cell, Column, Content, Document, Heading, Note, Notes, Table
 
 _MOST_VALUES = 40
 
 
-def registry_document(index: Mapping[str, Any]) -> Document:
+def registry_document(index: Mapping[str, Any]) -> doc.Document:
     """The page. index: as `runs.registry.index_of` makes it."""
     runs = index["runs"]
-    blocks: list[Block] = [_runs(runs)] if runs else [Note("There are no runs here yet.")]
+    blocks: list[doc.Block] = [_runs(runs)] if runs else [doc.Note("There are no runs here yet.")]
     for task, keys in index["by_slice"].items():
         for key, values in keys.items():
             blocks += _slices(task, key, values, runs)
     if index["damaged"]:
-        blocks.append(Heading("Not readable"))
-        blocks.append(Notes([f"{one['folder']}: {one['error']}" for one in index["damaged"]]))
-    return Document("Runs", blocks)
+        blocks.append(doc.Heading("Not readable"))
+        blocks.append(doc.Notes([f"{one['folder']}: {one['error']}" for one in index["damaged"]]))
+    return doc.Document("Runs", blocks)
 
 
-def _runs(runs: Sequence[Mapping[str, Any]]) -> Table:
+def _runs(runs: Sequence[Mapping[str, Any]]) -> doc.Table:
     shares = list(dict.fromkeys(name for run in runs for name in run.get("shares", ())))
     hardware = any("hardware" in run for run in runs)
-    columns = [
-        Column("Run", folds=True, key=True),
-        Column("Model", folds=True),
-        Column("Hardware", folds=True),
-    ]
-    columns += [Column(name.capitalize()) for name in shares] or [Column("Scores", folds=True)]
-    columns += [Column("Failed", right=True), Column("Date")]
-    rows: list[Sequence[Content]] = []
+    columns = doc.columns("Run*", "Model~", "Hardware~")
+    columns += [doc.Column(name.capitalize()) for name in shares] or doc.columns("Scores~")
+    columns += doc.columns("Failed>", "Date")
+    rows: list[Sequence[doc.Content]] = []
     for run in runs:
         # A task's main metric is its first.
         mains = "; ".join(
@@ -46,33 +42,33 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> Table:
         scores = [_score(run.get("shares", {}).get(name), 100.0) for name in shares] or [mains]
         rows.append(
             (
-                Cell(run["folder"], name=True),
-                Cell(run["label"], name=True),
+                doc.Cell(run["folder"], name=True),
+                doc.Cell(run["label"], name=True),
                 run.get("hardware", numbers.NOTHING) if hardware else "",
                 *scores,
                 numbers.count(run.get("n_failed", 0)),
                 run["date"],
             )
         )
-    return Table(columns, rows, "Runs")
+    return doc.Table(columns, rows, "Runs")
 
 
 def _slices(
     task: str, key: str, values: Mapping[str, Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]
-) -> Iterator[Block]:
+) -> Iterator[doc.Block]:
     there = [run for run in runs if any(run["folder"] in found for found in values.values())]
-    rows: list[Sequence[Content]] = [
-        (Cell(value, name=True), *(_score(found.get(run["folder"])) for run in there))
+    rows: list[Sequence[doc.Content]] = [
+        (doc.Cell(value, name=True), *(_score(found.get(run["folder"])) for run in there))
         for value, found in list(values.items())[:_MOST_VALUES]
     ]
-    yield Heading(f"{task} by {key}")
+    yield doc.Heading(f"{task} by {key}")
     columns = [
-        Column(key.capitalize(), folds=True, key=True),
-        *(Column(run["folder"], name=True) for run in there),
+        doc.Column(key.capitalize(), folds=True, key=True),
+        *(doc.Column(run["folder"], name=True) for run in there),
     ]
-    yield Table(columns, rows, f"{task} by {key}")
+    yield doc.Table(columns, rows, f"{task} by {key}")
     if len(values) > _MOST_VALUES:
-        yield Note(f"The other {len(values) - _MOST_VALUES} values are in index.json.")
+        yield doc.Note(f"The other {len(values) - _MOST_VALUES} values are in index.json.")
 
 
 def _score(found: Mapping[str, Any] | None, scale: float | None = None) -> str:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.document import Block, Column, Conclusion, Document, Facts, Heading, Note, Table
 from evalwright.reports.text import shorten
 
 if TYPE_CHECKING:
@@ -17,45 +17,42 @@ MOST = 20
 """Samples named of each sort; the JSON form has all."""
 
 
-def task_diff_document(diff: TaskDiff) -> Document:
+def task_diff_document(diff: TaskDiff) -> doc.Document:
     """What changed, and whether scores of the two are still comparable."""
     title = f"{diff.a} {diff.version_a} against {diff.b} {diff.version_b}"
-    return Document(title, list(_blocks(diff)))
+    return doc.Document(title, list(_blocks(diff)))
 
 
-def _blocks(diff: TaskDiff) -> Iterator[Block]:
+def _blocks(diff: TaskDiff) -> Iterator[doc.Block]:
     sides = (("A", diff.n_a, diff.hash_a), ("B", diff.n_b, diff.hash_b))
     facts = [(name, f"{numbers.counted(n, 'sample')}, content {content}") for name, n, content in sides]
-    yield Facts([*facts, ("Unchanged", numbers.counted(diff.unchanged, "sample"))])
+    yield doc.Facts([*facts, ("Unchanged", numbers.counted(diff.unchanged, "sample"))])
     renamed = tuple(f"{old} -> {new}" for old, new in diff.renamed)
     for title, names in (("Added", diff.added), ("Removed", diff.removed), ("Renamed", renamed)):
         if names:
-            yield Heading(f"{title}: {numbers.count(len(names))}")
+            yield doc.Heading(f"{title}: {numbers.count(len(names))}")
             more = f" and {numbers.count(len(names) - MOST)} more" if len(names) > MOST else ""
-            yield Note(", ".join(names[:MOST]) + more)
+            yield doc.Note(", ".join(names[:MOST]) + more)
     if diff.changed:
-        yield Heading(f"Changed: {numbers.count(len(diff.changed))}")
+        yield doc.Heading(f"Changed: {numbers.count(len(diff.changed))}")
         rows = [
             (one.id, part, _shown(one.before[part]), _shown(one.after[part]))
             for one in diff.changed[:MOST]
             for part in one.what
         ]
-        columns = (
-            Column("Sample", key=True, folds=True),
-            Column("What"),
-            Column("A", folds=True),
-            Column("B", folds=True),
-        )
-        yield Table(columns, rows, "Changed samples")
+        columns = doc.columns("Sample*", "What", "A~", "B~")
+        yield doc.Table(columns, rows, "Changed samples")
         if len(diff.changed) > MOST:
-            yield Note(f"The first {MOST}; --json has all.", "quiet")
+            yield doc.Note(f"The first {MOST}; --json has all.", "quiet")
     if diff.settings:
-        yield Heading("The task itself")
+        yield doc.Heading("The task itself")
         parts = [(one.key, _shown(one.before), _shown(one.after)) for one in diff.settings]
-        yield Table(
-            (Column("", key=True), Column("A", folds=True), Column("B", folds=True)), parts, "Settings"
+        yield doc.Table(
+            doc.columns("*", "A~", "B~"),
+            parts,
+            "Settings",
         )
-    yield Conclusion(diff.conclusion)
+    yield doc.Conclusion(diff.conclusion)
 
 
 def _shown(value: Any) -> str:

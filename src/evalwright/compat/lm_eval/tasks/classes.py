@@ -23,7 +23,7 @@ from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable
 from evalwright.compat.lm_eval.tasks.functions import Functions
 from evalwright.compat.lm_eval.tasks.groups import Group
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.compat.lm_eval.tasks.refusals import has_code_metric, refuse_images, refuse_unsafe
+from evalwright.compat.lm_eval.tasks.refusals import has_code_metric, reasons
 from evalwright.compat.lm_eval.tasks.shots import digest_of
 from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet
 from evalwright.core.errors import ConfigurationError, DatasetError, EvalwrightError, ScoringError, TaskError
@@ -58,7 +58,9 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     if not isinstance(cls, type):
         raise TaskError(f"The task '{name}': `class` names {cls!r}, which is no class.")
     module = sys.modules.get(cls.__module__)
-    refuse_unsafe(name, bool(settings.get("unsafe_code")) or has_code_metric(vars(module) if module else {}))
+    unsafe = bool(settings.get("unsafe_code")) or has_code_metric(vars(module) if module else {})
+    for reason in reasons(name, unsafe=unsafe, multimodal=False):
+        raise reason
     config = {key: value for key, value in settings.items() if key not in STRUCTURE}
     makes: Callable[..., Any] = cls
     takes_config = "config" in inspect.signature(makes).parameters
@@ -73,8 +75,9 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
         ) from error
     if hasattr(getattr(task, "config", None), "task"):
         task.config.task = name
-    refuse_unsafe(name, bool(getattr(task, "UNSAFE_CODE", False)))
-    refuse_images(name, bool(getattr(task, "MULTIMODAL", False)))
+    unsafe, multimodal = (bool(getattr(task, key, False)) for key in ("UNSAFE_CODE", "MULTIMODAL"))
+    for reason in reasons(name, unsafe=unsafe, multimodal=multimodal):
+        raise reason
     return task
 
 

@@ -67,7 +67,7 @@ class Library:
         if "class" in settings:
             return compile_class(settings, self.functions, self.options, groups, generated)
         where = str((settings.get("metadata") or {}).get("config_source", ""))
-        refused = list(refusals(name, settings))
+        refused = refusals(name, settings)
         resolved = withheld(settings, refused[0]) if refused else self.functions.resolve(settings, name)
         definition = read(resolved, where)
         lacking = refused or [*refusals(name, resolved), *unavailable_in(resolved)]
