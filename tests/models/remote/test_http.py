@@ -26,7 +26,7 @@ from evalwright.core.errors import (
     RequestError,
     TimedOut,
 )
-from evalwright.models.remote import http_session
+from evalwright.models.remote import http_pool
 from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.http import HttpClient, check_url, encode, proxy_for
 from evalwright.models.remote.http_faults import CertificateRefused
@@ -336,7 +336,7 @@ PACKED_CUT = gzip.compress(b'{"a": 1}')[:-9]
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n",
         HEAD + b"Content-Encoding: br\r\nContent-Length: 1\r\n\r\nx",
         HEAD + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
-        HEAD + b"x: " + b"y" * (http_session.LARGEST_HEADER + 10) + b"\r\n\r\n",
+        HEAD + b"x: " + b"y" * (http_pool.LARGEST_HEADER + 10) + b"\r\n\r\n",
         http('{"a":', length=100),
         http("", CHUNKED) + b"8\r\n{}      \r\n",
         http(PACKED_CUT, "Content-Encoding: gzip"),
@@ -505,7 +505,7 @@ def test_a_connection_left_by_a_cancelled_request_is_ended_and_not_used_again() 
 
 
 def test_a_connection_is_not_trusted_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_session, "IDLE_SECONDS", 0.1)
+    monkeypatch.setattr(http_pool, "IDLE_SECONDS", 0.1)
     assert len(serve(replying(http()), POST, POST, pause=0.01).connections) == 1
     assert len(serve(replying(http()), POST, POST, pause=0.3).connections) == 2
 
