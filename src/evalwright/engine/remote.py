@@ -98,10 +98,10 @@ class RemoteSender:
         try:
             with limit:
                 response = await self._model.answer(request)
-            if isinstance(response, Response):
-                self._pacer.answered(permit, response)
-                return response
-            error = ModelError(f"{self._model.name} gave a {type(response).__name__}, not a Response")
+            if not isinstance(response, Response):
+                raise ModelError(f"{self._model.name} gave a {type(response).__name__}, not a Response")
+            self._pacer.answered(permit, response)
+            return response
         except (RequestError, RequestFailed) as failed:
             error = failed
         except TimeoutError as failed:

@@ -26,7 +26,7 @@ from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.aws import region_of, require_botocore
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.google import host_of
-from evalwright.models.remote.http import HttpClient, Sign, check_url
+from evalwright.models.remote.http import HttpClient, Sign, basic, check_url
 from evalwright.models.remote.http_faults import PromptFiltered
 from evalwright.models.remote.keys import Secret, find_key, is_local, missing_key, remember
 from evalwright.models.remote.logins import Login, login_of
@@ -332,7 +332,7 @@ class ApiModel(RemoteModel):
     def _make_client(self, timeout: float) -> HttpClient:
         headers, base_url, auth = dict(self.provider.headers), self.base_url, self.provider.auth
         if self._login is not None:
-            headers["Authorization"] = _basic(self._login)
+            headers["Authorization"] = basic(self._login.reveal())
         elif self._key is not None and auth in ("bearer", "aws", "google"):
             headers["Authorization"] = f"Bearer {self._key.reveal()}"
         elif self._key is not None and auth.startswith("header:"):
@@ -465,9 +465,3 @@ def _nested(place: str, value: Any) -> Any:
     for step in reversed(place.split(".")):
         value = {step: value}
     return value
-
-
-def _basic(login: Secret) -> str:
-    from base64 import b64encode
-
-    return "Basic " + b64encode(login.reveal().encode()).decode()

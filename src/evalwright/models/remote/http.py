@@ -14,9 +14,10 @@ import json
 import ssl
 import time
 import zlib
+from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from evalwright._version import __version__
@@ -67,10 +68,13 @@ class HttpClient:
         sign: Sign | None = None,
         ready: Ready | None = None,
     ) -> None:
-        self.base_url = base_url.rstrip("/")
-        self.where = urlsplit(base_url).netloc.rpartition("@")[2] or base_url
+        parts = urlsplit(base_url.rstrip("/"))
+        login, _, self.where = parts.netloc.rpartition("@")
+        self.base_url = urlunsplit(parts._replace(netloc=self.where))
         self.timeout = timeout
         ours = {"User-Agent": f"evalwright/{__version__}", "Accept": "*/*", "Accept-Encoding": "gzip"}
+        if login:
+            ours["Authorization"] = basic(unquote(login))
         self._headers = _merged(ours, headers or {})
         self._max_connections = max_connections
         self._connect_timeout = max(_SMALLEST_CONNECT_TIMEOUT, min(connect_timeout, timeout))
@@ -184,6 +188,8 @@ class HttpClient:
                 if unpacker is not None:
                     part = unpacker.decompress(part, _LARGEST_PIECE)
                     piece, whole = unpacker.unconsumed_tail, unpacker.eof
+                    if unpacker.unused_data:  # a second gzip member follows the first
+                        piece, unpacker = unpacker.unused_data, zlib.decompressobj(zlib.MAX_WBITS | 16)
                 if bounded:
                     size += len(part)
                     self._check_size(size)
@@ -323,6 +329,11 @@ def proxy_for(url: str) -> str | None:
     if password := urlsplit(proxy).password:
         remember(password)
     return proxy
+
+
+def basic(login: str) -> str:
+    """The Authorization header of `user:password`."""
+    return "Basic " + b64encode(login.encode()).decode()
 
 
 def _written(headers: Mapping[str, str]) -> bytes:
