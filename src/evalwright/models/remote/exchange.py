@@ -34,7 +34,7 @@ class Call:
     """One thing to send.
 
     path: below the base URL, with its query, percent-encoded as it is sent. payload: the JSON body; None for none. headers:
-    besides the client's own. gatherer: takes the events of a streamed answer; None where the reply is asked for in one piece.
+    besides the client's own. gatherer: takes the events of a streamed answer; None where the reply is wanted in one piece.
     decoding: how events stand in the stream, server-sent events or Amazon's frames.
     """
 
