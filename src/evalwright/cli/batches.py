@@ -1,4 +1,4 @@
-"""`evalwright batches`: what lies with providers and has not been fetched."""
+"""`evalwright batches`: the batch jobs of this store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOME = click.option(
 
 @click.group()
 def batches() -> None:
-    """List the batches that lie with providers; forget one."""
+    """List the batch jobs of this store; forget one."""
 
 
 @batches.command("list")
@@ -55,7 +55,7 @@ def list_(home: str | None, as_json: bool) -> None:
 @click.argument("number", type=int)
 @_HOME
 def forget(number: int, home: str | None) -> None:
-    """Give up batch NUMBER: its requests may then be asked again, and its answers are paid for in vain."""
+    """Give up batch NUMBER: its requests may then be sent again, and its answers are paid for in vain."""
     from evalwright.core.errors import ConfigurationError
     from evalwright.evaluation.configuration import home_folder
     from evalwright.models.remote.batch.journal import FILE, Journal

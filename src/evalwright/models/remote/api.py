@@ -4,7 +4,7 @@
     anthropic/claude-sonnet-4-5  -M thinking=on               a switch that the row describes
     mistral/http://localhost:8000/v1#mistral-small            another server that speaks the same: base URL, '#', model
 
-The row says where the provider is and what it speaks, `models/wire/` how a request is written and a reply is read. This file
+The row says where the provider is and what it speaks, `wire/` how a request is written and a reply is read. This file
 decides what is sent where, with which key.
 """
 

@@ -43,12 +43,12 @@ class GoogleLogin:
         self._lock = threading.Lock()
 
     def check(self) -> None:
-        """Raise ConfigurationError where there are none. Asks for no token."""
+        """Raise ConfigurationError where there are none. Fetches no token."""
         with self._lock:
             self._find()
 
     async def ready(self) -> None:
-        """Have a token that is good for some minutes more; asking for one is done in a thread."""
+        """Have a token that is good for some minutes more; one is fetched in a thread."""
         if self._credentials is None or not _fresh(self._credentials):
             await asyncio.to_thread(self._fetch)
 

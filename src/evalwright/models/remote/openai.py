@@ -20,8 +20,15 @@ from evalwright.core.requests import Ability, LogLikelihood, Request, RollingLog
 from evalwright.core.responses import Response
 from evalwright.models import arguments
 from evalwright.models.remote.api import ApiModel
-from evalwright.models.remote.openai_echo import Echo, NoEcho, echo_call, read_echo, read_pair, split_pair
-from evalwright.models.remote.openai_rolling import rolling
+from evalwright.models.remote.openai_echo import (
+    Echo,
+    NoEcho,
+    echo_call,
+    read_echo,
+    read_pair,
+    rolling,
+    split_pair,
+)
 from evalwright.models.remote.providers.table import Provider
 
 _PROBE_TIMEOUT = 10.0

@@ -2,16 +2,20 @@
 
 Only the server knows the tokens, so the continuation's tokens are found by where they stand in the text. A token that
 straddles the boundary belongs to the continuation: context and continuation are encoded as one text, as lm-eval does.
+Places are told in two ways, and the first that holds is used: the token texts, joined, begin with the text sent (after tokens
+that the server put before it, such as BOS); or the reply's `text_offset`, in characters, else in UTF-8 bytes, else in UTF-16
+units, whichever ends where the text ends.
 
-Places are told in two ways, and the first that holds is used:
-1. the token texts, joined, begin with the text sent (after tokens that the server put before it, such as BOS);
-2. the reply's `text_offset`, in characters, else in UTF-8 bytes, else in UTF-16 units, whichever ends where the text ends.
+A text that is longer than the context is scored in windows, cut by characters at a size that the server's own token counts (or
+its refusal) teach. Each begins with the last token scored before, so that its first new token has a context, and the last token
+of every window but the last is scored again in the next, because the cut may have split it. All of this depends on the text and
+the server alone, so another time gives the same windows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import Any
@@ -24,6 +28,9 @@ from evalwright.models.remote.wire.format import Settings, not_documented
 from evalwright.models.remote.wire.openai_chat import first_choice, read_usage
 from evalwright.models.remote.wire.openai_completions import text_of
 
+_CHARACTERS_PER_TOKEN = 4
+_FILL = 0.9
+"""Share of the context that a window aims at, as the tokens of a text are not spread evenly."""
 _MOST_PREFIX_TOKENS = 2
 """Tokens that a server may put before the text by itself (BOS, and a language or start mark)."""
 
@@ -220,3 +227,52 @@ def _utf8_width(sign: str) -> int:
 
 def _utf16_width(sign: str) -> int:
     return 2 if ord(sign) > 0xFFFF else 1
+
+
+def rolling(
+    text: str, context_length: int | None, bos: str = ""
+) -> Generator[str, Echo | Rejected, Response]:
+    """The log-likelihood of `text`: yields each text to be echoed, and is sent its tokens or the server's refusal.
+
+    context_length: tokens that the server takes with the one it generates; None sends the text whole. bos: sent before the
+    text and not scored.
+    """
+    if not text:
+        return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
+    if context_length is None or len((bos + text).encode("utf-8", "replace")) + 1 <= context_length:
+        got = yield bos + text
+        if isinstance(got, Rejected):
+            raise Rejected(
+                f"{got} If the text is too long, pass -M context_length=N to have it scored in windows.",
+                status=got.status,
+            )
+        tokens, reply = got
+        return summed((token for token in tokens if token.end > len(bos)), [reply])
+    return (yield from _in_windows(bos + text, len(bos), context_length))
+
+
+def _in_windows(text: str, position: int, context_length: int) -> Generator[str, Echo | Rejected, Response]:
+    """`position`: everything before it has been scored, or is the BOS."""
+    scored: list[EchoedToken] = []
+    replies: list[Reply] = []
+    start, span = 0, _CHARACTERS_PER_TOKEN * context_length
+    while position < len(text):
+        end = min(len(text), start + span)
+        got = yield text[start:end]
+        if isinstance(got, Rejected):
+            # Too many tokens for the server, unless even as many characters as tokens are refused.
+            if end - start <= context_length // 2:
+                raise got
+            span = (end - start) // 2
+            continue
+        tokens, reply = got
+        replies.append(reply)
+        whole = tokens if end == len(text) else tokens[:-1]
+        new = [token for token in whole if start + token.end > position]
+        if not new:
+            raise BadReply("The server's tokens do not cover the text that was sent.")
+        scored.extend(new)
+        position = start + new[-1].end
+        span = max(2, int(_FILL * context_length * (end - start) / len(tokens)))
+        start += new[-1].start
+    return summed(scored, replies)

@@ -117,7 +117,7 @@ def test_an_interrupted_run_finds_its_batch_again(tmp_path: Path) -> None:
     with serving_batches("openai", question, seconds=1.0) as server:
         assert set(texts(ask(opened(server, tmp_path), 30, tmp_path, seconds=0.5))) == {"cancelled"}
         assert len(server.batches) == 1
-        with pytest.raises(ConfigurationError, match=r"still open .* add --batch .* batches forget 1"):
+        with pytest.raises(ConfigurationError, match=r"still in progress .* add --batch .* batches forget 1"):
             open_batched(f"openai/{server.url}#m", home=tmp_path)
         events: list[str] = []
         again = opened(server, tmp_path)
@@ -194,7 +194,7 @@ def test_a_batch_that_is_gone_is_asked_anew(tmp_path: Path) -> None:
 
 def test_who_cannot_be_asked_in_batches_is_told(tmp_path: Path) -> None:
     for name in ("deepseek/deepseek-chat", "demo/small", "scripted/echo"):
-        with pytest.raises(ConfigurationError, match="cannot be asked in batches"):
+        with pytest.raises(ConfigurationError, match="has no batch jobs"):
             open_batched(name, {"batch": True}, home=tmp_path)
     with pytest.raises(ConfigurationError, match="batch must be true or false"):
         open_batched("openai/m", {"batch": "yes"}, home=tmp_path)

@@ -1,4 +1,4 @@
-"""Which requests lie in which batch, in one small SQLite file, so that a batch outlives the program that made it.
+"""Which requests are in which batch, in one small SQLite file, so that a batch outlives the program that made it.
 
 A batch is written down before it is sent: what was paid for is known even if the program ends between the two. A row of
 `items` says that this request's answer is, or will be, in that batch; one whose request failed there is taken out.
@@ -39,7 +39,7 @@ _TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A batch that was handed over, or was about to be.
+    """A batch that was submitted, or was about to be.
 
     mark: our name for it. model: the fingerprint of the model. place: the host. name: the model's name, for people. batch:
     the provider's name for it, "" until it is known. created: Unix seconds. ended: nothing more will come. n: items.
@@ -74,7 +74,7 @@ class Journal:
             raise StoreError(f"The journal of batches {self.path} cannot be used: {error}.") from error
 
     def begin(self, mark: str, model: str, place: str, name: str, items: Sequence[str]) -> Entry:
-        """Write down a batch that is about to be handed over."""
+        """Write down a batch that is about to be submitted."""
         created = time.time()
         with self._transaction() as run:
             number = run.execute(
@@ -99,17 +99,17 @@ class Journal:
             run.execute("UPDATE batches SET ended=1 WHERE number=?", (number,))
 
     def forget(self, number: int) -> None:
-        """A batch that came to nothing: its requests may be asked anew."""
+        """A batch that came to nothing: its requests may be sent again."""
         with self._transaction() as run:
             run.execute("DELETE FROM batches WHERE number=?", (number,))
 
     def failed(self, number: int, items: Iterable[str]) -> None:
-        """Requests that have no answer in their batch and may be asked anew."""
+        """Requests that have no answer in their batch and may be sent again."""
         with self._transaction() as run:
             run.executemany("DELETE FROM items WHERE batch=? AND item=?", ((number, item) for item in items))
 
     def holding(self, model: str, items: Iterable[str]) -> dict[str, int]:
-        """For those of these requests that lie in a batch: its number, the newest where there are several."""
+        """For those of these requests that are in a batch: its number, the newest where there are several."""
         found: dict[str, int] = {}
         for item in items:
             row = self._connection.execute(

@@ -1,8 +1,8 @@
-"""A remote model asked through its provider's batch interface: slower by hours, cheaper by half, the same answers.
+"""A remote model through its provider's batch interface: slower by hours, cheaper by half, the same answers.
 
 To the engine it is a remote model like any other, whose every answer takes long. Requests gather until no more come for a
-moment, go up as one batch, and are answered when it has ended. A batch is written into the journal before it is sent, so
-that after a crash or Ctrl-C the same command finds it again and pays for nothing twice.
+moment, are submitted as one batch, and are answered when it has ended. A batch is written into the journal before it is sent,
+so that after a crash or Ctrl-C the same command finds it again and pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from evalwright.models.remote.http import encode
 HOURS = 3600.0
 _SETTLE = 1.0
 _AT_ONCE = 2
-"""Batches with the provider at a time, so that one is answered while the next gathers."""
+"""Batches in progress at a time, so that one is answered while the next gathers."""
 _UNSURE = (ConnectionFailed, TimedOut, BadReply, Overloaded)
-"""Errors after which nobody knows whether a batch was made."""
+"""Errors after which it is not known whether a batch was made."""
 
 
 class BatchModel(RemoteModel):
-    """`model` through batches. home: where the journal lies. size: requests a batch. poll: seconds between two looks.
+    """`model` through batch jobs. home: the folder of the journal. size: requests a batch. poll: seconds between two looks.
 
     Raises ConfigurationError where the provider has no batch interface that is known here.
     """
@@ -55,7 +55,7 @@ class BatchModel(RemoteModel):
         api = model.provider.batch
         if not api or model.wire.polling is not None:
             raise ConfigurationError(
-                f"'{model.name}' cannot be asked in batches: no batch interface of '{model.provider.name}' is known. "
+                f"'{model.name}' has no batch jobs: no batch interface of '{model.provider.name}' is known. "
                 f"Leave out --batch."
             )
         self._model = model
@@ -86,7 +86,7 @@ class BatchModel(RemoteModel):
         self._watching: dict[int, asyncio.Task[None]] = {}
 
     def describe(self) -> dict[str, Any]:
-        """As the model's own, and that it was asked in batches."""
+        """As the model's own, and that batch jobs were used."""
         return {**self._model.describe(), "batch": self._model.provider.batch}
 
     def check(self) -> None:
@@ -94,13 +94,15 @@ class BatchModel(RemoteModel):
         self._model.check()
 
     def listen(self, tell: Callable[[str], None]) -> None:
-        """What becomes of the batches is told this way."""
+        """Take the way to tell a person what becomes of the batches."""
         self._tell = tell
 
     async def answer(self, request: Request) -> Response:
         """Wait for the batch that this request is or will be in."""
         if not isinstance(request, Generate):
-            raise Rejected(f"'{self.name}' cannot be asked for '{request.ability}' in batches.")
+            raise Rejected(
+                f"'{self.name}' cannot do '{request.ability}' in batch jobs: they only generate text."
+            )
         self._model.ready()
         item = item_id(request)
         if item in self._early:
@@ -121,7 +123,7 @@ class BatchModel(RemoteModel):
         return self._model.read(Reply(data, 0.0, None), request, batched=True)
 
     async def close(self) -> None:
-        """Stop looking; the batches stay with the provider and in the journal."""
+        """Stop looking; the batches go on at the provider, and the journal keeps them."""
         tasks = [*self._watching.values(), *filter(None, [self._gathering])]
         for task in tasks:
             task.cancel()
@@ -139,7 +141,7 @@ class BatchModel(RemoteModel):
             self._gathering = asyncio.create_task(self._collect())
 
     async def _collect(self) -> None:
-        """Wait for a lull or a full batch, then hand over what has gathered; until nothing is left."""
+        """Wait for a lull or a full batch, then submit what has gathered; until nothing is left."""
         while self._queue:
             while len(self._queue) < self._size and time.monotonic() - self._last < self._settle():
                 await asyncio.sleep(self._settle() / 4)
@@ -147,14 +149,14 @@ class BatchModel(RemoteModel):
             for item in taken:
                 del self._queue[item]
             try:
-                await self._hand_over(taken)
+                await self._start(taken)
             except Exception as error:
                 self._fail(taken, error)
 
     def _settle(self) -> float:
         return min(_SETTLE, self._poll)
 
-    async def _hand_over(self, taken: Mapping[str, Generate]) -> None:
+    async def _start(self, taken: Mapping[str, Generate]) -> None:
         """Watch the batches that hold some of these already, and make new ones of the rest."""
         journal = self._opened()
         known = journal.holding(self.fingerprint, taken)
@@ -201,7 +203,7 @@ class BatchModel(RemoteModel):
     # -- waiting ----------------------------------------------------------------------------------------------------------
 
     def _watch(self, entry: Entry, *, found_again: bool = False) -> None:
-        how = "Found again" if found_again else "Handed over"
+        how = "Found again" if found_again else "Submitted"
         self._tell(f"{how}: batch {entry.batch} of {entry.n} requests to {self.name}.")
         task = asyncio.create_task(self._follow(entry))
         self._watching[entry.number] = task
@@ -233,7 +235,7 @@ class BatchModel(RemoteModel):
             try:
                 state = await self._api.state(entry.batch)
             except RequestError as error:
-                # Looking costs nothing, so a bad connection is waited out, within reason.
+                # Looking costs nothing, so a bad connection is waited out for some hours.
                 lost += 1
                 if not error.retryable or lost * self._poll > 6 * HOURS:
                     raise
@@ -260,16 +262,16 @@ class BatchModel(RemoteModel):
                 self._early[item] = data
         for item in missing:
             failed[item] = BadReply(f"Batch {entry.batch} of {self.name} has no answer to this request.")
-        # Written first: a request that failed may be asked again at once.
+        # Written first: a request that failed may be sent again at once.
         self._opened().failed(entry.number, failed)
         for item, error in failed.items():
             self._fail([item], error)
         self._tell(
-            f"Batch {entry.batch} has ended: {len(items) - len(failed)} answered, {len(failed)} to be asked again."
+            f"Batch {entry.batch} has ended: {len(items) - len(failed)} answered, {len(failed)} to be sent again."
         )
 
     def _give(self, item: str, data: Any) -> bool:
-        """Answer those who wait for this; False where nobody does."""
+        """Answer those who wait for this; False where none do."""
         waiting = [future for future in self._waiting.get(item, ()) if not future.done()]
         for future in waiting:
             future.set_result(data)

@@ -1,4 +1,4 @@
-"""Opens a model as its name and arguments say, through its provider's batches where that is wanted."""
+"""Opens a model as its name and arguments say, through its provider's batch jobs where that is wanted."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def open_batched(
 ) -> Model:
     """As `open_model`, with three arguments more: batch (true or false), batch_size (requests), batch_poll (seconds).
 
-    batch: what holds where the arguments do not say. home: where the journal of batches lies. Raises ConfigurationError
-    where a model has no batch interface, and where one that is asked without has a batch open: that would pay twice.
+    batch: what holds where the arguments do not say. home: the folder of the journal of batches. Raises ConfigurationError
+    where a model has no batch interface, and where one that is opened without has a batch in progress: that would pay twice.
     """
     own = dict(given or {})
     wanted = arguments.flag("batch", own.pop("batch", batch))
@@ -37,7 +37,7 @@ def open_batched(
 
         if not isinstance(made, ApiModel):
             raise ConfigurationError(
-                f"'{name}' cannot be asked in batches: only remote providers offer that. Leave out --batch."
+                f"'{name}' has no batch jobs: only remote providers offer them. Leave out --batch."
             )
         options = {"size": size, "poll": poll}
         return BatchModel(made, home, **{key: value for key, value in options.items() if value is not None})
@@ -55,6 +55,6 @@ def _check_open(model: Model, home: Path) -> None:
     for entry in entries:
         if entry.model == model.fingerprint and not entry.ended:
             raise ConfigurationError(
-                f"A batch of {entry.n} requests to '{model.name}' is still open at {entry.place}: add --batch to use its "
-                f"answers, or give it up with 'evalwright batches forget {entry.number}'."
+                f"A batch of {entry.n} requests to '{model.name}' is still in progress at {entry.place}: add --batch to use "
+                f"its answers, or give it up with 'evalwright batches forget {entry.number}'."
             )

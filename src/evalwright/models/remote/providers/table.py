@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
@@ -64,7 +64,7 @@ class Provider:
     what is added to a body (`body`), what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
     place of a number of tokens; `efforts` are words that are levels, `effort` is their place in the body, or a table of places by
     wire format. url_variable: the environment variable whose address is used in place of base_url. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
-    instead of a lower one that a task asks for. cost_field: where a reply names its cost in US dollars ("usage.cost").
+    instead of a lower one that a task sets. cost_field: where a reply names its cost in US dollars ("usage.cost").
     docs: where its interface is described.
     """
 
@@ -132,14 +132,14 @@ def add_file(path: Path) -> list[str]:
         _check_name(name, path)
     for name, given in priced.items():
         at = f"{path.name}, prices of '{name}'"
-        _is(isinstance(given, Mapping), "prices", "a table by model", f"{path.name}, provider '{name}'")
+        _fit(given, "prices", (_mapping, "a table by model"), f"{path.name}, provider '{name}'")
         prices.add(name, given, at)
     _added.update(found)
     return list(rows)
 
 
 def _check_name(name: str, path: Path) -> None:
-    """Refuse a row that would never be asked, because the name is that of a backend in code."""
+    """Refuse a row that would never be used, because the name is that of a backend in code."""
     if name in BUILT_IN and name not in _packaged():
         raise ConfigurationError(
             f"{path.name}, provider '{name}': '{name}/...' are models of a backend in this package; give yours another name."
@@ -147,12 +147,10 @@ def _check_name(name: str, path: Path) -> None:
 
 
 def _without_prices(rows: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: {key: value for key, value in row.items() if key != "prices"}
-        if isinstance(row, Mapping)
-        else row
-        for name, row in rows.items()
-    }
+    def rest(row: Any) -> Any:
+        return {key: row[key] for key in row if key != "prices"} if isinstance(row, Mapping) else row
+
+    return {name: rest(row) for name, row in rows.items()}
 
 
 @cache
@@ -191,7 +189,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any:
-    """The row with the model rules of the rows that `rules_of` names before its own: the same models under another roof."""
+    """The row with the model rules of the rows that `rules_of` names before its own: the same models at another provider."""
     if not isinstance(row, Mapping) or "rules_of" not in row:
         return row
     rules: list[Any] = []
@@ -227,12 +225,11 @@ def _provider(name: str, row: Any, where: str) -> Provider:
         raise ConfigurationError(f"{at}: a provider's name cannot be empty or hold '/' or '@'.")
     if not isinstance(row, Mapping):
         raise ConfigurationError(f"{at}: a provider is a table, [{name}], with at least a base_url.")
-    known = [entry.name for entry in fields(Provider) if entry.name != "name"]
-    found = _checked(row, known, at)
+    found = _checked(row, [entry.name for entry in fields(Provider) if entry.name != "name"], at)
     if not isinstance(found.get("base_url"), str):
         raise ConfigurationError(f'{at}: the base_url is missing, for example base_url = "https://host/v1".')
     rules = found.get("models", ())
-    if not isinstance(rules, list | tuple) or not all(isinstance(rule, Mapping) for rule in rules):
+    if not isinstance(rules, list | tuple) or not all(map(_mapping, rules)):
         raise ConfigurationError(f"{at}: rules for models are written [[{name}.models]].")
     found["models"] = tuple(_rule(rule, f"{at}, rule {place}") for place, rule in enumerate(rules, 1))
     auth = str(found.get("auth", "bearer"))
@@ -250,19 +247,43 @@ def _rule(row: Mapping[str, Any], at: str) -> ModelRule:
     return ModelRule(**found)
 
 
-_LISTS = frozenset({"key", "wires", "refuses", "reasoning_fields", "examples"})
-_TABLES = frozenset({"headers", "variables", "defaults", "extra_body", "thinking"})
-_KINDS: dict[str, type] = {"any_server": bool, "max_concurrency": int, "stream": bool}
-_KNOWN: dict[str, tuple[str, ...]] = {
+Fit = tuple[Callable[[Any], bool], str]
+"""Whether a value fits, and the words for what would."""
+
+
+def _mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(part, str) for part in value)
+
+
+_LISTS = ("key", "wires", "refuses", "reasoning_fields", "examples")
+_TEXT: Fit = (lambda value: isinstance(value, str), "text")
+_FLAG: Fit = (lambda value: isinstance(value, bool), "true or false")
+_TABLE: Fit = (_mapping, "a table")
+_FITS: Mapping[str, Fit] = {
+    **dict.fromkeys(_LISTS, (_texts, "text or a list of texts")),
+    **dict.fromkeys(("headers", "variables", "defaults", "extra_body", "thinking"), _TABLE),
+    **dict.fromkeys(("any_server", "stream"), _FLAG),
+    "max_concurrency": (lambda value: type(value) is int, "a whole number"),
+    "least_temperature": (
+        lambda value: type(value) in (int, float) and 0 <= value <= 2,
+        "a number between 0 and 2",
+    ),
+    "models": (lambda value: True, ""),
+}
+"""What each key must be; keys that are not here are text."""
+_WORDS: Mapping[str, tuple[str, ...]] = {
     "wires": tuple(FORMATS),
+    "wire": tuple(FORMATS),
     "refuses": REFUSABLE,
     "defaults": ("max_tokens", "temperature", "top_p"),
-}
-_KNOWN_WORDS: dict[str, tuple[str, ...]] = {
-    "wire": tuple(FORMATS),
     "tokens_field": TOKENS_FIELDS,
     "batch": tuple(APIS),
 }
+"""The words that a key, or each part of it, may be."""
 
 
 def _checked(row: Mapping[str, Any], known: list[str], at: str) -> dict[str, Any]:
@@ -273,72 +294,43 @@ def _checked(row: Mapping[str, Any], known: list[str], at: str) -> dict[str, Any
             raise UnknownName("key", key, known, f"Known: {', '.join(known)}. ({at})")
         if key in _LISTS:
             value = tuple(value) if isinstance(value, list) else (value,)
-            _is(all(isinstance(part, str) for part in value), key, "text or a list of texts", at)
-        elif key in _TABLES:
-            _is(isinstance(value, Mapping), key, "a table", at)
-        elif key in _KINDS:
-            _is(
-                type(value) is _KINDS[key],
-                key,
-                "true or false" if _KINDS[key] is bool else "a whole number",
-                at,
-            )
-        elif key == "least_temperature":
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            _is(number and 0 <= value <= 2, key, "a number between 0 and 2", at)
-        elif key != "models":
-            _is(isinstance(value, str), key, "text", at)
+        _fit(value, key, _FITS.get(key, _TEXT), at)
+        if key in _WORDS:
+            _known(key, (value,) if isinstance(value, str) else value, _WORDS[key], at)
         if key == "thinking":
             _check_levels(value, at)
-        words = _KNOWN_WORDS.get(key)
-        for word in (value,) if words else value if key in _KNOWN else ():
-            if word not in (words or _KNOWN[key]):
-                raise UnknownName(key, str(word), words or _KNOWN[key], f"({at})")
         found[key] = value
     return found
 
 
 def _check_levels(levels: Mapping[str, Any], at: str) -> None:
-    """Levels of thinking: tables of `body`, `refuses` and `stream`; `budget` is a place such as "thinking.budget_tokens"."""
-    known = ("body", "refuses", "stream")
+    """Levels of thinking: tables of `body`, `refuses` and `stream`. `budget` is a place such as "thinking.budget_tokens", `effort`
+    one such as "reasoning.effort", or one by wire format; `efforts` are the words that stand there."""
     for level, switch in levels.items():
-        if level in ("effort", "efforts"):
-            _check_efforts(level, switch, at)
-            continue
-        if level == "budget":
-            _is(isinstance(switch, str), "thinking.budget", "text, the place of a number", at)
-            continue
-        _is(isinstance(switch, Mapping), f"thinking.{level}", "a table with a 'body'", at)
-        for key in switch:
-            if key not in known:
-                raise UnknownName(
-                    f"key of thinking.{level}", key, known, f"Known: {', '.join(known)}. ({at})"
-                )
-        _is(isinstance(switch.get("body", {}), Mapping), f"thinking.{level}.body", "a table", at)
-        _is(isinstance(switch.get("stream", False), bool), f"thinking.{level}.stream", "true or false", at)
-        for name in switch.get("refuses", ()):
-            if name not in _KNOWN["refuses"]:
-                raise UnknownName(f"thinking.{level}.refuses", str(name), _KNOWN["refuses"], f"({at})")
+        name = f"thinking.{level}"
+        if level == "effort":
+            places = switch if isinstance(switch, Mapping) else {"": switch}
+            _known("wire format", filter(None, places), tuple(FORMATS), f"{at}, {name}")
+            fits = all(isinstance(place, str) for place in places.values())
+            _fit(fits, name, (bool, "text, the place of a word, or a table by wire format"), at)
+        elif level == "efforts":
+            _fit(switch, name, (_texts, "a list of texts"), at)
+        elif level == "budget":
+            _fit(switch, name, (_TEXT[0], "text, the place of a number"), at)
+        else:
+            _fit(switch, name, (_mapping, "a table with a 'body'"), at)
+            _known(f"key of {name}", switch, ("body", "refuses", "stream"), at)
+            _fit(switch.get("body", {}), f"{name}.body", _TABLE, at)
+            _fit(switch.get("stream", False), f"{name}.stream", _FLAG, at)
+            _known(f"{name}.refuses", switch.get("refuses", ()), REFUSABLE, at)
 
 
-def _check_efforts(key: str, value: Any, at: str) -> None:
-    """`effort` is a place such as "reasoning.effort", or one by wire format; `efforts` are the words that stand there."""
-    if key == "efforts":
-        words = isinstance(value, list) and all(isinstance(word, str) for word in value)
-        _is(words, "thinking.efforts", "a list of texts", at)
-        return
-    places = value if isinstance(value, Mapping) else {"": value}
-    for wire, place in places.items():
-        if wire and wire not in FORMATS:
-            raise UnknownName("wire format", wire, FORMATS, f"({at}, thinking.effort)")
-        _is(
-            isinstance(place, str),
-            "thinking.effort",
-            "text, the place of a word, or a table by wire format",
-            at,
-        )
+def _known(what: str, words: Iterable[Any], known: tuple[str, ...], at: str) -> None:
+    for word in words:
+        if word not in known:
+            raise UnknownName(what, str(word), known, f"Known: {', '.join(known)}. ({at})")
 
 
-def _is(true: bool, key: str, words: str, at: str) -> None:
-    if not true:
-        raise ConfigurationError(f"{at}: '{key}' must be {words}.")
+def _fit(value: Any, key: str, fit: Fit, at: str) -> None:
+    if not fit[0](value):
+        raise ConfigurationError(f"{at}: '{key}' must be {fit[1]}.")

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import Rejected
 from evalwright.core.responses import Response
 from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.openai_echo import Echo, EchoedToken
-from evalwright.models.remote.openai_rolling import rolling
+from evalwright.models.remote.openai_echo import Echo, EchoedToken, rolling
 
 _PIECE = re.compile(r"\s*\S{1,6}|\s+")
 
