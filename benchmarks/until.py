@@ -33,7 +33,7 @@ from evalwright.evaluation.rules import UnitOrder, resolve_rules, unit_order
 from evalwright.evaluation.schedule import InterimAnalysis, look_places
 from evalwright.models.scripted import last_text
 from evalwright.statistics import compare_paired
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 
 HEAD = """| rule | difference | N | true of the full run | false | stopped early | median saved | mean saved |
 |---|---|---|---|---|---|---|---|"""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import evalwright
+from support.runs import make_run
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "evalwright"
@@ -21,12 +22,9 @@ ORDER = [
     "analysis", "reports", "api", "compat", "cli", "__init__", "__main__",
 ]  # fmt: skip
 # Arrows that still point down, to be mended one by one.
-PENDING = {("runs", "analysis")}
+PENDING: set[tuple[str, str]] = set()
 # Circles that still have to be opened, each by its modules.
-PENDING_CIRCLES = [
-    {"scorers.stress.phrases", "scorers.stress.phrases_latin", "scorers.stress.phrases_others"},
-    {"tasks.decorator", "tasks.index", "tasks.loading"},
-]
+PENDING_CIRCLES: list[set[str]] = []
 # Only these tables name a foreign system, in lines of data; nothing else does outside compat/.
 TABLES = {"cli/foreign.py", "models/built_in.py", "tasks/dialects.py"}
 FOREIGN = (
@@ -186,3 +184,39 @@ def test_start_up_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> N
         line.rsplit("|", 1)[-1].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line
     }
     assert not loaded & HEAVY, f"loaded at start-up: {sorted(loaded & HEAVY)}"
+
+
+READING = (
+    ["runs", "list"],
+    ["runs", "show", "a"],
+    ["compare", "a", "b"],
+    ["leaderboard", "a", "b", "--html", "x.html", "--markdown", "x.md", "--csv", "x.csv", "--pages", "pages"],
+)
+
+
+@pytest.mark.parametrize("arguments", READING, ids=" ".join)
+def test_reading_finished_runs_loads_no_engine_no_dialect_and_no_http(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    for name in "ab":
+        make_run(tmp_path / "runs", scores=[1.0, 0.0, 1.0], model=f"demo/{name}", name=name)
+    script = f"import sys; from evalwright.cli import main; assert main({arguments!r}) == 0; print(*sys.modules, file=sys.stderr)"
+    environment = {"PYTHONPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+        cwd=tmp_path,
+    )
+    # What masks keys is kept with the remote models, and loads nothing of them.
+    loaded = set(done.stderr.split()) - {"evalwright.models.remote", "evalwright.models.remote.keys"}
+    forbidden = (
+        "evalwright.engine",
+        "evalwright.compat",
+        "evalwright.evaluation",
+        "evalwright.models.remote",
+    )
+    assert not [name for name in loaded if name.startswith(forbidden)]
+    assert not loaded & {"aiohttp", "pyreqwest", "asyncio", "rich", "jinja2", "yaml", "pydantic"}

@@ -76,16 +76,6 @@ def _graded_labels(labels: int, items: int = 2000) -> Setting:
     return Setting(f"{labels} graded labels of {items}", repeated(make, 0.5))
 
 
-def _weighted_labels(labels: int, items: int = 2000) -> Setting:
-    def make(rng: Random, trial: int) -> JudgeCorrection:
-        truth, verdict = _judged(rng, items)
-        chance = np.where(verdict == 1, 0.7, 1.5) * (0.5 + rng.random(items))
-        chance *= labels / chance.sum()
-        return corrected_mean(verdict, _shown(truth, rng.random(items) < chance), probabilities=chance)
-
-    return Setting(f"about {labels} labels of {items}, unequal chances", repeated(make, 0.6))
-
-
 def _stratified_labels(labels: int, items: int = 2000) -> Setting:
     def make(rng: Random, trial: int) -> JudgeCorrection:
         truth, verdict = _judged(rng, items)
@@ -245,7 +235,6 @@ SETTINGS: tuple[Setting, ...] = (
     _random_labels(40),
     _graded_labels(200),
     _graded_labels(40),
-    _weighted_labels(200),
     _stratified_labels(200),
     _stratified_labels(40),
     _clustered_labels(40),

@@ -1,4 +1,4 @@
-"""Several models: paired and unpaired differences, all pairs at once, rank sets, Bradley-Terry strengths."""
+"""Several models: paired and unpaired differences, all pairs at once, rank sets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from evalwright.statistics import (
     UnpairedComparison,
     compare_paired,
     compare_unpaired,
-    fit_bradley_terry,
-    pairwise_differences,
     rank_sets,
-    simultaneous_differences,
-    simultaneous_from_covariance,
     simultaneous_means,
 )
+from evalwright.statistics.pairwise import common_differences
+from evalwright.statistics.simultaneous import simultaneous_differences
 
 ABOUT = (
     "The 95% interval of a difference, all intervals of a family together, or all rank sets together should hold the truth "
@@ -107,7 +105,7 @@ def _pairs_alone(models: int, items: int) -> Setting:
         rng = np.random.default_rng(seed)
         hits, widths = np.zeros(trials, dtype=bool), np.zeros(trials)
         for trial in range(trials):
-            found = pairwise_differences(_answers(rng, chances, items))
+            found = common_differences(_answers(rng, chances, items))
             half = 1.96 * found.standard_error
             hits[trial] = (np.abs(found.difference - truth) <= half)[off].all()
             widths[trial] = 2 * half[off].mean()
@@ -172,42 +170,6 @@ def _half_quantile(p: F64) -> F64:
     return np.where(p < 0.5, np.sqrt(p / 2), 1 - np.sqrt((1 - p) / 2))
 
 
-def _battles(ranks: bool) -> Setting:
-    strengths = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-
-    def run(seed: int, trials: int) -> Covered:
-        rng = np.random.default_rng(seed)
-        hits, widths, method = np.zeros(trials, dtype=bool), np.zeros(trials), ""
-        for trial in range(trials):
-            i = rng.integers(0, 5, 600)
-            j = (i + rng.integers(1, 5, 600)) % 5
-            length = rng.normal(size=600)
-            chance = 1 / (1 + np.exp(-(strengths[i] - strengths[j] + 0.4 * length)))
-            found = fit_bradley_terry(i, j, (rng.random(600) < chance) * 1.0, covariates=length)
-            method = found.method
-            if ranks:
-                differences = simultaneous_from_covariance(
-                    found.strengths, found.covariance, units=found.units, seed=trial
-                )
-                sets = rank_sets(differences)
-                true = np.array([5, 4, 3, 2, 1])
-                hits[trial] = bool(((sets.low <= true) & (sets.high >= true)).all())
-                widths[trial], method = float((sets.high - sets.low + 1).mean()), "simultaneous rank sets"
-            else:
-                hits[trial] = bool(found.low[4] <= 1.0 <= found.high[4])
-                widths[trial] = float(found.high[4] - found.low[4])
-        return Covered(hits, widths, method)
-
-    what = "all ranks" if ranks else "one strength"
-    return Setting(
-        f"Bradley-Terry, 5 models, 600 verdicts, length: {what}",
-        run,
-        0.95 if ranks else 0.93,
-        1.0 if ranks else 0.97,
-        cost=2,
-    )
-
-
 SETTINGS: tuple[Setting, ...] = (
     _paired(50, "binary"),
     _paired(50, "binary", (0.98, 0.92), most=0.98),
@@ -223,6 +185,4 @@ SETTINGS: tuple[Setting, ...] = (
     _family(20, 400, "pairs", gaps=0.2),
     _family(20, 400, "means"),
     _family(20, 400, "ranks"),
-    _battles(ranks=False),
-    _battles(ranks=True),
 )

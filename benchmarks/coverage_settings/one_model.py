@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from coverage_settings.registry import F64, Plain, Setting, repeated
-from evalwright.statistics import Estimate, macro_average, mean_interval, pass_at_k
+from evalwright.statistics import Estimate, macro_average, mean_interval
 
 ABOUT = "The 95% interval of one model's mean should hold the true mean in 95% of the trials."
 
@@ -73,14 +73,6 @@ def _draws(n: int, draws: int, a: float, b: float, most: float = 0.97) -> Settin
     return Setting(f"{n} items x {draws} draws, mean {a / (a + b):g}", repeated(make, a / (a + b)), most=most)
 
 
-def _pass_at_k(n: int, draws: int, k: int) -> Setting:
-    def make(rng: np.random.Generator, trial: int) -> Estimate:
-        return pass_at_k((rng.random((n, draws)) < rng.beta(1.0, 2.0, (n, 1))) * 1.0, k)
-
-    # E (1 - p)^k for p ~ Beta(1, 2) is 2 / (2 + k).
-    return Setting(f"pass@{k} of {draws} draws, {n} items", repeated(make, 1 - 2 / (2 + k)))
-
-
 def _macro(sizes: tuple[int, ...], chances: tuple[float, ...]) -> Setting:
     def make(rng: np.random.Generator, trial: int) -> Estimate:
         parts = [mean_interval((rng.random(n) < p) * 1.0) for n, p in zip(sizes, chances, strict=True)]
@@ -140,7 +132,6 @@ SETTINGS = (
     _draws(20, 4, 9.5, 0.5, most=0.985),
     _draws(50, 10, 5, 5),
     _draws_as_items(50, 10, 5, 5),
-    _pass_at_k(60, 10, 3),
     _macro((40, 100, 300, 60, 150), (0.9, 0.5, 0.75, 0.95, 0.6)),
     _macro((20, 25, 40, 30), (0.95, 0.9, 0.95, 0.85)),
     _finite(200, 400, 0.8),

@@ -9,7 +9,9 @@ from functools import partial
 import numpy as np
 
 from coverage_settings.registry import F64, Covered, Setting
-from evalwright.statistics import asymptotic_half_width, betting_sequence, compare_paired
+from evalwright.statistics import compare_paired
+from evalwright.statistics.asymptotic import asymptotic_half_width
+from evalwright.statistics.confidence_sequences import BettingSequence
 from evalwright.statistics.e_values import log_pair_e_value
 from evalwright.statistics.finite_counts import log_evidence
 from evalwright.statistics.full_run import binary_outlook, graded_outlook, least_wins
@@ -70,7 +72,7 @@ def _betting(rng: Random, trials: int, *, here: bool, p: float, n: int = 400) ->
     for trial in range(trials):
         scores = (rng.random(2 * n) < p).astype(np.float64)
         truth = float(scores.mean()) if here else p
-        low, high = betting_sequence(scores[:n], alpha=ALPHA, n_total=2 * n if here else None)
+        low, high = BettingSequence(alpha=ALPHA, n_total=2 * n if here else None).path(scores[:n])
         hits[trial] = ((low <= truth + 1e-12) & (high >= truth - 1e-12)).all()
         widths[trial] = high[-1] - low[-1]
     return Covered(hits, widths, "hedged betting")

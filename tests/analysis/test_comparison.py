@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 
 from evalwright.analysis.comparison import TaskComparison
-from evalwright.api import compare as compare_runs
 from evalwright.core.errors import RunError
 from evalwright.runs.reader import open_run
 from evalwright.runs.scores import hashed, item_scores
 from evalwright.statistics import PairedComparison, compare_unpaired
 from support.runs import make_run
+from support.shown import compare_two as compare_runs
 
 
 def paired(task: TaskComparison) -> PairedComparison:

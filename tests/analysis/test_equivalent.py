@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalwright.api import compare as compare_runs
 from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
 from evalwright.statistics import compare_paired, equivalence_paired
 from support.runs import make_run
+from support.shown import compare_two as compare_runs
 
 
 def two(folder: Path, n: int, tasks: int = 1, **more: str) -> tuple[list[np.ndarray], list[Run]]:

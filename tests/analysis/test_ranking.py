@@ -11,7 +11,8 @@ from scipy import stats
 
 from evalwright.analysis.ranking import standing
 from evalwright.runs.measures import Matrix, Measure
-from evalwright.statistics import compare_paired, simultaneous_differences
+from evalwright.statistics import compare_paired
+from evalwright.statistics.simultaneous import simultaneous_differences
 
 
 def matrix(values: NDArray[np.float64], *, less: bool = False, bounded: bool = True) -> Matrix:

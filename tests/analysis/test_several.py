@@ -15,7 +15,7 @@ from evalwright.analysis.several import compare_several as compare_all
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.reports.conclusions import worded_several
 from evalwright.runs.reader import Run
-from evalwright.statistics import simultaneous_differences
+from evalwright.statistics.simultaneous import simultaneous_differences
 from evalwright.statistics.simultaneous_macro import simultaneous_macro
 from support.runs import make_run
 

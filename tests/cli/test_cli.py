@@ -1,7 +1,8 @@
-"""The command as a whole: versions, help, exit codes, a pipe that closes, and faults of our own."""
+"""The command as a whole: versions, help in plain words, exit codes, a pipe that closes, and faults of our own."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,9 @@ def test_help_of_every_command(command: tuple[str, ...], flag: str) -> None:
     done = typed(*command, flag)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"Usage: evalwright{''.join(f' {word}' for word in command)}")
+    assert not re.search(
+        r"\b(nobody|asked|asking|lies?|put over|surely|by heart|lean|lift)\b", done.out, re.IGNORECASE
+    )
     for line in done.out.splitlines():
         if line.strip().startswith("--") and " " in line.strip():
             assert len(line.split(maxsplit=1)) == 2, f"an option without a word of help: {line}"

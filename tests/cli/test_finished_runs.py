@@ -40,7 +40,7 @@ def test_leaderboard_in_every_form() -> None:
         "Mine & yours",
     )
     assert done.code == 0
-    assert "Leaderboard: 2 models, 1 task" in done.out
+    assert "2 models, 1 task" in done.out
     assert done.err == "Written: out/board.md\nWritten: board.html\n"
     assert "| `demo/a` |" in Path("out/board.md").read_text()
     page = Path("board.html").read_text()

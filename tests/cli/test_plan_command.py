@@ -19,10 +19,10 @@ PLAN = ("plan", "questions.yaml", *ECHO)
 def test_the_page_ends_with_the_plan_in_words() -> None:
     done = typed(*PLAN, "--assume", "variance=0.2")
     assert (done.code, done.err) == (0, "")
-    assert "nothing was asked" in done.out
-    assert "items to see a difference of 2.0 points" in done.out
+    assert "no request was sent" in done.out
+    assert "items to detect a difference of 2.0 points" in done.out
     assert "3,925" in done.out
-    assert "To ask it: evalwright run questions.yaml --model scripted/echo" in done.out
+    assert "To run it: evalwright run questions.yaml --model scripted/echo" in done.out
     last = done.out.replace("\n", " ").rsplit("To see a difference of", 1)[-1]
     assert "four times out of five you need about 3,900 items" in last
 
@@ -48,14 +48,14 @@ def test_a_pilot_and_then_the_command_that_was_proposed() -> None:
             "plan", "questions.yaml", "--model", "openai/m", *where, "--pilot", "4", "--price", "1/2"
         )
         assert done.code == 0
-        assert "a pilot of 4 items of each task was asked" in done.out
+        assert "from a pilot of 4 items of each task" in done.out
         assert (
             "The pilot's 4 answers are in the store: the run that follows asks only for the rest." in done.out
         )
         assert sum(server.received.values()) == 4
-        line = next(line for line in done.out.splitlines() if line.startswith("To ask it: evalwright "))
+        line = next(line for line in done.out.splitlines() if line.startswith("  To run it: evalwright "))
         after = done.out.splitlines()[done.out.splitlines().index(line) + 1]
-        words = (line + " " + after.strip()).removeprefix("To ask it: evalwright ").split()
+        words = f"{line} {after.strip()}".strip().removeprefix("To run it: evalwright ").split()
         assert typed(*words, "--quiet").code == 0
         assert sum(server.received.values()) == 6
 

@@ -19,10 +19,10 @@ def test_the_happy_path() -> None:
     assert done.code == 0
     assert "Run first" in done.out
     assert "questions" in done.out
-    assert "6 asked, 0 from the store" in done.out
+    assert "6 sent, 0 from the store" in done.out
     assert len(records(Path("runs/first"))) == 6
     again = typed("run", "questions.yaml", *ECHO, "--name", "first")
-    assert "0 asked, 6 from the store" in again.out
+    assert "0 sent, 6 from the store" in again.out
 
 
 def test_quiet_is_silent_on_standard_error() -> None:
@@ -41,7 +41,7 @@ def test_several_models_end_with_the_board() -> None:
         "both-scripted-constant",
         "both-scripted-echo",
     ]
-    parts = done.out.split("Leaderboard: 2 models, 1 task")
+    parts = done.out.split("\nLeaderboard\n")
     assert len(parts) == 2
     assert "Run both-scripted-echo" in parts[0]
     assert "Run both-scripted-constant" in parts[0]
@@ -256,7 +256,7 @@ def test_settings_over_a_task() -> None:
         "answer": {"max_tokens": 3},
     }
     again = typed("run", "--config", "runs/mine/run.json")
-    assert "0 asked, 1 from the store" in again.out, again.text
+    assert "0 sent, 1 from the store" in again.out, again.text
     other = typed("run", "questions.yaml", *ECHO, "--name", "mine")
     assert other.code == 2
     assert "from another configuration" in other.err

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.evaluation.running import evaluate
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.tiny_judges import make_classifier
 
 pytestmark = pytest.mark.torch

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from evalwright import evaluate
-from evalwright.analysis.lift import passages_lift
-from evalwright.core.errors import RunError
+from evalwright.analysis.context_gain import context_gains
+from evalwright.reports.conclusions import gain_sentence
 from evalwright.runs.reader import Run
 from support.grounded_models import HABITS, model, perfect, reading, rows
 from support.runs import make_run
@@ -132,15 +132,22 @@ def test_every_attack_is_in_the_prompt_on_the_line_of_its_passage() -> None:
 # -- with a judge -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_judge_is_asked_and_can_only_take_away() -> None:
-    target = model(HABITS["perfect"], "grounded")
+def test_a_judge_decides_what_rules_leave_undecided() -> None:
+    def wordy(row: Any, prompt: str) -> str:
+        return (
+            f"{perfect(row, prompt)}. Other things are told there too [1]."
+            if row["answerable"]
+            else "Not in the passages"
+        )
+
+    target = model(wordy, "grounded")
     (run,) = evaluate("factual-grounded-judged", target, roles={"judge": "baseline/lexical"})
     (plain,) = evaluate("factual-grounded", target)
     assert run.n_failed == 0
-    judged = {row["id"]: row["scores"]["grounding-judged"]["value"] for row in run.rows()}
-    ruled = {row["id"]: row["scores"]["grounding"]["value"] for row in plain.rows()}
-    assert all(judged[name] <= ruled[name] for name in ruled)
-    assert run.data["usage"]["requested"] > len(judged), "the judge was asked beside the model"
+    undecided = sum("grounding" in row.get("undecided", {}) for row in plain.rows())
+    assert undecided == plain.tasks[0].n_undecided > 0
+    assert all("grounding-judged" in row["scores"] for row in run.rows())
+    assert run.data["usage"]["requested"] == len(list(run.rows())) + undecided
 
 
 # -- what passages add ------------------------------------------------------------------------------------------------------
@@ -150,8 +157,8 @@ TWINS = ["factual-grounded", "factual-grounded-closed-book"]
 
 def test_the_closed_book_twin_shows_what_passages_add() -> None:
     (run,) = evaluate(TWINS, model(reading, "grounded"))
-    found = passages_lift(run)
-    by_name = {part.questions: part.comparison for part in found.parts}
+    (found,) = context_gains(run)
+    by_name = found.parts
     assert list(by_name) == ["all", "answerable", "not answerable"]
     data = rows("grounded")
     answerable = sum(row["answerable"] for row in data)
@@ -162,23 +169,18 @@ def test_the_closed_book_twin_shows_what_passages_add() -> None:
     assert by_name["answerable"].low > 0.5
     assert by_name["not answerable"].difference == 0.0
     assert by_name["all"].n_clusters == len({row["cluster"] for row in data})
-    assert "higher" in found.conclusion
+    assert "higher" in gain_sentence(found)
     assert found.as_dict()["parts"][1]["difference"] == 1.0
 
 
 def test_a_model_that_knows_the_answers_gains_nothing() -> None:
     (run,) = evaluate(TWINS, model(perfect, "grounded"))
-    assert all(part.comparison.difference == 0 for part in passages_lift(run).parts)
+    (found,) = context_gains(run)
+    assert all(part.difference == 0 for part in found.parts.values())
 
 
 def test_without_its_twin_a_run_has_nothing_to_compare(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores={"factual-grounded": [1, 0]})
-    with pytest.raises(RunError, match=r"no task 'factual-grounded-closed-book'.*evalwright run"):
-        passages_lift(run)
-    both = make_run(tmp_path, scores={"a": [1, 0], "b": [1, 1]}, name="both")
-    with pytest.raises(RunError, match=r"no scores by 'answer'.*--scorer"):
-        passages_lift(both, "a", "b")
-    assert passages_lift(both, "a", "b", scorer="score").parts[0].comparison.difference == -0.5
+    assert context_gains(make_run(tmp_path, scores={"factual-grounded": [1, 0]})) == ()
 
 
 # -- a real model -----------------------------------------------------------------------------------------------------------
@@ -187,8 +189,10 @@ def test_without_its_twin_a_run_has_nothing_to_compare(tmp_path: Path) -> None:
 def test_a_real_small_model_runs_from_end_to_end() -> None:
     (run,) = evaluate(TWINS, "demo/small", limit=12)
     assert run.n_failed == 0
-    assert {row["scores"]["answer"]["label"] for row in run.rows()} <= set(run_labels())
-    assert passages_lift(run).parts[0].comparison.n == 12
+    labels = {row["scores"]["answer"]["label"] for row in run.rows() if "answer" in row["scores"]}
+    assert labels <= set(run_labels())
+    (found,) = context_gains(run)
+    assert found.parts["all"].n == 12
 
 
 def test_a_real_transformer_runs_from_end_to_end(tmp_path: Path) -> None:
@@ -197,7 +201,7 @@ def test_a_real_transformer_runs_from_end_to_end(tmp_path: Path) -> None:
     assert run.n_failed == 0
     for row in run.rows():
         assert row["answer"] is not None
-        assert row["scores"]["answer"]["label"] in run_labels()
+        assert "answer" in row.get("undecided", {}) or row["scores"]["answer"]["label"] in run_labels()
     assert metrics(run)["accuracy"] <= 0.5, "random weights know nothing"
 
 

@@ -220,7 +220,7 @@ def test_progress_and_a_record_that_is_fed_back(tmp_path: Path) -> None:
         feed = ("run", "--quiet", "--name", "precise-One", "--config")
         again = evalwright(*feed, "runs/precise-One/run.json", folder=tmp_path)
         assert again.code == 0, again.text
-        assert "0 asked" in again.out
+        assert "0 sent" in again.out
         alone = evalwright(*feed, "runs/pair-One/run.json", folder=tmp_path)
     assert alone.code == 2
     assert "Unknown model in the stopping rule 'Two'" in alone.err

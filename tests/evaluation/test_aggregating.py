@@ -14,7 +14,7 @@ from evalwright.core.tasks import MetricSpec
 from evalwright.models.base import Pacing
 from evalwright.runs.reader import Run, open_run
 from evalwright.statistics import mean_interval
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.command import evalwright as command
 
 

@@ -199,7 +199,7 @@ def test_identical_requests_of_one_sample_and_another() -> None:
     rows: list[dict[str, Any]] = [
         {"id": str(i), "input": f"Question {i % 2}?", "target": "1"} for i in range(20)
     ]
-    from evalwright.tasks.decorator import task_from_definition
+    from evalwright.tasks.loading import task_from_definition
 
     task = task_from_definition({"task": "twice", "dataset": {"rows": rows}})
     model = ScriptedModel("1", name="one", latency=0.01)

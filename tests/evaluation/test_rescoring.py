@@ -16,7 +16,7 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
 from evalwright.models.base import Pacing
 from evalwright.runs.reader import Run
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.command import records
 
 

@@ -17,7 +17,7 @@ from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.planning import sample_order
 from evalwright.evaluation.rules import in_full, resolve_rules, score_kind, unit_order
 from evalwright.statistics import parse_rule
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 
 SPECS = (
     ModelSpec("openai/gpt", label="The large one"),

@@ -35,7 +35,7 @@ from evalwright.models.base import Pacing
 from evalwright.models.scripted import ScriptedLocalModel, last_text
 from evalwright.runs.progress import Progress
 from evalwright.runs.reader import Run
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.command import environment, records
 
 

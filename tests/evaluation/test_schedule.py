@@ -21,7 +21,7 @@ from evalwright.reports.stopping_sentences import stopping_sentences
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import NOT_ADJUSTED
 from evalwright.statistics import compare_paired
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.command import records
 
 ONCE = Pacing(max_attempts=1, max_concurrency=40, start_concurrency=40)

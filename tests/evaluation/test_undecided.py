@@ -16,7 +16,7 @@ from evalwright.core.tasks import Task
 from evalwright.models.base import Pacing
 from evalwright.runs.reader import Run
 from evalwright.scorers.registry import bind
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from runs.test_schemas import valid_rows
 
 WORTH = {"right": Score(1.0, "correct"), "wrong": Score(0.0, "incorrect")}

@@ -27,6 +27,12 @@ def test_precision_recall_and_f1_are_pooled() -> None:
     assert compute("citation-f1", COLUMN).n_failed == 1
 
 
+def test_an_answer_whose_citations_are_open_counts_as_failed() -> None:
+    parts = {name: np.where([False, True, False], math.nan, values) for name, values in PARTS.items()}
+    found = compute("citation-recall", Column(COLUMN.values, parts, n_failed=1))
+    assert (found.value, found.n, found.n_failed) == (0.5, 2, 2)
+
+
 def test_the_share_of_a_class_and_its_bounds() -> None:
     found = compute("answer-class-share", COLUMN, {"outcome": "unsupported"})
     assert found.value == pytest.approx(2 / 3)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evalwright.analysis.board import make_board
+from evalwright.analysis.board import Board, make_board
 from evalwright.reports.columns import as_of, is_hallucination_board, normal, score_columns
-from evalwright.reports.markdown import board_markdown, readme_block
+from evalwright.reports.documents.board import readme_document
+from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run
 from support.runs import make_run
+from support.shown import board_markdown
+
+
+def readme_markdown(board: Board, *more: Any) -> str:
+    return to_markdown(readme_document(board, *more), 0)
 
 
 def hallucination_run(
@@ -47,8 +54,8 @@ def test_hallucination_columns_are_found_by_kind_and_label(tmp_path: Path, joine
     assert [round(each.value, 6) for each in columns[0].estimates if each] == [0.1, 0.1]
     assert [round(each.value, 6) for each in columns[1].estimates if each] == [0.9, 0.9]
     head = board_markdown(board).splitlines()[0]
-    assert "| Hallucination rate, % (less is better) | Factual consistency rate, % |" in head
-    assert "Average summary length, words |" in head
+    assert "| Hallucination rate (%, less is better) | Factual consistency rate (%) |" in head
+    assert "Average summary length (words) |" in head
 
 
 def test_a_run_without_the_other_metrics_has_no_empty_columns(tmp_path: Path) -> None:
@@ -72,8 +79,8 @@ def test_the_day_is_that_of_the_newest_run(tmp_path: Path) -> None:
     ]
     board = make_board(runs)
     assert as_of(board) == "2026-03-01"
-    assert readme_block(board).startswith("2 models; the newest run is of 2026-03-01.\n\n| Rank |")
-    with_picture = readme_block(board, ["x.html", "y.html"], "img/a%20b.svg", "My ](board")
+    assert readme_markdown(board).startswith("2 models; the newest run is of 2026-03-01.\n\n| Rank |")
+    with_picture = readme_markdown(board, ["x.html", "y.html"], "img/a%20b.svg", "My ](board")
     assert "![My &#93;(board: a bar for each model, with its interval](img/a%20b.svg)" in with_picture
     assert "[`acme/a`](x.html)" in with_picture
 

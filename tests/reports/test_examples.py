@@ -29,7 +29,7 @@ def test_outcomes_and_the_surest_inconsistencies(tmp_path: Path) -> None:
     wrong = [row for row in rows if row["scores"].get("consistency", {}).get("value") == 0]
     wanted = sorted(wrong, key=lambda row: (row["scores"]["consistency"]["parts"]["score"], row["index"]))[:7]
     assert [example.id for example in examples] == [row["id"] for row in wanted]
-    assert examples[0].texts == (("Answered", wanted[0]["answer"]),)
+    assert examples[0].texts == (("Answer", wanted[0]["answer"]),)
     assert read_samples(run, 0)[1] == []
 
 
@@ -39,8 +39,8 @@ def test_examples_of_questions_and_their_texts(tmp_path: Path) -> None:
     assert outcomes[0].counts == (("incorrect", 2), ("correct", 1))
     assert [example.id for example in examples] == ["item-1", "item-3"]
     texts = dict(examples[0].texts)
-    assert (texts["Asked"], texts["Right"]) == ("Question 1?", "yes")
-    assert texts["Answered"] == "z" * LONGEST + " …"
+    assert (texts["Input"], texts["Target"]) == ("Question 1?", "yes")
+    assert texts["Answer"] == "z" * LONGEST + " …"
 
 
 def test_metrics_without_right_and_wrong_have_no_examples(tmp_path: Path) -> None:

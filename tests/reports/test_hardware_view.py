@@ -10,15 +10,13 @@ import pytest
 
 from evalwright.analysis.board import make_board
 from evalwright.reports.board_files import board_csv, board_json
+from evalwright.reports.documents.board import board_document
+from evalwright.reports.documents.run import run_document
 from evalwright.reports.hardware_view import hardware_facts, size
-from evalwright.reports.html import board_html
-from evalwright.reports.layout import Table
-from evalwright.reports.markdown import board_markdown
-from evalwright.reports.pages import board_blocks
-from evalwright.reports.run_page import run_blocks
 from evalwright.runs.reader import Run, open_run
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
+from support.shown import board_html, board_markdown, terminal
 
 WHOLE: dict[str, Any] = {
     "label": "T4",
@@ -79,7 +77,7 @@ def test_the_words() -> None:
 def test_a_record_that_says_nothing_or_nonsense(tmp_path: Path, found: Any) -> None:
     assert hardware_facts({"hardware": found}) == []
     run = run_with(tmp_path, found)
-    assert "Hardware" not in str(run_blocks(run))
+    assert "Hardware" not in terminal(run_document(run))
     assert "Hardware" not in board_html(make_board([run]), runs=[run])
 
 
@@ -99,13 +97,13 @@ def test_a_column_where_any_run_has_a_label(tmp_path: Path) -> None:
     ]
     assert header[-2:] == ["Hardware", "Date"]
     assert rule[-3:] == ["--:", ":--", ":--"]
-    assert {row[-2].strip() for row in rows} == {"T4", "&nbsp;"}
-    assert "Hardware" in str(board_blocks(board))
+    assert {row[-2].strip() for row in rows} == {"`T4`", "&nbsp;"}
+    assert "Hardware" in terminal(board_document(board))
     assert "Hardware" in board_html(board, runs=runs)
     assert board_csv(board).splitlines()[0].endswith(",hardware")
     assert [each.get("hardware") for each in board_json(board, "Title")["models"]].count("T4") == 1
     bare = make_board(runs[1:])
-    for shown in (board_markdown(bare), str(board_blocks(bare)), board_csv(bare)):
+    for shown in (board_markdown(bare), terminal(board_document(bare)), board_csv(bare)):
         assert "ardware" not in shown
 
 
@@ -117,10 +115,5 @@ def test_a_hostile_label_stays_text(tmp_path: Path, label: str) -> None:
     usual = board_html(make_board([plain]), runs=[plain])
     for tag in ("<script", "<img", "<svg", "<style", "<h1"):
         assert page.count(tag) == usual.count(tag)
-    for shown in (page, board_markdown(make_board([run])), terminal_text(run)):
+    for shown in (page, board_markdown(make_board([run])), terminal(run_document(run)).replace("\n", "")):
         assert not set(shown) & set(ACTIVE)
-
-
-def terminal_text(run: Run) -> str:
-    tables = [block for block in run_blocks(run) if isinstance(block, Table)]
-    return "".join(cell for table in tables for row in table.rows for cell in row)

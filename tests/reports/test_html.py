@@ -11,9 +11,10 @@ import pytest
 
 from evalwright.analysis.board import make_board
 from evalwright.core.errors import Failure
-from evalwright.reports.html import board_html
+from evalwright.reports.documents import board
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
+from support.shown import board_html
 
 VOID = {"meta", "link", "br", "wbr", "img", "hr", "input"}
 
@@ -73,8 +74,8 @@ def test_the_page_says_what_the_board_says(tmp_path: Path) -> None:
     text = " ".join("".join(part for parts in tree.texts.values() for part in parts).split())
     assert "".join(tree.texts["title"]) == "Our board"
     for part in (
-        "90.0", "[76.9, 96.0]", "10.3", "demo/small", "HTTP 429: slow down.", "10.0 if it had been wrong, 12.5 if right",
-        "not scored as wrong", "Model fingerprint", "2026-11-20T09:30:00+00:00", "0.1.0", "$0.50", "78 asked", "Questions of factual.",
+        "90.0", "[76.9, 96.0]", "10.3", "demo/small", "HTTP 429: slow down.", "10.0 with it wrong, 12.5 with it right",
+        "not scored as wrong", "Fingerprint", "2026-11-20 09:30", "evalwright 0.1.0", "$0.50", "78 sent", "Questions of factual.",
     ):  # fmt: skip
         assert part in text
     assert len(tree.all("details")) == 2
@@ -170,3 +171,48 @@ def test_runs_without_any_score(tmp_path: Path) -> None:
 def test_a_run_that_was_not_passed_is_left_out_below(tmp_path: Path) -> None:
     runs = [make_run(tmp_path, name=f"r{i}", scores=[1.0, 0.0]) for i in range(2)]
     assert len(Tree(board_html(make_board(runs), runs[:1])).all("details")) == 1
+
+
+def test_ranks_are_drawn_as_their_range(tmp_path: Path) -> None:
+    scores = ([1.0] * 40, [1.0] * 20 + [0.0] * 20, [0.0] * 20 + [1.0] * 20, [0.0] * 40)
+    runs = [make_run(tmp_path, name=f"r{i}", scores=one) for i, one in enumerate(scores)]
+    html = board_html(make_board(runs), runs)
+    drawn = re.findall(r'class="own" x="([\d.]+)%" width="([\d.]+)%"', html)
+    assert drawn == [("0.00", "25.00"), ("25.00", "50.00"), ("25.00", "50.00"), ("75.00", "25.00")]
+    assert re.findall(r'class="rank" data-sort="([^"]*)">([^<]*)', html) == [
+        ("1.0001", "1"), ("2.0003", "2–3"), ("2.0003", "2–3"), ("4.0004", "4"),
+    ]  # fmt: skip
+    assert html.count('class="under tied"') == 4 and html.count('class="under simultaneous"') == 4
+
+
+def test_what_has_no_number_has_no_sort_key_and_no_bar(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, name="a", scores=[1.0, 1.0, 0.0]), make_run(tmp_path, name="b", scores=[None])]
+    cells = re.findall(
+        r'<td class="drawn" data-sort="([^"]*)">(.*?)</td>', board_html(make_board(runs), runs)
+    )
+    assert float(cells[0][0]) == 2 / 3 and 'class="point"' in cells[0][1]
+    assert cells[1][0] == "" and 'class="point"' not in cells[1][1]
+
+
+def test_slices_are_cut_where_a_page_would_be_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    domains = [f"d{i}" for i in range(20)]
+    runs = [make_run(tmp_path, name=f"r{i}", scores=[1.0, 0.0] * 40, domains=domains) for i in range(2)]
+    counts = []
+    for most in (3000, 20, 8):
+        monkeypatch.setattr(board, "MOST_SLICE_ROWS", most)
+        html = board_html(make_board(runs), runs)
+        counts.append(
+            (len(re.findall(r"<bdi>d\d", html)), "The 10 largest of 20" in html, "run.json has them" in html)
+        )
+    assert counts == [(40, False, False), (20, True, False), (0, False, True)]
+
+
+def test_runs_of_another_version_of_a_task_are_pointed_out(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, name=f"r{i}", scores=[1.0, 0.0]) for i in range(2)]
+    assert "not all runs used the same task" not in board_html(make_board(runs), runs)
+    runs[1].data["tasks"][0]["content_hash"] = "other"
+    runs[1].data["tasks"][0]["definition"] = {"prompt": "other"}
+    html = board_html(make_board(runs), runs)
+    assert "not all runs used the same task: data and prompts or settings differ." in html

@@ -14,17 +14,17 @@ import pytest
 
 from evalwright.analysis.board import make_board
 from evalwright.core.errors import Failure
-from evalwright.reports.html import board_html
 from support.browser import Tab, chromium, open_tab
 from support.hostile import HOSTILE
 from support.runs import make_run
+from support.shown import board_html
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine"),
 ]
 
-LABELS = "[...document.querySelectorAll('#board tbody th.model a')].map(a => a.textContent)"
+LABELS = "[...document.querySelectorAll('#board tbody th.head a')].map(a => a.textContent)"
 HEADS = "[...document.querySelectorAll('#board thead th')]"
 
 
@@ -231,7 +231,7 @@ def test_only_the_table_scrolls_sideways(tmp_path: Path, width: int) -> None:
         assert await tab.evaluate(f"{board}.scrollWidth > {board}.clientWidth")
         await tab.evaluate(f"{board}.scrollLeft = 600")
         left = await tab.evaluate(
-            "document.querySelector('#board tbody th.model').getBoundingClientRect().left"
+            "document.querySelector('#board tbody th.head').getBoundingClientRect().left"
         )
         assert 0 <= left < 130  # the model's name stays in sight
 

@@ -7,9 +7,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from evalwright.analysis.board import make_board
-from evalwright.reports.markdown import board_markdown, code, escape
+from evalwright.reports.markdown import code, escape
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
+from support.shown import board_markdown
 
 
 def rendered(markdown: str) -> str:
@@ -48,7 +49,7 @@ def test_the_bytes_do_not_depend_on_the_order_of_the_runs(tmp_path: Path) -> Non
 def test_a_metric_other_than_accuracy_is_named(tmp_path: Path) -> None:
     run = make_run(tmp_path, scores=[-12.0, -14.0, -9.0], metric="word-perplexity")
     markdown = board_markdown(make_board([run]))
-    assert "| `factual` `word-perplexity` (less is better) |" in markdown
+    assert "| `factual` (word-perplexity, less is better) |" in markdown
     assert "Overall" not in markdown
 
 

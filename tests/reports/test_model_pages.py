@@ -12,12 +12,12 @@ from compat.hhem.hhem_trees import REFUSAL, Line, Model, text_of
 from evalwright.analysis.board import make_board
 from evalwright.compat.hhem.importing import import_hhem
 from evalwright.core.errors import ConfigurationError, Failure
-from evalwright.reports.html import board_html
 from evalwright.reports.model_pages import page_files, write_pages
 from evalwright.runs.reader import Run
 from support.browser import chromium, open_tab
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
+from support.shown import board_html
 
 
 def _summaries(folder: Path) -> list[Run]:
@@ -53,8 +53,8 @@ def test_a_page_tells_all_that_is_recorded(tmp_path: Path) -> None:
         "Judged inconsistent with the source", "number 56 of it. &lt;b&gt;bold",  # examples
     ):  # fmt: skip
         assert wanted in re.sub(r"\s+", " ", text), wanted
-    assert html.count('<article class="example">') == 2
-    assert "Tokens" in html and "Model fingerprint" in html
+    assert html.count("<dt>Answer</dt>") == 2
+    assert "Tokens" in html and "Fingerprint" in html
 
 
 def test_the_same_runs_give_the_same_pages_and_no_texts_where_none_are_wanted(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_in_a_browser_nothing_loads_and_nothing_acts(tmp_path: Path) -> None:
                 await asyncio.sleep(0.1)
             await asyncio.sleep(0.3)
             assert await tab.evaluate("document.querySelector('h1').textContent") == "acme/nova-pro-v1:0"
-            assert await tab.evaluate("document.querySelectorAll('.keys li').length") == 4
+            assert await tab.evaluate("document.querySelectorAll('ul.cards li').length") == 4
             assert await tab.evaluate("document.querySelector('.back a').href") == board_page.as_uri()
             for file in files:
                 tab.events.clear()

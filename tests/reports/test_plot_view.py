@@ -52,7 +52,7 @@ def test_models_that_answered_little_are_left_out_and_named(tmp_path: Path) -> N
     assert [row.label for row in plot_view(board, "T").rows] == ["acme/shy", "acme/two", "acme/one"]
     view = plot_view(board, "T", least_answered=95)
     assert [row.label for row in view.rows] == ["acme/two", "acme/one"]
-    assert view.notes[0] == "Left out, as they answered less than 95%: acme/shy (75.0%)."
+    assert view.notes[0] == "Left out because they answered less than 95%: acme/shy (75.0%)."
     assert view.subtitle == "Hallucination rate, % · lower is better"
     with pytest.raises(ConfigurationError, match="answered enough"):
         plot_view(make_board_of(board, tmp_path), "T", least_answered=99)

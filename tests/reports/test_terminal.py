@@ -1,3 +1,5 @@
+"""Documents on a terminal: the facts, the width, the colour, and nothing that acts."""
+
 from __future__ import annotations
 
 import io
@@ -9,18 +11,23 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalwright.analysis.board import make_board
-from evalwright.analysis.comparison import compare_runs
 from evalwright.analysis.gate import judge
 from evalwright.analysis.gate_rules import parse_rule
-from evalwright.analysis.several import compare_several
+from evalwright.api import compare
 from evalwright.core.errors import Failure
-from evalwright.reports.terminal import show_board, show_comparison, show_run, show_runs
+from evalwright.reports.document import Cell, Column, Document, Facts, Heading, Note, Table, Text
+from evalwright.reports.documents.board import board_document
+from evalwright.reports.documents.run import run_document, runs_document
+from evalwright.reports.terminal import lay_out, show
 from evalwright.reports.text import cell_width
 from evalwright.runs.reader import Run
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
+from support.shown import compared, terminal
 
 STRONG = [1.0] * 36 + [0.0] * 4
 WEAK = [1.0] * 4 + [0.0] * 35 + [None]
@@ -32,143 +39,126 @@ def two_runs(folder: Path) -> tuple[Run, Run]:
     return strong, weak
 
 
+def row_with(text: str, start: str) -> list[str]:
+    """The cells of the first line that has a cell `start`."""
+    rows = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
+    return next(row for row in rows if start in row)
+
+
 def test_the_board(tmp_path: Path) -> None:
-    out = io.StringIO()
-    show_board(make_board(two_runs(tmp_path)), file=out, width=100)
-    assert out.getvalue().splitlines()[:7] == [
-        "Leaderboard: 2 models, 1 task",
-        "",
-        "Rank  Model       factual            Simultaneous     Items  Failed    Cost  Date",
-        "----  ----------  -----------------  ------------  --------  ------  ------  ----------",
-        "   1  demo/large  90.0 [76.9, 96.0]  [74.7, 96.5]        40       0  $0.012  2026-11-20",
-        "   2  demo/small  10.3 [ 4.1, 23.6]  [ 3.6, 25.9]  39 of 40       1     n/a  2026-11-20",
-        "",
+    text = terminal(board_document(make_board(two_runs(tmp_path)), costs=True))
+    assert "2 models, 1 task, 2026-11-20" in text
+    large = row_with(text, "demo/large")
+    assert large == [
+        "1",
+        "demo/large",
+        "90.0 [76.9, 96.0]",
+        "[74.7, 96.5]",
+        "40",
+        "0",
+        "$0.012",
+        "2026-11-20",
     ]
+    assert "39 of 40" in row_with(text, "demo/small")
+    assert text.index("demo/large") < text.index("demo/small")
 
 
 def test_a_run_shows_metrics_slices_failures_usage_and_files(tmp_path: Path) -> None:
-    out = io.StringIO()
     run = two_runs(tmp_path)[1]
-    show_run(run, file=out, width=200)
-    text = out.getvalue()
+    text = terminal(run_document(run), width=200)
+    assert row_with(text, "accuracy") == ["accuracy", "10.3 [4.1, 23.6]", "39, 1 failed", "95% Wilson"]
     for part in (
         "demo/small",
         str(run.data["model"]["fingerprint"]),
-        "accuracy  10.3 [4.1, 23.6]  39, 1 failed  95% Wilson",
-        "1 failed item is not in accuracy: it would be 10.0 with it wrong, 12.5 with it right.",
+        "10.0 with it wrong, 12.5 with it right",
         "By domain",
-        "1 × rate limited: The provider asked to slow down",
+        "1 × rate limited: The provider's rate limit lasted",
         "First: HTTP 429: slow down.",
-        "39 asked, 0 from the store, 1 failed, 9 sent again",
+        "39 sent, 0 from the store, 1 failed, 9 retries",
         "1,560 in, 312 out",
         str(run.folder / "run.json"),
         str(run.folder / "samples.jsonl"),
     ):
         assert part in text
+    assert "By domain" not in terminal(run_document(run, slices=False), width=200)
 
 
-def test_many_slices_are_folded(tmp_path: Path) -> None:
-    out = io.StringIO()
-    show_run(make_run(tmp_path, scores=STRONG, domains=[f"d{i:02}" for i in range(20)]), file=out, width=100)
-    assert "The 12 largest of 20; run.json has all." in out.getvalue()
-    assert len(re.findall(r"^  d\d\d ", out.getvalue(), re.M)) == 12
+def test_many_slices_are_cut(tmp_path: Path) -> None:
+    run = make_run(tmp_path, scores=STRONG, domains=[f"d{i:02}" for i in range(20)])
+    text = terminal(run_document(run))
+    assert "The 12 largest of 20; run.json has all." in text
+    assert len(re.findall(r"^  d\d\d ", text, re.M)) == 12
 
 
-def test_the_last_line_of_a_comparison_is_its_conclusion(tmp_path: Path) -> None:
-    out = io.StringIO()
-    comparison = compare_runs(*two_runs(tmp_path))
-    show_comparison(comparison, file=out, width=400)
-    lines = out.getvalue().splitlines()
-    assert lines[-1] == comparison.conclusion
-    (row,) = [line for line in lines if line.startswith("  factual (accuracy) ")]
-    assert re.split(r"\s{2,}", row.strip())[1:3] == ["92.3", "10.3"]
-    assert "exact McNemar mid-p" in row and "32 : 0" in row and "+82.1 [" in row
-    assert "  factual: left out of the comparison: 1 item without a score from both." in lines
-    assert (
-        "factual: items that A and B score differently (32 higher in A, 0 higher in B), the first 5" in lines
-    )
+def test_a_comparison_ends_with_its_conclusion(tmp_path: Path) -> None:
+    runs = two_runs(tmp_path)
+    comparison = compare(*runs)
+    text = terminal(compared(comparison), width=400)
+    assert text.splitlines()[-1] == comparison.conclusion
+    row = row_with(text, "factual (accuracy)")
+    assert row[1:3] == ["92.3", "10.3"] and "32 : 0" in row and row[3].startswith("+82.1 [")
+    assert "left out of the comparison: 1 item without a score from both" in text
+    assert "32 higher in A, 0 higher in B), the first 5" in text
 
 
 def test_what_differs_between_two_runs_is_said(tmp_path: Path) -> None:
-    out = io.StringIO()
     runs = [make_run(tmp_path, name=f"r{i}", scores=STRONG, seed=i, version=f"0.{i}.0") for i in range(2)]
-    show_comparison(compare_runs(*runs), file=out, width=100)
-    assert "  seed: 0 against 1" in out.getvalue()
-    assert "  evalwright: 0.0.0 against 0.1.0" in out.getvalue()
+    text = terminal(compared(compare(*runs)))
+    assert "seed: 0 against 1" in text and "evalwright: 0.0.0 against 0.1.0" in text
 
 
 def test_a_gate_stands_below_the_comparison(tmp_path: Path) -> None:
-    out = io.StringIO()
     runs = two_runs(tmp_path)
     gate = judge(*runs, [parse_rule("accuracy drops by more than 0.02"), parse_rule("n_failed is above 1")])
-    show_comparison(compare_runs(*runs), [gate], file=out, width=120)
-    text = out.getvalue()
+    text = terminal(compared(compare(*runs), [gate]))
     assert text.splitlines()[-1] == gate.conclusion
-    assert re.search(r"^  FAILED  accuracy drops by more than 0.02 ", text, re.M)
-    assert re.search(r"^  passed  n_failed is above 1 ", text, re.M)
+    assert row_with(text, "FAILED")[1] == "accuracy drops by more than 0.02"
+    assert row_with(text, "passed")[1] == "n_failed is above 1"
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_several_runs_by_number(tmp_path: Path, width: int) -> None:
-    out = io.StringIO()
     middle = make_run(tmp_path, model="demo/middle", name="c", scores=[1.0] * 20 + [0.0] * 20)
     strong, weak = two_runs(tmp_path)
-    comparison = compare_several([strong, middle, weak])
-    show_comparison(comparison, file=out, width=width)
-    lines = out.getvalue().splitlines()
-    assert lines[0] == "Comparison of 3 runs, all pairs, paired by item"
+    comparison = compare(strong, middle, weak)
+    text = terminal(compared(comparison), width=width)
+    lines = text.splitlines()
     models = [line.split()[:2] for line in lines if " demo/" in line][:3]
     assert models == [["1", "demo/large"], ["2", "demo/middle"], ["3", "demo/small"]]
     pairs = [line.split()[:3] for line in lines if re.match(r"  \d - \d ", line)]
     assert pairs == [["1", "-", "3"], ["2", "-", "3"], ["1", "-", "2"]]
-    assert " ".join(out.getvalue().split()).endswith(comparison.conclusion)
-    assert any(line.startswith("  3  demo/small") and "39 of 40" in line for line in lines)
+    assert " ".join(text.split()).endswith(comparison.conclusion)
+    assert "39 of 40" in row_with(text, "demo/small")
 
 
 def test_several_tasks_have_a_common_line(tmp_path: Path) -> None:
-    out = io.StringIO()
     runs = [
         make_run(tmp_path, name=f"r{i}", scores={"one": scores, "two": scores})
         for i, scores in enumerate((STRONG, STRONG[::-1]))
     ]
-    show_comparison(compare_runs(*runs), file=out, width=140)
-    assert "mean of 2 tasks" in out.getvalue()
+    assert "mean of 2 tasks" in terminal(compared(compare(*runs)))
 
 
 def test_runs_are_listed(tmp_path: Path) -> None:
-    out = io.StringIO()
-    show_runs(list(two_runs(tmp_path)), file=out, width=100)
-    assert "a    demo/large  factual 90.0     40       0  2026-11-20" in out.getvalue()
-    empty = io.StringIO()
-    show_runs([], file=empty)
-    assert empty.getvalue().startswith("There are no runs here yet.")
+    text = terminal(runs_document(list(two_runs(tmp_path))))
+    assert row_with(text, "a") == ["a", "demo/large", "factual 90.0", "40", "0", "2026-11-20"]
+    assert "There are no runs here yet." in terminal(runs_document([]))
 
 
 def test_perplexities_and_unscored_runs_are_shown(tmp_path: Path) -> None:
-    out = io.StringIO()
+    perplexity = {"metric": "word-perplexity", "more_metrics": ["bits-per-byte", "mean"]}
     runs = [
-        make_run(
-            tmp_path,
-            name="p",
-            scores=[-12.0, -14.0, -9.0],
-            metric="word-perplexity",
-            more_metrics=["bits-per-byte", "mean"],
-        ),
+        make_run(tmp_path, name="p", scores=[-12.0, -14.0, -9.0], **perplexity),  # type: ignore[arg-type]
         make_run(tmp_path, name="none", scores=[None, None], metric="word-perplexity"),
     ]
-    show_board(make_board(runs), file=out, width=120)
-    show_run(runs[0], file=out, width=120)
-    show_run(runs[1], file=out, width=120)
-    assert "less is better)" in out.getvalue()
-    assert "nan" not in out.getvalue()
-    assert "n/a" in out.getvalue()
+    text = terminal(board_document(make_board(runs)), *map(run_document, runs))
+    assert "less is better" in text and "nan" not in text and "n/a" in text
 
 
 @pytest.mark.parametrize("width", [80, 140])
 def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: Path, width: int) -> None:
     failure = Failure(HOSTILE[13], "provider", "".join(HOSTILE))
-    out = io.StringIO()
-    runs = []
+    runs, documents = [], []
     for i, name in enumerate(HOSTILE):
         pair = [
             make_run(
@@ -183,37 +173,92 @@ def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: 
             )
             for side in "ab"
         ]
-        show_run(pair[0], file=out, width=width)
-        rules = [parse_rule("accuracy differs")]
-        gates = [judge(pair[0], pair[1], rules)]
-        shown = compare_runs(*pair, slices=["domain"], equivalent=0.1)
-        show_comparison(shown, gates, file=out, width=width)
+        gates = [judge(pair[0], pair[1], [parse_rule("accuracy differs")])]
         third = make_run(tmp_path, model="third", name=f"c{i}", scores={name or "x": [0.0, 1.0], "t": [1.0]})
-        several = compare_several([*pair, third], slices=["domain"])
-        show_comparison(several, file=out, width=width)
+        documents += [
+            run_document(pair[0]),
+            compared(compare(*pair, slices=["domain"], equivalent=0.1), gates),
+            compared(compare(*pair, third, slices=["domain"])),
+        ]
         runs += pair
-    show_board(make_board(runs), file=out, width=width)
-    show_runs(runs, file=out, width=width)
-    assert not set(out.getvalue()) & set(ACTIVE)
-    assert max(cell_width(line) for line in out.getvalue().splitlines()) <= width
-    assert "[bold]rich[/bold] :smile:" in out.getvalue()
+    text = terminal(*documents, board_document(make_board(runs)), runs_document(runs), width=width)
+    assert not set(text) & set(ACTIVE)
+    assert [line for line in text.splitlines() if cell_width(line) > width] == []
+    assert "[bold]rich[/bold] :smile:" in text
 
 
 def test_a_file_that_knows_ascii_only_gets_question_marks(tmp_path: Path) -> None:
     raw = io.BytesIO()
-    run = make_run(tmp_path, model="日本", scores=[1.0, 0.0])
     out = io.TextIOWrapper(raw, encoding="ascii")
-    show_runs([run], file=out)
+    show(runs_document([make_run(tmp_path, model="日本", scores=[1.0, 0.0])]), file=out)
     assert b"??" in raw.getvalue()
 
+
+# -- tables ---------------------------------------------------------------------------------------------------------------
+
+
+def test_text_folds_and_numbers_do_not() -> None:
+    columns = (Column("Name", folds=True), Column("Score"))
+    lines = terminal(
+        Document("", [Table(columns, [("many " * 20, "62.5 [57.1, 67.6]")])]), width=42
+    ).splitlines()
+    assert len(lines) > 3 and all(cell_width(line) <= 42 for line in lines)
+    assert sum("62.5 [57.1, 67.6]" in line for line in lines) == 1
+
+
+def test_a_wide_table_falls_into_parts_that_repeat_the_key() -> None:
+    columns = (Column("Model", key=True), *(Column(f"task {i}") for i in range(4)))
+    rows = [("m", "11.1 [1, 2]", "22.2 [1, 2]", "33.3 [1, 2]", "44.4 [1, 2]")]
+    heads = [line.split() for line in terminal(Document("", [Table(columns, rows)]), width=42).splitlines()]
+    assert [head for head in heads if head[:1] == ["Model"]] == [
+        ["Model", "task", "0", "task", "1"],
+        ["Model", "task", "2", "task", "3"],
+    ]
+
+
+def test_empty_columns_are_left_out_and_tones_are_kept() -> None:
+    table = Table((Column("A"), Column("B"), Column("C")), [(Cell("x", "strong"), "", "y")])
+    lines = list(lay_out(Document("", [table]), 40))
+    assert not any("B" in text for line in lines for text, _ in line)
+    assert any(tone == "strong" and text.strip() == "x" for line in lines for text, tone in line)
+
+
+@given(
+    st.lists(st.lists(st.text("ab /7", max_size=30), min_size=4, max_size=4), max_size=4),
+    st.integers(40, 120),
+)
+def test_no_line_is_too_wide_and_no_number_is_lost(cells: list[list[str]], width: int) -> None:
+    columns = (
+        Column("Key", folds=True, key=True),
+        Column("Text", folds=True),
+        Column("A", right=True),
+        Column("B"),
+    )
+    numbers = [(f"{len(row[2])}.5 [1.0, 2.0]", f"{len(row[3])},000") for row in cells]
+    rows = [(row[0], row[1], *pair) for row, pair in zip(cells, numbers, strict=True)]
+    text = terminal(Document("t", [Heading("h"), Table(columns, rows)]), width=width)
+    assert all(cell_width(line) <= width and line == line.rstrip() for line in text.splitlines())
+    assert all(number in text for pair in numbers for number in pair)
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 100_000, "ж" * 100_000, "word " * 20_000, "日本 " * 30_000, "\u0301" * 100_000]
+)
+def test_long_texts_take_no_time(text: str) -> None:
+    shown = terminal(Document(text[:50], [Note(text), Facts([("a", text)]), Text("t", text)]), width=80)
+    assert max(cell_width(line) for line in shown.splitlines()) <= 80
+
+
+# -- a terminal and a pipe -------------------------------------------------------------------------------------------------
 
 SCRIPT = """
 import sys
 from pathlib import Path
-from evalwright.reports.terminal import show_board
 from evalwright.analysis.board import make_board
+from evalwright.reports.documents.board import board_document
+from evalwright.reports.terminal import show
 from evalwright.runs.reader import open_run
-show_board(make_board([open_run(Path(name)) for name in sys.argv[1:]]))
+show(board_document(make_board([open_run(Path(name)) for name in sys.argv[1:]])))
 print("rich" in sys.modules, file=sys.stderr)
 """
 
@@ -224,12 +269,8 @@ def _environment() -> dict[str, str]:
         for key, value in os.environ.items()
         if key not in ("COLUMNS", "NO_COLOR", "TERM", "FORCE_COLOR")
     }
-    return {
-        **kept,
-        "TERM": "xterm-256color",
-        "COLUMNS": "80",
-        "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
-    }
+    source = str(Path(__file__).parents[2] / "src")
+    return {**kept, "TERM": "xterm-256color", "COLUMNS": "80", "PYTHONPATH": source}
 
 
 def test_a_pipe_gets_plain_text_without_rich(tmp_path: Path) -> None:
@@ -264,6 +305,5 @@ def test_a_terminal_gets_the_same_lines_in_colour(tmp_path: Path) -> None:
     assert process.returncode == 0
     text = shown.decode().replace("\r\n", "\n")
     assert "\x1b[1m" in text
-    plain = io.StringIO()
-    show_board(make_board(runs), file=plain, width=80)
-    assert re.sub(r"\x1b\[[0-9;]*m", "", text) == plain.getvalue()
+    plain = terminal(board_document(make_board(runs)), width=80)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", text) == plain

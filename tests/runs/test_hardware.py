@@ -17,7 +17,7 @@ from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.configuration_file import configuration_from
 from evalwright.runs.reader import open_run
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 
 jsonschema = pytest.importorskip("jsonschema")
 SCHEMA = Path(evalwright.runs.__file__).parent / "schemas" / "run.schema.json"

@@ -11,7 +11,7 @@ import pytest
 from evalwright import Response, ScriptedModel, Usage, evaluate
 from evalwright.core.errors import RunError
 from evalwright.runs.measurements import judges_share, measure
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.runs import make_run
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from evalwright.analysis.comparison import read_matrices
-from evalwright.api import compare as compare_runs
 from evalwright.core.errors import UnknownName
 from evalwright.runs import measures
 from evalwright.runs.reader import Run, open_run
 from support.runs import make_run
+from support.shown import compare_two as compare_runs
 
 
 def changed(run: Run, **metric: Any) -> Run:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,15 @@ import pytest
 
 from evalwright.analysis.board import make_board
 from evalwright.analysis.comparison import compare_runs
-from evalwright.reports.html import board_html
-from evalwright.reports.markdown import board_markdown
+from evalwright.reports.conclusions import worded_comparison
+from evalwright.reports.documents.board import board_document
+from evalwright.reports.documents.run import run_document, runs_document
 from evalwright.reports.stopping_sentences import stopping_sentences
-from evalwright.reports.terminal import show_board, show_comparison, show_run, show_runs
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import NOT_ADJUSTED, early_notes, with_valid_intervals
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
+from support.shown import board_html, board_markdown, compared, terminal
 
 FOUND: dict[str, Any] = {
     "task": "factual",
@@ -116,13 +116,16 @@ def test_names_do_not_act_on_any_page(text: str, tmp_path: Path) -> None:
         made(tmp_path, name, rule=f"{text} beats two", verdict=f"{text} better", method=text) for name in "ab"
     ]
     board = make_board(runs)
-    out = io.StringIO()
-    show_board(board, file=out, width=100)
-    show_run(runs[0], file=out, width=100)
-    show_runs(runs, file=out, width=100)
-    show_comparison(compare_runs(*runs), file=out, width=100)
-    assert not set(out.getvalue()) & {*ACTIVE}
-    assert out.getvalue().count("topped early") >= 4
+    found = worded_comparison(compare_runs(*runs))
+    out = terminal(
+        board_document(board),
+        run_document(runs[0], slices=True),
+        runs_document(runs),
+        compared(found),
+        width=100,
+    )
+    assert not set(out) & {*ACTIVE}
+    assert out.count("topped early") >= 4
     page = board_html(board, runs)
     if "<" in text and ">" in text:
         assert text not in page

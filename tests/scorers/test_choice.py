@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample
+from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.choice import NOT_EXTRACTED, choice, extract
 
 CITIES = ("Berlin", "Paris", "Rome", "Madrid")
@@ -21,8 +21,24 @@ CHOSEN = [
     ("It is Paris.", 1), ("The capital is Paris, of course", 1), ("not Berlin but Paris", 1), ("I think B is right", 1), ("정답은 B", 1),
     ("答案是B", 1), ("A", 0), ("A. Berlin", 0), ("D", 3),
 ]  # fmt: skip
-UNREADABLE = [
-    "", "I don't know", "E", "London", "Paris or Rome", "B) Rome", "A or B", "The answer is A. The answer is B.", "Parisian", "A good question",
+OPEN = [
+    "London",
+    "Paris or Rome",
+    "B) Rome",
+    "A or B",
+    "A good question",
+    "A) Berlin\nB) Paris\nC) Rome",
+]
+NOTHING = [
+    ("", "not_attempted"),
+    ("I don't know", "not_attempted"),
+    ("E", "incorrect"),
+    ("A and B", "incorrect"),
+    ("None of the above.", "incorrect"),
+]
+OTHERS = [
+    ("ru", "Ответ: С", 2), ("es", "La respuesta correcta es la **b)**.", 1), ("pt", "A alternativa correta é a letra D.", 3), ("zh", "选B。", 1),
+    ("ko", "정답은 2번 파리입니다.", 1), ("fr", "Rome (C)", 2), ("it", "A Roma, anzi: Paris", 1),
 ]  # fmt: skip
 
 
@@ -31,12 +47,23 @@ def test_choices_in_text(text: str, index: int) -> None:
     assert extract(text, CITIES)[0] == index
 
 
-@pytest.mark.parametrize("text", UNREADABLE)
-def test_none_or_several_choices_are_not_extracted(text: str) -> None:
+@pytest.mark.parametrize(("language", "text", "index"), OTHERS)
+def test_choices_in_other_languages(language: str, text: str, index: int) -> None:
+    assert extract(text, CITIES, language)[0] == index
+
+
+@pytest.mark.parametrize("text", OPEN)
+def test_a_text_that_may_mean_several_options_is_undecided(text: str) -> None:
+    assert isinstance(choice(SAMPLE, Answer(text)), Undecided)
+    assert extract(text, CITIES)[0] == NOT_EXTRACTED
+
+
+@pytest.mark.parametrize(("text", "label"), NOTHING)
+def test_a_text_that_surely_chooses_no_single_option(text: str, label: str) -> None:
     found = choice(SAMPLE, Answer(text))
-    assert (found.value, found.label) == (0.0, "not_extracted")
+    assert isinstance(found, Score)
+    assert (found.value, found.label) == (0.0, label)
     assert found.parts == {"gold": 1.0, "predicted": NOT_EXTRACTED}
-    assert found.explanation
 
 
 def test_options_inside_other_options() -> None:

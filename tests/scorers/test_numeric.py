@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import ScoringError
-from evalwright.core.samples import Answer, Sample
+from evalwright.core.samples import Answer, Sample, Undecided
 from evalwright.scorers.numeric import numeric
 
 
@@ -25,14 +25,18 @@ from evalwright.scorers.numeric import numeric
         ("1,000", "1000", {}, {}, "correct"),
         ("42", "", {}, {}, "not_attempted"),
         ("42", "I don't know", {}, {}, "not_attempted"),
-        ("42", "Paris", {}, {}, "incorrect"),
+        ("42", "Paris", {}, {}, "undecided"),
+        ("42", "41 or 42", {}, {}, "undecided"),
     ],
 )
 def test_numeric(
     target: str, reply: str, metadata: dict[str, Any], options: dict[str, float], label: str
 ) -> None:
     found = numeric(Sample("s", targets=(target,), metadata=metadata), Answer(reply), **options)
-    assert (found.label, found.value) == (label, float(label == "correct"))
+    if isinstance(found, Undecided):
+        assert label == "undecided"
+    else:
+        assert (found.label, found.value) == (label, float(label == "correct"))
 
 
 def test_a_target_that_is_no_number_is_named() -> None:

@@ -17,7 +17,7 @@ from evalwright.scorers.outcome import OUTCOMES, outcome, outcome_of, refusal_in
 from evalwright.scorers.registry import bind
 from evalwright.scorers.text.declining import MOST_WORDS
 from evalwright.strategies.generate import answer_from
-from scorers.refusal_cases import ANSWERED, REFUSED
+from scorers.text.test_declining import CASES, texts
 
 SAMPLE = Sample("s")
 SUMMARY = "The swing bridge reopened on Tuesday after repairs that cost 3.1 million crowns."
@@ -28,36 +28,23 @@ def drawn(text: str, finish: str = "stop", reasoning: str = "") -> Answer:
     return answer_from("prompt", (Response(text, reasoning=reasoning, finish_reason=finish),))
 
 
-def flat(table: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
-    return [(code, text) for code, texts in table.items() for text in texts]
+def test_refusals_and_summaries_are_told_apart() -> None:
+    for case in CASES["refusal of a summary"]:
+        found = outcome(SAMPLE, drawn(case["text"]))
+        assert (found.label, found.value, found.parts) == ("refused", 0.0, {"refused": 1.0}), case
+        assert f"({case['language']})" in found.explanation
+        assert words(SAMPLE, drawn(case["text"])) == NoScore("refused")
+    for text in texts("a summary"):
+        found = outcome(SAMPLE, drawn(text))
+        assert (found.label, found.value, found.parts) == ("answered", 1.0, {"answered": 1.0}), text
 
 
-def test_there_are_enough_cases_in_every_language() -> None:
-    assert REFUSED.keys() == ANSWERED.keys()
-    assert len(flat(REFUSED)) >= 120
-    assert len(flat(ANSWERED)) >= 60
-
-
-@pytest.mark.parametrize(("code", "text"), flat(REFUSED))
-def test_refusals(code: str, text: str) -> None:
-    found = outcome(SAMPLE, drawn(text))
-    assert (found.label, found.value, found.parts) == ("refused", 0.0, {"refused": 1.0}), found.explanation
-    assert f"({code})" in found.explanation
-    assert words(SAMPLE, drawn(text)) == NoScore("refused")
-
-
-@pytest.mark.parametrize(("code", "text"), flat(ANSWERED))
-def test_mentions_of_inability_are_answers(code: str, text: str) -> None:
-    found = outcome(SAMPLE, drawn(text))
-    assert (found.label, found.value, found.parts) == ("answered", 1.0, {"answered": 1.0}), found.explanation
-
-
-@pytest.mark.parametrize(("code", "text"), flat(REFUSED))
-def test_a_refusal_that_a_summary_follows_is_an_answer(code: str, text: str) -> None:
+def test_a_refusal_that_a_summary_follows_is_an_answer() -> None:
     follows = (
         "Acme bought Beta for five million dollars in March 2019, and its chief executive resigned in June."
     )
-    assert outcome_of(drawn(f"{text}\n\n{follows}")).label == "answered"
+    for text in texts("refusal of a summary"):
+        assert outcome_of(drawn(f"{text}\n\n{follows}")).label == "answered", text
 
 
 @pytest.mark.parametrize(
@@ -173,13 +160,12 @@ def test_every_text_has_exactly_one_class(text: str, finish: str) -> None:
     assert isinstance(counted, Score) == (score.label == "answered")
 
 
-@pytest.mark.parametrize("code", list(REFUSED))
-def test_hostile_repetition_takes_no_time(code: str) -> None:
-    words = [word for text in REFUSED[code] for word in text.split()]
+def test_hostile_repetition_takes_no_time() -> None:
+    parts = [word for text in texts("refusal of a summary")[::7] for word in text.split()]
     began = time.monotonic()
-    for start in range(0, len(words), 4):
-        refusal_in((" ".join(words[start : start + 4]) + " ") * 29)
-        refusal_in("".join(words[start : start + 4]) * 100)
+    for start in range(0, len(parts), 4):
+        refusal_in((" ".join(parts[start : start + 4]) + " ") * 29)
+        refusal_in("".join(parts[start : start + 4]) * 100)
     assert time.monotonic() - began < 60
 
 

@@ -14,10 +14,10 @@ from evalwright import ScriptedModel, evaluate
 from evalwright.core.errors import AbilityError, ConfigurationError, ScoringError, UsageError
 from evalwright.core.requests import Embed, Request
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.registry import bind
 from evalwright.scorers.similarity import character_f, cosines, similarity
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 
 COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
 
@@ -31,6 +31,20 @@ def score(
     **options: Any,
 ) -> Score:
     """The score; with `vectors` an embedder has those."""
+    found = outcome(targets, text, question, vectors, metadata, **options)
+    assert isinstance(found, Score), found.explanation
+    return found
+
+
+def outcome(
+    targets: str | tuple[str, ...],
+    text: str,
+    question: str = "",
+    vectors: Mapping[str, Sequence[float]] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Score | Undecided:
+    """As `score`, undecided or not."""
 
     async def ask(role: str, request: Request) -> Response:
         assert role == "embedder"
@@ -163,36 +177,47 @@ SAME = [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
-    ("target", "text", "language", "why"),
+    ("target", "text", "why"),
     [
-        ("It was built in 1889.", "It was built in 1899.", "en", "1899"),
-        ("The tower is 300 metres high.", "The tower is 330 metres high.", "en", "330 metres"),
-        ("The tower is 300 metres high.", "The tower is 300 kilometres high.", "en", "300 kilometres"),
-        ("They lost three games.", "They lost four games.", "en", "four"),
-        ("Der Turm wiegt 7.300 Tonnen.", "Der Turm wiegt 8.300 Tonnen.", "de", "8.300"),
-        ("塔は1889年に建てられた", "塔は1899年に建てられた", "ja", "1899"),
-        ("بني البرج عام ١٨٨٩", "بني البرج عام ١٨٩٩", "ar", "1899"),
-        ("It was painted by Claude Monet.", "It was painted by Edgar Degas.", "en", "Edgar Degas"),
-        ("Marie Curie found it.", "Lise Meitner found it.", "en", "Lise Meitner"),
-        ("Его написал Лев Толстой.", "Его написал Антон Чехов.", "ru", "Антон Чехов"),
-        ("La capitale est Lyon.", "La capitale est Paris.", "fr", "Paris"),
+        ("It was built in 1889.", "It was built in 1899.", "'1899' in place of '1889'"),
+        ("The tower is 300 metres high.", "The tower is 330 metres high.", "'330'"),
+        ("塔は1889年に建てられた", "塔は1899年に建てられた", "'1899'"),
+        ("بني البرج عام ١٨٨٩", "بني البرج عام ١٨٩٩", "'1899'"),
     ],
 )
-def test_another_number_or_name_is_never_similar(target: str, text: str, language: str, why: str) -> None:
-    metadata = {"language": language}
-    found = score(target, text, metadata=metadata, vectors=Anything())
+def test_another_number_is_never_similar(target: str, text: str, why: str) -> None:
+    found = score(target, text, vectors=Anything())
     assert (found.value, found.label, found.parts["blocked"]) == (0.0, "different", 1.0)
     assert found.parts["cosine"] == pytest.approx(1.0)
     assert why in found.explanation
-    assert score(target, text, metadata=metadata, measure="characters").value == 0.0
+    assert score(target, text, measure="characters").value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("target", "text", "metadata", "why"),
+    [
+        ("It weighs 2 kg.", "Its weight is 2,000 grams.", {}, "'2000' in place of '2'"),
+        ("It is 100 m high.", "It is 105 m high.", {"tolerance": {"relative": 0.1}}, "'105'"),
+        (
+            "It was painted by Claude Monet.",
+            "It was painted by Edgar Degas.",
+            {},
+            "'Edgar' in place of 'Claude'",
+        ),
+        ("Его написал Лев Толстой.", "Его написал Антон Чехов.", {"language": "ru"}, "Антон"),
+        ("La capitale est Lyon.", "La capitale est Paris.", {"language": "fr"}, "Paris"),
+    ],
+)
+def test_what_may_be_another_is_undecided(target: str, text: str, metadata: dict[str, Any], why: str) -> None:
+    found = outcome(target, text, metadata=metadata, vectors=Anything())
+    assert isinstance(found, Undecided)
+    assert why in found.explanation
 
 
 @pytest.mark.parametrize(
     ("target", "text", "question", "language"),
     [
         ("It was built in 1889.", "It was built in the year 1889.", "", "en"),
-        ("It weighs 2 kg.", "Its weight is 2,000 grams.", "", "en"),
-        ("They lost three games.", "3 games were lost.", "", "en"),
         ("It was built in 1889.", "It was built long ago.", "", "en"),
         ("It grew.", "It grew by 5 percent in 1990.", "", "en"),
         ("It was painted by Claude Monet.", "Monet painted it.", "", "en"),
@@ -241,17 +266,10 @@ def test_an_exact_answer_that_is_right_keeps_its_similarity() -> None:
 
 
 def test_a_target_that_nothing_contradicts_goes_before_a_more_similar_one() -> None:
-    found = score(("It rained for 3 days.", "Rain fell."), "It rained for 4 days.", measure="characters")
+    found = score(("It rained in 1998.", "Rain fell."), "It rained in 1989.", measure="characters")
     assert "blocked" not in found.parts
     assert "Rain fell." in found.explanation
-    assert found.value == pytest.approx(character_f("It rained for 4 days.", "Rain fell."))
-
-
-def test_a_tolerance_holds_here_too() -> None:
-    metadata = {"tolerance": {"relative": 0.1}}
-    assert (
-        score("It is 100 m high.", "It is 105 m high.", metadata=metadata, measure="characters").value > 0.5
-    )
+    assert found.value == pytest.approx(character_f("It rained in 1989.", "Rain fell."))
 
 
 # -- options, and a whole run -------------------------------------------------------------------------------------------

@@ -8,18 +8,18 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from evalwright.statistics import (
-    AsymptoticSequence,
-    BettingSequence,
-    asymptotic_half_width,
-    betting_sequence,
-    cluster_totals,
-)
-from evalwright.statistics.units import clustered_standard_error
+from evalwright.statistics.asymptotic import AsymptoticSequence, asymptotic_half_width
+from evalwright.statistics.confidence_sequences import BettingSequence
 
 ORACLES = [
     folder / "shared" / "oracles" / "stats_reference.py" for folder in Path(__file__).resolve().parents
 ]
+
+
+def betting_sequence(
+    x: np.ndarray, n_total: int | None = None, alpha: float = 0.05
+) -> tuple[np.ndarray, np.ndarray]:
+    return BettingSequence(alpha=alpha, n_total=n_total).path(x)
 
 
 @pytest.fixture(scope="module")
@@ -154,24 +154,6 @@ def test_the_asymptotic_half_width(reference: ModuleType) -> None:
     assert asymptotic_half_width(1.0, 0) == math.inf
     with pytest.raises(ValueError, match="n_total"):
         asymptotic_half_width(1.0, 9, n_total=8)
-
-
-def test_cluster_totals_give_the_clustered_spread() -> None:
-    rng = np.random.default_rng(7)
-    clusters = np.repeat(np.arange(300), rng.integers(1, 6, 300))
-    scores = (rng.random(len(clusters)) < rng.random(300)[clusters]).astype(float)
-    totals, sizes = cluster_totals(scores, clusters)
-    sequence = AsymptoticSequence(n_opt=300)
-    sequence.update(totals, sizes)
-    low, high = sequence.interval()
-    assert (low + high) / 2 == pytest.approx(scores.mean())
-    error, _ = clustered_standard_error(scores, clusters)
-    assert (high - low) / 2 / error == pytest.approx(
-        asymptotic_half_width(1, 300, n_opt=300) * 300**0.5, rel=0.02
-    )
-    finite = AsymptoticSequence(n_total=300)
-    finite.update(totals, sizes)
-    assert finite.interval() == (finite.mean, finite.mean)
 
 
 @pytest.mark.parametrize("without_replacement", [False, True])

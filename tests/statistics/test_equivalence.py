@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 from statsmodels.stats.weightstats import ttost_paired
 
-from evalwright.statistics import (
-    clustered_standard_error,
-    compare_paired,
-    equivalence_mean,
-    equivalence_paired,
-    mean_interval,
-)
+from evalwright.statistics import compare_paired, equivalence_paired
+from support.clustered import clustered_standard_error
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.03, 0.2])
@@ -74,21 +69,6 @@ def test_equal_answers_are_equivalent_only_as_far_as_their_number_goes() -> None
     assert found.p_value == pytest.approx(0.95**399 / 2, rel=1e-6)
 
 
-def test_one_mean_against_a_target() -> None:
-    rng = np.random.default_rng(3)
-    values = rng.beta(5, 5, 80)
-    found = equivalence_mean(values, target=0.5, margin=0.06)
-    p, (_, p_least, _), (_, p_most, _) = ttost_paired(values, np.full(80, 0.5), -0.06, 0.06)
-    assert (found.p_value, found.p_least, found.p_most) == pytest.approx((p, p_least, p_most), rel=1e-9)
-    right = (np.arange(500) % 10 < 8).astype(int)
-    binary = equivalence_mean(right, target=0.8, margin=0.05)
-    interval = mean_interval(right, level=0.9)
-    assert (binary.low, binary.high) == pytest.approx((interval.low - 0.8, interval.high - 0.8))
-    # Wilson's limits invert the score test: z against 0.75 and 0.85 with their own variances.
-    z = 0.05 / math.sqrt(0.75 * 0.25 / 500)
-    assert binary.p_least == pytest.approx(0.5 * math.erfc(z / math.sqrt(2)), rel=1e-6)
-
-
 def test_nothing_to_test() -> None:
     found = equivalence_paired([math.nan], [1.0], margin=0.1)
     assert not found.equivalent
@@ -107,10 +87,6 @@ def test_nothing_to_test() -> None:
 def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         equivalence_paired([1, 0], [1, 1], **arguments)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=message):
-        equivalence_mean([1, 0], target=0.5, **arguments)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="finite"):
-        equivalence_mean([1, 0], target=math.inf, margin=0.1)
 
 
 def test_false_equivalence_is_rare_at_the_margin() -> None:

@@ -11,8 +11,9 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from evalwright.statistics import clustered_standard_error, mean_interval, wilson
+from evalwright.statistics import mean_interval, wilson
 from evalwright.statistics.intervals import unlike_share
+from support.clustered import clustered_standard_error
 
 SCORES = hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1, width=32))
 BINARY = hnp.arrays(np.int64, st.integers(1, 40), elements=st.integers(0, 1))

@@ -8,7 +8,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from evalwright.statistics import canary_drift, length_bias, repeat_flips, swap_consistency, wilson, yes_lean
+from evalwright.statistics import length_bias, repeat_flips, swap_consistency, wilson, yes_lean
 
 NAN = math.nan
 
@@ -45,20 +45,20 @@ def test_a_judge_that_likes_the_first_place_is_found_out() -> None:
     assert clustered.p_value < 0.001
 
 
-def test_length_and_family_are_told_apart() -> None:
+def test_the_effect_of_length_is_that_of_statsmodels() -> None:
     rng = np.random.default_rng(2)
     n = 4000
-    length, family = rng.normal(0, 0.7, n), rng.integers(-1, 2, n).astype(float)
-    chance = 1 / (1 + np.exp(-(0.1 + 0.9 * length + 0.4 * family)))
+    length = rng.normal(0, 0.7, n)
+    chance = 1 / (1 + np.exp(-(0.1 + 0.9 * length)))
     verdict = (rng.random(n) < chance).astype(float)
     ids = np.repeat(np.arange(n // 4), 4)
-    found = length_bias(verdict, length, same_family=family, clusters=ids)
-    oracle = sm.Logit(verdict, np.column_stack([np.ones(n), length, family])).fit(disp=0)
+    found = length_bias(verdict, length, clusters=ids)
+    oracle = sm.Logit(verdict, np.column_stack([np.ones(n), length])).fit(disp=0)
     assert [effect.coefficient for effect in found.effects] == pytest.approx(oracle.params, abs=1e-6)
-    for effect, truth in zip(found.effects, (0.1, 0.9, 0.4), strict=True):
+    for effect, truth in zip(found.effects, (0.1, 0.9), strict=True):
         assert effect.low < truth < effect.high
         assert effect.odds_ratio == pytest.approx(math.exp(effect.coefficient))
-    assert [effect.name for effect in found.effects] == ["intercept", "log length difference", "same family"]
+    assert [effect.name for effect in found.effects] == ["intercept", "log length difference"]
     assert (found.n, found.n_clusters) == (n, 1000)
     gap = length_bias(np.where(np.arange(n) < 5, NAN, verdict), length)
     assert (gap.n, gap.n_failed, len(gap.effects)) == (n - 5, 5, 2)
@@ -96,20 +96,6 @@ def test_flips() -> None:
     assert (found.flip_rate.n, found.flip_rate.n_failed, found.repeats) == (4, 1, 3)
     steady = repeat_flips(np.ones((50, 2)))
     assert steady.flip_rate.value == 0.0 and steady.flip_rate.high > 0.02
-    json.dumps(found.as_dict(), allow_nan=False)
-
-
-def test_drift() -> None:
-    before = np.array([1.0] * 50 + [0.0] * 50)
-    after = before.copy()
-    after[:12] = 0.0
-    found = canary_drift(before, after)
-    assert found.drifted and found.comparison.verdict == "worse"
-    assert found.comparison.discordant == (0, 12)
-    assert found.changed.value == pytest.approx(0.12)
-    assert not canary_drift(before, before).drifted
-    gap = canary_drift([1, NAN, 0], [1, 1, 1])
-    assert (gap.changed.n, gap.changed.n_failed, gap.changed.value) == (2, 1, 0.5)
     json.dumps(found.as_dict(), allow_nan=False)
 
 

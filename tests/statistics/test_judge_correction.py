@@ -1,4 +1,4 @@
-"""PPI++ against ppi-python's figures, closed forms and brute force; labels with known chances; Rogan-Gladen."""
+"""PPI++ against ppi-python's figures, closed forms and brute force; Rogan-Gladen."""
 
 import json
 import math
@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from evalwright.statistics import clustered_standard_error, corrected_difference, corrected_mean, rogan_gladen
+from evalwright.statistics import corrected_difference, corrected_mean, rogan_gladen
+from support.clustered import clustered_standard_error
 
 
 def _graded() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -61,23 +62,6 @@ def test_a_perfect_judge_is_no_proof_of_itself() -> None:
     found = corrected_mean(truth, np.where(np.arange(2000) < 40, truth, np.nan), judge_weight=1.0)
     assert found.value == pytest.approx(0.8)
     assert found.high - found.low > 0.04  # with Var f / N alone it would be 0.035
-
-
-def test_weights_are_those_of_hajek() -> None:
-    rng = np.random.default_rng(3)
-    y, f = rng.random(300), rng.random(300)
-    chance = 0.1 + 0.5 * rng.random(300)
-    chosen = rng.random(300) < chance
-    found = corrected_mean(f, np.where(chosen, y, np.nan), probabilities=chance, judge_weight=0.7)
-    w = 1 / chance[chosen]
-    residual = y[chosen] - 0.7 * f[chosen]
-    assert found.value == pytest.approx(0.7 * f.mean() + (w * residual).sum() / w.sum())
-    influence = 0.7 * (f - f.mean()) / 300
-    influence[chosen] += w * (residual - (w * residual).sum() / w.sum()) / w.sum()
-    n = chosen.sum()
-    assert found.standard_error == pytest.approx(math.sqrt((influence**2).sum() * n / (n - 1)))
-    equal = corrected_mean(f, np.where(chosen, y, np.nan), probabilities=np.full(300, 0.3))
-    assert equal == corrected_mean(f, np.where(chosen, y, np.nan))
 
 
 def test_strata_weigh_as_their_sizes() -> None:
@@ -139,9 +123,6 @@ def test_missing_verdicts_and_too_few_labels() -> None:
     ("arguments", "message"),
     [
         ({"human": [1.0]}, "one label"),
-        ({"probabilities": [0.0, 0.5, 0.5]}, "inclusion probability"),
-        ({"probabilities": [0.5]}, "one chance"),
-        ({"probabilities": [0.5] * 3, "strata": [0, 0, 0]}, "not both"),
         ({"judge_weight": 1.5}, "judge_weight"),
         ({"judge": [5.0, 1.0, 0.0]}, "value_range"),
         ({"level": 1.0}, "level"),

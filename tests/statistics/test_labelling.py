@@ -1,6 +1,5 @@
 """Labelling sets: chances that are true, sizes that are asked for, and corrections that stay unbiased."""
 
-import json
 import math
 
 import numpy as np
@@ -27,7 +26,6 @@ def test_size_chances_and_seed(design: str) -> None:
     again = draw_labelling_set(verdicts, 60, design=design, confidence=confidence, seed=3)  # type: ignore[arg-type]
     other = draw_labelling_set(verdicts, 60, design=design, confidence=confidence, seed=4)  # type: ignore[arg-type]
     assert again == found != other
-    json.dumps(found.as_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize("design", ["random", "stratified"])

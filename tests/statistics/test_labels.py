@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, f1_score, recall_score
+from sklearn.metrics import f1_score, recall_score
 
-from evalwright.statistics import Estimate, accuracy, balanced_accuracy, macro_f1, mean_interval
+from evalwright.statistics import Estimate, balanced_accuracy, macro_f1
 
 I64 = npt.NDArray[np.int64]
 LABELS = st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3)), min_size=1, max_size=40)
@@ -29,7 +29,6 @@ def _f1(gold: I64, predicted: I64) -> float:
 @given(LABELS)
 def test_values_are_those_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     gold, predicted = np.array(pairs).T
-    assert accuracy(gold, predicted).value == pytest.approx(accuracy_score(gold, predicted))
     assert balanced_accuracy(gold, predicted, draws=20).value == pytest.approx(_recall(gold, predicted))
     assert macro_f1(gold, predicted, draws=20).value == pytest.approx(_f1(gold, predicted))
 
@@ -67,13 +66,6 @@ def test_bootstrap_is_that_of_resampling_whole_clusters_one_by_one(
     assert found.high - found.low == pytest.approx(high - low, rel=0.15)
     assert found.method == f"BCa bootstrap over {'clusters' if clustered else 'items'}, 2000 draws"
     assert found.n_clusters == (30 if clustered else None)
-
-
-def test_accuracy_is_a_mean_and_gets_its_interval() -> None:
-    gold, predicted = [0, 1, 2, 1, 1], [0, 1, 1, 1, -1]
-    found = accuracy(gold, predicted, failed_gold=[2, 2])
-    assert found == mean_interval([1, 1, 0, 1, 0], n_failed=2)
-    assert found.method == "Wilson"
 
 
 def test_a_constant_answer_is_at_chance_and_not_certain() -> None:

@@ -34,25 +34,14 @@ def test_rows_alone_get_the_heteroscedastic_sandwich() -> None:
     assert covariance == pytest.approx(np.asarray(oracle.cov_params()) * 300 / 297, rel=1e-6)
 
 
-def test_weights_are_copies_and_a_tie_is_half_of_each() -> None:
-    x, y, _ = _data(3, 60)
-    weights = np.arange(60) % 3
-    copied, _ = fit_logistic(np.repeat(x, weights, axis=0), np.repeat(y, weights))
-    assert fit_logistic(x, y, weights)[0] == pytest.approx(copied, abs=1e-8)
-    halved = fit_logistic(x, np.full(60, 0.5))[0]
-    assert halved == pytest.approx(np.zeros(3), abs=1e-8)
-
-
-def test_separation_is_refused_and_a_ridge_solves_it() -> None:
+def test_separation_is_refused() -> None:
     x = np.column_stack([np.ones(20), np.arange(20) - 9.5])
     y = (x[:, 1] > 0).astype(float)
     with pytest.raises(ValueError, match="no finite fit"):
         fit_logistic(x, y)
     with pytest.raises(ValueError, match="no finite fit"):
         fit_logistic(np.column_stack([x, x[:, 1]]), 1 - (np.arange(20) % 2))
-    coefficients, _ = fit_logistic(x, y, ridge=0.1)
-    gradient = x.T @ (y - 1 / (1 + np.exp(-x @ coefficients))) - 0.1 * coefficients
-    assert gradient == pytest.approx(np.zeros(2), abs=1e-6)
+    assert fit_logistic(x, np.full(20, 0.5))[0] == pytest.approx(np.zeros(2), abs=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
-from evalwright.statistics import PairedComparison, clustered_standard_error, compare_paired
+from evalwright.statistics import PairedComparison, compare_paired
 from evalwright.statistics.paired import bonett_price, mcnemar_mid_p
+from support.clustered import clustered_standard_error
 
 
 def _table(only_a: int, only_b: int, both: int, neither: int) -> tuple[list[int], list[int]]:

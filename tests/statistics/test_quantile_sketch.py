@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.statistics import QuantileSketch
+from evalwright.statistics.quantile_sketch import QuantileSketch
 
 
 @given(

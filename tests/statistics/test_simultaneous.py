@@ -2,21 +2,16 @@
 
 import json
 import time
+from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from evalwright.statistics import (
-    compare_paired,
-    mean_interval,
-    pairwise_differences,
-    simultaneous_differences,
-    simultaneous_from_covariance,
-    simultaneous_means,
-)
+from evalwright.statistics import compare_paired, mean_interval, simultaneous_means
 from evalwright.statistics.intervals import unlike_share
 from evalwright.statistics.pairwise import common_differences
+from evalwright.statistics.simultaneous import simultaneous_differences
 
 
 def _scores(models: int, items: int, seed: int = 0, spread: float = 1.0) -> np.ndarray:
@@ -79,8 +74,6 @@ def test_the_critical_value_of_independent_models_is_tukeys() -> None:
     assert found.critical == pytest.approx(
         stats.studentized_range.ppf(0.95, 8, np.inf) / np.sqrt(2), rel=0.015
     )
-    known = simultaneous_from_covariance(np.zeros(8), np.eye(8), draws=20_000)
-    assert known.critical == pytest.approx(found.critical, rel=0.015)
 
 
 def test_the_critical_value_is_that_of_a_multinomial_bootstrap() -> None:
@@ -112,7 +105,10 @@ def test_clusters_of_unlike_sizes_in_blocks() -> None:
     scores, ids = rng.random((4, 300)), np.sort(rng.integers(0, 40, 300) ** 2 // 40)
     codes = np.unique(ids, return_inverse=True)[1]
     found = common_differences(scores, codes)
-    assert np.allclose(found.standard_error, pairwise_differences(scores, ids).standard_error)
+    for a, b in combinations(range(4), 2):
+        assert found.standard_error[a, b] == pytest.approx(
+            compare_paired(scores[a], scores[b], clusters=ids).standard_error
+        )
     assert (found.units == codes.max() + 1).all()
 
 
@@ -143,8 +139,6 @@ def test_equal_models_are_no_certainty() -> None:
     assert shifted.p_value[0, 1] == 2.0**-59
     unknown = simultaneous_differences(np.stack([row, row]), value_range=None)
     assert np.isnan(unknown.low).all()
-    known = simultaneous_from_covariance([1.0, 2.0], np.ones((2, 2)))
-    assert np.isnan(known.low).all()
 
 
 def test_pairs_without_common_items_have_no_answer() -> None:
@@ -192,10 +186,6 @@ def test_means_are_those_of_mean_interval_at_a_higher_level() -> None:
 def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         simultaneous_differences(**arguments)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="covariance"):
-        simultaneous_from_covariance([1.0, 2.0], np.eye(3))
-    with pytest.raises(ValueError, match="finite"):
-        simultaneous_from_covariance([1.0, np.nan], np.eye(2))
 
 
 @pytest.mark.parametrize("gaps", [False, True])

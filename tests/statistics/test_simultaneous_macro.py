@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from evalwright.statistics import compare_paired, macro_difference, simultaneous_differences
+from evalwright.statistics import compare_paired, macro_difference
+from evalwright.statistics.simultaneous import simultaneous_differences
 from evalwright.statistics.simultaneous_macro import Part, simultaneous_macro
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evalwright.statistics import all_differences, compare_unpaired, rank_sets, simultaneous_differences
+from evalwright.statistics import all_differences, compare_unpaired, rank_sets
+from evalwright.statistics.simultaneous import simultaneous_differences
 
 
 def blocks(rng: np.random.Generator, items: int = 200) -> np.ndarray:

@@ -3,20 +3,25 @@
 import math
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalwright.statistics import clustered_standard_error, variance_components
-from evalwright.statistics.units import cluster_codes, item_units
+from evalwright.statistics.units import cluster_codes, item_units, standard_error, variance_components
+
+
+def _standard_error(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[float, int]:
+    units = item_units(values, clusters)
+    return standard_error(units.means, units.codes, units.n_clusters)
 
 
 def test_clustered_standard_error_is_that_of_statsmodels() -> None:
     rng = np.random.default_rng(5)
     clusters = rng.integers(0, 40, 500)
     values = rng.random(40)[clusters] + rng.normal(0, 0.3, 500)
-    ours, df = clustered_standard_error(values, clusters)
+    ours, df = _standard_error(values, clusters)
     fit = sm.OLS(values, np.ones(500)).fit(
         cov_type="cluster", cov_kwds={"groups": clusters, "use_correction": True}
     )
@@ -27,13 +32,13 @@ def test_clustered_standard_error_is_that_of_statsmodels() -> None:
 
 def test_single_items_as_clusters_give_the_plain_standard_error() -> None:
     values = np.array([0.1, 0.4, 0.9, 0.3])
-    se, df = clustered_standard_error(values, [4, 9, 2, 7])
+    se, df = _standard_error(values, [4, 9, 2, 7])
     assert se == pytest.approx(values.std(ddof=1) / 2)
     assert df == 3
 
 
 def test_one_cluster_has_no_standard_error() -> None:
-    se, df = clustered_standard_error([0.0, 1.0, 1.0], [3, 3, 3])
+    se, df = _standard_error([0.0, 1.0, 1.0], [3, 3, 3])
     assert math.isnan(se)
     assert df == 0
 

@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from evalwright.statistics import clustered_standard_error, compare_unpaired
+from evalwright.statistics import compare_unpaired
+from support.clustered import clustered_standard_error
 
 
 @pytest.mark.parametrize(

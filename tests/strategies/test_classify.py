@@ -16,7 +16,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Passage, Sample
 from evalwright.scorers.classification import classification
 from evalwright.strategies.classify import ClassifyPair
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 
 SAMPLE = Sample(
     id="1",

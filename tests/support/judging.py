@@ -14,7 +14,7 @@ from evalwright import Run, ScriptedModel, evaluate, scorer
 from evalwright.core.asking import Ask
 from evalwright.core.requests import Generate
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 
 SECRET = "the judge's own words"
 

@@ -211,7 +211,7 @@ def test_the_definition_is_whole_and_decides_what_is_asked(write: Write, load: L
 
 
 def test_the_recorded_definition_can_be_loaded_again(load: Load, tmp_path: Any) -> None:
-    from evalwright.tasks.decorator import task_from_definition
+    from evalwright.tasks.loading import task_from_definition
 
     task = load(
         CHOICE

@@ -14,9 +14,9 @@ import pytest
 from evalwright.core.errors import ConfigurationError, DatasetError, TaskError
 from evalwright.core.tasks import Task
 from evalwright.tasks import decorator
-from evalwright.tasks.decorator import task, task_from_definition
+from evalwright.tasks.decorator import task
 from evalwright.tasks.index import Entry, find
-from evalwright.tasks.loading import load_task, load_tasks
+from evalwright.tasks.loading import load_task, load_tasks, task_from_definition
 
 Write = Callable[..., Path]
 ROWS = {"dataset": {"rows": [{"input": "Capital of France?", "target": "Paris"}]}}

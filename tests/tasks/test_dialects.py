@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from evalwright.core.samples import Sample, Score
 from evalwright.core.tasks import MetricSpec, Scorer
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from evalwright.tasks.dialects import Listed, Rules, register
 
 METRICS = [MetricSpec("right", "accuracy", "main")]
@@ -80,7 +80,7 @@ def test_a_plug_in_brings_a_dialect(plugin: str) -> None:
     assert done.code == 0, done.err
     run = open_run(Path("runs/toys"))
     (task,) = run.tasks
-    assert (task.name, task.metrics[0].estimate.value) == ("toy:sums", pytest.approx(1 / 3))
+    assert task.name == "toy:sums" and task.metrics[0].estimate.value == pytest.approx(1 / 3)
     assert run.data["tasks"][0]["definition"]["scoring"] == "published"
     assert [group["name"] for group in run.data["groups"]] == ["toy:all"]
     done = typed("score", "toys", "--name", "again")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import DatasetError
 from evalwright.core.requests import Message, Prompt
 from evalwright.core.tasks import Task
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 
 Load = Callable[..., Task]
 

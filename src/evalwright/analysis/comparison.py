@@ -7,12 +7,14 @@ always the mean difference on items like these, with the tasks fixed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.equivalent import TaskEquivalence, equivalence_of, overall_equivalence
 from evalwright.core.errors import RunError
+from evalwright.core.plain import Plain
 from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, make_matrix
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
@@ -46,7 +48,7 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskComparison:
+class TaskComparison(Plain):
     """One task of two runs. Exactly one of paired and unpaired is there; unpaired where the runs share no item.
 
     only_a, only_b: items that one run alone has; n_differing: items whose scores differ, n_a_higher and n_b_higher by
@@ -79,26 +81,14 @@ class TaskComparison:
         assert found is not None
         return found
 
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        return {
-            **{name: getattr(self, name) for name in self.__slots__},
-            "paired": self.paired.as_dict() if self.paired else None,
-            "unpaired": self.unpaired.as_dict() if self.unpaired else None,
-            "flips": [asdict(flip) for flip in self.flips],
-            "slices": [part.as_dict() for part in self.slices],
-            "equivalence": self.equivalence.as_dict() if self.equivalence else None,
-            "warnings": list(self.warnings),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two runs over all tasks that both have.
 
     overall: every task counts the same; None with a single task, where tasks are measured in different units or directions,
-    and where one of them is not paired. labels: what the runs are called in sentences. conclusion: in words, filled in by
-    `reports.conclusions`.
+    and where one of them is not paired. labels: what the runs are called in sentences. context_gains: of runs that have a
+    task with passages and the same without. conclusion: in words, filled in by `reports.conclusions`.
     """
 
     a: str
@@ -109,6 +99,7 @@ class Comparison:
     overall_equivalence: TaskEquivalence | None
     estimand: str
     differences: tuple[str, ...]
+    context_gains: tuple[ContextGain, ...] = ()
     conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -122,6 +113,11 @@ class Comparison:
             "overall_equivalence": same.as_dict() if same else None,
             "estimand": self.estimand,
             "differences": list(self.differences),
+            **(
+                {"context_gains": [gain.as_dict() for gain in self.context_gains]}
+                if self.context_gains
+                else {}
+            ),
             "conclusion": self.conclusion,
         }
 
@@ -146,7 +142,8 @@ def compare_runs(
         overall = macro_difference(paired, value_range=UNIT_RANGE)
         same = overall_equivalence(matrices, equivalent, names) if equivalent is not None else None
     found = tuple(configuration_differences(a, b))
-    return Comparison(a.id, b.id, names, tasks, overall, same, _estimand(tasks), found)
+    gains = (*context_gains(a), *context_gains(b))
+    return Comparison(a.id, b.id, names, tasks, overall, same, _estimand(tasks), found, gains)
 
 
 def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, tuple[MetricResult, ...]]:

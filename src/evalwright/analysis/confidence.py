@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import RunError
+from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
-from evalwright.runs.scores import cluster_code, hashed
+from evalwright.runs.scores import NAN, cluster_code, hashed, read_rows
 from evalwright.scorers.text.confidence import stated_confidence
 from evalwright.statistics import (
     BrierScore,
@@ -33,11 +34,10 @@ if TYPE_CHECKING:
 
 STATED, OPTIONS = "stated in the answer", "log-probabilities of the options"
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
-NAN = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
-class TaskConfidence:
+class TaskConfidence(Plain):
     """One task: what its confidences are worth. source: where they come from; without: answers that have none; failed: no score.
 
     at_coverage: accuracy where only the most confident share is answered.
@@ -54,15 +54,6 @@ class TaskConfidence:
     auroc: Estimate
     risk_coverage: RiskCoverage
     at_coverage: tuple[SelectiveAccuracy, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        plain: dict[str, Any] = {
-            name: getattr(self, name) for name in ("task", "scorer", "source", "answers", "without", "failed")
-        }
-        for name in ("brier", "calibration", "auroc", "risk_coverage"):
-            plain[name] = getattr(self, name).as_dict()
-        return {**plain, "at_coverage": [one.as_dict() for one in self.at_coverage]}
 
 
 @dataclass(slots=True)
@@ -91,14 +82,7 @@ def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
     Raises RunError where none has, where scores are not right or wrong alone, and where records cannot be read.
     """
     tasks = {task.name: _Rows(task.main.scorer) for task in run.tasks if task.main}
-    try:
-        for row in run.rows():
-            if row["task"] in tasks:
-                tasks[row["task"]].add(row)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise RunError(
-            f"A record of the run '{run.id}' is not that of a sample ({type(error).__name__}: {error})."
-        ) from error
+    read_rows(run, tasks)
     found = tuple(one for name, rows in tasks.items() if (one := _measured(name, rows)) is not None)
     if not found:
         raise RunError(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.plain import Plain
 from evalwright.runs.measures import UNIT_RANGE, Matrix
 from evalwright.statistics import compare_paired, compare_unpaired, equivalence_paired, macro_difference
 
@@ -16,7 +16,7 @@ LEVEL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class TaskEquivalence:
+class TaskEquivalence(Plain):
     """Whether the difference lies inside +-margin. p_value is nan where the test has none of its own."""
 
     difference: float
@@ -27,14 +27,6 @@ class TaskEquivalence:
     equivalent: bool
     method: str
     sentence: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        out: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in out.items()
-        }
 
 
 def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> TaskEquivalence:

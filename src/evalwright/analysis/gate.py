@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from evalwright.analysis.comparison import can_average, common_results, read_matrices
 from evalwright.analysis.gate_rules import N_FAILED, OVERALL, Rule, level_of, margin_of, unknown
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.measures import UNIT_RANGE, Matrix
 from evalwright.runs.reader import Run
@@ -44,7 +45,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Plain):
     """All rules of run B against run A."""
 
     a: str
@@ -70,14 +71,7 @@ class Gate:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        return {
-            "a": self.a,
-            "b": self.b,
-            "mode": self.mode,
-            "failed": self.failed,
-            "outcomes": [asdict(outcome) for outcome in self.outcomes],
-            "conclusion": self.conclusion,
-        }
+        return {**Plain.as_dict(self), "failed": self.failed, "conclusion": self.conclusion}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
+from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix
 from evalwright.statistics import (
     SimultaneousDifferences,
@@ -34,7 +35,7 @@ MOST_LETTERS = 26
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Plain):
     """Run number `a` less run number `b`. verdict: of a, in the direction of the metric; visible: the smallest difference
     that this pair would have shown with a power of 80%, nan where that is not known."""
 
@@ -49,14 +50,6 @@ class Pair:
     n: int
     units: int
     verdict: Verdict
-
-    def as_dict(self) -> dict[str, float | int | str | None]:
-        """A plain mapping for JSON."""
-        out = {name: getattr(self, name) for name in self.__slots__}
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in out.items()
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ adjusted p-values are multiplied accordingly. The mean over tasks is a family of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -15,6 +15,7 @@ from evalwright.analysis.comparison import can_average, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.ranking import Pair, standing
 from evalwright.core.errors import RunError, UnknownName
+from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix, common_counts
 from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate, compare_paired, macro_average, macro_difference, mean_interval
@@ -28,7 +29,7 @@ _MORE_DRAWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class PairTable:
+class PairTable(Plain):
     """All pairs on one task, on one slice of it, or over all tasks (task "").
 
     means: each run's mean on its own items, in the order of the runs, with its own 95% interval. ranks and letters: as in
@@ -48,19 +49,9 @@ class PairTable:
     correction: str
     method: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        return {
-            **asdict(self),
-            "means": [mean.as_dict() for mean in self.means],
-            "pairs": [pair.as_dict() for pair in self.pairs],
-            "ranks": [list(pair) for pair in self.ranks],
-            "letters": list(self.letters),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class SeveralComparison:
+class SeveralComparison(Plain):
     """Runs by number, in the order given. baseline: the number of the run that the others are held against, None: all pairs.
 
     differences: what was made otherwise than in the first run (or the baseline), by run. conclusion: in words, filled in by
@@ -80,18 +71,8 @@ class SeveralComparison:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        return {
-            "runs": list(self.runs),
-            "labels": list(self.labels),
-            "baseline": None if self.baseline is None else self.runs[self.baseline],
-            "overall": self.overall.as_dict() if self.overall else None,
-            "tasks": [task.as_dict() for task in self.tasks],
-            "slices": [part.as_dict() for part in self.slices],
-            "estimand": self.estimand,
-            "warnings": list(self.warnings),
-            "differences": {run: list(found) for run, found in self.differences.items()},
-            "conclusion": self.conclusion,
-        }
+        baseline = None if self.baseline is None else self.runs[self.baseline]
+        return {**Plain.as_dict(self), "baseline": baseline}
 
 
 def compare_several(

@@ -17,28 +17,27 @@ from evalwright._version import __version__
 
 COMMANDS = {
     "run": ("run:run", "Evaluate models on tasks."),
-    "plan": ("plan:plan", "Say what a run would take and could show, before it is asked."),
+    "plan": ("plan:plan", "Estimate what a run costs and what it can detect, before any request is sent."),
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
     "models": ("models:models", "List model providers; check that a model can be used."),
-    "score": ("score:score", "Score a run again; no model under test is asked."),
+    "score": ("score:score", "Score a run's recorded answers again."),
     "aggregate": (
         "aggregate:aggregate",
-        "Make a run's numbers again from its recorded scores; nobody is asked.",
+        "Compute a run's metrics again from its recorded scores.",
     ),
     "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
-    "lift": ("lift:lift", "Say what passages add: answers with them against answers without."),
-    "calibration": ("calibration:calibration", "Say whether models know when they are right."),
+    "calibration": ("calibration:calibration", "Check whether models know when they are right."),
     "contamination": (
         "contamination:contamination",
-        "Say whether a model may have learnt questions by heart.",
+        "Look for signs that a model has memorised questions.",
     ),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
-    "batches": ("batches:batches", "List the batches that lie with providers; forget one."),
-    "submit": ("submit:submit", "Make, verify and add a file of results for others' boards."),
+    "batches": ("batches:batches", "List batch jobs at providers; forget one."),
+    "submit": ("submit:submit", "Write, verify and add a file of results for somebody else's board."),
     "runs": ("runs:runs", "List and show runs; write their index."),
-    "import": ("foreign:import_", "Make runs of results of other programs."),
-    "export": ("foreign:export", "Write runs as files of other programs."),
+    "import": ("foreign:import_", "Import results of other programs as runs."),
+    "export": ("foreign:export", "Export runs as files of other programs."),
 }
 
 
@@ -104,9 +103,7 @@ def run_command(command: click.Command, arguments: Sequence[str] | None, name: s
         error.show()
         return 2
     except (KeyboardInterrupt, click.Abort):
-        say(
-            "Interrupted. Every answer received so far is kept: run the same command again to go on from here."
-        )
+        say("Interrupted. Every answer received so far is kept: run the same command again to continue.")
         return 130
     except (BrokenPipeError, SystemExit):
         # The reader of our output went away (`| head`), which click may have noticed first; nothing is wrong with the run.

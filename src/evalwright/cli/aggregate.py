@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER
 from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -32,11 +33,9 @@ if TYPE_CHECKING:
 @click.option(
     "--name", default="", metavar="ID", help="The new run's name. Default: the old one with '.aggregated'."
 )
-@click.option(
-    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
-@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with metrics.")
-@click.option("--json", "as_json", is_flag=True, help="Print the new record as JSON.")
+@RUNS_FOLDER
+@PLUGINS
+@AS_JSON
 def aggregate(
     run: str,
     slices: tuple[str, ...],
@@ -47,11 +46,12 @@ def aggregate(
     plugins: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Make the numbers of RUN again from its recorded scores, as a new run. No model and no judge is asked."""
+    """Compute the metrics of RUN again from its recorded scores, as a new run. No request is sent."""
     from evalwright.api import open_run
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.aggregating import aggregate_run
-    from evalwright.reports.terminal import show_run
+    from evalwright.reports.documents.run import run_document
+    from evalwright.reports.terminal import show
 
     load_plugins(plugins)
     made = aggregate_run(
@@ -64,7 +64,7 @@ def aggregate(
     if as_json:
         print_json({**made.data, "folder": str(made.folder)})
     else:
-        show_run(made)
+        show(run_document(made))
     return 1 if made.n_failed else 0
 
 

@@ -1,4 +1,4 @@
-"""Parsing that several commands share: `key=value` pairs, roles, and files that add to what there is."""
+"""Parsing that several commands share: `key=value` pairs, roles, and plug-in files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _value(text: str) -> Any:
 
 
 def _no_number(name: str) -> None:
-    """NaN and Infinity are no JSON and could not be recorded."""
+    """NaN and Infinity are not JSON and could not be recorded."""
     raise ValueError(name)
 
 
@@ -69,7 +69,7 @@ def role_specs(roles: Sequence[str], arguments: Sequence[str]) -> dict[str, Mode
 
 
 def load_plugins(files: Sequence[str]) -> None:
-    """Take in files that the person names.
+    """Load the files that the user names.
 
     Python files register models, tasks, scorers and metrics as they load; TOML files hold providers and prices.
     """

@@ -1,4 +1,4 @@
-"""`evalwright batches`: the batch jobs of this store."""
+"""`evalwright batches`: batch jobs at providers."""
 
 from __future__ import annotations
 
@@ -6,23 +6,20 @@ from datetime import UTC, datetime
 
 import click
 
+from evalwright.cli.options import AS_JSON, HOME
 from evalwright.cli.output import print_json
-
-_HOME = click.option(
-    "--home", metavar="DIR", help="The store's folder. Default: $EVALWRIGHT_HOME or .evalwright."
-)
 
 
 @click.group()
 def batches() -> None:
-    """List the batch jobs of this store; forget one."""
+    """List batch jobs at providers; forget one."""
 
 
 @batches.command("list")
-@_HOME
-@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+@HOME
+@AS_JSON
 def list_(home: str | None, as_json: bool) -> None:
-    """List all batches, the newest first. To fetch one, run the command that made it again."""
+    """List all batch jobs, newest first. To fetch one, run the command that created it again."""
     from evalwright.evaluation.configuration import home_folder
     from evalwright.models.remote.batch.journal import FILE, Journal
 
@@ -39,23 +36,23 @@ def list_(home: str | None, as_json: bool) -> None:
             "batch": entry.batch,
             "requests": entry.n,
             "made": datetime.fromtimestamp(entry.created, UTC).isoformat(timespec="seconds"),
-            "state": "ended" if entry.ended else "open" if entry.batch else "not known to have arrived",
+            "state": "ended" if entry.ended else "open" if entry.batch else "never confirmed",
         }
         for entry in entries
     ]
     if as_json:
         print_json(rows)
     elif not rows:
-        click.echo("No batch was made with this store.")
+        click.echo("This store has no batch jobs.")
     for row in rows if not as_json else ():
         click.echo("  ".join(str(value) for value in row.values()))
 
 
 @batches.command()
 @click.argument("number", type=int)
-@_HOME
+@HOME
 def forget(number: int, home: str | None) -> None:
-    """Give up batch NUMBER: its requests may then be sent again, and its answers are paid for in vain."""
+    """Forget batch NUMBER: its requests may then be sent again, and you pay for its answers although they are lost."""
     from evalwright.core.errors import ConfigurationError
     from evalwright.evaluation.configuration import home_folder
     from evalwright.models.remote.batch.journal import FILE, Journal

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import click
 
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER
 from evalwright.cli.output import print_json
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
-@click.option(
-    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON, with the whole risk-coverage curve.")
+@RUNS_FOLDER
+@AS_JSON
 def calibration(runs: tuple[str, ...], runs_folder: str, as_json: bool) -> int:
-    """Hold the confidence of RUNS' answers against their scores: Brier score, calibration error, risk and coverage.
+    """Compare the confidence of RUNS' answers with their scores: Brier score, calibration error, risk and coverage.
 
-    Read is what answers state ("Confidence: 80%"), or the log-probabilities of options. Nobody is asked.
+    The confidence is what answers state ("Confidence: 80%"), or the log-probabilities of options. No request is sent.
     """
     from evalwright.analysis.confidence import confidence_of
     from evalwright.api import open_run
-    from evalwright.reports.confidence_page import show_confidence
+    from evalwright.reports.documents.confidence import confidence_document
+    from evalwright.reports.terminal import show
 
     found = [(run, confidence_of(run)) for run in (open_run(name, runs_folder) for name in runs)]
     if as_json:
         print_json([{"run": run.id, "tasks": [one.as_dict() for one in tasks]} for run, tasks in found])
     else:
-        for run, tasks in found:
-            show_confidence(f"{run.label} (run {run.id})", tasks)
+        show(*(confidence_document(f"{run.label} (run {run.id})", tasks) for run, tasks in found))
     return 0

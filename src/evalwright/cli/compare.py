@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.output import print_json, write_file
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER
+from evalwright.cli.output import print_json
+from evalwright.core.files import write_file
 
 if TYPE_CHECKING:
+    from evalwright.analysis.comparison import Comparison
     from evalwright.analysis.gate import Gate
     from evalwright.analysis.gate_rules import Rule
+    from evalwright.analysis.several import SeveralComparison
     from evalwright.runs.reader import Run
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
-@click.option(
-    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
+@RUNS_FOLDER
 @click.option(
     "--baseline",
     metavar="RUN",
@@ -51,21 +53,27 @@ if TYPE_CHECKING:
     help="Whether a rule fails when the data show it, or unless they rule it out (non-inferiority).",
 )  # fmt: skip
 @click.option("--junit", metavar="FILE", help="Write the gate as JUnit XML, a test case per rule and task.")
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+@AS_JSON
 @click.option("--json-file", metavar="FILE", help="Write the comparison as JSON to a file.")
 def compare(runs: tuple[str, ...], **given: Any) -> int:
     """Compare RUNS on the items that they share: differences, intervals, tests, and what flipped.
 
     The first run is A, the reference. With three or more runs all pairs are compared, with errors controlled over all of
-    them. `--fail-if` makes it a gate: B against A, or every other run against A.
+    them. `--fail-if` makes it a gate: B against A, or every other run against A. A single run with a task NAME and its
+    twin NAME-closed-book is compared with itself: what the passages add.
     """
     from evalwright.analysis.gate_rules import parse_rule
     from evalwright.api import compare as compare_runs
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.core.errors import ConfigurationError
-    from evalwright.reports.terminal import show_comparison
 
+    if (
+        len(runs) == 1
+        and not given["rules"]
+        and _gains(open_run(runs[0], given["runs_folder"]), given["as_json"])
+    ):
+        return 0
     if len(runs) < 2:
         raise ConfigurationError(
             "A comparison needs two runs or more: `evalwright compare A B`. `evalwright runs list` shows what there is."
@@ -91,10 +99,36 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     if given["as_json"]:
         print_json(data)
     else:
-        show_comparison(comparison, gates, most_flips=given["flips"])
+        _show(comparison, gates, given["flips"])
     for file in _written(given["junit"], given["json_file"], gates, data):
         say(f"Written: {file}")
     return int(any(gate.failed for gate in gates))
+
+
+def _gains(run: Run, as_json: bool) -> bool:
+    """Show what passages add in one run; False where it has no two tasks that say it."""
+    from evalwright.analysis.context_gain import context_gains
+    from evalwright.reports.documents.comparison import gains_document
+    from evalwright.reports.terminal import show
+
+    found = context_gains(run)
+    if found and as_json:
+        print_json([gain.as_dict() for gain in found])
+    elif found:
+        show(gains_document(run.id, found))
+    return bool(found)
+
+
+def _show(comparison: Comparison | SeveralComparison, gates: list[Gate], most_flips: int) -> None:
+    from evalwright.analysis.comparison import Comparison
+    from evalwright.reports.documents.comparison import comparison_document
+    from evalwright.reports.documents.several import several_document
+    from evalwright.reports.terminal import show
+
+    if isinstance(comparison, Comparison):
+        show(comparison_document(comparison, gates, most_flips))
+    else:
+        show(several_document(comparison, gates))
 
 
 def _gates(opened: list[Run], baseline: Run | None, rules: list[Rule], mode: Any) -> list[Gate]:

@@ -1,4 +1,4 @@
-"""`evalwright contamination`: whether a model may have learnt a task's questions by heart."""
+"""`evalwright contamination`: signs that a model has memorised a task's questions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
-from evalwright.cli.output import print_json, write_file
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER
+from evalwright.cli.output import print_json
+from evalwright.core.files import write_file
 
 
 @click.command()
@@ -18,7 +20,7 @@ from evalwright.cli.output import print_json, write_file
 )  # fmt: skip
 @click.option(
     "--cut-off", default="", metavar="DATE",
-    help="The day up to which the model may have read: 2024-06. Later items are control items.",
+    help="The model's training cut-off, e.g. 2024-06. Later items are control items.",
 )  # fmt: skip
 @click.option(
     "--date-key", default="created_at", show_default=True, metavar="KEY",
@@ -33,24 +35,24 @@ from evalwright.cli.output import print_json, write_file
     help="A file or folder of text in which to look for the questions' n-grams. Repeatable.",
 )  # fmt: skip
 @click.option("--ngram", type=int, default=13, show_default=True, metavar="N", help="Words of an n-gram.")
-@click.option(
-    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON.")
+@RUNS_FOLDER
+@AS_JSON
 @click.option("--json-file", metavar="FILE", help="Write the reports as JSON to a file.")
 @click.option("--markdown", metavar="FILE", help="Write the reports as Markdown to a file.")
 def contamination(runs: tuple[str, ...], **given: Any) -> int:
     """Report on RUNS: scores by a cut-off and by overlap with a corpus, and the paired drop to rewritten questions.
 
-    The drop of control items, which no model can have seen, is taken off, because a rewrite may simply be harder. Exit code 0
-    whatever is found: it is a reason to look, no proof.
+    The drop on control items, which no model can have seen, is subtracted, because a rewrite may simply be harder. The exit
+    code is 0 whatever is found: it is a reason to look closer, not a proof.
     """
     import json
 
     from evalwright.analysis.contamination.report import contamination_report
     from evalwright.api import open_run
     from evalwright.cli import say
-    from evalwright.reports.contamination_page import contamination_markdown, show_contamination
+    from evalwright.reports.documents.contamination import contamination_document
+    from evalwright.reports.markdown import to_markdown
+    from evalwright.reports.terminal import show
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     rewrites = [open_run(run, given["runs_folder"]) for run in given["rewrites"]]
@@ -73,15 +75,15 @@ def contamination(runs: tuple[str, ...], **given: Any) -> int:
             )
         )
     data = [report.as_dict() for report in reports]
+    documents = [contamination_document(report) for report in reports]
     if given["as_json"]:
         print_json(data)
     else:
-        for report in reports:
-            show_contamination(report)
+        show(*documents)
     if given["json_file"]:
         write_file(Path(given["json_file"]), json.dumps(data, indent=2, ensure_ascii=False) + "\n")
         say(f"Written: {given['json_file']}")
     if given["markdown"]:
-        write_file(Path(given["markdown"]), "\n".join(map(contamination_markdown, reports)))
+        write_file(Path(given["markdown"]), "\n".join(to_markdown(document, 2) for document in documents))
         say(f"Written: {given['markdown']}")
     return 0

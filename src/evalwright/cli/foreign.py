@@ -61,12 +61,12 @@ class _Exporters(LazyGroup):
 
 @click.group("import", cls=_Importers)
 def import_() -> None:
-    """Make runs of results of other programs."""
+    """Import results of other programs as runs."""
 
 
 @click.group(cls=_Exporters)
 def export() -> None:
-    """Write runs as files of other programs."""
+    """Export runs as files of other programs."""
 
 
 def hhem_leaderboard(arguments: Sequence[str] | None = None) -> int:

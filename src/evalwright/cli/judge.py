@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER
 from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
     from evalwright.runs.reader import Run
 
-_RUNS = click.option(
-    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
 _SCORER = click.option(
     "--scorer", default="", metavar="NAME", help="Whose verdicts. Default: the run's only judge."
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
 @click.group()
@@ -48,9 +45,9 @@ def judge() -> None:
 )
 @click.option("--to", metavar="FILE", help="The table to write. Default: RUN.labels.csv here.")
 @click.option("--page", metavar="FILE", help="Write an HTML page to label on instead (or, with --to, too).")
-@click.option("--question", metavar="TEXT", help="What the page asks. Default: Is the answer right?")
-@_RUNS
-@_JSON
+@click.option("--question", metavar="TEXT", help="The question on the page. Default: Is the answer right?")
+@RUNS_FOLDER
+@AS_JSON
 def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
     """Draw answers of RUN for people to label; with RUN2, the same items' answers of both.
 
@@ -69,8 +66,8 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
 @click.argument("run2", required=False)
 @click.option("--labels", "files", multiple=True, metavar="FILE", help="A table with labels. Repeatable.")
 @_SCORER
-@_RUNS
-@_JSON
+@RUNS_FOLDER
+@AS_JSON
 def calibrate(
     run: str, run2: str | None, files: tuple[str, ...], scorer: str, runs_folder: str, as_json: bool
 ) -> None:
@@ -89,56 +86,58 @@ def calibrate(
     from evalwright.analysis.judge_validation.difference import calibrate_difference
     from evalwright.api import open_run
     from evalwright.cli import say
-    from evalwright.reports.calibration_page import calibration_blocks, difference_blocks
+    from evalwright.reports.documents.judges import calibration_document, difference_document
     from evalwright.reports.judge_conclusions import worded_calibration, worded_difference
     from evalwright.reports.terminal import show
 
     opened = open_run(run, runs_folder)
     if run2 is None:
         one = worded_calibration(calibrate_judge(opened, files, scorer=scorer))
-        data, blocks, name = one.as_dict(), calibration_blocks(one), one.scorer
+        data, document, name = one.as_dict(), calibration_document(one), one.scorer
     else:
         other = open_run(run2, runs_folder)
         both = worded_difference(calibrate_difference(opened, other, files, scorer=scorer))
-        data, blocks, name = both.as_dict(), difference_blocks(both), f"{both.scorer}-{other.id}"
+        data, document, name = both.as_dict(), difference_document(both), f"{both.scorer}-{other.id}"
     path = keep_calibration(opened, data, name)
     if as_json:
         print_json(data)
     else:
-        show(blocks)
+        show(document)
     say(f"Written: {path}")
 
 
 @judge.command()
 @click.argument("runs", nargs=-1, required=True)
 @click.option(
-    "--scorer", default="", metavar="NAME", help="Whose judges. Default: every scorer that asks a model."
+    "--scorer", default="", metavar="NAME", help="Whose judges. Default: every scorer that uses a model."
 )
 @click.option("--level", type=float, default=0.95, metavar="L", help="Of the intervals. Default: 0.95.")
 @click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
-@_RUNS
-@_JSON
+@RUNS_FOLDER
+@AS_JSON
 def agreement(
     runs: tuple[str, ...], scorer: str, level: float, markdown: str | None, runs_folder: str, as_json: bool
 ) -> None:
-    """How far several judges of the same answers agree, from recorded scores; nobody is asked.
+    """Measure how far several judges of the same answers agree, from recorded scores. No request is sent.
 
-    RUNS is one run whose scorer asks several judges, or several runs with the same answers (`evalwright score`).
+    RUNS is one run whose scorer uses several judges, or several runs with the same answers (`evalwright score`).
     """
     from evalwright.analysis.judge_validation.panels import judges_agreement
     from evalwright.api import open_run
     from evalwright.cli import say
-    from evalwright.cli.output import write_file
-    from evalwright.reports.agreement_page import agreement_blocks, agreement_markdown
+    from evalwright.core.files import write_file
+    from evalwright.reports.documents.judges import agreement_document
+    from evalwright.reports.markdown import to_markdown
     from evalwright.reports.terminal import show
 
     found = judges_agreement([open_run(run, runs_folder) for run in runs], scorer=scorer, level=level)
+    document = agreement_document(found)
     if markdown:
-        write_file(Path(markdown), agreement_markdown(found))
+        write_file(Path(markdown), to_markdown(document))
     if as_json:
         print_json(found.as_dict())
     else:
-        show(agreement_blocks(found))
+        show(document)
     if markdown:
         say(f"Written: {markdown}")
 
@@ -199,17 +198,17 @@ def _check_pair(opened: Sequence[Run]) -> None:
     from evalwright.core.errors import ConfigurationError
 
     if len(opened) == 2 and opened[0].folder.resolve() == opened[1].folder.resolve():
-        raise ConfigurationError(f"RUN and RUN2 are the same run, '{opened[0].id}': name two.")
+        raise ConfigurationError(f"RUN and RUN2 are the same run, '{opened[0].id}'. Name two different runs.")
 
 
 def _check_free(files: dict[str, str | None], command: str) -> None:
-    """No file that may hold somebody's labels is written over."""
+    """No file that may hold somebody's labels is overwritten."""
     from evalwright.core.errors import ConfigurationError
 
     for name in files.values():
         if name and Path(name).exists():
             raise ConfigurationError(
-                f"'{name}' is there already and may hold labels, so it is left as it is. Once it is labelled: {command}. "
+                f"'{name}' exists and may hold labels, so it was not overwritten. Once it is labelled: {command}. "
                 "For a new set name another file with --to or --page."
             )
 
@@ -217,20 +216,15 @@ def _check_free(files: dict[str, str | None], command: str) -> None:
 def _write_files(
     files: dict[str, str | None], rows: Sequence[Any], *, graded: bool, name: str, question: str | None
 ) -> None:
-    from evalwright.core.errors import ConfigurationError
+    from evalwright.core.files import write_file
     from evalwright.reports.label_page import QUESTION, label_html
     from evalwright.reports.label_sheet import sheet_csv
-    from evalwright.runs.writer import write_text
 
     for kind, file in files.items():
         if file:
             asked = question or QUESTION
             page = label_html(rows, graded=graded, name=name, question=asked) if kind == "page" else ""
-            text = page or sheet_csv(rows)
-            try:
-                write_text(Path(file), text)
-            except OSError as error:
-                raise ConfigurationError(f"'{file}' cannot be written: {error.strerror}.") from error
+            write_file(Path(file), page or sheet_csv(rows))
 
 
 def _say_next(made: dict[str, Any]) -> None:

@@ -7,14 +7,13 @@ from typing import Any
 
 import click
 
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER
 from evalwright.cli.output import print_json
 
 
 @click.command()
 @click.argument("runs", nargs=-1)
-@click.option(
-    "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
+@RUNS_FOLDER
 @click.option(
     "--into", metavar="FILE", help="Put the board between its markers in a Markdown file (README.md)."
 )
@@ -57,11 +56,11 @@ from evalwright.cli.output import print_json
     metavar="NAME",
     help="A key's variable for the workflow. Repeatable.",
 )
-@click.option("--with-simulations", is_flag=True, help="Let runs of oracle/... stand beside those of models.")
+@click.option("--with-simulations", is_flag=True, help="Allow runs of oracle/... beside those of models.")
 @click.option(
     "--allow-baseline-judge", is_flag=True, help="Make a board of scores by baseline/..., to try things out."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the board as JSON.")
+@AS_JSON
 def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
     from evalwright.cli.publishing import publish, write_workflow
@@ -77,7 +76,8 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     from evalwright.analysis.board import make_board
     from evalwright.api import open_run
     from evalwright.cli import say
-    from evalwright.reports.terminal import show_board
+    from evalwright.reports.documents.board import board_document
+    from evalwright.reports.terminal import show
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]
@@ -95,6 +95,6 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     if given["as_json"]:
         print_json(board.as_dict())
     else:
-        show_board(board)
+        show(board_document(board, costs=True))
     for line in written:
         say(line)

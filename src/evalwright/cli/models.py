@@ -1,4 +1,4 @@
-"""`evalwright models`: who can be asked."""
+"""`evalwright models`: which models can be used."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, PLUGINS
 from evalwright.cli.output import print_json
 
 
@@ -15,15 +16,9 @@ def models() -> None:
 
 
 @models.command("list")
-@click.option("--all", "every", is_flag=True, help="A line for every provider, also where no key is set.")
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="FILE",
-    help="A Python file with models; a TOML file with providers.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print them all as JSON.")
+@click.option("--all", "every", is_flag=True, help="Show every provider in full, even without a key.")
+@PLUGINS
+@AS_JSON
 def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
     """List the providers that a model's name may begin with, how such a name looks, and whether a key is set."""
     from evalwright.cli.arguments import load_plugins
@@ -45,7 +40,7 @@ def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
         rest = [row["provider"] for row in found if row not in shown]
         if rest:
             _show_names("  no key is set for: " if shown else "  ", rest)
-            click.echo("  (--all shows how each is named, and which variable holds its key)")
+            click.echo("  (--all shows how to name each, and which variable holds its key)")
 
 
 _HERE, _OWN, _LOCAL, _REMOTE = "In this process", "Your own", "Servers on this machine", "Providers"
@@ -108,18 +103,10 @@ def _show_names(start: str, names: list[str]) -> None:
 
 @models.command()
 @click.argument("model")
-@click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the model. Repeatable."
-)
-@click.option("--ask", metavar="TEXT", help="Also ask it TEXT and show the answer (this may cost).")
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="FILE",
-    help="A Python file with models; a TOML file with providers.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the description as JSON.")
+@MODEL_ARGUMENTS
+@click.option("--ask", metavar="TEXT", help="Also send it TEXT and show the answer (this may cost money).")
+@PLUGINS
+@AS_JSON
 def check(
     model: str, arguments: tuple[str, ...], ask: str | None, plugins: tuple[str, ...], as_json: bool
 ) -> None:
@@ -148,17 +135,13 @@ def _shown(value: Any) -> str:
 
 @models.command()
 @click.argument("model")
-@click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the model. Repeatable."
-)
+@MODEL_ARGUMENTS
 @click.option(
     "--words", type=int, default=15_000, metavar="N", help="Length of the longest text. Default: 15000."
 )
-@click.option(
-    "--home", metavar="DIR", help="Where answers are stored. Default: $EVALWRIGHT_HOME or .evalwright."
-)
-@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with models.")
-@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
+@HOME
+@PLUGINS
+@AS_JSON
 def test(
     model: str,
     arguments: tuple[str, ...],
@@ -167,9 +150,9 @@ def test(
     plugins: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Ask MODEL to summarise three texts (an ordinary one, an empty one, a very long one) and judge what comes.
+    """Have MODEL summarise three texts (an ordinary one, an empty one, a very long one) and check the answers.
 
-    Exit code 1 where it fails a case. "look" means that it can be evaluated, and that you should read the answer first.
+    Exit code 1 where it fails a case. "look" means that it can be evaluated, but that you should read the answer first.
     """
     from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.evaluation.smoke import smoke_test

@@ -1,4 +1,4 @@
-"""`evalwright plan`: before anything is spent."""
+"""`evalwright plan`: what a run costs and what it can detect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
-from evalwright.cli.output import OVERRIDES_HELP, print_json
+from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, ROLE_ARGUMENTS, ROLES
+from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
     from evalwright.analysis.power import Forecast
@@ -19,32 +20,33 @@ if TYPE_CHECKING:
 @click.option(
     "--model", "models", multiple=True, metavar="M", help="A model, provider/name[@revision]. Repeatable."
 )
-@click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument for the models. Repeatable."
-)
+@MODEL_ARGUMENTS
 @click.option(
     "--difference",
     type=float,
     default=0.02,
     metavar="D",
-    help="The difference to see. Default: 0.02, 2 points.",
+    help="The difference to detect. Default: 0.02, 2 points.",
 )
 @click.option(
     "--half-width", type=float, default=0.02, metavar="W", help="Half of one model's interval. Default: 0.02."
 )
 @click.option(
-    "--power", type=float, default=0.8, metavar="P", help="How often it is to be seen. Default: 0.8."
+    "--power", type=float, default=0.8, metavar="P", help="The probability of detecting it. Default: 0.8."
 )
 @click.option("--level", type=float, default=0.95, metavar="L", help="Of intervals and tests. Default: 0.95.")
 @click.option(
-    "--pilot", type=int, metavar="N", help="Ask N items of each task to measure by; their answers are kept."
+    "--pilot",
+    type=int,
+    metavar="N",
+    help="Run N items of each task first and measure on them; their answers are kept.",
 )
 @click.option(
     "--from",
     "runs",
     multiple=True,
     metavar="RUN",
-    help="Go by a stored run of the tasks; twice for two models.",
+    help="Measure on a stored run of the tasks; twice for two models.",
 )
 @click.option(
     "--assume", multiple=True, metavar="NAME=X,...", help="E.g. accuracy=0.7,discordant=0.2. Repeatable."
@@ -54,48 +56,37 @@ if TYPE_CHECKING:
     "prices",
     multiple=True,
     metavar="IN/OUT",
-    help="Dollars a million tokens; MODEL=IN/OUT for one model.",
+    help="US dollars per million tokens; MODEL=IN/OUT for one model.",
 )
-@click.option(
-    "--role", "roles", multiple=True, metavar="ROLE=MODEL", help="A model that scorers ask, e.g. judge=..."
-)
-@click.option(
-    "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
-)
-@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
+@ROLES
+@ROLE_ARGUMENTS
+@OVERRIDES
 @click.option(
     "--where",
     multiple=True,
     metavar="KEY=VALUE",
     help="Only samples with this metadata, as in `run`. Repeatable.",
 )
-@click.option("--seed", type=int, metavar="S", help="Fixes which items the pilot asks. Default: 0.")
-@click.option("--out", metavar="DIR", help="Where runs lie, and the pilot's is written. Default: runs.")
-@click.option(
-    "--home", metavar="DIR", help="Where answers are stored. Default: $EVALWRIGHT_HOME or .evalwright."
-)
+@click.option("--seed", type=int, metavar="S", help="Fixes which items the pilot uses. Default: 0.")
+@click.option("--out", metavar="DIR", help="Where runs are, and where the pilot is written. Default: runs.")
+@HOME
 @click.option(
     "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
 )
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="FILE",
-    help="A Python file with models, tasks or scorers; a TOML file with providers.",
-)
+@PLUGINS
 @dialect_options
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+@AS_JSON
 @click.option("--quiet", is_flag=True, help="Show no progress of the pilot.")
 def plan(**given: Any) -> int:
-    """What asking TASKS takes, and what the answers can show: items, requests, tokens, money and time.
+    """Estimate what running TASKS takes and what the answers can show: items, requests, tokens, cost and time.
 
-    Nothing is asked unless --pilot says so; without --pilot, --from and --assume the plan is for the worst case.
+    No request is sent without --pilot; without --pilot, --from and --assume the plan is for the worst case.
     """
     from evalwright.analysis.power import read_assumptions, read_prices
     from evalwright.cli.arguments import key_values, load_plugins, role_specs
     from evalwright.evaluation.configuration import ModelSpec
-    from evalwright.reports.plan_page import show_plan
+    from evalwright.reports.documents.plan import plan_document
+    from evalwright.reports.terminal import show
 
     load_plugins(given["plugins"])
     arguments = key_values(given["arguments"], "-M")
@@ -111,7 +102,7 @@ def plan(**given: Any) -> int:
     if dialect := dialect_settings(given):
         settings["dialect"] = dialect
     if given["home"]:
-        # Caches of data sets and hashes lie beside the store.
+        # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = given["home"]
     wanted = {key: given[key] for key in ("difference", "half_width", "power", "level", "pilot", "runs")}
     forecast = _planned(
@@ -126,7 +117,7 @@ def plan(**given: Any) -> int:
     if given["as_json"]:
         print_json(forecast.as_dict())
     else:
-        show_plan(forecast)
+        show(plan_document(forecast))
     return _conclude(forecast)
 
 
@@ -147,7 +138,7 @@ def _conclude(forecast: Forecast) -> int:
         return 0
     failed = forecast.pilot_failed
     say(
-        f"{failed} {'sample' if failed == 1 else 'samples'} of the pilot failed and are not part of what was measured. "
-        f"Run the same command again to ask for these only."
+        f"{failed} {'sample' if failed == 1 else 'samples'} of the pilot failed and are not part of the measurements. "
+        f"Run the same command again to send only these requests."
     )
     return 1

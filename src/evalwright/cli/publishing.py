@@ -24,7 +24,7 @@ _FILES = ("into", "markdown", "html", "csv", "json_file")
 
 def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> list[str]:
     """Write what was asked for; a sentence for each file. runs: those of the board, in the same order."""
-    from evalwright.reports.files import write_whole
+    from evalwright.core.files import write_file
     from evalwright.reports.model_pages import EXAMPLES, page_files, write_pages
 
     for option, there, other in (
@@ -47,7 +47,7 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> list
         count = f"{len(pages)} pages" if len(pages) > 1 else "1 page"
         said.append(f"Written: {given['pages']} ({count})")
     for path, data in made.items():
-        said.append(f"Written: {path}" if write_whole(path, data) else f"As it was: {path}")
+        said.append(f"Written: {path}" if write_file(path, data) else f"As it was: {path}")
     return said
 
 
@@ -77,9 +77,10 @@ def _texts(
     board: Board, runs: Sequence[Run], given: Mapping[str, Any], pages: Sequence[Path]
 ) -> dict[Path, bytes | str]:
     from evalwright.reports.board_files import board_csv, board_json
-    from evalwright.reports.files import link_to
-    from evalwright.reports.html import board_html
-    from evalwright.reports.markdown import board_markdown
+    from evalwright.reports.documents.board import board_document
+    from evalwright.reports.html import to_html
+    from evalwright.reports.markdown import to_markdown
+    from evalwright.reports.model_pages import link_to
     from evalwright.runs.writer import to_json
 
     def links(file: str) -> list[str]:
@@ -87,10 +88,10 @@ def _texts(
 
     made: dict[Path, bytes | str] = {}
     if given["markdown"]:
-        made[Path(given["markdown"])] = board_markdown(board, links(given["markdown"]))
+        made[Path(given["markdown"])] = to_markdown(board_document(board, links=links(given["markdown"])), 0)
     if given["html"]:
-        html = board_html(board, runs, title=given["title"], links=links(given["html"]))
-        made[Path(given["html"])] = html
+        page = board_document(board, runs, title=given["title"], links=links(given["html"]))
+        made[Path(given["html"])] = to_html(page)
     if given["csv"]:
         made[Path(given["csv"])] = board_csv(board)
     if given["json_file"]:
@@ -102,16 +103,18 @@ def _texts(
 
 
 def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes:
-    from evalwright.reports.files import link_to, read_whole
-    from evalwright.reports.markdown import escape, readme_block
+    from evalwright.core.files import read_file
+    from evalwright.reports.documents.board import readme_document
+    from evalwright.reports.markdown import escape, to_markdown
     from evalwright.reports.markers import put_between
+    from evalwright.reports.model_pages import link_to
 
     file = Path(given["into"])
     plots = sorted(given["plots"], key=lambda plot: not plot.lower().endswith(".svg"))
     picture = link_to(Path(plots[0]), file) if plots else ""
-    block = readme_block(board, links, picture, given["title"])
+    block = to_markdown(readme_document(board, links, picture, given["title"]), 0)
     try:
-        return put_between(read_whole(file), block, escape(given["title"]))
+        return put_between(read_file(file), block, escape(given["title"]))
     except ConfigurationError as error:
         raise ConfigurationError(f"The board cannot go into '{file}': {error}") from None
 
@@ -122,8 +125,8 @@ def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes
 def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
     """Write the workflow file. Raises UsageError or ConfigurationError for what it cannot be made of."""
     from evalwright.cli import say
+    from evalwright.core.files import write_file
     from evalwright.evaluation.configuration_file import read_configuration
-    from evalwright.reports.files import write_whole
     from evalwright.reports.workflow import Publication, workflow
 
     if runs:
@@ -143,7 +146,7 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
         plots=bool(given["plots"]),
     )
     text = workflow(made)
-    changed = write_whole(Path(given["workflow"]), text)
+    changed = write_file(Path(given["workflow"]), text)
     say(f"{'Written' if changed else 'As it was'}: {given['workflow']}")
     if made.secrets:
         say(f"Give the repository these secrets: {', '.join(made.secrets)}.")

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
-from evalwright.cli.output import OVERRIDES_HELP, print_json
+from evalwright.cli.options import AS_JSON, HOME, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, ROLE_ARGUMENTS, ROLES
+from evalwright.cli.output import print_json
 
 
 @click.command()
@@ -16,23 +17,17 @@ from evalwright.cli.output import OVERRIDES_HELP, print_json
 @click.option(
     "--model", "models", multiple=True, metavar="M", help="A model, provider/name[@revision]. Repeatable."
 )
-@click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument for the models. Repeatable."
-)
-@click.option(
-    "--role", "roles", multiple=True, metavar="ROLE=MODEL", help="A model that scorers ask, e.g. judge=..."
-)
-@click.option(
-    "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
-)
-@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
+@MODEL_ARGUMENTS
+@ROLES
+@ROLE_ARGUMENTS
+@OVERRIDES
 @click.option(
     "--where",
     multiple=True,
     metavar="KEY=VALUE",
     help="Only samples with this metadata: domain=science, language!=ko. Repeatable; equal keys are alternatives.",
 )
-@click.option("--limit", type=int, metavar="N", help="Ask N samples of each task, drawn by the seed.")
+@click.option("--limit", type=int, metavar="N", help="Use N samples of each task, drawn by the seed.")
 @click.option(
     "--seed", type=int, metavar="S", help="Fixes the order of samples and what --limit draws. Default: 0."
 )
@@ -55,9 +50,7 @@ from evalwright.cli.output import OVERRIDES_HELP, print_json
     "--name", metavar="ID", help="The run's name (with several models: what their names begin with)."
 )
 @click.option("--out", metavar="DIR", help="Where run folders are written. Default: runs.")
-@click.option(
-    "--home", metavar="DIR", help="Where answers are stored. Default: $EVALWRIGHT_HOME or .evalwright."
-)
+@HOME
 @click.option(
     "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
 )
@@ -67,33 +60,26 @@ from evalwright.cli.output import OVERRIDES_HELP, print_json
 @click.option(
     "--config",
     metavar="FILE",
-    help="A suite file, or a run.json, with the whole evaluation; flags win over it.",
+    help="A suite file, or a run.json, with the whole evaluation; flags override it.",
 )
-@click.option("--suite", metavar="NAME", help="Which of the suites in the file of --config.")
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="FILE",
-    help="A Python file with models, tasks or scorers; a TOML file with providers.",
-)
+@click.option("--suite", metavar="NAME", help="Which of the suites in the --config file.")
+@PLUGINS
 @click.option(
     "--batch",
     is_flag=True,
-    help="Ask in batches: cheaper, within a day. The same command goes on after a stop.",
+    help="Use the providers' batch jobs: cheaper, within a day. The same command resumes after a stop.",
 )
 @click.option(
     "--hardware", metavar="LABEL", help="What you call this machine, for the record: 'T4', 'my laptop'."
 )
 @dialect_options
-@click.option("--replace", is_flag=True, help="Replace a run of the same name that was made otherwise.")
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("--replace", is_flag=True, help="Replace a run of the same name that has other settings.")
+@AS_JSON
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def run(**given: Any) -> int:
     """Evaluate models on TASKS (names or YAML files), one run per model.
 
-    Answers that were ever received are not asked for again: to go on after an interruption, or to ask only for what
-    failed, run the same command again.
+    Responses are cached: to resume after an interruption, or to retry only what failed, run the same command again.
     """
     from evalwright.cli.arguments import key_values, load_plugins, role_specs
     from evalwright.evaluation.configuration import ModelSpec
@@ -124,15 +110,17 @@ def run(**given: Any) -> int:
     arguments = {} if given["models"] else arguments
     configuration = configuration_from(given["config"], flags, arguments, given["suite"])
     if configuration.home:
-        # Caches of data sets and hashes lie beside the store.
+        # Caches of data sets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = configuration.home
     return _evaluate(configuration, given["as_json"], given["quiet"])
 
 
 def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
     from evalwright.evaluation.running import evaluate_configuration, run_blocking
+    from evalwright.reports.documents.board import board_document
+    from evalwright.reports.documents.run import run_document
     from evalwright.reports.progress import TerminalProgress
-    from evalwright.reports.terminal import show_board, show_run
+    from evalwright.reports.terminal import show
 
     if quiet:
         runs = run_blocking(lambda: evaluate_configuration(configuration))
@@ -144,10 +132,8 @@ def _evaluate(configuration: Any, as_json: bool, quiet: bool) -> int:
     else:
         from evalwright.analysis.board import make_board
 
-        for finished in runs:
-            show_run(finished, slices=False)
-        if len(runs) > 1:
-            show_board(make_board(runs))
+        board = [board_document(make_board(runs), costs=True)] if len(runs) > 1 else []
+        show(*(run_document(run, slices=False) for run in runs), *board)
     return _conclude(runs)
 
 
@@ -164,24 +150,24 @@ def _conclude(runs: Any) -> int:
             return 1 if spent else 0
         say(
             f"{partial} draws failed, but every sample has a score from its other draws. "
-            f"Run the same command again to ask for these only."
+            f"Run the same command again to send only these requests."
         )
         return 1
     total = sum(task.n_samples for run in runs for task in run.tasks)
     say(
         f"{failed} of {total} samples failed; they are counted apart and not scored. "
-        f"Run the same command again to ask for these only."
+        f"Run the same command again to send only these requests."
     )
     return 1
 
 
 def _spent(runs: Any) -> str:
-    """What to say where the budget ended a run whose questions are open; "" elsewhere."""
+    """What to say where the budget ended a run before its rules were decided; "" elsewhere."""
     parts = [run.data["stopping"] for run in runs if run.data.get("stopping")]
     ended = [part for part in parts if part["budget_reached"] and not part["settled"]]
     if not ended:
         return ""
     return (
-        f"The budget of {ended[0]['budget_reached']} is spent before everything was answered. The same command goes on from "
-        f"here: what is stored costs nothing, and the budget is what one command may spend."
+        f"The budget of {ended[0]['budget_reached']} was spent before everything was answered. The same command continues "
+        f"from here: stored responses cost nothing, and the budget is what one command may spend."
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER
 from evalwright.cli.output import print_json
 
 
@@ -15,14 +16,15 @@ def runs() -> None:
 
 
 @runs.command("list")
-@click.option("--out", "folder", default="runs", metavar="DIR", help="Where runs lie. Default: runs.")
-@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
-def list_(folder: str, as_json: bool) -> None:
+@RUNS_FOLDER
+@AS_JSON
+def list_(runs_folder: str, as_json: bool) -> None:
     """List the runs of a folder, oldest first."""
-    from evalwright.reports.terminal import show_runs
+    from evalwright.reports import terminal
+    from evalwright.reports.documents.run import runs_document
     from evalwright.runs.reader import list_runs
 
-    found = list_runs(Path(folder))
+    found = list_runs(Path(runs_folder))
     if as_json:
         rows = [
             {"id": run.id, "model": run.model, "started": run.data["started"], "n_failed": run.n_failed}
@@ -30,56 +32,56 @@ def list_(folder: str, as_json: bool) -> None:
         ]
         print_json(rows)
     elif found:
-        show_runs(found)
+        terminal.show(runs_document(found))
     else:
-        click.echo(f"No runs in '{folder}'. `evalwright run factual --model demo/small` makes one.")
+        click.echo(f"No runs in '{runs_folder}'. `evalwright run factual --model demo/small` makes one.")
 
 
 @runs.command()
 @click.argument("run")
-@click.option(
-    "--out", "folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
+@RUNS_FOLDER
 @click.option(
     "--verify", is_flag=True, help="Also check that the samples are those that the record describes."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print run.json.")
-def show(run: str, folder: str, verify: bool, as_json: bool) -> None:
+@AS_JSON
+def show(run: str, runs_folder: str, verify: bool, as_json: bool) -> None:
     """Show one RUN: metrics with intervals, slices, failures and cost."""
     from evalwright.api import open_run
-    from evalwright.reports.terminal import show_run
+    from evalwright.reports import terminal
+    from evalwright.reports.documents.run import run_document
 
-    found = open_run(run, folder)
+    found = open_run(run, runs_folder)
     if verify:
         found.verify()
     if as_json:
         print_json(dict(found.data))
     else:
-        show_run(found)
+        terminal.show(run_document(found))
 
 
 @runs.command()
-@click.option("--out", "folder", default="runs", metavar="DIR", help="Where runs lie. Default: runs.")
+@RUNS_FOLDER
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 where the index is not that of the runs.")
-def index(folder: str, check: bool) -> int:
+def index(runs_folder: str, check: bool) -> int:
     """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
-    from evalwright.reports.files import write_whole
-    from evalwright.reports.registry_page import registry_markdown
-    from evalwright.runs.registry import INDEX_JSON, INDEX_MD, index_of
+    from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, index_of
+    from evalwright.core.files import write_file
+    from evalwright.reports.documents.registry import registry_document
+    from evalwright.reports.markdown import to_markdown
     from evalwright.runs.writer import to_json
 
-    place = Path(folder)
+    place = Path(runs_folder)
     found = index_of(place)
     files = {
         place / INDEX_JSON: to_json(found, indent=2) + "\n",
-        place / INDEX_MD: registry_markdown(found),
+        place / INDEX_MD: f"<!-- {MADE_BY} -->\n\n{to_markdown(registry_document(found))}",
     }
     if check:
         old = [str(path) for path, text in files.items() if not _is(path, text)]
         click.echo(f"Not that of the runs: {', '.join(old)}" if old else "The index is that of the runs.")
         return 1 if old else 0
     for path, text in files.items():
-        click.echo(f"{'Written' if write_whole(path, text) else 'As it was'}: {path}")
+        click.echo(f"{'Written' if write_file(path, text) else 'As it was'}: {path}")
     for one in found["damaged"]:
         click.echo(f"Not readable, and listed apart: {one['folder']}: {one['error']}", err=True)
     return 0

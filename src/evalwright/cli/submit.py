@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER
 from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -17,30 +18,28 @@ _SHOWN = 50
 
 @click.group()
 def submit() -> None:
-    """Make a submission of a run; verify one; add one to a folder of runs."""
+    """Write a run as a submission; verify one; add one to a folder of runs."""
 
 
 @submit.command()
 @click.argument("run")
 @click.option("--into", required=True, metavar="FILE", help="The file: .json, or .json.gz for a packed one.")
-@click.option(
-    "--out", "folder", default="runs", metavar="DIR", help="Where runs given by name lie. Default: runs."
-)
-def make(run: str, into: str, folder: str) -> None:
+@RUNS_FOLDER
+def make(run: str, into: str, runs_folder: str) -> None:
     """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no key."""
     from evalwright.analysis.submission import make_submission
     from evalwright.api import open_run
 
-    made = make_submission(open_run(run, folder), Path(into))
+    made = make_submission(open_run(run, runs_folder), Path(into))
     click.echo(f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256 {made.data['sha256'][:16]})")
 
 
 @submit.command()
 @click.argument("file")
 @click.option("--task", "tasks", multiple=True, metavar="FILE", help="A task file of your own. Repeatable.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@AS_JSON
 def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
-    """Score the answers in FILE again by the installed tasks, and say row by row what does not hold."""
+    """Score the answers in FILE again with the installed tasks, and list every row whose scores differ."""
     found = _verified(file, tasks)
     if as_json:
         print_json(found.as_dict())

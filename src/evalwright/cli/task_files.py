@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.output import OVERRIDES_HELP, print_json
+from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS
+from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
     from evalwright.core.tasks import Task
@@ -17,30 +18,32 @@ if TYPE_CHECKING:
 @click.argument("task")
 @click.option(
     "--kind", "kinds", multiple=True, required=True,
-    type=click.Choice(["paraphrase", "entities", "shuffle", "negate"]),
+    type=click.Choice(["paraphrase", "negate", "shuffle"]),
     help="How to rewrite. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--into", required=True, metavar="FILE", help="The task file to write; its data goes beside it."
 )
-@click.option("--by", metavar="MODEL", help="Have a model write it (paraphrase, negate). Default: by rule.")
-@click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of that model. Repeatable."
-)
+@click.option("--by", metavar="MODEL", help="The model that writes it (paraphrase, negate).")
+@MODEL_ARGUMENTS
 @click.option("--name", default="", metavar="NAME", help="Of the new task. Default: made of the original's.")
 @click.option("--replace", "over", is_flag=True, help="Replace files that are there.")
-@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
-@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
-@click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
+@PLUGINS
+@OVERRIDES
+@AS_JSON
 def rewrite(task: str, **given: Any) -> int:
     """Write TASK's questions in other words, as a task of their own, for `evalwright contamination`.
 
-    Questions that no rule is sure of are left out, and counted. Look through what was written: every row says whether a
+    A rewrite that fails the checks is left out, and counted. Look through what was written: every row says whether a
     person has checked it ("rewrite_checked").
     """
-    from evalwright.analysis.contamination.rewriting import only_definition, rewrite_by_rule, write_rewrites
+    from evalwright.analysis.contamination import by_model
+    from evalwright.analysis.contamination.rewriting import only_definition, write_rewrites
     from evalwright.cli import say
     from evalwright.cli.arguments import key_values, load_plugins
+    from evalwright.core.errors import ConfigurationError
+    from evalwright.evaluation.configuration import home_folder
+    from evalwright.models.registry import open_model
     from evalwright.tasks.loading import find_definitions, load_task
 
     load_plugins(given["plugins"])
@@ -49,18 +52,10 @@ def rewrite(task: str, **given: Any) -> int:
     original = load_task(task, overrides=overrides)
     kinds = list(dict.fromkeys(given["kinds"]))
     arguments = key_values(given["arguments"], "-M")
-    if given["by"]:
-        from evalwright.analysis.contamination.by_model import rewrite_by_model
-        from evalwright.evaluation.configuration import home_folder
-        from evalwright.models.registry import open_model
-
-        found = rewrite_by_model(original, kinds, open_model(given["by"], arguments), home_folder())
-    elif arguments:
-        from evalwright.core.errors import ConfigurationError
-
+    if arguments and not given["by"]:
         raise ConfigurationError("-M gives arguments to a model: name it with --by.")
-    else:
-        found = rewrite_by_rule(original, kinds)
+    model = open_model(given["by"], arguments) if given["by"] else None
+    found = by_model.rewrite(original, kinds, model, home_folder())
     into = Path(given["into"])
     data = write_rewrites(found, original, definition, into, name=given["name"], over=given["over"])
     made = load_task(into)
@@ -90,16 +85,17 @@ def rewrite(task: str, **given: Any) -> int:
 @click.command()
 @click.argument("a")
 @click.argument("b")
-@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
-@click.option("--json", "as_json", is_flag=True, help="Print the differences as JSON.")
+@PLUGINS
+@AS_JSON
 def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
-    """Say what changed from task A to task B, two versions of one set: samples by id, references, wording, settings.
+    """Show what changed from task A to task B, two versions of one set: samples by id, references, wording, settings.
 
-    Exit code 1 where scores of the two are not of the same questions, asked and judged in the same way.
+    Exit code 1 where scores of the two cannot be compared: other questions, prompts or scoring.
     """
     from evalwright.analysis.contamination.versions import diff_tasks
     from evalwright.cli.arguments import load_plugins
-    from evalwright.reports.task_diff_page import show_task_diff
+    from evalwright.reports.documents.tasks import task_diff_document
+    from evalwright.reports.terminal import show
     from evalwright.tasks.loading import load_task
 
     load_plugins(plugins)
@@ -107,7 +103,7 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
     if as_json:
         print_json(found.as_dict())
     else:
-        show_task_diff(found)
+        show(task_diff_document(found))
     return 0 if found.same_scores else 1
 
 
@@ -121,6 +117,6 @@ def _check_prompts(original: Task, made: Task, into: Path) -> None:
         before = preview(original, places[str(sample.metadata["rewrite_of"])])
         if [one.payload() for one in before] == [one.payload() for one in preview(made, place)]:
             raise ConfigurationError(
-                f"The prompt of '{original.name}' does not show what was rewritten ('{sample.id}' is sent as its original is), "
-                f"so '{into}' is of no use. Let its prompt read {{{{ input }}}}."
+                f"The prompt of '{original.name}' does not show what was rewritten (the request of '{sample.id}' is that of its original), "
+                f"so '{into}' is useless. Use {{{{ input }}}} in its prompt."
             )

@@ -1,4 +1,4 @@
-"""`evalwright tasks`: what can be asked."""
+"""`evalwright tasks`: the tasks that can be run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
-from evalwright.cli.output import OVERRIDES_HELP, print_json
+from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, RUNS_FOLDER
+from evalwright.cli.output import print_json
 from evalwright.cli.task_files import diff, rewrite
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ tasks.add_command(diff)
 
 
 @tasks.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+@AS_JSON
 @click.option("--dialect", metavar="NAME", help="List another framework's tasks instead.")
 @click.option(
     "--task-root",
@@ -86,10 +87,10 @@ def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> 
 
 @tasks.command()
 @click.argument("task")
-@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with tasks.")
-@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
+@PLUGINS
+@OVERRIDES
 @dialect_options
-@click.option("--json", "as_json", is_flag=True, help="Print the resolved definition as JSON.")
+@AS_JSON
 def show(
     task: str, plugins: tuple[str, ...], overrides: tuple[str, ...], as_json: bool, **dialect: Any
 ) -> None:
@@ -122,20 +123,12 @@ def show(
 @tasks.command()
 @click.argument("task")
 @click.option("--model", metavar="M", help="Show it as this model would get it (chat or text).")
-@click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the model. Repeatable."
-)
+@MODEL_ARGUMENTS
 @click.option("--sample", "sample_id", metavar="ID", help="The sample's id. Default: the first row.")
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="FILE",
-    help="A Python file with tasks or models; a TOML file with providers.",
-)
-@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
+@PLUGINS
+@OVERRIDES
 @dialect_options
-@click.option("--json", "as_json", is_flag=True, help="Print the requests as JSON.")
+@AS_JSON
 def preview(
     task: str,
     model: str | None,
@@ -146,7 +139,7 @@ def preview(
     as_json: bool,
     **dialect: Any,
 ) -> None:
-    """Print exactly what would be sent for a sample of TASK. Nothing is asked."""
+    """Print exactly what would be sent for a sample of TASK. No request is sent."""
     from evalwright.analysis.task_checks import preview as requests_of
     from evalwright.cli.arguments import key_values
 
@@ -170,29 +163,17 @@ def preview(
 @tasks.command()
 @click.argument("names", metavar="TASK...", nargs=-1, required=True)
 @click.option(
-    "--model", metavar="M", help="Also check that prompts fit into this model's context. It is not asked."
+    "--model", metavar="M", help="Also check that prompts fit into this model's context. No request is sent."
 )
+@MODEL_ARGUMENTS
 @click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the model. Repeatable."
+    "--run", "run_name", metavar="RUN", help="Also check that answers could be extracted in this run."
 )
-@click.option("--run", "run_name", metavar="RUN", help="Also check that this run's answers could be read.")
-@click.option(
-    "--out",
-    "runs_folder",
-    default="runs",
-    metavar="DIR",
-    help="Where a run given by name lies. Default: runs.",
-)
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="FILE",
-    help="A Python file with tasks or models; a TOML file with providers.",
-)
-@click.option("-T", "overrides", multiple=True, metavar="KEY=VALUE", help=OVERRIDES_HELP)
+@RUNS_FOLDER
+@PLUGINS
+@OVERRIDES
 @dialect_options
-@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
+@AS_JSON
 def check(
     names: tuple[str, ...],
     model: str | None,
@@ -204,7 +185,7 @@ def check(
     as_json: bool,
     **dialect: Any,
 ) -> int:
-    """Check that TASKs are fit to be asked; no model is asked. Exit code 1 where there is a fault."""
+    """Check that TASKs are fit to run; no request is sent. Exit code 1 where there is a fault."""
     from evalwright.analysis.task_checks import Examined, Finding, examine
     from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.core.errors import ConfigurationError, DatasetError

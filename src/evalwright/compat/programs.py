@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from evalwright.runs.reader import Run
 from evalwright.tasks.dialects import SCORINGS
 
 Evalwright = Callable[[Sequence[str]], int]
@@ -71,3 +72,18 @@ def option(*declarations: str, **settings: Any) -> click.Option:
 def scoring_option(text: str, **settings: Any) -> click.Option:
     """`--scoring corrected|published`."""
     return option("--scoring", type=click.Choice(SCORINGS), help=text, **settings)
+
+
+def record_of(run: Run, kept: Sequence[str]) -> dict[str, Any]:
+    """An imported run for other programs. kept: what of `imported` in its configuration is shown."""
+    imported = run.data["configuration"]["imported"]
+    return {
+        "id": run.id,
+        "model": run.model,
+        "folder": str(run.folder),
+        **{key: imported[key] for key in kept},
+        "metrics": {
+            task.name: {metric.label: metric.estimate.as_dict() for metric in task.metrics}
+            for task in run.tasks
+        },
+    }

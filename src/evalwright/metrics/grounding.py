@@ -14,8 +14,7 @@ from evalwright.metrics.perplexities import nothing_scored
 from evalwright.scorers.grounding.outcome import OUTCOMES
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
     from evalwright.metrics.registry import Column
     from evalwright.statistics import Estimate
@@ -23,36 +22,17 @@ if TYPE_CHECKING:
 
 def citation_precision(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """Citations that support their claim / citations. No number where nothing is cited. seed: of the bootstrap interval."""
-    from evalwright.statistics import pooled_share
-
-    if not len(column.values):
-        return nothing_scored(column, level)
-    right, total = _parts(column, "supporting", "cited")
-    return pooled_share(
-        right, total, clusters=column.clusters, n_failed=column.n_failed, level=level, seed=seed
-    )
+    return _pooled(column, ("supporting", "cited"), level, seed)
 
 
 def citation_recall(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """Claims with a supporting citation / claims that need one. No number where nothing is claimed."""
-    from evalwright.statistics import pooled_share
-
-    if not len(column.values):
-        return nothing_scored(column, level)
-    right, total = _parts(column, "supported", "claims")
-    return pooled_share(
-        right, total, clusters=column.clusters, n_failed=column.n_failed, level=level, seed=seed
-    )
+    return _pooled(column, ("supported", "claims"), level, seed)
 
 
 def citation_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """The harmonic mean of pooled precision and recall; 0 where claims are made and nothing supports them."""
-    from evalwright.statistics import pooled_f1
-
-    if not len(column.values):
-        return nothing_scored(column, level)
-    parts = _parts(column, "supporting", "cited", "supported", "claims")
-    return pooled_f1(*parts, clusters=column.clusters, n_failed=column.n_failed, level=level, seed=seed)
+    return _pooled(column, ("supporting", "cited", "supported", "claims"), level, seed)
 
 
 def answer_class_share(column: Column, *, outcome: str, level: float = 0.95) -> Estimate:
@@ -79,12 +59,26 @@ def answer_class_share(column: Column, *, outcome: str, level: float = 0.95) -> 
     return replace(estimate, method=f"{estimate.method}; class '{outcome}'")
 
 
-def _parts(column: Column, *names: str) -> list[NDArray[np.float64]]:
-    """Parts of the scores, (n,) each: of several draws the means."""
-    missing = [name for name in names if name not in column.parts]
-    if missing:
+def _pooled(column: Column, names: Sequence[str], level: float, seed: int) -> Estimate:
+    """Sums of parts over all answers, divided. An answer whose citations rules left undecided is counted as failed."""
+    import numpy as np
+
+    from evalwright.statistics import pooled_f1, pooled_share
+
+    if not len(column.values):
+        return nothing_scored(column, level)
+    if missing := [name for name in names if name not in column.parts]:
         raise ConfigurationError(
-            f"Precision and recall of citations need the part '{missing[0]}' of the scores. Use them with the scorer "
-            "'grounding' or 'grounding-judged'."
+            f"Precision and recall of citations need the part '{missing[0]}' of the scores, and no score has it. Use the scorer "
+            "'grounding' or 'grounding-judged'; where the former decides no answer's citations, the latter does."
         )
-    return [column.parts[name] for name in names]
+    parts = np.column_stack([column.parts[name] for name in names])
+    known = ~np.isnan(parts).any(axis=1)
+    pooled = pooled_share if len(names) == 2 else pooled_f1
+    return pooled(
+        *parts[known].T,
+        clusters=None if column.clusters is None else column.clusters[known],
+        n_failed=column.n_failed + int((~known).sum()),
+        level=level,
+        seed=seed,
+    )

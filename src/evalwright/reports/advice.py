@@ -1,4 +1,4 @@
-"""What to do about each kind of failure, and what was said when it first happened."""
+"""What to do about each kind of failure, and the message of its first occurrence."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from evalwright.core.errors import RunError
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
-AGAIN = "Run the same command again: only what failed is asked."
+AGAIN = "Run the same command again: only what failed is sent."
 
-IMPORTED = "It failed in the program from which this run was imported; only that can ask again."
+IMPORTED = "It failed in the program from which this run was imported; only that program can retry it."
 
 ADVICE = {
-    "rate limited": f"The provider asked to slow down for longer than was waited. {AGAIN}",
+    "rate limited": f"The provider's rate limit lasted longer than the retries. {AGAIN}",
     "server error": f"The provider failed on its side. {AGAIN}",
     "connection failed": f"Check the network and the base URL. {AGAIN}",
     "timed out": f"Give the model more time (-M timeout=SECONDS), or shorter answers. {AGAIN}",
-    "bad reply": f"The server does not answer as its interface says; check that the base URL is the right one. {AGAIN}",
-    "empty reply": f"The model said nothing, often because its token limit went into reasoning: raise it. {AGAIN}",
+    "bad reply": f"The server's response does not follow its API; check that the base URL is right. {AGAIN}",
+    "empty reply": f"The model returned no text, often because reasoning used up its token limit: raise it. {AGAIN}",
     "authentication failed": f"Check the key and what it is allowed to use. {AGAIN}",
     "request rejected": "The provider does not accept this request, often because it is too long or has a setting that "
     "the model does not know. Change the task or the model's arguments.",
-    "model error": "The local model raised an error. Look at the message; a smaller batch or another device may help.",
+    "model error": "The local model raised an error. Read the message; a smaller batch or another device may help.",
     "cancelled": f"The run was stopped before these were answered. {AGAIN}",
-    "strategy error": "The way of answering raised an error on these samples. Look at the message; mend the task.",
-    "scorer error": "The scorer raised an error on these answers. Mend it, then `evalwright score` the run: no model "
-    "is asked again.",
+    "strategy error": "The task's strategy raised an error on these samples. Read the message and fix the task.",
+    "scorer error": "The scorer raised an error on these answers. Fix it, then `evalwright score` the run: no answer is "
+    "requested again.",
 }
 """What a person can do, by `Failure.kind`."""
 

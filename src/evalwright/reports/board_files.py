@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from evalwright.reports.columns import ScoreColumn, as_of, score_columns
-from evalwright.reports.pages import board_labels
+from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def board_csv(board: Board) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([text_cell(name.replace(" ", "_")) for name in header])
-    for i, (row, label) in enumerate(zip(board.rows, board_labels(board), strict=True)):
+    for i, (row, label) in enumerate(zip(board.rows, map(inert, board_labels(board)), strict=True)):
         cells: list[Any] = [*(row.ranks or ("", "")), row.letters]
         cells += [text_cell(text) for text in (row.model, label, row.run, row.date)]
         for column in columns:
@@ -100,7 +100,7 @@ def board_json(board: Board, title: str, pages: list[str] | None = None) -> dict
                 **({"hardware": row.hardware} if row.hardware else {}),
                 **({"page": pages[i]} if pages else {}),
             }
-            for i, (row, label) in enumerate(zip(board.rows, board_labels(board), strict=True))
+            for i, (row, label) in enumerate(zip(board.rows, map(inert, board_labels(board)), strict=True))
         ],
         "notes": list(board.notes),
     }

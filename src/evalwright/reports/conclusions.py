@@ -11,10 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalwright.core.words import listed
-from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, holm, sentence
+from evalwright.reports.comparison_sentence import sentence
+from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, holm
 
 if TYPE_CHECKING:
     from evalwright.analysis.comparison import Comparison, TaskComparison
+    from evalwright.analysis.context_gain import ContextGain
     from evalwright.analysis.ranking import Pair
     from evalwright.analysis.several import PairTable, SeveralComparison
 
@@ -38,6 +40,12 @@ def worded_comparison(found: Comparison) -> Comparison:
     same = [overall] if overall else [task.equivalence for task in tasks]
     text = " ".join([text, *(one.sentence for one in same if one)])
     return replace(found, tasks=tasks, conclusion=text)
+
+
+def gain_sentence(gain: ContextGain) -> str:
+    """What passages add over all questions, in a sentence."""
+    said = sentence(gain.parts["all"], "the model with passages", "the model without them")
+    return f"{gain.run}, {gain.task}: {said}"
 
 
 def worded_several(found: SeveralComparison) -> SeveralComparison:

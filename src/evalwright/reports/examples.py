@@ -105,7 +105,7 @@ def _sureness(score: Mapping[str, Any]) -> float:
 
 def _example(task: str, metric: MetricResult, row: Mapping[str, Any]) -> Example:
     score = row["scores"][metric.scorer]
-    asked = "Source" if metric.kind == HALLUCINATION else "Asked"
+    asked = "Source" if metric.kind == HALLUCINATION else "Input"
     return Example(
         task=task,
         id=str(row["id"]),
@@ -122,9 +122,9 @@ def _texts(row: Mapping[str, Any], score: Mapping[str, Any], asked: str) -> Iter
     if row["input"] and not any(row["input"] == passage.get("text") for passage in passages):
         yield asked, str(row["input"])
     if row["targets"]:
-        yield "Right", ", ".join(map(str, row["targets"][:5]))
-    yield "Answered", str(row.get("answer", ""))
-    yield "Because", str(score.get("explanation", ""))
+        yield "Target", ", ".join(map(str, row["targets"][:5]))
+    yield "Answer", str(row.get("answer", ""))
+    yield "Explanation", str(score.get("explanation", ""))
 
 
 def _short(text: str) -> str:

@@ -6,15 +6,12 @@ texts of a run stand in the page as escaped text and are never made into markup 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib.resources import files
+from html import escape
 from typing import TYPE_CHECKING
 
+from evalwright.reports.html import page, read_asset, text
 from evalwright.reports.label_sheet import inert_lines
-from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.sheets import SheetRow
@@ -36,24 +33,6 @@ QUESTION = "Is the answer right?"
 _PARTS = (("Question", "input"), ("Choices", "choices"), ("Context", "context"), ("Reference", "reference"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    row: str
-    task: str
-    id: str
-    draw: str
-    parts: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Page:
-    set: str
-    file: str
-    question: str
-    rows: tuple[_Row, ...]
-    choices: tuple[Choice, ...]
-
-
 def label_html(
     rows: Sequence[SheetRow], *, graded: bool = False, name: str = "labels", question: str = QUESTION
 ) -> str:
@@ -62,47 +41,54 @@ def label_html(
 
     The same rows give the same bytes.
     """
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-
-    style, script = (_read(f"label.{kind}") for kind in ("css", "js"))
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src '{_hash(style)}'",
-            f"script-src '{_hash(script)}'",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
+    style, script = read_asset("label.css"), read_asset("label.js")
+    title = f"Label {len(rows)} answers"
+    choices = (*(GRADES if graded else RIGHT_OR_WRONG), ("", "No label", "x"))
+    buttons = "".join(
+        f'<button type="button" data-value="{value}" data-key="{key}" aria-pressed="false">{what} <kbd>{key}</kbd></button>'
+        for value, what, key in choices
     )
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    drawn = text("+".join(sorted({row.row.partition("-")[0] for row in rows})))
+    body = (
+        f"<header><h1>{title}</h1><p><bdi>{text(question)}</bdi> {_HELP}</p>{_NO_SCRIPTS}{_WHO}</header>\n<main>\n"
+        + "\n".join(_article(row, i, len(rows), buttons) for i, row in enumerate(rows))
+        + f"\n{_BUTTONS}\n</main>\n{_FOOTER}\n<script>{script}</script>"
     )
-    page = _Page(
-        set="+".join(sorted({row.row.partition("-")[0] for row in rows})),
-        file=inert(name),
-        question=inert(question),
-        rows=tuple(_row(row) for row in rows),
-        choices=GRADES if graded else RIGHT_OR_WRONG,
+    return page(title, style, body, script, f' data-set="{drawn}" data-file="{text(name)}"')
+
+
+_HELP = "Judge each by itself; the judge's verdict is not shown. Nothing leaves this page until you download the labels."
+_NO_SCRIPTS = (
+    '<noscript><p class="warning">Labelling here needs scripts, which this browser does not run. Use the CSV table '
+    "instead.</p></noscript>"
+)
+_WHO = (
+    '<p class="who"><label for="labeller">Your name</label> <input id="labeller" type="text" maxlength="80" '
+    'autocomplete="off" spellcheck="false"> <span id="progress" role="status" aria-live="polite"></span></p>'
+)
+_BUTTONS = (
+    '<nav aria-label="Answers"><button type="button" id="back">Back <kbd>←</kbd></button> '
+    '<button type="button" id="next">Next <kbd>→</kbd></button> '
+    '<button type="button" id="open">Next without a label <kbd>u</kbd></button></nav>'
+)
+_FOOTER = (
+    '<footer><button type="button" id="download">Download the labels</button>'
+    '<details id="copy"><summary>Or copy them</summary><textarea id="text" readonly rows="8" aria-label="Labels as CSV">'
+    "</textarea></details><p>The file goes to whoever sent you this page. Labels are kept in this browser until then.</p>"
+    "</footer>"
+)
+
+
+def _article(row: SheetRow, place: int, total: int, buttons: str) -> str:
+    parts = [(title, content) for title, part in _PARTS if (content := getattr(row, part))]
+    parts.append(("Answer", row.answer if row.answer.strip() else "(an empty answer)"))
+    shown = "".join(
+        f'<dt>{title}</dt><dd class="{title.lower()}" dir="auto">{escape(inert_lines(content))}</dd>'
+        for title, content in parts
     )
-    template = environment.from_string(_read("label.html"))
-    return template.render(page=page, style=Markup(style), script=Markup(script), policy=Markup(policy))
-
-
-def _row(row: SheetRow) -> _Row:
-    parts = [(title, inert_lines(text)) for title, name in _PARTS if (text := getattr(row, name))]
-    answer = inert_lines(row.answer) if row.answer.strip() else "(an empty answer)"
-    return _Row(row.row, inert(row.task), inert(row.id), row.draw, (*parts, ("Answer", answer)))
-
-
-def _read(name: str) -> str:
-    return (files("evalwright.reports") / "templates" / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    draw = f", draw {text(row.draw)}" if row.draw != "0" else ""
+    return (
+        f'<article data-row="{text(row.row)}"{" hidden" if place else ""}><h2>{place + 1} of {total}</h2>'
+        f'<p class="facts"><bdi>{text(row.task)}</bdi>, <bdi>{text(row.id)}</bdi>{draw}</p><dl>{shown}</dl>'
+        f'<p class="labels" role="group" aria-label="Label">{buttons}</p></article>'
+    )

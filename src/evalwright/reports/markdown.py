@@ -1,88 +1,98 @@
-"""A leaderboard as a Markdown table that says the same in every renderer and never runs what a name contains.
+"""Documents as Markdown that says the same in every renderer and never runs what a name contains.
 
 Names stand in code spans, where Markdown, HTML, links, mentions and images are plain characters. The bytes depend on the
-runs alone.
+document alone.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from evalwright.analysis.board import SIMULTANEOUS_NOTE
+from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, score_columns
-from evalwright.reports.pages import board_labels, coverage, has_ties, together
 from evalwright.reports.text import inert
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from evalwright.analysis.board import Board
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 
-
-def board_markdown(board: Board, links: Sequence[str] = ()) -> str:
-    """The board as a table, a row per run, with the board's notes below. links: the address of each row's own page."""
-    columns, tied = score_columns(board), has_ties(board)
-    simultaneous = any(row.together for row in board.rows) and not is_hallucination_board(board)
-    intervals = together(board) if simultaneous else []
-    header = ["Rank", "Model", *(["Tied"] if tied else [])]
-    scores = [_title(column) for column in columns]
-    header += [scores[0], *(["Simultaneous"] if intervals else []), *scores[1:], "Items", "Failed"]
-    machines = any(row.hardware for row in board.rows)
-    header += [*(["Hardware"] if machines else []), "Date"]
-    ends_left = 1 + machines
-    rule = ["--:", ":--", *["--:"] * (len(header) - 2 - ends_left), *[":--"] * ends_left]
-    names, items = [code(label) for label in board_labels(board)], coverage(board)
-    if links:
-        names = [f"[{name}]({link})" if link else name for name, link in zip(names, links, strict=True)]
-    rows = []
-    for i, row in enumerate(board.rows):
-        first, *more = [_score(column, i) for column in columns]
-        ends = [" ".join(intervals[i].split()).replace("[ ", "[")] if intervals else []
-        who = [numbers.ranks(row.ranks), names[i], *([row.letters] if tied else [])]
-        where = [escape(row.hardware)] if machines else []
-        rows.append(
-            [*who, first, *ends, *more, items[i], numbers.count(row.n_failed), *where, escape(row.date)]
-        )
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
-    notes = "\n".join(f"- {escape(note)}" for note in _shown_notes(board, bool(intervals)))
-    return f"{table}\n\n{notes}\n" if notes else f"{table}\n"
+_NUMBERS = re.compile(r"(?!\s*$)[-\d.,+%:–<\[\]na/ ]+")
+"""What our own numbers are made of, intervals and "n/a" included: nothing in it acts."""
 
 
-def readme_block(board: Board, links: Sequence[str] = (), picture: str = "", title: str = "") -> str:
-    """What stands between the markers of a README: the day of the newest run, the picture, the table and its notes.
-
-    It has no date of its own making, so that the same runs give the same bytes. picture: its relative address.
-    """
-    when = as_of(board)
-    dated = f"{numbers.counted(len(board.rows), 'model')}; the newest run is of {escape(when)}.\n\n"
-    image = (
-        f"![{escape(f'{title}: a bar for each model, with its interval')}]({picture})\n\n" if picture else ""
-    )
-    return f"{dated}{image}{board_markdown(board, links)}"
+def to_markdown(document: doc.Document, level: int = 1) -> str:
+    """The document as Markdown. level: of its title's heading; 0 leaves the title and the lede out."""
+    parts = []
+    if level:
+        parts = [f"{'#' * level} {escape(document.title)}"]
+        parts += [escape(document.lede)] if document.lede else []
+    parts += [part for block in document.blocks for part in _block(block, max(0, level - 1))]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _shown_notes(board: Board, simultaneous: bool) -> list[str]:
-    """The board's notes, without what is said of a column that is not there."""
-    return [note for note in board.notes if simultaneous or note != SIMULTANEOUS_NOTE]
+def _block(block: doc.Block, level: int) -> Iterator[str]:
+    match block:
+        case doc.Heading():
+            yield f"{'#' * (level + block.level)} {escape(block.text)}"
+        case doc.Note():
+            yield escape(block.text)
+        case doc.Conclusion():
+            yield f"**{escape(block.text)}**"
+        case doc.Notes():
+            yield "\n".join(f"- {escape(text)}" for text in block.texts)
+        case doc.Facts():
+            yield "\n".join(f"- {escape(name)}: {escape(value)}" for name, value in block.rows)
+        case doc.Table():
+            yield _table(block)
+        case doc.Text():
+            yield escape(block.title)
+            yield _fenced(block.text)
+        case doc.Link():
+            yield f"[{escape(block.text)}]({block.address})"
+        case doc.Picture():
+            yield f"![{escape(block.caption)}]({block.address})"
+        case doc.Cards():
+            yield _table(doc.Table(doc.columns("", ""), [(one.title, one.number) for one in block.cards]))
+        case doc.Fold():
+            yield f"{'#' * (level + 2)} {escape(block.title)}"
+            for one in block.blocks:
+                yield from _block(one, level + 1)
 
 
-def _title(column: ScoreColumn) -> str:
-    less = " (less is better)" if column.lower_is_better else ""
-    if column.measure:
-        return f"{column.title}, {column.measure}{less}"
-    if not column.task:
-        return column.title
-    name = code(column.task)
-    return name if column.metric == "accuracy" else f"{name} {code(column.metric)}{less}"
+def _table(table: doc.Table) -> str:
+    columns, cells = table.cells()
+    header = [_title(column) for column in columns]
+    right = [
+        column.right or any(isinstance(row[i].content, doc.Number) for row in cells)
+        for i, column in enumerate(columns)
+    ]
+    rule = ["--:" if one else ":--" for one in right]
+    rows = [[_cell(cell) for cell in row] for row in cells]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 
 
-def _score(column: ScoreColumn, i: int) -> str:
-    shown = numbers.score(column.estimates[i], column.unit)
-    return f"**{shown}**" if not column.task and shown != numbers.NOTHING else shown
+def _title(column: doc.Column) -> str:
+    title = code(column.title) if column.name else escape(column.title) if column.title else " "
+    return f"{title} ({escape(column.note)})" if column.note else title
+
+
+def _cell(cell: doc.Cell) -> str:
+    if isinstance(cell.content, doc.Number):
+        text = numbers.score(cell.content.estimate, cell.content.unit)
+        text = text[text.index("[") :] if cell.content.interval_only and "[" in text else text
+    elif _NUMBERS.fullmatch(cell.content):
+        text = cell.content
+    else:
+        text = code(cell.content) if cell.name else escape(cell.content)
+    if cell.tone == "strong" and not cell.name and text != numbers.NOTHING:
+        text = f"**{text}**"
+    return f"[{text}]({cell.link})" if cell.link else text
+
+
+def _fenced(text: str) -> str:
+    """A text of several lines that nothing in it can end."""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    lines = [inert(line) for line in re.split(r"\r\n|\r|\n", text)]
+    return "\n".join([fence, *lines, fence])
 
 
 def code(text: str) -> str:

@@ -1,17 +1,22 @@
-"""A page of its own for each model of a board: static HTML that loads nothing and runs nothing."""
+"""A page of its own for each model of a board: static HTML under a name that every file system takes."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.reports.files import link_to, write_whole
-from evalwright.reports.html import content_policy, environment, read_template
-from evalwright.reports.model_view import ModelPage, model_page
-from evalwright.reports.page_names import page_names
-from evalwright.reports.pages import board_labels
+from evalwright.core.files import write_file
+from evalwright.reports.documents.board import board_labels
+from evalwright.reports.documents.model import model_document
+from evalwright.reports.html import to_html
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
@@ -19,6 +24,10 @@ if TYPE_CHECKING:
 
 EXAMPLES = 5
 """Examples on a page, for each task."""
+
+_LONGEST = 80
+_DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
+"""Names that Windows keeps for devices, with any ending."""
 
 
 def page_files(board: Board, folder: Path) -> list[Path]:
@@ -38,7 +47,7 @@ def write_pages(
 ) -> list[Path]:
     """Write a page for each row into the folder, and return the files in the order of the rows.
 
-    runs: those that the board was made of, in the same order. board_page: where the board's own page lies, to link back.
+    runs: those that the board was made of, in the same order. board_page: where the board's own page is, to link back.
     examples: samples with a low score that each page shows for a task; 0 leaves out every text of the samples. Raises
     ConfigurationError where the folder cannot be written, RunError where samples cannot be read.
     """
@@ -47,15 +56,48 @@ def write_pages(
     files = page_files(board, folder)
     for place, file in enumerate(files):
         back = link_to(board_page, file) if board_page else ""
-        page = model_page(board, place, runs[board.rows[place].place], title, back, examples)
-        write_whole(file, model_html(page))
+        document = model_document(board, place, runs[board.rows[place].place], title, back, examples)
+        write_file(file, to_html(document))
     return files
 
 
-def model_html(page: ModelPage) -> str:
-    """The page as HTML. The same page gives the same bytes."""
-    from markupsafe import Markup
+def link_to(target: Path, page: Path) -> str:
+    """The relative address of a file as a page beside it links to it; "" where there is none (another drive)."""
+    try:
+        found = os.path.relpath(target.resolve(), page.resolve().parent)
+    except ValueError:
+        return ""
+    return quote(found.replace(os.sep, "/"), safe="/")
 
-    style = read_template("board.css") + read_template("model.css")
-    template = environment().from_string(read_template("model.html"))
-    return template.render(page=page, style=Markup(style), policy=content_policy(style))
+
+def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
+    """A file name for each model: lower-case ASCII letters, digits, dots and dashes, ending in ".html".
+
+    labels: what the models are called, from anybody; runs: their runs' names. The name of one model does not depend on the order of
+    the board: those that would be equal get a mark made of label and run. Two equal ones of both are told apart by a number.
+    """
+    plain = [_plain(label) for label in labels]
+    counts = Counter(plain)
+    seen: Counter[str] = Counter()
+    out = []
+    for label, run, name in zip(labels, runs, plain, strict=True):
+        unsure = (
+            counts[name] > 1
+            or not name
+            or len(name) > _LONGEST
+            or _DEVICES.fullmatch(name)
+            or name == "index"
+        )
+        if unsure:
+            mark = hashlib.sha256(f"{label}\0{run}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
+            name = f"{name[:_LONGEST].strip('.-') or 'model'}-{mark}"
+            name = f"model-{name}" if _DEVICES.fullmatch(name) else name
+        seen[name] += 1
+        out.append(f"{name}.html" if seen[name] == 1 else f"{name}-{seen[name]}.html")
+    return out
+
+
+def _plain(label: str) -> str:
+    ascii_only = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode()
+    dashed = re.sub(r"[^a-z0-9.]+", "-", ascii_only.lower())
+    return re.sub(r"\.{2,}", ".", dashed).strip(".-")

@@ -117,9 +117,9 @@ class _Drawing:
             return
         x = 0.25
         if view.ranked:
-            x = self._key(x, LEADS, "may be the best: no model is surely better")
+            x = self._key(x, LEADS, "may be the best: no model is significantly better")
             if any(not row.leads for row in view.rows):
-                x = self._key(x, OTHERS, "surely not the best")
+                x = self._key(x, OTHERS, "at least one model is significantly better")
         if view.has_intervals:
             self._range(x, x + 0.3, 0.955, OTHERS_RANGE)
             self._text(x + 0.38, 1.0, "95% interval", 9, QUIET)

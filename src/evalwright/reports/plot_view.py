@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.words import listed
 from evalwright.reports import numbers
 from evalwright.reports.columns import as_of, is_hallucination_board, metric_of, score_columns
-from evalwright.reports.pages import board_labels
+from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ BEST = 25
 
 @dataclass(frozen=True, slots=True)
 class PlotRow:
-    """A bar. ends: its interval, None where there is none. leads: no model is surely better."""
+    """A bar. ends: its interval, None where there is none. leads: no model is significantly better."""
 
     ranks: str
     label: str
@@ -58,7 +59,7 @@ def plot_view(board: Board, title: str, best: int = BEST, least_answered: float 
     if least_answered is not None and not 0 <= least_answered <= 100:
         raise ConfigurationError(f"--least-answered must be between 0 and 100, not {least_answered:g}.")
     column = score_columns(board)[0]
-    labels = board_labels(board)
+    labels = [inert(label) for label in board_labels(board)]
     scored = [i for i, each in enumerate(column.estimates) if each and not math.isnan(each.value)]
     rates = {i: round(100 * answer_rate(board, board.rows[i]), 9) for i in scored}
     few = [i for i in scored if least_answered is not None and rates[i] < least_answered]
@@ -70,7 +71,7 @@ def plot_view(board: Board, title: str, best: int = BEST, least_answered: float 
     notes = []
     if few and least_answered is not None:
         names = [f"{labels[i]} ({rates[i]:.1f}%)" for i in few]
-        notes.append(f"Left out, as they answered less than {least_answered:g}%: {_listed(names)}.")
+        notes.append(f"Left out because they answered less than {least_answered:g}%: {listed(names, 6)}.")
     if len(shown) < len(left):
         notes.append(f"The best {len(shown)} of {numbers.counted(len(left), 'model')}.")
     ranked = sum(row.ranks is not None for row in board.rows) > 1
@@ -126,8 +127,3 @@ def _subtitle(column: ScoreColumn) -> str:
         unit = ", points of 100" if column.unit == "points" else ""
         what = f"{column.title}: {metric}{unit}"
     return f"{what} · {'lower' if column.lower_is_better else 'higher'} is better"
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {numbers.count(rest)} more" if rest > 0 else "")

@@ -6,49 +6,24 @@ import sys
 import threading
 from collections import deque
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from evalwright.reports import numbers
 from evalwright.reports.terminal import is_live_terminal, write_text
-from evalwright.reports.text import cell_width, inert, pad, shorten
+from evalwright.reports.text import inert
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.live import Live
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
     from evalwright.engine.counts import Counts
+    from evalwright.runs.progress import Progress
 
 PLAIN_EVERY = 10.0
 """Seconds between two plain lines of one run."""
 
-_LEAST_STATE = 24
-"""Cells under which it is not worth saying where a stopping rule stands."""
-
 _WINDOW = 20.0
 """Seconds that a shown rate looks back: answers from the store at the start say nothing about the rest."""
-
-
-class ProgressState(Protocol):
-    """What a report of progress says (`evalwright.evaluation.running.Progress`)."""
-
-    @property
-    def run(self) -> str: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def total(self) -> int: ...
-    @property
-    def done(self) -> int: ...
-    @property
-    def failed(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def counts(self) -> Counts: ...
-    @property
-    def finished(self) -> bool: ...
-    @property
-    def state(self) -> str: ...
 
 
 class Pace:
@@ -86,14 +61,13 @@ class TerminalProgress:
         self._file = file or sys.stderr
         self._wants_live = is_live_terminal(self._file) if live is None else live
         self._lock = threading.RLock()
-        self._states: dict[str, ProgressState] = {}
         self._paces: dict[str, Pace] = {}
         self._spoken: dict[str, float] = {}
         self._ended: set[str] = set()
-        self._console: Console | None = None
-        self._live: Live | None = None
+        self._bars: Bars | None = None
+        self._tasks: dict[str, TaskID] = {}
 
-    def update(self, progress: ProgressState) -> None:
+    def update(self, progress: Progress) -> None:
         """Take the state of one run. Its last one (finished) becomes a line that stays."""
         with self._lock:
             if progress.run in self._ended:
@@ -102,10 +76,17 @@ class TerminalProgress:
             pace.add(progress.seconds, progress.done)
             if progress.finished:
                 self._ended.add(progress.run)
-                self._states.pop(progress.run, None)
+                if self._bars is not None and progress.run in self._tasks:
+                    self._bars.remove_task(self._tasks.pop(progress.run))
                 self._line(final_line(progress))
-            elif self._live is not None:
-                self._states[progress.run] = progress
+            elif self._bars is not None:
+                said: dict[str, Any] = {
+                    "label": inert(progress.label),
+                    "said": ", ".join(_parts(progress, pace)) + _rule(progress),
+                }
+                if progress.run not in self._tasks:
+                    self._tasks[progress.run] = self._bars.add_task("", total=progress.total, **said)
+                self._bars.update(self._tasks[progress.run], completed=progress.done, **said)
             elif progress.seconds - self._spoken.get(progress.run, 0.0) >= PLAIN_EVERY:
                 self._spoken[progress.run] = progress.seconds
                 self._line(plain_line(progress, pace))
@@ -117,60 +98,50 @@ class TerminalProgress:
 
     def __enter__(self) -> Self:
         if self._wants_live:
-            from rich.console import Console
-            from rich.live import Live
-
-            self._console = Console(file=self._file, markup=False, highlight=False, emoji=False)
-            self._live = Live(
-                console=self._console,
-                refresh_per_second=4,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-                get_renderable=self._render,
-            )
-            self._live.start()
+            self._bars = _bars(self._file)
+            self._bars.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        live, self._live = self._live, None
-        if live is not None:
-            live.stop()
+        bars, self._bars = self._bars, None
+        if bars is not None:
+            bars.stop()
 
     def _line(self, text: str) -> None:
-        if self._live is not None and self._console is not None:
-            self._console.print(text, soft_wrap=True)
+        if self._bars is not None:
+            self._bars.console.print(text, soft_wrap=True)
         else:
             write_text(f"{text}\n", self._file)
 
-    def _render(self) -> Any:
-        """The live lines. Called by rich's own thread."""
-        from rich.text import Text
 
-        with self._lock:
-            states = list(self._states.values())
-            paces = [self._paces[state.run] for state in states]
-        assert self._console is not None
-        width, height = self._console.size
-        shown = states[: max(1, height - 3)]
-        name_width = min(
-            32, max((cell_width(inert(state.label)) for state in shown), default=0), max(10, width // 4)
-        )
-        text = Text(no_wrap=True, overflow="ellipsis")
-        for i, (state, pace) in enumerate(zip(shown, paces, strict=False)):
-            if i:
-                text.append("\n")
-            for part, style in live_parts(state, pace, name_width, width):
-                text.append(part, style)
-        if len(states) > len(shown):
-            text.append(f"\nand {numbers.counted(len(states) - len(shown), 'more run')}", "dim")
-        return text
+def _bars(file: TextIO) -> Bars:
+    """A live line per run: its name, a bar, and where it stands; what does not fit is cut."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bars
+    from rich.table import Column
+
+    def text(field: str, style: str, ratio: int) -> TextColumn:
+        column = Column(no_wrap=True, overflow="ellipsis", ratio=ratio)
+        return TextColumn(f"{{task.fields[{field}]}}", style, markup=False, table_column=column)
+
+    console = Console(file=file, markup=False, highlight=False, emoji=False)
+    columns = (text("label", "bold", 1), BarColumn(20, table_column=Column(width=20)), text("said", "", 3))
+    return Bars(
+        *columns, console=console, refresh_per_second=4, transient=True, expand=True,
+        redirect_stdout=False, redirect_stderr=False,
+    )  # fmt: skip
 
 
-def plain_line(state: ProgressState, pace: Pace) -> str:
+def plain_line(state: Progress, pace: Pace) -> str:
     """Where one run stands, in one line."""
+    return f"{inert(state.label)}: {', '.join(_parts(state, pace))}{_rule(state)}"
+
+
+def _parts(state: Progress, pace: Pace) -> list[str]:
+    """How many are done and failed, speed, time left and usage."""
     parts = [f"{numbers.count(state.done)} of {numbers.count(state.total)}"]
     if state.failed:
         parts.append(f"{numbers.count(state.failed)} failed")
@@ -179,10 +150,10 @@ def plain_line(state: ProgressState, pace: Pace) -> str:
         parts.append(numbers.rate(speed))
     if left is not None:
         parts.append(f"{numbers.duration(left)} left")
-    return f"{inert(state.label)}: {', '.join([*parts, *usage_parts(state.counts)])}{_rule(state)}"
+    return [*parts, *usage_parts(state.counts)]
 
 
-def final_line(state: ProgressState) -> str:
+def final_line(state: Progress) -> str:
     """How one run ended, in one line."""
     if state.done < state.total:
         head = f"stopped after {numbers.count(state.done)} of {numbers.count(state.total)}"
@@ -192,43 +163,14 @@ def final_line(state: ProgressState) -> str:
     return f"{inert(state.label)}: {', '.join([head, *failed, *usage_parts(state.counts)])}{_rule(state)}"
 
 
-def _rule(state: ProgressState) -> str:
+def _rule(state: Progress) -> str:
     """Where stopping rules stand."""
     return f"; {inert(state.state)}" if state.state else ""
 
 
 def usage_parts(counts: Counts) -> list[str]:
-    """The cost where it is known, requests asked and from the store, and tokens."""
+    """The cost where it is known, requests sent and answered from the store, and tokens."""
     parts = [] if counts.cost is None else [numbers.money(counts.cost)]
-    parts.append(f"{numbers.count(counts.asked)} asked, {numbers.count(counts.stored)} from the store")
+    parts.append(f"{numbers.count(counts.asked)} sent, {numbers.count(counts.stored)} from the store")
     used = counts.usage.input_tokens + counts.usage.output_tokens
     return [*parts, f"{numbers.tokens(used)} tokens"] if used else parts
-
-
-def live_parts(state: ProgressState, pace: Pace, name_width: int, width: int) -> list[tuple[str, str]]:
-    """One live line as (text, style): name, bar, counts, speed, time left, usage; what does not fit is left out."""
-    share = state.done / state.total if state.total else 0.0
-    bar = 10 if width < 100 else 20
-    full = int(share * bar)
-    done = f"{numbers.count(state.done):>{len(numbers.count(state.total))}}/{numbers.count(state.total)}"
-    parts = [
-        (pad(shorten(inert(state.label), name_width), name_width), "bold"),
-        (" " + "━" * full, "cyan"),
-        ("━" * (bar - full), "bright_black"),
-        (f" {done}", ""),
-    ]
-    more = [(f"{numbers.count(state.failed)} failed", "yellow")] if state.failed else []
-    speed, left = pace.per_second, pace.left(state.total - state.done)
-    if speed:
-        more.append((numbers.rate(speed), ""))
-    if left is not None and state.done < state.total:
-        more.append((f"{numbers.duration(left)} left", ""))
-    more += [(part, "dim") for part in usage_parts(state.counts)]
-    room = width - sum(cell_width(text) for text, _ in parts)
-    if state.state and room > _LEAST_STATE:
-        more.insert(0, (shorten(inert(state.state), room - 2), "green"))
-    for text, style in more:
-        if cell_width(text) + 2 <= room:
-            parts.append((f"  {text}", style))
-            room -= cell_width(text) + 2
-    return parts

@@ -69,9 +69,9 @@ def wrap(text: str, width: int) -> list[str]:
     """
     lines = []
     rest = text
-    while cell_width(rest) > width:
-        head = _take(rest, max(1, width)) or rest[0]
-        head = head[: _break(head, rest[len(head)])]
+    while len(head := _take(rest, max(1, width))) < len(rest):
+        head = head or rest[0]
+        head = head[: _break(head, rest[len(head) : len(head) + 1])]
         lines.append(head.rstrip())
         rest = rest[len(head) :].lstrip(" ")
     return [*lines, rest] if rest or not lines else lines

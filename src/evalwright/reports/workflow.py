@@ -1,7 +1,7 @@
 """Writes a GitHub Actions workflow that runs a suite file and commits its leaderboard where it changed.
 
-Answers are kept in the workflow's cache, so that a rerun asks only what is new. Keys come from the repository's secrets and are known
-to the one step that asks models. A run in which something failed is not published; what was answered is kept all the same.
+Answers are kept in the workflow's cache, so that a rerun requests only what is new. Keys come from the repository's secrets and are known
+to the one step that sends requests. A run in which something failed is not published; what was answered is kept all the same.
 """
 
 from __future__ import annotations

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import RunError
 from evalwright.runs.reader import Run
+from evalwright.runs.scores import NAN, ItemRows, padded, read_rows
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-NAN = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +61,12 @@ class Pace:
 
 
 @dataclass(slots=True)
-class _Rows:
-    scorer: str
-    places: dict[str, int] = field(default_factory=dict)
-    draws: list[list[float]] = field(default_factory=list)
-    clusters: list[str] = field(default_factory=list)
+class _Rows(ItemRows):
     answers: list[tuple[float, float, float, float]] = field(default_factory=list)
     latencies: list[float] = field(default_factory=list)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        place = self.places.setdefault(row["id"], len(self.places))
-        if place == len(self.draws):
-            self.draws.append([])
-            self.clusters.append(str(row.get("cluster") or ""))
-        value = row["scores"].get(self.scorer, {}).get("value")
-        self.draws[place].append(NAN if value is None else float(value))
+        ItemRows.add(self, row)
         responses = row.get("responses", ())
         if not responses:
             return
@@ -100,14 +89,7 @@ def measure(run: Run) -> tuple[dict[str, Measured], Pace]:
 
     mains = {task.name: task.main for task in run.tasks if task.main}
     rows = {name: _Rows(main.scorer) for name, main in mains.items()}
-    try:
-        for row in run.rows():
-            if row["task"] in rows:
-                rows[row["task"]].add(row)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise RunError(
-            f"A record of the run '{run.id}' is not that of a sample ({type(error).__name__}: {error})."
-        ) from error
+    read_rows(run, rows)
     latencies = [latency for found in rows.values() for latency in found.latencies]
     usage = run.data["usage"]
     pace = Pace(
@@ -128,10 +110,6 @@ def judges_share(run: Run, answered: float) -> float:
 def _measured(run: Run, task: str, metric: str, rows: _Rows) -> Measured:
     import numpy as np
 
-    width = max((len(draws) for draws in rows.draws), default=1)
-    scores = np.full((len(rows.draws), width), NAN)
-    for place, draws in enumerate(rows.draws):
-        scores[place, : len(draws)] = draws
     names = [cluster or f"\0{place}" for place, cluster in enumerate(rows.clusters)]
     codes = np.unique(np.array(names, dtype=object), return_inverse=True)[1] if any(rows.clusters) else None
     table = np.array(rows.answers, dtype=np.float64).reshape(-1, 4)
@@ -139,8 +117,8 @@ def _measured(run: Run, task: str, metric: str, rows: _Rows) -> Measured:
         run,
         task,
         metric,
-        tuple(rows.places),
-        scores,
+        tuple(rows.ids),
+        padded(rows.draws),
         None if codes is None else codes.astype(np.int64).reshape(-1),
         *(table[:, column] for column in range(4)),
     )

@@ -14,15 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from zipfile import BadZipFile
 
+from evalwright.core.errors import RunError
 from evalwright.runs.reader import Run
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+NAN = float("nan")
 KEPT_FILE = ".scores.npz"
 """The arrays of a large run, in its folder."""
 
@@ -34,6 +36,62 @@ FORMAT = 2
 
 MOST_VALUES = 200
 """A metadata key with more values than this makes no slices."""
+
+
+class Collects(Protocol):
+    """What takes the records of one task, one by one."""
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take a record."""
+
+
+def read_rows(run: Run, tasks: Mapping[str, Collects]) -> None:
+    """Give the records of some tasks to what collects them, by task. Raises RunError for a record that is not a sample's."""
+    try:
+        for row in run.rows():
+            if row["task"] in tasks:
+                tasks[row["task"]].add(row)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise RunError(
+            f"A record of the run '{run.id}' is not that of a sample ({type(error).__name__}: {error})."
+        ) from error
+
+
+@dataclass(slots=True)
+class ItemRows:
+    """The items of one task in the order of the record. draws: each one's scores, nan = failed; clusters: "" = alone."""
+
+    scorer: str
+    ids: list[str] = field(default_factory=list)
+    draws: list[list[float]] = field(default_factory=list)
+    clusters: list[str] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take a record: another draw, or a new item."""
+        name = str(row["id"])
+        place = self.places.setdefault(name, len(self.places))
+        if place == len(self.ids):
+            self.ids.append(name)
+            self.draws.append([])
+            self.clusters.append(str(row.get("cluster") or ""))
+            self.new_item(row)
+        value = row["scores"].get(self.scorer, {}).get("value")
+        self.draws[place].append(NAN if value is None else float(value))
+
+    def new_item(self, row: Mapping[str, Any]) -> None:
+        """Take what else is wanted of an item, from its first record."""
+
+
+def padded(rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+    """Rows of different lengths as (n, longest), the rest nan."""
+    import numpy as np
+
+    width = max((len(row) for row in rows), default=1) or 1
+    out = np.full((len(rows), width), NAN)
+    for place, row in enumerate(rows):
+        out[place, : len(row)] = row
+    return out
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix
 from evalwright.statistics import PairedComparison, compare_paired, holm
 
@@ -28,22 +29,13 @@ class SlicePart:
 
 
 @dataclass(frozen=True, slots=True)
-class SliceComparison:
+class SliceComparison(Plain):
     """All values of one metadata key, in the order of their names. without: common items that have no value."""
 
     key: str
     parts: tuple[SlicePart, ...]
     without: int
     correction: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        return {
-            "key": self.key,
-            "parts": [part.as_dict() for part in self.parts],
-            "without": self.without,
-            "correction": self.correction,
-        }
 
 
 def compare_slices(found: Matrix, key: str) -> SliceComparison:

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from evalwright.core.errors import RunError
+from evalwright.core.files import write_text
 from evalwright.core.samples import SampleRecord
 
 RUN_FILE = "run.json"
@@ -186,25 +187,6 @@ def _marked(value: Any, mark: str) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else mark + ("+" if value > 0 else "-")
     return value
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file so that it is either the old or the new one, whole. Raises OSError."""
-    write_bytes(path, text.encode("utf-8", "backslashreplace"))
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """As `write_text`, for bytes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _line(record: Mapping[str, Any]) -> bytes:

@@ -7,11 +7,15 @@ has two readings, and either may match.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from evalwright.scorers.text.cues import cues, last_revision
+from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.tokens import Words
+from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
 _MONTH_NAMES = """
 january jan janvier enero gennaio janeiro januari januar janv ene gen januar января январь styczeń stycznia ocak जनवरी ஜனவரி มกราคม يناير
@@ -201,3 +205,57 @@ def _valid(*dates: Date) -> tuple[Date, ...]:
         date for date in dates if date.month <= 12 and (not date.day or date.day <= _DAYS[date.month - 1])
     ]
     return tuple(dict.fromkeys(kept))
+
+
+def judge_date(said: Said, targets: Sequence[Date], language: str) -> Verdict:
+    """Whether the answer surely gives a target date, or another."""
+    change = last_revision(said.text)
+    text = said.text[change[1] :] if change is not None and not said.marked else said.text
+    found = find_dates(Words(text))
+    first = re.split(r",\s(?=[^\W\d_])|[;(]|\.\s", text, maxsplit=1)[0]
+    if len(found) > 1 and len(first.split()) <= 6 and len(find_dates(Words(first))) == 1:
+        found, text = find_dates(Words(first)), first
+    if len(found) > 1 and len(said.bold) == 1 and find_dates(Words(said.bold[0])):
+        found, text = find_dates(Words(said.bold[0])), said.bold[0]
+    if not found:
+        return undecided("no date that can be read")
+    readings = {reading for date in found for reading in date.readings}
+    shown = f"'{text[found[0].start : found[0].end]}'"
+    around = text[max(0, found[0].start - 24) : found[0].start].casefold()
+    if re.search(r"\d\.?\s?(?:-|–|or|to|and|oder|bis|und|/)\s?$", around):
+        return undecided(f"{shown} is one of several days")
+    if "?" in text or cues(language).denies(around.split(), around[-4:]) or _BOUND.search(around):
+        return undecided(f"{shown} is denied, a bound or a question")
+    if len(found) > 1 and cues(language).offers(text.casefold().split(), text):
+        return undecided("several dates")
+    right = {
+        reading
+        for reading in readings
+        if any(reading.covers(target) and not _narrowed(reading, target, targets) for target in targets)
+    }
+    if len(found) > 1 and right != readings:
+        return undecided("several dates")
+    if right:
+        return correct(f"{shown} is the target date")
+    if any(
+        not reading.conflicts(target) and not reading.covers(target)
+        for reading in readings
+        for target in targets
+    ):
+        return undecided(f"{shown} has not every part of the target")
+    if _OFFSET.search(text.casefold()):
+        return undecided(f"{shown}, and what is said from it on")
+    return incorrect(f"{shown} is another date")
+
+
+def _narrowed(reading: Date, target: Date, targets: Sequence[Date]) -> bool:
+    """Whether an alias says more than a target, and the reading is not as it says ("14 June 2024" for "14 June", "14 June 2025")."""
+    return any(other.covers(target) and reading.conflicts(other) for other in targets)
+
+
+_OFFSET = re.compile(r"\b(?:later|earlier|following|next|previous|tags darauf|später|suivant|siguiente)\b")
+
+
+_BOUND = re.compile(
+    r"(?:before|after|since|until|by|around|about|circa|between|from|early|late|not|ca\.?|vor|nach|avant|apr[eè]s|antes|despu[eé]s|до|после)\s+(?:the\s+)?$"
+)

@@ -75,7 +75,7 @@ def scorer(name: str) -> Callable[[Function], Function]:
     return register
 
 
-def without_roles(alone: Callable[..., Score]) -> Callable[[Function], Function]:
+def without_roles(alone: Callable[..., Outcome]) -> Callable[[Function], Function]:
     """Give an asking scorer a plain function, with the same options, that scores where it has no roles to ask."""
 
     def attach(function: Function) -> Function:

@@ -17,7 +17,7 @@ import numpy as np
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from evalwright.core.requests import Embed
-from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.consistency.judges import together
 from evalwright.scorers.registry import checked
 from evalwright.scorers.similarity_guard import conflict, not_the_answer
@@ -72,15 +72,15 @@ async def similarity(
     role: str | None = None,
     measure: Measure | None = None,
     threshold: float | None = None,
-) -> Score:
+) -> Score | Undecided:
     """How alike the answer and its most similar target are, from 0 to 1; labels "similar" from `threshold` on, and "different".
 
     role: the embedder to ask; the measure is then the cosine of the vectors (below 0 counts as 0). Without one: `measure`
     "characters" (the default; see `character_f`) or "token-f1". Read is the first paragraph.
 
-    0 and "different" where the answer contradicts the target in a number or a name, or where a name, number, date, or yes or no
-    is asked for and the scorer `short-answer` does not find it; the explanation says so. Parts: "cosine", "characters" and
-    "token_f1" of the best target as measured, and "blocked" (1) where that was overruled.
+    0 and "different" where the answer has another number than the target, or where a name, number, date, or yes or no is asked for
+    and the scorer `short-answer` finds another; undecided where it may be another name or number. The explanation says so. Parts:
+    "cosine", "characters" and "token_f1" of the best target as measured, and "blocked" (1) where that was overruled.
     Raises ScoringError without a target, or where the embedder's vectors cannot be compared; RequestFailed where it failed.
     """
     if not sample.targets:
@@ -94,12 +94,20 @@ async def similarity(
     measured = [
         _measured(target, text, cosine) for target, cosine in zip(sample.targets, cosines, strict=True)
     ]
-    refused = not_the_answer(sample, answer)
-    against = [refused or conflict(target, text, sample.input, sample.metadata) for target in sample.targets]
+    language = str(sample.metadata.get("language") or "en")
+    against = [conflict(target, text, sample.input, language) for target in sample.targets]
+    if (refused := not_the_answer(sample, answer)) is not None:
+        against = [(refused.explanation, isinstance(refused, Score))] * len(sample.targets)
     name = used.replace("-", "_")
     # Of targets that nothing contradicts the most similar; a contradiction counts only where it stands against all of them.
-    best = max(range(len(measured)), key=lambda place: (not against[place], measured[place][name]))
-    return _score(sample.targets[best], measured[best], used, least, against[best])
+    best = max(
+        range(len(measured)),
+        key=lambda place: (not against[place][0], not against[place][1], measured[place][name]),
+    )
+    why, certain = against[best]
+    if why and (not certain or sample.metadata.get("tolerance")):
+        return Undecided(f"it may not be the same: {why}")
+    return _score(sample.targets[best], measured[best], used, least, why)
 
 
 def _score(target: str, parts: dict[str, float], measure: Measure, least: float, against: str) -> Score:

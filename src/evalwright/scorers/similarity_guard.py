@@ -1,110 +1,75 @@
-"""What no similarity may hide: another number, another name, or the contrary of yes or no.
+"""What no similarity may hide: another number, another name, or an exact answer that is wrong.
 
-"Built in 1889" and "built in 1899" are neighbours for every embedder and share most of their characters. So a text that
-contradicts a target in a number or a name is never similar to it, whatever the measure says.
+"Built in 1889" and "built in 1899" are neighbours for every embedder and share most of their characters. Where the two numbers are of one
+form, the answer is different, whatever the measure says; where they are not ("2 kg", "2,000 grams"), and for names, rules cannot tell,
+and the answer is undecided.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from evalwright.core.samples import Answer, Sample
-from evalwright.scorers.numbers.agree import TargetNumber, Tolerance, agrees, read_tolerance
-from evalwright.scorers.numbers.parse import Number, find_numbers
+from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.short_answer import short_answer
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words, fold
-from evalwright.scorers.yes_no import polarity_of
 
 EXACT = ("name", "number", "date", "yes_no")
 """Kinds of answers that are right or wrong and not more or less alike (`metadata["answer_type"]`)."""
 
+_YES_OR_NO = frozenset(("yes", "no", "true", "false"))
 _NOUNS_ARE_CAPITALISED = ("de", "lb")
 _ENDS_SENTENCE = re.compile(r"(?:^|[.!?:;…\n])[\s\"'“„«(\[]*$")
 
 
-def language_of(metadata: Mapping[str, Any]) -> str:
-    """The language that a sample says it is in, "en" where it says none."""
-    return str(metadata.get("language") or "en")
-
-
-def not_the_answer(sample: Sample, answer: Answer) -> str:
-    """Why an answer that must be exact is not right, by the rules of `short-answer`; "" where it is, or need not be exact."""
-    metadata = sample.metadata
-    kind = str(metadata.get("answer_type") or "")
-    if kind not in EXACT and (kind or not polarity_of(sample.targets, language_of(metadata))):
-        return ""
+def not_the_answer(sample: Sample, answer: Answer) -> Score | Undecided | None:
+    """What `short-answer` says of an answer that must be exact and is not certainly right; None where it is, or need not be."""
+    kind = str(sample.metadata.get("answer_type") or "")
+    yes_or_no = {target.casefold().strip(" .") for target in sample.targets} <= _YES_OR_NO
+    if kind not in EXACT and (kind or not yes_or_no):
+        return None
     verdict = short_answer(sample, answer)
-    return "" if verdict.label == "correct" else verdict.explanation
+    return None if isinstance(verdict, Score) and verdict.label == "correct" else verdict
 
 
-def conflict(target: str, text: str, question: str, metadata: Mapping[str, Any]) -> str:
-    """Which number or name of the text contradicts the target, in words; "" where none does.
+def conflict(target: str, text: str, question: str, language: str) -> tuple[str, bool]:
+    """Which number or name of the text stands in place of one of the target, and whether that is certain; ("", False): none.
 
-    A contradiction has two sides: a number (or name) of the target that the text lacks, and one in the text that neither the
-    target nor the question has. Numbers agree across notations, units and, with `metadata["tolerance"]`, within it. Names are
-    read by their capitals: not in German and Luxembourgish, not in scripts without capitals, and not from the first word of a
-    sentence alone. What cannot be read contradicts nothing.
+    Two sides make a conflict: what the target has and the text lacks, and what the text has and neither the target nor the question.
     """
     wanted, given, asked = (Words(plain(part)) for part in (target, text, question))
-    language = language_of(metadata)
-    return _other_number(
-        wanted, given, asked, language, read_tolerance(metadata.get("tolerance"))
-    ) or _other_name(wanted, given, asked, language)
-
-
-def _other_number(wanted: Words, given: Words, asked: Words, language: str, tolerance: Tolerance) -> str:
-    targets, found, known = (_numbers(words, language) for words in (wanted, given, asked))
-    missing = [one for one in targets if not any(_agree(other, one, tolerance) for other in found)]
-    more = [one for one in found if not any(_agree(one, other, tolerance) for other in (*targets, *known))]
-    if not missing or not more:
-        return ""
-    return f"{_shown(given, more[0])} in place of {_shown(wanted, missing[0])}"
-
-
-def _numbers(words: Words, language: str) -> list[Number]:
-    return [number for number in find_numbers(words, language) if not number.weak]
-
-
-def _agree(found: Number, target: Number, tolerance: Tolerance) -> str:
-    return agrees(found, TargetNumber(target.value, target.unit, target.digits), tolerance)
-
-
-def _shown(words: Words, number: Number) -> str:
-    return words.quote_between(number.start, max(number.end, number.unit_end))
-
-
-def _other_name(wanted: Words, given: Words, asked: Words, language: str) -> str:
+    numbers, known = _numbers(given), {*_numbers(wanted), *_numbers(asked)}
+    missing = [number for number in _numbers(wanted) if number not in numbers]
+    more = [number for number in numbers if number not in known]
+    if missing and more:
+        certain = len(missing) == len(more) == 1 and len(missing[0]) == len(more[0]) >= 3
+        return f"'{more[0]}' in place of '{missing[0]}'", certain and missing[0].isdigit() and more[
+            0
+        ].isdigit()
     if language.split("-")[0] in _NOUNS_ARE_CAPITALISED:
-        return ""
-    targets, found = _names(wanted), _names(given)
-    missing = [name for name in targets if not _has(given, name)]
-    more = [name for name in found if not _has(wanted, name) and not _has(asked, name)]
-    if not missing or not more:
-        return ""
-    return f"'{' '.join(more[0])}' in place of '{' '.join(missing[0])}'"
+        return "", False
+    names = _names(wanted)
+    lost = names and not any(_stands(name, given) for name in names)
+    new = [name for name in _names(given) if not _stands(name, wanted) and not _stands(name, asked)]
+    return (f"'{new[0]}' in place of '{names[0]}'", False) if lost and new else ("", False)
 
 
-def _names(words: Words) -> list[tuple[str, ...]]:
-    """Runs of capitalised words; a single one at the beginning of a sentence is any word."""
-    runs: list[tuple[str, ...]] = []
-    run: list[str] = []
-    opens = False
+def _numbers(words: Words) -> list[str]:
+    """The numbers written in digits, those of other scripts in ours, without separators of thousands."""
+    found = [token for token in words.tokens if token[:1].isdecimal()]
+    return ["".join(str(int(c)) if c.isdecimal() else c for c in one if c != ",") for one in found]
+
+
+def _names(words: Words) -> list[str]:
+    """The words with a capital; one that begins a sentence only where another one follows it."""
+    found = []
     for index, word in enumerate(words.cased):
-        begins = _ENDS_SENTENCE.search(words.text[: words.spans[index][0]]) is not None
-        if run and (begins or not word[:1].isupper() or words.gap(index).strip(" .'-&")):
-            runs += [tuple(run)] if len(run) > 1 or not opens else []
-            run = []
-        if word[:1].isupper() and word.casefold() not in ("i", "i'm", "i'd", "i've", "i'll"):
-            opens = opens if run else begins
-            run.append(word)
-    runs += [tuple(run)] if len(run) > 1 or (run and not opens) else []
-    return runs
+        begins = _ENDS_SENTENCE.search(words.text[: words.spans[index][0]][-8:]) is not None
+        followed = index + 1 < len(words.cased) and words.cased[index + 1][:1].isupper()
+        if word[:1].isupper() and len(word) > 1 and (not begins or followed):
+            found.append(word)
+    return found
 
 
-def _has(words: Words, name: tuple[str, ...]) -> bool:
-    """Whether a word of the name stands in the text: "Curie" is no contradiction of "Marie Curie"."""
-    there = set(words.folded_tokens)
-    return any(fold(part.casefold().replace("'", "")) in there for part in name if len(part) > 1)
+def _stands(name: str, words: Words) -> bool:
+    return fold(name.casefold().replace("'", "")) in words.folded_tokens

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
 
-Scheme = Literal["random", "weighted", "stratified"]
+Scheme = Literal["random", "stratified"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,7 @@ class JudgedSample:
 
     @property
     def scheme(self) -> Scheme:
-        if self.strata is not None:
-            return "stratified"
-        chosen = self.weights[self.labelled]
-        return "random" if len(chosen) == 0 or np.ptp(chosen) <= 1e-12 * chosen.max() else "weighted"
+        return "random" if self.strata is None else "stratified"
 
     @property
     def labelled_units(self) -> int:
@@ -42,8 +39,7 @@ class JudgedSample:
 
     def stratum_means(self, values: F64) -> F64:
         """For each labelled item the mean of `values` (labelled,) over the labelled items of its stratum."""
-        if self.strata is None:
-            return np.full(len(values), values.mean())
+        assert self.strata is not None
         rows = self.strata[self.labelled]
         means: F64 = (np.bincount(rows, weights=values) / np.maximum(np.bincount(rows), 1))[rows]
         return means
@@ -59,7 +55,6 @@ def judged_sample(
     judge: npt.ArrayLike,
     human: npt.ArrayLike,
     clusters: npt.ArrayLike | None,
-    probabilities: npt.ArrayLike | None,
     strata: npt.ArrayLike | None,
 ) -> JudgedSample:
     """The items with a verdict, checked. Raises ValueError for shapes and values that do not fit (each says which)."""
@@ -69,17 +64,13 @@ def judged_sample(
         raise ValueError(
             f"human must hold one label (or nan) for each of the {n} verdicts, but has {len(labels)} entries"
         )
-    if probabilities is not None and strata is not None:
-        raise ValueError(
-            "give probabilities or strata, not both: strata already say how the labels were drawn"
-        )
     ids = None if clusters is None else cluster_ids(clusters, n)
     groups = None if strata is None else cluster_ids(strata, n)
-    weights = _weights(probabilities, ~np.isnan(labels), n)
     there = ~np.isnan(verdicts)
-    verdicts, labels, weights = verdicts[there], labels[there], weights[there]
+    verdicts, labels = verdicts[there], labels[there]
     labelled = ~np.isnan(labels)
     codes, n_clusters = cluster_codes(None if ids is None else ids[there])
+    weights = np.ones(len(labels))
     if groups is not None:
         groups = np.unique(groups[there], return_inverse=True)[1].astype(np.int64)
         weights = _stratum_weights(groups, labelled)
@@ -112,20 +103,6 @@ def check_range(sample: JudgedSample, value_range: Range | None) -> None:
 def at_ends(values: F64, value_range: Range) -> bool:
     """Whether every value is one of the two ends of the range."""
     return bool(((values == value_range[0]) | (values == value_range[1])).all())
-
-
-def _weights(probabilities: npt.ArrayLike | None, labelled: npt.NDArray[np.bool_], n: int) -> F64:
-    if probabilities is None:
-        return np.ones(n)
-    chances = np.asarray(probabilities, dtype=np.float64)
-    if chances.shape != (n,):
-        raise ValueError(f"probabilities must hold one chance for each of the {n} items, not {chances.shape}")
-    known = chances[labelled]
-    if not ((known > 0) & (known <= 1)).all():
-        raise ValueError(
-            "the inclusion probability of every labelled item must be known, above 0 and at most 1"
-        )
-    return 1.0 / np.where(labelled, chances, 1.0)
 
 
 def _stratum_weights(groups: I64, labelled: npt.NDArray[np.bool_]) -> F64:

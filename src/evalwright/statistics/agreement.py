@@ -3,10 +3,9 @@
 | coefficient | chance agreement from | note |
 |---|---|---|
 | raw agreement | none | what it sounds like; high where one label is rare |
-| Cohen's kappa (1960; weighted 1968) | each rater's own label shares | falls to 0 where one label is rare, however much raters agree |
-| Fleiss' kappa (1971) | pooled label shares | any number of raters, the same on every item |
+| Cohen's kappa (1960) | each rater's own label shares | falls to 0 where one label is rare, however much raters agree |
 | Gwet's AC1 (2008) | how evenly labels are used | steady where one label is rare |
-| Krippendorff's alpha (2011) | pooled labels without replacement | any number of raters, missing ratings, ordered labels |
+| Krippendorff's alpha (2011) | pooled ratings without replacement | numbers whose differences count; any number of raters, missing ratings |
 
 All are functions of sums over items, so one bootstrap over items (or clusters) serves them all. Raters are fixed: the
 interval speaks of other items for these raters, not of other raters.
@@ -17,21 +16,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.bootstrap import DRAWS, Statistic, resampled_interval
+from evalwright.statistics.bootstrap import DRAWS, resampled_interval
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval, wilson
 from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
 
-Scale = Literal["nominal", "ordinal", "interval"]
-Weighting = Literal["none", "linear", "quadratic"]
-SCALES: tuple[Scale, ...] = ("nominal", "ordinal", "interval")
-WEIGHTINGS: tuple[Weighting, ...] = ("none", "linear", "quadratic")
 _MOST_LABELS = 50
 _UNSEEN = "Wilson's bound on unseen disagreement"
 
@@ -72,7 +66,6 @@ def cohen_kappa(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
     *,
-    weighting: Weighting = "none",
     clusters: npt.ArrayLike | None = None,
     level: float = 0.95,
     draws: int = DRAWS,
@@ -80,19 +73,20 @@ def cohen_kappa(
 ) -> Estimate:
     """Cohen's kappa of two raters, a and b (items,), nan = missing; 1 - observed / expected disagreement.
 
-    `weighting`: "none" (all disagreements alike), "linear" or "quadratic" in the rank of the labels that occur (Cohen
-    1968; as in scikit-learn). nan where both raters gave one and the same label to everything.
+    nan where both raters gave one and the same label to everything.
     """
-    _known(weighting, WEIGHTINGS, "weighting")
-    both = _pair(a, b)
-    table = read_ratings(both, clusters)
+    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if left.ndim != 1 or left.shape != right.shape:
+        raise ValueError(
+            f"the two raters must have one rating for the same items, not {left.shape} and {right.shape}"
+        )
+    table = read_ratings(np.column_stack([left, right]), clusters)
     size = len(table.labels)
     ranks = np.searchsorted(table.labels, table.values).astype(np.int64)
     cells = np.zeros((table.n, size * size))
     if table.n:
         cells[np.arange(table.n), ranks[:, 0] * size + ranks[:, 1]] = 1.0
-    gaps = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(np.float64)
-    cost = {"none": (gaps > 0).astype(np.float64), "linear": gaps, "quadratic": gaps**2}[weighting]
+    cost = 1.0 - np.eye(size)
 
     def kappa(sums: F64) -> F64:
         joint = sums.reshape(*sums.shape[:-1], size, size)
@@ -101,28 +95,6 @@ def cohen_kappa(
         return one_minus(observed, expected)
 
     return interval_of(table, cells, kappa, level, draws, seed)
-
-
-def fleiss_kappa(
-    ratings: npt.ArrayLike,
-    *,
-    clusters: npt.ArrayLike | None = None,
-    level: float = 0.95,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> Estimate:
-    """Fleiss' kappa of ratings (items, raters): mean pair agreement against that of the pooled label shares.
-
-    nan = missing; items then weigh alike, as in the original where all have the same number of ratings.
-    """
-    table = read_ratings(ratings, clusters)
-    parts = np.column_stack([1 - _pair_shares(table.counts), table.counts, np.ones(table.n)])
-
-    def statistic(sums: F64) -> F64:
-        shares = _shares(sums[..., 1:-1])
-        return one_minus(sums[..., 0] / np.maximum(sums[..., -1], 1), 1 - (shares**2).sum(axis=-1))
-
-    return interval_of(table, parts, statistic, level, draws, seed)
 
 
 def gwet_ac1(
@@ -160,7 +132,6 @@ def gwet_ac1(
 def krippendorff_alpha(
     ratings: npt.ArrayLike,
     *,
-    scale: Scale = "nominal",
     clusters: npt.ArrayLike | None = None,
     level: float = 0.95,
     draws: int = DRAWS,
@@ -168,15 +139,24 @@ def krippendorff_alpha(
 ) -> Estimate:
     """Krippendorff's alpha (2011) of ratings (items, raters), nan = missing: 1 - observed / expected disagreement.
 
-    `scale`: what the labels are. nominal: names; ordinal: ranks; interval: numbers whose differences count. nan where
-    all ratings are alike. Raises ValueError for an unknown scale, and more than 50 distinct ordinal labels.
+    Ratings are numbers whose differences count (an interval scale). nan where all ratings are alike.
     """
-    _known(scale, SCALES, "scale")
-    table = read_ratings(ratings, clusters, count=scale != "interval")
-    parts, disagreement = {"nominal": _nominal, "ordinal": _ordinal, "interval": _interval_scale}[scale](
-        table
-    )
-    return interval_of(table, parts, disagreement, level, draws, seed)
+    table = read_ratings(ratings, clusters, count=False)
+    there = ~np.isnan(table.values)
+    sizes = there.sum(axis=1).astype(np.float64)
+    middle = float(table.values[there].mean()) if there.any() else 0.0
+    # Around their middle, where squares keep their digits.
+    values = np.where(there, table.values - middle, 0.0)
+    first, second = values.sum(axis=1), (values**2).sum(axis=1)
+    differing = 2 * (sizes * second - first**2) / (sizes - 1)
+
+    def alpha(sums: F64) -> F64:
+        observed, count, total, squares = (sums[..., part] for part in range(4))
+        expected = 2 * (count * squares - total**2) / np.maximum(count - 1, 1)
+        return one_minus(observed, expected)
+
+    parts = np.column_stack([differing, sizes, first, second])
+    return interval_of(table, parts, alpha, level, draws, seed)
 
 
 def read_ratings(ratings: npt.ArrayLike, clusters: npt.ArrayLike | None, *, count: bool = True) -> Ratings:
@@ -198,65 +178,12 @@ def read_ratings(ratings: npt.ArrayLike, clusters: npt.ArrayLike | None, *, coun
         if len(labels) > _MOST_LABELS:
             raise ValueError(
                 f"the ratings have {len(labels)} distinct values; coefficients for labels take at most {_MOST_LABELS}: "
-                'group them, or use krippendorff_alpha(scale="interval") for numbers'
+                "group them, or use krippendorff_alpha for numbers"
             )
         counts = np.stack(
             [(values == label).sum(axis=1) for label in labels] or [np.zeros(len(values))], axis=1
         )
     return Ratings(values, labels, counts.astype(np.float64), codes, n_clusters, left_out)
-
-
-Parts = tuple[F64, Statistic]
-
-
-def _nominal(table: Ratings) -> Parts:
-    sizes = table.counts.sum(axis=1)
-    differing = (table.counts * (sizes[:, None] - table.counts)).sum(axis=1) / (sizes - 1)
-
-    def alpha(sums: F64) -> F64:
-        totals = sums[..., 1:]
-        all_of_them = totals.sum(axis=-1)
-        expected = (totals * (all_of_them[..., None] - totals)).sum(axis=-1) / np.maximum(all_of_them - 1, 1)
-        return one_minus(sums[..., 0], expected)
-
-    return np.column_stack([differing, table.counts]), alpha
-
-
-def _ordinal(table: Ratings) -> Parts:
-    """The distance of two ranks is the number of ratings between them, so it changes with every resample."""
-    size = len(table.labels)
-    pairs = table.counts[:, :, None] * table.counts[:, None, :]
-    pairs[:, np.arange(size), np.arange(size)] -= table.counts
-    pairs /= (table.counts.sum(axis=1) - 1)[:, None, None]
-
-    def alpha(sums: F64) -> F64:
-        joint = sums.reshape(*sums.shape[:-1], size, size)
-        totals = joint.sum(axis=-1)
-        ranks = np.cumsum(totals, axis=-1) - totals / 2
-        squares = (ranks[..., :, None] - ranks[..., None, :]) ** 2
-        expected = np.einsum("...i,...j,...ij->...", totals, totals, squares)
-        observed = (joint * squares).sum(axis=(-1, -2)) * np.maximum(totals.sum(axis=-1) - 1, 1)
-        return one_minus(observed, expected)
-
-    return pairs.reshape(table.n, size * size), alpha
-
-
-def _interval_scale(table: Ratings) -> Parts:
-    there = ~np.isnan(table.values)
-    sizes = there.sum(axis=1).astype(np.float64)
-    middle = float(table.values[there].mean()) if there.any() else 0.0
-    values = np.where(
-        there, table.values - middle, 0.0
-    )  # around their middle, where squares keep their digits
-    first, second = values.sum(axis=1), (values**2).sum(axis=1)
-    differing = 2 * (sizes * second - first**2) / (sizes - 1)
-
-    def alpha(sums: F64) -> F64:
-        observed, count, total, squares = (sums[..., part] for part in range(4))
-        expected = 2 * (count * squares - total**2) / np.maximum(count - 1, 1)
-        return one_minus(observed, expected)
-
-    return np.column_stack([differing, sizes, first, second]), alpha
 
 
 def interval_of(
@@ -349,17 +276,3 @@ def _pair_shares(counts: F64) -> F64:
 def _shares(totals: F64) -> F64:
     shares: F64 = totals / np.maximum(totals.sum(axis=-1, keepdims=True), 1e-300)
     return shares
-
-
-def _pair(a: npt.ArrayLike, b: npt.ArrayLike) -> F64:
-    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if left.ndim != 1 or left.shape != right.shape:
-        raise ValueError(
-            f"the two raters must have one rating for the same items, not {left.shape} and {right.shape}"
-        )
-    return np.column_stack([left, right])
-
-
-def _known(name: str, names: tuple[str, ...], what: str) -> None:
-    if name not in names:
-        raise ValueError(f"unknown {what} {name!r}; there are {', '.join(names)}")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evalwright.statistics._quantiles import normal_cdf, normal_quantile, t_quantile
+from evalwright.statistics.intervals import alike_interval, effective_score_interval
 from evalwright.statistics.units import F64, I64
 
 DRAWS = 2000
@@ -70,6 +71,44 @@ def resampled_interval(
     if error <= 1e-12 * max(abs(value), 1e-300):
         error = 0.0
     return Resampled(min(low, value), max(high, value), error, f"BCa bootstrap over {unit}, {draws} draws")
+
+
+def share_interval(
+    totals: F64,
+    value: float,
+    statistic: Statistic,
+    *,
+    counts: I64 | None = None,
+    worth: int,
+    most: float,
+    level: float,
+    draws: int,
+    seed: int,
+    unit: str,
+    prefix: str = "",
+) -> tuple[float, float, float | None, str]:
+    """(low, high, standard error or None, method) of a metric between 0 and 1, by resampling where that can be trusted.
+
+    Where the resampled interval reaches an end of the range, or no resample changes the metric, few errors (or none) were
+    seen: then Wilson's interval of effective n, at most `most`, or the rule of three takes its place, for `worth` units.
+    """
+    size = len(totals) if counts is None else int(counts.sum())
+    if size == 1:
+        return 0.0, 1.0, None, f"one {unit.removesuffix('s')}: the whole range"
+    drawn = resampled_interval(
+        totals, statistic, counts=counts, level=level, draws=draws, seed=seed, unit=unit
+    )
+    if drawn.standard_error == 0.0:
+        low, high = alike_interval(value, worth, (0.0, 1.0), level)
+        return low, high, None, f"rule of three ({unit} alike, effective n = {worth})"
+    if drawn.low <= 0.0 or drawn.high >= 1.0:
+        critical = t_quantile(0.5 + level / 2, size - 1)
+        low, high = effective_score_interval(
+            value, drawn.standard_error, (0.0, 1.0), critical=critical, most=most, without_spread=worth
+        )
+        kind = "" if unit == "items" else "clustered "
+        return low, high, drawn.standard_error, f"{kind}Wilson (effective n)"
+    return drawn.low, drawn.high, drawn.standard_error, f"{prefix}{drawn.method}"
 
 
 def collapse(rows: I64) -> tuple[I64, I64]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
-from evalwright.statistics.estimate import Estimate, plain_fields
+from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import alike_interval, mean_interval
 from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
 
@@ -44,7 +44,7 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class BrierScore:
+class BrierScore(Plain):
     """The mean of (confidence - right)^2 and what it is made of.
 
     score = reliability - resolution + uncertainty + within_bin, exactly. `reliability` (less is better) is how far the
@@ -60,16 +60,9 @@ class BrierScore:
     within_bin: float
     bins: int
 
-    def as_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready values."""
-        parts = (self.reliability, self.resolution, self.uncertainty, self.within_bin)
-        shown = [part if math.isfinite(part) else None for part in parts]
-        names = ("reliability", "resolution", "uncertainty", "within_bin")
-        return {"score": self.score.as_dict(), **dict(zip(names, shown, strict=True)), "bins": self.bins}
-
 
 @dataclass(frozen=True, slots=True)
-class CalibrationError:
+class CalibrationError(Plain):
     """Expected calibration error over `bins` bins of equal mass, with an interval.
 
     `raw` is the usual figure, sum of share * |confidence - accuracy|. It is biased upwards: the noise of every
@@ -94,10 +87,6 @@ class CalibrationError:
     bins: int
     standard_error: float | None
     method: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: nan and infinities become None."""
-        return plain_fields(self)
 
 
 def read_answers(confidence: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayLike | None) -> Answers:

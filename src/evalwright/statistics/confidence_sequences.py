@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.units import F64, cluster_ids
+from evalwright.statistics.units import F64
 
 _CELLS = 401
 _FEWEST_CELLS = 120
@@ -189,32 +189,3 @@ class BettingSequence:
             low, high, total = max(low, float(lows[-1])), min(high, float(highs[-1])), float(sums[-1])
         if low <= high:
             self._low, self._high = low, high
-
-
-def betting_sequence(
-    values: npt.ArrayLike,
-    *,
-    alpha: float = 0.05,
-    n_total: int | None = None,
-    value_range: tuple[float, float] = (0.0, 1.0),
-) -> tuple[F64, F64]:
-    """The confidence sequence of a whole stream: (low, high), each (n,), one entry per value (see
-    `BettingSequence`)."""
-    return BettingSequence(alpha=alpha, n_total=n_total, value_range=value_range).path(values)
-
-
-def cluster_totals(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[F64, F64]:
-    """Sums of scores and numbers of items of each cluster, (g,) each, in order of first appearance.
-
-    `values` (n,) finite scores, `clusters` (n,) integers. Feed both to `asymptotic.AsymptoticSequence`; or
-    the sums over the largest size (fixed before the run) to a `BettingSequence`.
-    """
-    scores = np.asarray(values, dtype=np.float64)
-    if scores.ndim != 1 or not np.isfinite(scores).all():
-        raise ValueError("values must be finite scores, one an item")
-    ids = cluster_ids(clusters, len(scores))
-    _, first, codes = np.unique(ids, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    sums: F64 = np.bincount(codes, weights=scores, minlength=len(first)).astype(np.float64)
-    sizes: F64 = np.bincount(codes, minlength=len(first)).astype(np.float64)
-    return sums[order], sizes[order]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.paired import PairedComparison, compare_paired
@@ -20,7 +20,7 @@ from evalwright.statistics.units import F64, cluster_ids
 
 
 @dataclass(frozen=True, slots=True)
-class ContaminationCheck:
+class ContaminationCheck(Plain):
     """`drop` (original minus perturbed) and `control_drop`, each with its n, and `excess`, the first less the second.
 
     `suspicious`: the interval of the excess lies above 0 and p_value < 1 - level. It is a reason to look, no proof.
@@ -36,14 +36,6 @@ class ContaminationCheck:
     standard_error: float | None
     suspicious: bool
     method: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready values: nan and infinities become None."""
-        plain: dict[str, Any] = {"drop": self.drop.as_dict(), "control_drop": self.control_drop.as_dict()}
-        for name in self.__slots__[2:]:
-            value = getattr(self, name)
-            plain[name] = None if isinstance(value, float) and not math.isfinite(value) else value
-        return plain
 
 
 def contamination_check(

@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy.typing as npt
 
+from evalwright.core.plain import Plain
 from evalwright.statistics._inversion import greatest_failing
 from evalwright.statistics._quantiles import check_level, t_two_sided
-from evalwright.statistics.estimate import plain_fields
-from evalwright.statistics.intervals import Range, mean_interval
+from evalwright.statistics.intervals import Range
 from evalwright.statistics.paired import PairedComparison, compare_paired
 
 
 @dataclass(frozen=True, slots=True)
-class Equivalence:
+class Equivalence(Plain):
     """Whether `difference` lies inside (`least`, `most`), at error rate `alpha`.
 
     [`low`, `high`] is its interval at `level` = 1 - 2 alpha. `p_value` is the greater of `p_least` (not below `least`)
@@ -43,10 +42,6 @@ class Equivalence:
     n: int
     n_clusters: int | None
     method: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: nan and infinities become None."""
-        return plain_fields(self)
 
 
 def equivalence_paired(
@@ -82,40 +77,6 @@ def equivalence_paired(
     return _result(
         found.difference, (found.low, found.high), (least, most), alpha, (p_least, p_most), found.n,
         found.n_clusters, f"TOST, {found.interval_method}",
-    )  # fmt: skip
-
-
-def equivalence_mean(
-    values: npt.ArrayLike,
-    *,
-    target: float,
-    margin: float | Range,
-    alpha: float = 0.05,
-    clusters: npt.ArrayLike | None = None,
-    value_range: Range | None = (0.0, 1.0),
-) -> Equivalence:
-    """TOST of mean - `target`, with the interval that `mean_interval` chooses. Arguments and errors as there and above."""
-    least, most = _margin(margin, alpha)
-    if not math.isfinite(target):
-        raise ValueError(f"target must be a finite number, but is {target}")
-
-    def limits(level: float) -> Range:
-        found = mean_interval(values, clusters=clusters, value_range=value_range, level=level)
-        return found.low - target, found.high - target
-
-    found = mean_interval(values, clusters=clusters, value_range=value_range, level=1 - 2 * alpha)
-    if math.isnan(found.low):
-        p_least = p_most = math.nan
-    elif found.standard_error and found.method.startswith(("t", "clustered t")):
-        df = (found.n if found.n_clusters is None else found.n_clusters) - 1
-        p_least = _upper_tail((found.value - target - least) / found.standard_error, df)
-        p_most = _upper_tail((most + target - found.value) / found.standard_error, df)
-    else:
-        p_least = greatest_failing(lambda rate: limits(1 - 2 * rate)[0] >= least)
-        p_most = greatest_failing(lambda rate: limits(1 - 2 * rate)[1] <= most)
-    return _result(
-        found.value - target, (found.low - target, found.high - target), (least, most), alpha, (p_least, p_most),
-        found.n, found.n_clusters, f"TOST, {found.method}",
     )  # fmt: skip
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
+
+from evalwright.core.plain import Plain
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Plain):
     """A point estimate with its interval.
 
     `n` counts scored items (never draws) and `n_failed` the items without a score, which are not part of `value`.
@@ -37,16 +38,11 @@ class Estimate:
         return self.n_failed + self.n_undecided
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: tuples become lists, nan and infinities become None; no `n_undecided` of 0."""
-        out = plain_fields(self)
+        """The fields as JSON-ready values; no `n_undecided` of 0."""
+        out = Plain.as_dict(self)
         if not self.n_undecided:
             del out["n_undecided"]
         return out
-
-
-def plain_fields(record: Any) -> dict[str, Any]:
-    """The fields of a flat dataclass as JSON-ready values (see `Estimate.as_dict`)."""
-    return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}
 
 
 def failure_bounds(
@@ -61,11 +57,3 @@ def failure_bounds(
     low, high = value_range
     total = mean * n if n else 0.0
     return (total + n_failed * low) / (n + n_failed), (total + n_failed * high) / (n + n_failed)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -1,4 +1,4 @@
-"""Probes of a judge's habits: position, length, its own family, leniency, wavering, and drift over time.
+"""Probes of a judge's biases: position bias, length bias, acquiescence bias, and wavering.
 
 Each takes verdicts as arrays and gives typed numbers with intervals; whether a habit matters is for the reader to say.
 """
@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evalwright.core.plain import Plain
 from evalwright.statistics._logistic import fit_logistic
 from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
-from evalwright.statistics.estimate import Estimate, plain_fields
+from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval
 from evalwright.statistics.paired import PairedComparison, compare_paired, mcnemar_mid_p
 from evalwright.statistics.units import F64, cluster_codes, cluster_ids, score_matrix
 
 
 @dataclass(frozen=True, slots=True)
-class SwapProbe:
+class SwapProbe(Plain):
     """Verdicts on the same pairs in both orders.
 
     `consistency`: share of pairs with the same verdict in both orders. `first_rate`: share of the verdicts that are no
@@ -36,13 +37,9 @@ class SwapProbe:
     p_value: float
     test: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready values."""
-        return _nested(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Plain):
     """One coefficient of a logistic regression, in log odds for a unit of its column."""
 
     name: str
@@ -59,12 +56,12 @@ class Effect:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as JSON-ready values, with the odds ratio."""
-        return {**plain_fields(self), "odds_ratio": self.odds_ratio}
+        return {**Plain.as_dict(self), "odds_ratio": self.odds_ratio}
 
 
 @dataclass(frozen=True, slots=True)
-class LengthProbe:
-    """How a judge's verdict moves with length (and family): `effects` in the order of the columns, intercept first."""
+class LengthProbe(Plain):
+    """How a judge's verdict moves with length: `effects` of the intercept and of the length."""
 
     effects: tuple[Effect, ...]
     n: int
@@ -73,13 +70,9 @@ class LengthProbe:
     level: float
     method: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready values."""
-        return _nested(self)
-
 
 @dataclass(frozen=True, slots=True)
-class LeanProbe:
+class LeanProbe(Plain):
     """Where judge and people disagree on pass or fail.
 
     `false_yes`: share of the items that people failed and the judge passed; `false_no`: of those that people passed and
@@ -90,39 +83,14 @@ class LeanProbe:
     false_no: Estimate
     lean: PairedComparison
 
-    def as_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready values."""
-        return _nested(self)
-
 
 @dataclass(frozen=True, slots=True)
-class RepeatProbe:
+class RepeatProbe(Plain):
     """The same request asked again: `flip_rate` is the chance that two repeats differ, `unstable` the share of items with any difference."""
 
     flip_rate: Estimate
     unstable: Estimate
     repeats: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready values."""
-        return _nested(self)
-
-
-@dataclass(frozen=True, slots=True)
-class DriftProbe:
-    """Fixed items judged on two dates: `comparison` is after minus before, `changed` the share of other verdicts.
-
-    `drifted`: the mean moved beyond chance. A judge at temperature 0 that is the same model changes nothing at all, so
-    any change says that something did.
-    """
-
-    comparison: PairedComparison
-    changed: Estimate
-    drifted: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready values."""
-        return _nested(self)
 
 
 def swap_consistency(
@@ -163,37 +131,31 @@ def length_bias(
     verdict: npt.ArrayLike,
     log_length_difference: npt.ArrayLike,
     *,
-    same_family: npt.ArrayLike | None = None,
     clusters: npt.ArrayLike | None = None,
-    ridge: float = 0.0,
     level: float = 0.95,
 ) -> LengthProbe:
-    """Logistic regression of "A won" on log(length of A / length of B), and on whether A is of the judge's family.
+    """Logistic regression of "A won" on log(length of A / length of B).
 
-    `verdict` (n,): 1, 0, or 0.5 for a tie; `same_family` (n,): 1 where A is of the judge's family and B is not, -1 the
-    other way round, 0 else. nan anywhere leaves the row out and counts it as failed. The standard errors are the
-    sandwich's over `clusters` (n,), intervals with t_{G-1}. A length effect may be honest (longer answers may be
-    better): hold quality fixed by pairs of like quality, or put human verdicts through the same probe.
+    `verdict` (n,): 1, 0, or 0.5 for a tie. nan anywhere leaves the row out and counts it as failed. The standard errors
+    are the sandwich's over `clusters` (n,), intervals with t_{G-1}. A length effect may be honest (longer answers may be
+    better): put human verdicts through the same probe.
 
-    Raises ValueError for other values, fewer than ten rows more than columns, and where no finite fit exists (give a ridge).
+    Raises ValueError for other values, fewer than twelve complete rows, and where no finite fit exists.
     """
     check_level(level)
     outcome = _verdicts(verdict, "verdict", ties=True)
-    columns = [np.asarray(log_length_difference, dtype=np.float64)]
-    names = ["intercept", "log length difference"]
-    if same_family is not None:
-        columns.append(np.asarray(same_family, dtype=np.float64))
-        names.append("same family")
-    if any(column.shape != outcome.shape for column in columns):
+    lengths = np.asarray(log_length_difference, dtype=np.float64)
+    if lengths.shape != outcome.shape:
         raise ValueError(f"every column needs one number for each of the {len(outcome)} verdicts")
-    kept = ~np.isnan(np.column_stack([outcome, *columns])).any(axis=1)
-    design = np.column_stack([np.ones(len(outcome)), *columns])[kept]
+    names = ("intercept", "log length difference")
+    kept = ~np.isnan(np.column_stack([outcome, lengths])).any(axis=1)
+    design = np.column_stack([np.ones(len(outcome)), lengths])[kept]
     ids = None if clusters is None else cluster_ids(clusters, len(outcome))[kept]
     codes, n_clusters = cluster_codes(ids)
     n = len(design)
     if n < design.shape[1] + 10:
         raise ValueError(f"{n} complete rows are too few for a regression with {design.shape[1]} columns")
-    coefficients, covariance = fit_logistic(design, outcome[kept], clusters=codes, ridge=ridge)
+    coefficients, covariance = fit_logistic(design, outcome[kept], clusters=codes)
     df = (n if n_clusters is None else n_clusters) - (design.shape[1] if n_clusters is None else 1)
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     reach = t_quantile(0.5 + level / 2, df) if df > 0 else math.nan
@@ -250,22 +212,6 @@ def repeat_flips(
     )
 
 
-def canary_drift(
-    before: npt.ArrayLike,
-    after: npt.ArrayLike,
-    *,
-    clusters: npt.ArrayLike | None = None,
-    value_range: tuple[float, float] | None = (0.0, 1.0),
-    level: float = 0.95,
-) -> DriftProbe:
-    """The same items (n,) judged on two dates, nan = missing: paired (McNemar for pass or fail, t for graded scores)."""
-    found = compare_paired(after, before, clusters=clusters, value_range=value_range, level=level)
-    both, ids = _common(score_matrix(before)[:, 0], score_matrix(after)[:, 0], clusters)
-    moved = np.where(_complete(both), (both[:, 0] != both[:, 1]).astype(np.float64), np.nan)
-    changed = mean_interval(moved, clusters=ids, level=level)
-    return DriftProbe(found, changed, found.verdict != "no difference seen")
-
-
 def _effect(name: str, coefficient: float, error: float, reach: float, df: int) -> Effect:
     p_value = t_two_sided(coefficient / error, df) if error > 0 and df > 0 else math.nan
     return Effect(name, coefficient, coefficient - reach * error, coefficient + reach * error, error, p_value)
@@ -292,17 +238,3 @@ def _common(
 def _complete(both: F64) -> npt.NDArray[np.bool_]:
     complete: npt.NDArray[np.bool_] = np.isnan(both).sum(axis=1) == 0
     return complete
-
-
-def _nested(record: Any) -> dict[str, Any]:
-    """A record's fields as JSON-ready values, where some are records or tuples of them."""
-    plain = {}
-    for name in record.__slots__:
-        value = getattr(record, name)
-        if hasattr(value, "as_dict"):
-            plain[name] = value.as_dict()
-        elif isinstance(value, tuple) and all(hasattr(part, "as_dict") for part in value):
-            plain[name] = [part.as_dict() for part in value]
-        else:
-            plain[name] = None if isinstance(value, float) and not math.isfinite(value) else value
-    return plain

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evalwright.core.plain import Plain
 from evalwright.statistics.agreement import Ratings, interval_of, one_minus, read_ratings
 from evalwright.statistics.bootstrap import DRAWS
 from evalwright.statistics.estimate import Estimate
@@ -21,7 +21,7 @@ from evalwright.statistics.units import F64
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementFigures:
+class AgreementFigures(Plain):
     """Agreement of pooled pairs of raters; the coefficients are those of `agreement`, for two ratings an item."""
 
     raw: Estimate
@@ -29,13 +29,9 @@ class AgreementFigures:
     ac1: Estimate
     alpha: Estimate
 
-    def as_dict(self) -> dict[str, Any]:
-        """Each figure's fields as JSON-ready values."""
-        return {name: getattr(self, name).as_dict() for name in self.__slots__}
-
 
 @dataclass(frozen=True, slots=True)
-class JudgeAgreement:
+class JudgeAgreement(Plain):
     """`judge`: judge with a person; `ceiling`: person with person, None where no item has labels of two people.
 
     `gap` is the judge's raw agreement less the ceiling's on the items that two people labelled: 0 where the judge agrees
@@ -46,15 +42,6 @@ class JudgeAgreement:
     ceiling: AgreementFigures | None
     gap: Estimate | None
     n_people: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready values."""
-        return {
-            "judge": self.judge.as_dict(),
-            "ceiling": None if self.ceiling is None else self.ceiling.as_dict(),
-            "gap": None if self.gap is None else self.gap.as_dict(),
-            "n_people": self.n_people,
-        }
 
 
 def judge_agreement(

@@ -5,7 +5,7 @@ judge's mean can be moved by the error that the labels show. That is PPI++
 (Angelopoulos, Duchi & Zrnic 2023): it serves any score, assumes nothing about the judge, and puts a weight on it that
 falls to 0 (labels alone) where it is of no use.
 
-Labels drawn with unequal but known probabilities (more of the doubtful verdicts, say) are weighted by their inverse
+Labels drawn with other chances in each stratum (more of the doubtful verdicts, say) are weighted by their inverse
 (Horvitz & Thompson 1952; Hajek 1971; active inference, Zrnic & Candes 2024).
 """
 
@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evalwright.core.plain import Plain
 from evalwright.statistics._judged import JudgedSample, at_ends, check_range, judged_sample, vector
 from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
-from evalwright.statistics.estimate import plain_fields
 from evalwright.statistics.intervals import Range, effective_score_interval
 from evalwright.statistics.units import F64
 
@@ -30,7 +29,7 @@ _DOUBT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeCorrection:
+class JudgeCorrection(Plain):
     """The mean that people would have given to all `n_judged` items, with the interval [`low`, `high`] at `level`.
 
     `judge_weight` is lambda, the trust in the judge (0: labels alone, 1: its errors are merely subtracted).
@@ -57,17 +56,12 @@ class JudgeCorrection:
     p_value: float | None
     method: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: nan and infinities become None."""
-        return plain_fields(self)
-
 
 def corrected_mean(
     judge: npt.ArrayLike,
     human: npt.ArrayLike,
     *,
     clusters: npt.ArrayLike | None = None,
-    probabilities: npt.ArrayLike | None = None,
     strata: npt.ArrayLike | None = None,
     judge_weight: float | None = None,
     value_range: Range | None = (0.0, 1.0),
@@ -76,8 +70,8 @@ def corrected_mean(
     """The mean human score over all judged items, by PPI++.
 
     `judge` (N,): verdicts; an item with nan is left out. `human` (N,): labels, nan where nobody looked. The labelled
-    items must be a random part: with equal chances, or with chance `probabilities` (N,) in (0, 1] each (only those of labelled items
-    are used), drawn independently; with `strata` (N,) integers, at random within each stratum, whatever its share.
+    items must be a random part, drawn with equal chances; with `strata` (N,) integers, at random within each stratum,
+    whatever its share.
     `clusters` (N,) integers: items that share one are not independent. `judge_weight`: lambda in [0, 1], None for
     the best one, Cov(y, f) / ((1 + n/N) Var f) clipped to [0, 1].
 
@@ -91,7 +85,7 @@ def corrected_mean(
     check_level(level)
     if judge_weight is not None and not 0.0 <= judge_weight <= 1.0:
         raise ValueError(f"judge_weight must lie between 0 and 1, but is {judge_weight!r}")
-    sample = judged_sample(judge, human, clusters, probabilities, strata)
+    sample = judged_sample(judge, human, clusters, strata)
     check_range(sample, value_range)
     return _corrected(sample, judge_weight, value_range, level, difference=False)
 
@@ -103,7 +97,6 @@ def corrected_difference(
     human_b: npt.ArrayLike,
     *,
     clusters: npt.ArrayLike | None = None,
-    probabilities: npt.ArrayLike | None = None,
     strata: npt.ArrayLike | None = None,
     judge_weight: float | None = None,
     value_range: Range | None = (0.0, 1.0),
@@ -125,7 +118,7 @@ def corrected_difference(
         )
     span = None if value_range is None else value_range[1] - value_range[0]
     reach = None if span is None else (-span, span)
-    sample = judged_sample(verdicts[0] - verdicts[1], labels[0] - labels[1], clusters, probabilities, strata)
+    sample = judged_sample(verdicts[0] - verdicts[1], labels[0] - labels[1], clusters, strata)
     check_range(sample, reach)
     return _corrected(sample, judge_weight, reach, level, difference=True)
 
@@ -183,7 +176,7 @@ def _corrected(
 
 
 def _best_weight(sample: JudgedSample) -> float:
-    """lambda* = Cov(y, f) / ((1 + n/N) Var f) in [0, 1]; with known probabilities, weighted moments and all items.
+    """lambda* = Cov(y, f) / ((1 + n/N) Var f) in [0, 1]; in strata, weighted moments and all items.
 
     Where labels have unequal chances, the residuals' weighted spread is what lambda is to make small, so moments
     carry the squares of the weights (Zrnic & Candes 2024, least squares of the residual term).
@@ -198,10 +191,7 @@ def _best_weight(sample: JudgedSample) -> float:
         covariance = float(np.dot(y - y.mean(), f - f.mean())) / (len(y) - 1)
         return min(1.0, max(0.0, covariance / ((1 + len(y) / unlabelled) * spread)))
     w = sample.weights[chosen]
-    if sample.strata is not None:
-        y, f = y - sample.stratum_means(y), f - sample.stratum_means(f)
-    else:
-        y, f = y - float(np.dot(w, y)) / w.sum(), f - float(np.dot(w, f)) / w.sum()
+    y, f = y - sample.stratum_means(y), f - sample.stratum_means(f)
     weight = w * np.maximum(w - 1.0, 0.0)  # what an unsampled rest adds; 0 where everything was labelled
     spread = float(np.dot(weight, f * f))
     return min(1.0, max(0.0, float(np.dot(weight, y * f)) / spread)) if spread > 0 else 0.0
@@ -229,19 +219,7 @@ def _variance(
     doubts = _doubts(sample, value_range) if not difference else None
     if sample.scheme == "random":
         return _random_variance(sample, trust, doubts)
-    if sample.scheme == "stratified":
-        return _stratified_variance(sample, trust, doubts)
-    influence = _influence(sample, trust)
-    w = sample.weights[sample.labelled]
-    worth = float(w.sum()) ** 2 / float(np.dot(w, w))  # Kish: labels of equal weight that these are worth
-    variance = float(np.dot(influence, influence))
-    if doubts is not None:
-        residuals = sample.human[sample.labelled] - trust * sample.judge[sample.labelled]
-        centre = float(np.dot(w, residuals)) / float(w.sum())
-        unseen = doubts[0] - trust * doubts[1]
-        variance += _DOUBT * float(((unseen - centre) ** 2).sum()) / worth**2
-    n = int(np.count_nonzero(sample.labelled))
-    return variance * n / (n - 1), max(1.0, worth - 1 - (trust > 0))
+    return _stratified_variance(sample, trust, doubts)
 
 
 def _doubts(sample: JudgedSample, value_range: Range | None) -> tuple[F64, F64] | None:
@@ -328,13 +306,11 @@ def _influence(sample: JudgedSample, trust: float) -> F64:
     w = sample.weights[chosen]
     centre = float(np.dot(w, residuals)) / float(w.sum())
     influence += trust * (sample.judge - sample.judge.mean()) / len(influence)
-    if sample.strata is not None:
-        means = sample.stratum_means(residuals)
-        influence[chosen] += w * (residuals - means) / float(w.sum())
-        every = np.bincount(sample.strata[chosen], weights=residuals) / np.bincount(sample.strata[chosen])
-        return influence + (every[sample.strata] - centre) / len(influence)
-    influence[chosen] += w * (residuals - centre) / float(w.sum())
-    return influence
+    assert sample.strata is not None
+    means = sample.stratum_means(residuals)
+    influence[chosen] += w * (residuals - means) / float(w.sum())
+    every = np.bincount(sample.strata[chosen], weights=residuals) / np.bincount(sample.strata[chosen])
+    return influence + (every[sample.strata] - centre) / len(influence)
 
 
 def _interval(

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
+from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, normal_quantile
-from evalwright.statistics.estimate import plain_fields
 
 _LEAST_POWER = 0.1
 """Below this sensitivity + specificity - 1, the interval is more than ten times as wide as that of the raw rate."""
@@ -22,7 +21,7 @@ that cover 88%; with the one of Lang & Reiczigel nearly all cover more than 99%.
 
 
 @dataclass(frozen=True, slots=True)
-class RoganGladen:
+class RoganGladen(Plain):
     """The corrected pass rate, clipped to [0, 1], with its interval.
 
     `raw` is the judge's pass rate. `separation` is sensitivity + specificity - 1: 1 for a perfect judge, 0 for one
@@ -47,10 +46,6 @@ class RoganGladen:
     n_judged: int
     n_labels: int
     method: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: nan and infinities become None."""
-        return plain_fields(self)
 
 
 def rogan_gladen(

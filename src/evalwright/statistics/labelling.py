@@ -7,7 +7,7 @@ chosen more often and each label weighs the inverse of its chance.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -34,16 +34,6 @@ class LabellingSet:
     strata: tuple[int, ...]
     design: Design
     seed: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values."""
-        return {
-            "indices": list(self.indices),
-            "probabilities": list(self.probabilities),
-            "strata": list(self.strata),
-            "design": self.design,
-            "seed": self.seed,
-        }
 
 
 def draw_labelling_set(

@@ -1,9 +1,7 @@
-"""Accuracy, balanced accuracy and macro-F1 of predicted labels, each with its interval.
+"""Balanced accuracy and macro-F1 of predicted labels, each with its interval.
 
-Accuracy is a mean of right-or-wrong scores and gets the interval of one. The other two are not means: they get a
-BCa bootstrap over items, or over clusters where items belong together. Where that interval reaches 0 or 1, or no
-resample changes the metric, few errors (or none) were seen and the bootstrap, which cannot imagine others, is too
-sure of itself; then a Wilson interval of effective n, or the rule of three, takes its place and is named.
+They are no means over items: they get a BCa bootstrap over items, or over clusters where items belong together, and at
+the ends of the range what `share_interval` puts in its place.
 
 Definitions, those of scikit-learn's `balanced_accuracy_score` and `f1_score(average="macro")`:
 balanced accuracy is the mean recall over the classes that occur in gold; macro-F1 is the mean of
@@ -18,33 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics._quantiles import check_level, t_quantile
-from evalwright.statistics.bootstrap import DRAWS, Statistic, collapse, resampled_interval
+from evalwright.statistics._quantiles import check_level
+from evalwright.statistics.bootstrap import DRAWS, Statistic, collapse, share_interval
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import alike_interval, effective_score_interval, mean_interval
 from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
-
-_RANGE = (0.0, 1.0)
-
-
-def accuracy(
-    gold: npt.ArrayLike,
-    predicted: npt.ArrayLike,
-    *,
-    clusters: npt.ArrayLike | None = None,
-    failed_gold: npt.ArrayLike = (),
-    level: float = 0.95,
-) -> Estimate:
-    """The share of items whose predicted label is the gold one, with the interval of `mean_interval`.
-
-    `gold` (n,) and `predicted` (n,) or (n, draws) hold integers; a label outside the task's classes (an answer
-    that names none, say -1) is simply wrong. `failed_gold` holds the gold labels of the items without an answer.
-    Raises ValueError for other shapes or types.
-    """
-    truth, said = _labels(gold, predicted)
-    right = (said == truth[:, None]).astype(np.float64)
-    n_failed = len(_integers(failed_gold, "failed_gold"))
-    return mean_interval(right, clusters=clusters, n_failed=n_failed, level=level)
 
 
 def balanced_accuracy(
@@ -59,7 +34,9 @@ def balanced_accuracy(
 ) -> Estimate:
     """The mean over gold classes of the share of their items that were recognised; a constant answer gets 1/classes.
 
-    Arguments as for `accuracy`; `draws` and `seed` are the bootstrap's.
+    `gold` (n,) and `predicted` (n,) or (n, draws) hold integers; a label outside the task's classes (an answer
+    that names none, say -1) is simply wrong. `failed_gold` holds the gold labels of the items without an answer; `draws`
+    and `seed` are the bootstrap's. Raises ValueError for other shapes or types.
     """
     return _macro(gold, predicted, clusters, failed_gold, level, draws, seed, _mean_recall)
 
@@ -194,29 +171,20 @@ def _interval(
     """(low, high, standard error or None, method) of the metric."""
     if tally.n == 0:
         return math.nan, math.nan, None, "no interval: nothing was scored"
-    if tally.size == 1:
-        return *_RANGE, None, f"one {tally.unit.removesuffix('s')}: the whole range"
-    drawn = resampled_interval(
-        tally.totals, statistic, counts=tally.repeats, level=level, draws=draws, seed=seed, unit=tally.unit
-    )
     # A macro average is as uncertain as if every class were as rare as the rarest.
     gold_classes = int(np.count_nonzero(tally.whole[tally.classes : 2 * tally.classes]))
-    worth = min(tally.size, gold_classes * tally.rarest)
-    if drawn.standard_error == 0.0:
-        low, high = alike_interval(value, worth, _RANGE, level)
-        return low, high, None, f"rule of three ({tally.unit} alike, effective n = {worth})"
-    if drawn.low <= 0.0 or drawn.high >= 1.0:
-        low, high = effective_score_interval(
-            value,
-            drawn.standard_error,
-            _RANGE,
-            critical=t_quantile(0.5 + level / 2, tally.size - 1),
-            most=tally.n,
-            without_spread=worth,
-        )
-        prefix = "" if tally.n_clusters is None else "clustered "
-        return low, high, drawn.standard_error, f"{prefix}Wilson (effective n)"
-    return drawn.low, drawn.high, drawn.standard_error, drawn.method
+    return share_interval(
+        tally.totals,
+        value,
+        statistic,
+        counts=tally.repeats,
+        worth=min(tally.size, gold_classes * tally.rarest),
+        most=tally.n,
+        level=level,
+        draws=draws,
+        seed=seed,
+        unit=tally.unit,
+    )
 
 
 def _labels(gold: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[I64, I64]:

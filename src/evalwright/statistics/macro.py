@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import normal_quantile, t_quantile, t_two_sided
-from evalwright.statistics.estimate import Estimate, plain_fields
+from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.paired import PairedComparison
 
@@ -28,12 +28,9 @@ def macro_average(parts: Sequence[Estimate], *, value_range: Range | None = None
         raise ValueError("an average needs at least one part")
     if len(parts) == 1:
         return parts[0]
-    share = 1.0 / len(parts)
-    level = parts[0].level
+    share, level = 1.0 / len(parts), parts[0].level
     value = share * math.fsum(part.value for part in parts)
-    errors = [share * _error(part.low, part.high, part.standard_error, part.level) for part in parts]
-    freedom = _freedom(errors, [_units(part.n_clusters, part.n) for part in parts])
-    error = math.hypot(*errors)
+    error, freedom = _combined(parts)
     low, high = _within(value, _multiple(freedom, level) * error, value_range)
     bounds = None
     if any(part.n_missing for part in parts):
@@ -59,7 +56,7 @@ def macro_average(parts: Sequence[Estimate], *, value_range: Range | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class MacroDifference:
+class MacroDifference(Plain):
     """The mean over tasks of paired differences a - b. Fields as in PairedComparison."""
 
     difference: float
@@ -72,10 +69,6 @@ class MacroDifference:
     n: int
     n_tasks: int
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: nan and infinities become None."""
-        return plain_fields(self)
-
 
 def macro_difference(
     parts: Sequence[PairedComparison], *, value_range: Range | None = None
@@ -86,12 +79,9 @@ def macro_difference(
     """
     if not parts:
         raise ValueError("an average needs at least one part")
-    share = 1.0 / len(parts)
     level = parts[0].level
-    value = share * math.fsum(part.difference for part in parts)
-    errors = [share * _error(part.low, part.high, part.standard_error, part.level) for part in parts]
-    freedom = _freedom(errors, [_units(part.n_clusters, part.n) for part in parts])
-    error = math.hypot(*errors)
+    value = 1.0 / len(parts) * math.fsum(part.difference for part in parts)
+    error, freedom = _combined(parts)
     span = None if value_range is None else value_range[1] - value_range[0]
     low, high = _within(value, _multiple(freedom, level) * error, None if span is None else (-span, span))
     if math.isnan(error) or error == 0:
@@ -114,30 +104,20 @@ def macro_difference(
     )
 
 
-def macro_p_value(differences: Sequence[float], errors: Sequence[float], units: Sequence[int]) -> float:
-    """The two-sided p of a mean of independent differences being 0, by Welch-Satterthwaite t; nan without any spread."""
-    freedom = _freedom(errors, units)
-    error = math.hypot(*errors)
-    if not freedom or not error:
-        return math.nan
-    return t_two_sided(math.fsum(differences) / error, freedom)
-
-
-def _error(low: float, high: float, error: float | None, level: float) -> float:
-    if error is not None:
-        return error
-    return (high - low) / (2 * normal_quantile(0.5 + level / 2))
-
-
-def _units(n_clusters: int | None, n: int) -> int:
-    return n if n_clusters is None else n_clusters
-
-
-def _freedom(errors: Sequence[float], units: Sequence[int]) -> float:
-    """Welch-Satterthwaite degrees of freedom of a sum of independent parts."""
+def _combined(parts: Sequence[Estimate] | Sequence[PairedComparison]) -> tuple[float, float]:
+    """The standard error of the mean of independent parts, and its Welch-Satterthwaite degrees of freedom."""
+    share = 1.0 / len(parts)
+    errors = [share * _error(part) for part in parts]
+    units = [part.n if part.n_clusters is None else part.n_clusters for part in parts]
     total = sum(error**2 for error in errors)
     below = sum(error**4 / (count - 1) for error, count in zip(errors, units, strict=True) if count > 1)
-    return total**2 / below if below > 0 else 0.0
+    return math.hypot(*errors), total**2 / below if below > 0 else 0.0
+
+
+def _error(part: Estimate | PairedComparison) -> float:
+    if part.standard_error is not None:
+        return part.standard_error
+    return (part.high - part.low) / (2 * normal_quantile(0.5 + part.level / 2))
 
 
 def _within(value: float, half: float, limits: Range | None) -> Range:

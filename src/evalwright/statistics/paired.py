@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import (
     beta_quantile,
     check_level,
@@ -28,7 +29,6 @@ from evalwright.statistics._quantiles import (
     t_quantile,
     t_two_sided,
 )
-from evalwright.statistics.estimate import plain_fields
 from evalwright.statistics.intervals import Range, unlike_share
 from evalwright.statistics.units import (
     F64,
@@ -48,7 +48,7 @@ no basis for saying what could have been seen."""
 
 
 @dataclass(frozen=True, slots=True)
-class PairedComparison:
+class PairedComparison(Plain):
     """Model a against model b on the items that both have a score for.
 
     `difference` is mean_a - mean_b, [`low`, `high`] its interval at `level`. `verdict` is about a, where more is
@@ -77,20 +77,17 @@ class PairedComparison:
     discordant: tuple[int, int] | None
     verdict: Verdict
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: tuples become lists, nan and infinities become None."""
-        return plain_fields(self)
 
+class _Tested(NamedTuple):
+    """The part of a comparison that its test makes; fields as there."""
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
     low: float
     high: float
     p_value: float
     test: str
     interval_method: str
-    error: float | None
-    visible: float
+    standard_error: float | None
+    smallest_visible_difference: float
 
 
 def compare_paired(
@@ -127,11 +124,11 @@ def compare_paired(
     discordant = _discordant(differences) if is_binary else None
     if len(differences) == 0:
         none = "none: no common item"
-        outcome = _Outcome(math.nan, math.nan, math.nan, none, none, None, math.nan)
+        tested = _Tested(math.nan, math.nan, math.nan, none, none, None, math.nan)
     elif discordant is not None and codes is None:
-        outcome = _binary_outcome(*discordant, len(differences), level, power)
+        tested = _binary_test(*discordant, len(differences), level, power)
     else:
-        outcome = _t_outcome(differences, difference, codes, n_clusters, level, power, value_range)
+        tested = _t_test(differences, difference, codes, n_clusters, level, power, value_range)
     return PairedComparison(
         n=len(differences),
         n_missing=n_missing,
@@ -139,18 +136,12 @@ def compare_paired(
         mean_a=_mean(means_a),
         mean_b=_mean(means_b),
         difference=difference,
-        low=outcome.low,
-        high=outcome.high,
         level=level,
-        p_value=outcome.p_value,
-        test=outcome.test,
-        interval_method=outcome.interval_method,
-        standard_error=outcome.error,
         correlation=_correlation(means_a, means_b),
-        smallest_visible_difference=outcome.visible,
         power=power,
         discordant=discordant,
-        verdict=_verdict(difference, outcome, level),
+        verdict=_verdict(difference, tested, level),
+        **tested._asdict(),
     )
 
 
@@ -178,11 +169,11 @@ def bonett_price(b: int, c: int, n: int, level: float = 0.95) -> tuple[float, fl
     return max(-1.0, min(centre - half, difference)), min(1.0, max(centre + half, difference)), error
 
 
-def _binary_outcome(b: int, c: int, n: int, level: float, power: float) -> _Outcome:
+def _binary_test(b: int, c: int, n: int, level: float, power: float) -> _Tested:
     low, high, error = bonett_price(b, c, n, level)
     visible = (normal_quantile(0.5 + level / 2) + normal_quantile(power)) * error
     visible = min(1.0, max(visible, _least_visible_binary(n, level, power)))
-    return _Outcome(low, high, mcnemar_mid_p(b, c), "exact McNemar mid-p", "Bonett-Price", error, visible)
+    return _Tested(low, high, mcnemar_mid_p(b, c), "exact McNemar mid-p", "Bonett-Price", error, visible)
 
 
 def _least_visible_binary(n: int, level: float, power: float) -> float:
@@ -197,7 +188,7 @@ def _least_visible_binary(n: int, level: float, power: float) -> float:
     return 1.0
 
 
-def _t_outcome(
+def _t_test(
     differences: F64,
     difference: float,
     codes: I64 | None,
@@ -205,7 +196,7 @@ def _t_outcome(
     level: float,
     power: float,
     value_range: Range | None,
-) -> _Outcome:
+) -> _Tested:
     """Paired or clustered t. Smallest visible difference: (t_{1-alpha/2} + t_{power}) SE, which is Miller's (2024)
     (z + z) sqrt(Var d / n) with the quantiles of the few units there are; never above the range of a score.
 
@@ -216,7 +207,7 @@ def _t_outcome(
     size = len(differences) if n_clusters is None else n_clusters
     if size == 1:
         none = "none: one item" if n_clusters is None else "none: one cluster"
-        return _Outcome(-span, span, math.nan, none, none, None, span)
+        return _Tested(-span, span, math.nan, none, none, None, span)
     error, df = standard_error(differences, codes, n_clusters)
     critical = t_quantile(0.5 + level / 2, df)
     visible = (critical + t_quantile(power, df)) * error
@@ -233,13 +224,13 @@ def _t_outcome(
         p_value = 1.0 if difference == 0 else 2.0 ** (1 - size)
         method = f"rule of three ({size} {'items' if codes is None else 'clusters'} alike)"
         low, high = difference - share * (span + difference), difference + share * (span - difference)
-        return _Outcome(low, high, p_value, "exact sign test", method, None, visible)
+        return _Tested(low, high, p_value, "exact sign test", method, None, visible)
     low, high = difference - critical * error, difference + critical * error
     if span == span:
         low, high = max(low, -span), min(high, span)
     test = "paired t" if codes is None else "clustered t"
     method = "t" if codes is None else f"clustered t (G={size})"
-    return _Outcome(low, high, t_two_sided(difference / error, df), test, method, error, visible)
+    return _Tested(low, high, t_two_sided(difference / error, df), test, method, error, visible)
 
 
 def _paired_means(
@@ -300,9 +291,9 @@ def _correlation(a: F64, b: F64) -> float:
     return max(-1.0, min(1.0, float(np.dot(x, y)) / scale)) if scale > noise else math.nan
 
 
-def _verdict(difference: float, outcome: _Outcome, level: float) -> Verdict:
-    if outcome.p_value < 1 - level and difference > 0 and outcome.low > 0:
+def _verdict(difference: float, tested: _Tested, level: float) -> Verdict:
+    if tested.p_value < 1 - level and difference > 0 and tested.low > 0:
         return "better"
-    if outcome.p_value < 1 - level and difference < 0 and outcome.high < 0:
+    if tested.p_value < 1 - level and difference < 0 and tested.high < 0:
         return "worse"
     return "no difference seen"

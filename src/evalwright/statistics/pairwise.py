@@ -1,4 +1,4 @@
-"""All pairs of many models on the same items at once: paired differences with their standard errors, from one covariance."""
+"""All pairs of many models on the same items at once: paired differences with their standard errors."""
 
 from __future__ import annotations
 
@@ -11,43 +11,6 @@ import numpy.typing as npt
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 _CELLS = 2_000_000  # pairs x units held at a time: 16 MB
-
-
-@dataclass(frozen=True, slots=True)
-class PairwiseDifferences:
-    """difference[i, j] = mean_i - mean_j and its standard error, both (models, models); units: items or clusters."""
-
-    difference: F64
-    standard_error: F64
-    units: int
-
-
-def pairwise_differences(scores: F64, clusters: npt.NDArray[np.int64] | None = None) -> PairwiseDifferences:
-    """Paired differences of every two rows of `scores` (models, items), without nan.
-
-    The standard error of a pair is that of `compare_paired`: sqrt(G/(G-1) sum_g (sum_{i in g} (d_i - mean d))^2) / n,
-    with items as their own clusters where none are given. Because it is a quadratic form in the two rows, all pairs come
-    from the covariance of the rows' cluster totals. Raises ValueError for fewer than two units.
-    """
-    models, items = scores.shape
-    residuals = scores - scores.mean(axis=1, keepdims=True)
-    if clusters is None:
-        totals = residuals
-    else:
-        _, codes = np.unique(clusters, return_inverse=True)
-        totals = np.zeros((models, int(codes.max()) + 1))
-        np.add.at(totals.T, codes, residuals.T)
-    units = totals.shape[1]
-    if units < 2:
-        raise ValueError("paired differences need at least two items or clusters")
-    gram = totals @ totals.T
-    spread = np.diag(gram)[:, None] + np.diag(gram)[None, :] - 2 * gram
-    # Rounding leaves a trace where two rows are equal.
-    spread[spread < 1e-9 * max(float(gram.max(initial=0.0)), 1e-300)] = 0.0
-    means = scores.mean(axis=1)
-    return PairwiseDifferences(
-        means[:, None] - means[None, :], np.sqrt(spread * units / (units - 1)) / items, units
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +30,8 @@ class CommonDifferences:
 def common_differences(scores: F64, codes: I64 | None = None) -> CommonDifferences:
     """Paired differences of every two rows of `scores` (models, items; nan = missing) on their common items.
 
-    `codes`: (items,) cluster numbers 0..G-1, or None. The standard error is that of `pairwise_differences`, with the
-    items, the clusters and the mean of each pair alone.
+    `codes`: (items,) cluster numbers 0..G-1, or None. The standard error of a pair is that of `compare_paired`:
+    sqrt(G/(G-1) sum_g (sum_{i in g} (d_i - mean d))^2) / n, with items as their own clusters where none are given.
     """
     filled, there = _filled(scores)
     common = there @ there.T

@@ -3,7 +3,7 @@
 An item may hold no citation or ten, so the mean of the items' own precisions is another number, and undefined where an item has
 none. The pooled share is the sum of what is right over the sum of what there is, a ratio of sums; items (or clusters of
 them) are resampled whole, BCa as in `bootstrap`. Where that interval reaches an end of the range, or no resample changes the
-share, Wilson's interval of effective n or the rule of three takes its place, as for macro-F1 in `labels`.
+share, Wilson's interval of effective n or the rule of three takes its place (`bootstrap.share_interval`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics._quantiles import check_level, t_quantile
-from evalwright.statistics.bootstrap import DRAWS, Statistic, resampled_interval
+from evalwright.statistics._quantiles import check_level
+from evalwright.statistics.bootstrap import DRAWS, Statistic, share_interval
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.intervals import alike_interval, effective_score_interval
 from evalwright.statistics.units import F64, cluster_codes, cluster_ids
-
-_RANGE = (0.0, 1.0)
 
 
 def pooled_share(
@@ -128,35 +125,16 @@ def _pooled(
             "no number: there is nothing to share",
         )
     value = float(statistic(sums))
-    low, high, error, method = _interval(
-        holding, value, statistic, level, draws, seed, unit, float(sums[1::2].max())
+    low, high, error, method = share_interval(
+        holding,
+        value,
+        statistic,
+        worth=len(holding),
+        most=float(sums[1::2].max()),
+        level=level,
+        draws=draws,
+        seed=seed,
+        unit=unit,
+        prefix=f"pooled over {unit}: ",
     )
     return Estimate(value, low, high, level, len(parts), n_failed, n_clusters, error, method)
-
-
-def _interval(
-    totals: F64,
-    value: float,
-    statistic: Statistic,
-    level: float,
-    draws: int,
-    seed: int,
-    unit: str,
-    most: float,
-) -> tuple[float, float, float | None, str]:
-    """(low, high, standard error or None, method). totals: of the units that hold anything."""
-    size = len(totals)
-    if size == 1:
-        return *_RANGE, None, f"one {unit.removesuffix('s')}: the whole range"
-    drawn = resampled_interval(totals, statistic, level=level, draws=draws, seed=seed, unit=unit)
-    if drawn.standard_error == 0.0:
-        low, high = alike_interval(value, size, _RANGE, level)
-        return low, high, None, f"rule of three ({unit} alike, effective n = {size})"
-    if drawn.low <= 0.0 or drawn.high >= 1.0:
-        critical = t_quantile(0.5 + level / 2, size - 1)
-        low, high = effective_score_interval(
-            value, drawn.standard_error, _RANGE, critical=critical, most=most, without_spread=size
-        )
-        prefix = "" if unit == "items" else "clustered "
-        return low, high, drawn.standard_error, f"{prefix}Wilson (effective n)"
-    return drawn.low, drawn.high, drawn.standard_error, f"pooled over {unit}: {drawn.method}"

@@ -1,4 +1,4 @@
-"""How many items a question needs, what a number of items can show, and what that costs.
+"""How many items a question needs, what a number of items can show, and how many draws are worth their price.
 
 All formulas are the normal approximation: a difference delta is seen with probability `power` at `level` if
 
@@ -16,55 +16,14 @@ A finite benchmark limits n: items beyond its N do not exist, and repeated draws
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, normal_quantile
-from evalwright.statistics.estimate import plain_fields
 
 F64 = npt.NDArray[np.float64]
 _COUNTABLE = 2.0**53
-
-
-@dataclass(frozen=True, slots=True)
-class BestDraws:
-    """The cheapest number of draws an item: `exact` is the optimum as a real number, `draws` the better
-    whole one."""
-
-    exact: float
-    draws: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values."""
-        return plain_fields(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a paired comparison needs and what its benchmark allows.
-
-    `n_needed` items for `difference` with probability `power`; `n_total` items there are (None: no limit);
-    `enough` says whether they do; `smallest_visible_difference` is that of the items that would be used
-    (n_needed, or all there are); `draws` an item; `cost` of those items, in the unit of the prices (None:
-    no prices).
-    """
-
-    difference: float
-    n_needed: int
-    n_total: int | None
-    enough: bool
-    smallest_visible_difference: float
-    draws: int
-    cost: float | None
-    level: float
-    power: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values."""
-        return plain_fields(self)
 
 
 def paired_variance(
@@ -121,95 +80,35 @@ def smallest_visible_difference(
 
 
 def items_for_half_width(
-    half_width: npt.ArrayLike,
-    variance: npt.ArrayLike,
-    *,
-    level: float = 0.95,
-    n_total: int | None = None,
+    half_width: npt.ArrayLike, variance: npt.ArrayLike, *, level: float = 0.95
 ) -> npt.NDArray[np.int64]:
-    """Items with which one mean is known to +-half_width: z^2 variance / half_width^2.
-
-    With `n_total`, for the mean over exactly that many items: n N / (n + N), Cochran's (1977) finite
-    population correction, never above N.
-    """
+    """Items with which one mean is known to +-half_width: z^2 variance / half_width^2."""
     check_level(level)
     width = _not_zero(half_width, "half_width")
     z = normal_quantile(0.5 + level / 2)
-    items = z * z * _not_negative(variance, "variance") / (width * width)
-    if n_total is not None:
-        if n_total < 1:
-            raise ValueError(f"n_total must be at least 1, but is {n_total}")
-        items = items * n_total / (items + n_total)
-    return _whole(items)
+    return _whole(z * z * _not_negative(variance, "variance") / (width * width))
 
 
-def cost(n: npt.ArrayLike, draws: npt.ArrayLike = 1, *, per_item: float = 0.0, per_draw: float = 1.0) -> F64:
-    """n (per_item + draws per_draw): what is paid once an item (its prompt, where it is cached) and for
-    each draw."""
-    return np.asarray(
-        np.asarray(n, dtype=np.float64) * (per_item + np.asarray(draws, dtype=np.float64) * per_draw)
-    )
+def best_draws(within: float, between: float, *, per_item: float, per_draw: float, most: int) -> int:
+    """Draws an item, 1 to `most`, with the least variance for the money: sqrt(within / between x per_item / per_draw).
 
-
-def best_draws(within: float, between: float, *, per_item: float, per_draw: float) -> BestDraws:
-    """Draws an item that make a given precision cheapest: sqrt(within / between x per_item / per_draw), at
-    least 1.
-
-    Minimises (between + within / K) (per_item + K per_draw). Of the two whole numbers beside the optimum
-    the cheaper one is taken. Without a price per item one draw is best; without spread between items there
-    is no limit, which is an error here. Raises ValueError for negative variances or prices, `between` = 0
-    or `per_draw` = 0.
+    Minimises (between + within / K) (per_item + K per_draw); of the two whole numbers beside the optimum the cheaper
+    one is taken. Without a price per item one draw is best, without spread between items `most`. Raises ValueError for
+    negative variances or prices, or `per_draw` = 0.
     """
     finite = all(map(math.isfinite, (within, between, per_item, per_draw)))
-    if not finite or min(within, per_item) < 0 or between <= 0 or per_draw <= 0:
+    if not finite or min(within, between, per_item) < 0 or per_draw <= 0:
         raise ValueError(
-            "within and per_item must be finite and not negative, and between and per_draw finite and above 0"
+            "within, between and per_item must be finite and not negative, and per_draw finite and above 0"
         )
-    exact = math.sqrt(within / between * per_item / per_draw)
 
     def price(draws: int) -> float:
         return (between + within / draws) * (per_item + draws * per_draw)
 
-    return BestDraws(exact, min((max(1, math.floor(exact)), max(1, math.ceil(exact))), key=price))
-
-
-def plan_comparison(
-    difference: float,
-    between: float,
-    *,
-    within_a: float = 0.0,
-    within_b: float = 0.0,
-    draws: int = 1,
-    n_total: int | None = None,
-    per_item: float | None = None,
-    per_draw: float | None = None,
-    level: float = 0.95,
-    power: float = 0.8,
-) -> Plan:
-    """Items, cost and limits of comparing two models on the same items (formula at the top of this module).
-
-    `per_item` and `per_draw` are the prices of both models together. Where the benchmark's `n_total` items
-    are too few, the plan is for all of them and says what they can show at most.
-    """
-    variance = paired_variance(between, within_a=within_a, within_b=within_b, draws_a=draws, draws_b=draws)
-    needed = max(1, int(items_for_difference(difference, variance, level=level, power=power)))
-    if n_total is not None and n_total < 1:
-        raise ValueError(f"n_total must be at least 1, but is {n_total}")
-    used = needed if n_total is None else min(needed, n_total)
-    priced = per_draw is not None or per_item is not None
-    return Plan(
-        difference=difference,
-        n_needed=needed,
-        n_total=n_total,
-        enough=used == needed,
-        smallest_visible_difference=float(
-            smallest_visible_difference(used, variance, level=level, power=power)
-        ),
-        draws=draws,
-        cost=float(cost(used, draws, per_item=per_item or 0.0, per_draw=per_draw or 0.0)) if priced else None,
-        level=level,
-        power=power,
-    )
+    ratio = within * per_item
+    exact = math.sqrt(ratio / (between * per_draw)) if between > 0 else (math.inf if ratio > 0 else 0.0)
+    low = int(min(max(1.0, math.floor(min(exact, most))), most))
+    return min((low, min(low + 1, most)), key=lambda draws: (price(draws), draws))
 
 
 def _critical(level: float, power: float) -> float:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, t_quantile
 from evalwright.statistics.calibration import Answers, read_answers
 from evalwright.statistics.estimate import Estimate
@@ -20,7 +20,7 @@ from evalwright.statistics.units import F64, I64
 
 
 @dataclass(frozen=True, slots=True)
-class RiskCoverage:
+class RiskCoverage(Plain):
     """The error rate among the most confident items, by how many are answered.
 
     `coverage` and `risk`: one point for each distinct confidence, from the most confident on; `threshold` is the
@@ -35,31 +35,14 @@ class RiskCoverage:
     best_area: float
     area_by_chance: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready values."""
-        plain = {name: list(getattr(self, name)) for name in ("coverage", "risk", "threshold")}
-        ends = {
-            name: value if math.isfinite(value) else None
-            for name, value in (("best_area", self.best_area), ("area_by_chance", self.area_by_chance))
-        }
-        return {**plain, "area": self.area.as_dict(), **ends}
-
 
 @dataclass(frozen=True, slots=True)
-class SelectiveAccuracy:
+class SelectiveAccuracy(Plain):
     """Accuracy where only items of confidence >= `threshold` are answered, which is `coverage` of all."""
 
     accuracy: Estimate
     coverage: float
     threshold: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """All fields as JSON-ready values."""
-        ends = {
-            name: value if math.isfinite(value) else None
-            for name, value in (("coverage", self.coverage), ("threshold", self.threshold))
-        }
-        return {"accuracy": self.accuracy.as_dict(), **ends}
 
 
 def auroc(

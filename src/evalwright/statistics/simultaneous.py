@@ -7,7 +7,7 @@ units for all models, so what the models share (hard items, passages) lowers it 
 The resample is the Gaussian multiplier bootstrap (Chernozhukov, Chetverikov & Kato 2013): independent normal weights
 on the units' influences. Given the data, the weighted sums are normal with the covariance of the models' totals, so
 for complete scores the draws are made from that small matrix and their cost does not depend on the number of items.
-Where models lack items each pair has influences of its own; then the units are put into at most `_GROUPS` random
+Where models lack items each pair has influences of its own; then the units are put into at most `GROUPS` random
 groups, which estimates the same covariance.
 
 The critical value then stands for a level, and each pair has the interval and the test of `compare_paired` at that level:
@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range, mean_interval
@@ -34,15 +34,15 @@ from evalwright.statistics.pairwise import common_differences, common_influences
 from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
 
 DRAWS = 2000
-_GROUPS = 1024
-_CELLS = 4_000_000  # draws x pairs held at a time: 32 MB
+GROUPS = 1024
+CELLS = 4_000_000  # draws x pairs held at a time: 32 MB
 F32 = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 @dataclass(frozen=True, slots=True)
-class SimultaneousDifferences:
+class SimultaneousDifferences(Plain):
     """Every pair of models: row minus column, all arrays (models, models).
 
     [`low`, `high`] hold all true differences together with probability `level`. `own_low` and `own_high` hold those
@@ -66,10 +66,6 @@ class SimultaneousDifferences:
     draws: int
     method: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: arrays become lists, nan and infinities become None."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-
 
 def simultaneous_differences(
     scores: npt.ArrayLike,
@@ -88,7 +84,7 @@ def simultaneous_differences(
     the range, fewer draws, or a level outside (0, 1).
     """
     check_level(level)
-    rows, codes = _checked(scores, clusters, value_range, draws)
+    rows, codes = checked_scores(scores, clusters, value_range, draws)
     found = common_differences(rows, codes)
     span = math.nan if value_range is None else value_range[1] - value_range[0]
     pairs = np.triu_indices(len(rows), 1)
@@ -104,46 +100,8 @@ def simultaneous_differences(
     method = f"max-|t|, {draws} Gaussian multiplier draws over {over} {how}"
     right_or_wrong = ((rows == 0) | (rows == 1) | np.isnan(rows)).all(axis=1) & (codes is None)
     binary = right_or_wrong[:, None] & right_or_wrong & (found.n > 0)
-    every = _Pairs(found.difference, found.standard_error, found.n, found.units, span, binary)
-    return _assembled(every, deviations, rng, level, draws, method)
-
-
-def simultaneous_from_covariance(
-    values: npt.ArrayLike,
-    covariance: npt.ArrayLike,
-    *,
-    units: int | None = None,
-    level: float = 0.95,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> SimultaneousDifferences:
-    """The same for estimates (models,) with a covariance (models, models), such as Bradley-Terry strengths.
-
-    `units`: the independent units that the covariance was estimated from (degrees of freedom units - 1); None: normal.
-    `n` is 0 throughout, `units` too where None. Raises ValueError for shapes that do not match, values that are not
-    finite, and a level outside (0, 1).
-    """
-    check_level(level)
-    _check_draws(draws)
-    centre, spread_of = np.asarray(values, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
-    models = len(centre) if centre.ndim == 1 else 0
-    if models < 2 or spread_of.shape != (models, models):
-        raise ValueError(
-            f"estimates (models,) of two or more models need a covariance (models, models), not {centre.shape} and {spread_of.shape}"
-        )
-    if not (np.isfinite(centre).all() and np.isfinite(spread_of).all()):
-        raise ValueError("estimates and their covariance must be finite numbers")
-    variances = np.diag(spread_of)
-    error = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * spread_of, 0.0))
-    pairs = np.triu_indices(models, 1)
-    rng = np.random.default_rng(seed)
-    deviations = _deviations(spread_of, pairs, error[pairs] > 0, draws, rng)
-    counts = np.zeros((models, models), dtype=np.int64)
-    method = f"max-|{'z' if units is None else 't'}|, {draws} draws from the covariance"
-    every = _Pairs(
-        centre[:, None] - centre[None, :], error, counts, counts + (units or 0), math.nan, counts > 0
-    )
-    return _assembled(every, deviations, rng, level, draws, method)
+    every = AllPairs(found.difference, found.standard_error, found.n, found.units, span, binary)
+    return assembled(every, deviations, rng, level, draws, method)
 
 
 def simultaneous_means(
@@ -161,7 +119,7 @@ def simultaneous_means(
     `mean_interval` at the level that the largest deviation among the models asks for.
     """
     check_level(level)
-    rows, codes = _checked(scores, clusters, value_range, draws, least=1)
+    rows, codes = checked_scores(scores, clusters, value_range, draws, least=1)
     there = ~np.isnan(rows)
     means = np.where(there, rows, 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
     residuals = np.where(there, rows - means[:, None], 0.0)
@@ -219,7 +177,7 @@ def _deviations(
     scale = np.where(spread & (squares > 0), 1 / np.sqrt(np.where(squares > 0, squares, 1.0)), 0.0)
     drawn = _normal(covariance, draws, rng) / max(math.sqrt(float(variances.max())), 1e-300)
     drawn, scale = drawn.astype(np.float32), (scale * math.sqrt(float(variances.max()))).astype(np.float32)
-    step = max(1, _CELLS // len(first))
+    step = max(1, CELLS // len(first))
     for begin in range(0, draws, step):
         part = drawn[begin : begin + step]
         yield np.abs(part[:, first] - part[:, second]) * scale
@@ -237,12 +195,12 @@ def _grouped_deviations(
     """The same where models lack items: normal weights on the influences of groups of units."""
     units = codes if codes is not None else np.arange(rows.shape[1])
     size = int(units.max()) + 1
-    if size > _GROUPS:
-        units = (rng.permutation(size) % _GROUPS)[units]
+    if size > GROUPS:
+        units = (rng.permutation(size) % GROUPS)[units]
     influences = common_influences(rows, units, difference, pairs)
     norm = np.sqrt(np.einsum("gp,gp->p", influences, influences))
     influences *= np.where(spread & (norm > 0), 1 / np.where(norm > 0, norm, 1.0), 0.0).astype(np.float32)
-    step = max(1, _CELLS // len(pairs[0]))
+    step = max(1, CELLS // len(pairs[0]))
     for begin in range(0, draws, step):
         weights = rng.standard_normal((min(step, draws - begin), len(influences)), dtype=np.float32)
         yield np.abs(weights @ influences)
@@ -262,7 +220,7 @@ def _largest_of_independent(count: int, draws: int, rng: np.random.Generator) ->
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
+class AllPairs:
     """Differences, errors, common items and units of all pairs, the span of a score (nan if not known), and which pairs
     are right or wrong on single items."""
 
@@ -280,8 +238,8 @@ class _Pairs:
         return found
 
 
-def _assembled(
-    found: _Pairs,
+def assembled(
+    found: AllPairs,
     deviations: Iterator[F32],
     rng: np.random.Generator,
     level: float,
@@ -357,7 +315,7 @@ def _step_down(p_value: F64, score: F64, exceeded: npt.NDArray[np.int64], draws:
     return bounded
 
 
-def _p_values(found: _Pairs) -> F64:
+def _p_values(found: AllPairs) -> F64:
     """Two-sided p of each pair alone by the test of `compare_paired`: t, McNemar's mid-p, or the sign test over units."""
     from scipy.special import stdtr
 
@@ -365,13 +323,13 @@ def _p_values(found: _Pairs) -> F64:
         p = 2.0 * np.asarray(stdtr(_freedom(found.units), -np.abs(found.difference) / found.error))
     p[np.isnan(found.error) | (found.error == 0)] = np.nan
     by_sign = np.where(found.difference == 0, 1.0, 2.0 ** (1.0 - np.minimum(found.units, 1000)))
-    p = np.where(found.binary, _mid_p(*_discordant(found)), np.where(found.alike, by_sign, p))
+    p = np.where(found.binary, _mid_p(*discordant_counts(found)), np.where(found.alike, by_sign, p))
     p = np.minimum(p, 1.0)
     np.fill_diagonal(p, np.nan)
     return p
 
 
-def _limits(found: _Pairs, share: F64) -> tuple[F64, F64]:
+def _limits(found: AllPairs, share: F64) -> tuple[F64, F64]:
     """Interval of each pair with error rate `share` (models, 1), by the methods of `compare_paired`."""
     from scipy.special import stdtrit
 
@@ -394,7 +352,7 @@ def _limits(found: _Pairs, share: F64) -> tuple[F64, F64]:
     return low, high
 
 
-def _discordant(found: _Pairs) -> tuple[F64, F64]:
+def discordant_counts(found: AllPairs) -> tuple[F64, F64]:
     """How often only the row's model was right, and only the column's; of use for binary pairs only.
 
     sum d = b - c and sum d^2 = b + c, and both are in the mean and the standard error.
@@ -416,9 +374,9 @@ def _mid_p(b: F64, c: F64) -> F64:
     return p
 
 
-def _bonett_price(found: _Pairs, share: F64) -> tuple[F64, F64]:
+def _bonett_price(found: AllPairs, share: F64) -> tuple[F64, F64]:
     """`bonett_price` of all pairs with error rate `share` (models, 1)."""
-    b, c = _discordant(found)
+    b, c = discordant_counts(found)
     p12, p21 = (b + 1) / (found.n + 2), (c + 1) / (found.n + 2)
     # It is worked out for graded pairs too, where it means nothing and is not used.
     spread = np.maximum(p12 + p21 - (p12 - p21) ** 2, 0.0)
@@ -429,8 +387,7 @@ def _bonett_price(found: _Pairs, share: F64) -> tuple[F64, F64]:
 
 
 def _freedom(units: I64) -> F64:
-    """Degrees of freedom; a count of 0 stands for a covariance that is known (normal)."""
-    freedom: F64 = np.where(units == 0, 1e9, np.maximum(units - 1.0, 1.0))
+    freedom: F64 = np.maximum(units - 1.0, 1.0)
     return freedom
 
 
@@ -452,7 +409,7 @@ def _normal_score(p_value: F64) -> F64:
 # --- what came in -----------------------------------------------------------------------------------------------------
 
 
-def _checked(
+def checked_scores(
     scores: npt.ArrayLike,
     clusters: npt.ArrayLike | None,
     value_range: Range | None,
@@ -461,7 +418,8 @@ def _checked(
 ) -> tuple[F64, I64 | None]:
     """Scores as (models, items that anyone has) and cluster codes of these items."""
     rows = np.asarray(scores, dtype=np.float64)
-    _check_draws(draws)
+    if draws < 2000:
+        raise ValueError(f"draws must be at least 2,000 for a steady 95% critical value, but is {draws}")
     if rows.ndim != 2 or len(rows) < least:
         raise ValueError(
             f"scores must have the shape (models, items) with at least {least} models, not {rows.shape}"
@@ -477,16 +435,3 @@ def _checked(
             )
     ids = None if clusters is None else cluster_ids(clusters, rows.shape[1])
     return rows, cluster_codes(ids)[0]
-
-
-def _check_draws(draws: int) -> None:
-    if draws < 2000:
-        raise ValueError(f"draws must be at least 2,000 for a steady 95% critical value, but is {draws}")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return (
-            [_plain(part) for part in value] if value.ndim > 1 else [_plain(part) for part in value.tolist()]
-        )
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -22,16 +22,16 @@ from evalwright.statistics._quantiles import check_level, normal_quantile
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.pairwise import CommonDifferences, common_differences, common_influences
 from evalwright.statistics.simultaneous import (
-    _CELLS,
-    _GROUPS,
+    CELLS,
     DRAWS,
     F32,
+    GROUPS,
+    AllPairs,
     Pairs,
     SimultaneousDifferences,
-    _assembled,
-    _checked,
-    _discordant,
-    _Pairs,
+    assembled,
+    checked_scores,
+    discordant_counts,
 )
 from evalwright.statistics.units import F64, I64
 
@@ -57,7 +57,7 @@ def simultaneous_macro(
     check_level(level)
     if not parts:
         raise ValueError("an average needs at least one task")
-    tasks = [_checked(scores, clusters, value_range, draws) for scores, clusters in parts]
+    tasks = [checked_scores(scores, clusters, value_range, draws) for scores, clusters in parts]
     models = len(tasks[0][0])
     if any(len(rows) != models for rows, _ in tasks):
         raise ValueError("every task must have a row for the same models")
@@ -67,7 +67,7 @@ def simultaneous_macro(
     units = np.stack([one.units for one in found])
     error = np.sqrt((errors**2).sum(axis=0)) / len(tasks)
     np.fill_diagonal(error, 0.0)
-    every = _Pairs(
+    every = AllPairs(
         difference=np.mean([one.difference for one in found], axis=0),
         error=error,
         n=np.sum([one.n for one in found], axis=0),
@@ -78,16 +78,16 @@ def simultaneous_macro(
     rng = np.random.default_rng(seed)
     deviations = _deviations(tasks, found, np.triu_indices(models, 1), draws, rng)
     method = f"max-|t| of the mean over {len(tasks)} fixed tasks, {draws} Gaussian multiplier draws on common items"
-    return _assembled(every, deviations, rng, level, draws, method)
+    return assembled(every, deviations, rng, level, draws, method)
 
 
 def _errors(found: CommonDifferences, rows: F64, codes: I64 | None, span: float, level: float) -> F64:
     """The standard error of every pair on one task, (models, models); nan where there is none."""
     right = ((rows == 0) | (rows == 1) | np.isnan(rows)).all(axis=1) & (codes is None)
     binary = right[:, None] & right & (found.n > 0)
-    pairs = _Pairs(found.difference, found.standard_error, found.n, found.units, span, binary)
+    pairs = AllPairs(found.difference, found.standard_error, found.n, found.units, span, binary)
     width = 2 * normal_quantile(0.5 + level / 2)
-    only_row, only_column = _discordant(pairs)
+    only_row, only_column = discordant_counts(pairs)
     p12, p21 = (only_row + 1) / (found.n + 2), (only_column + 1) / (found.n + 2)
     bonett_price = np.sqrt((p12 + p21 - (p12 - p21) ** 2) / (found.n + 2))
     alone = np.where(found.units == 1, 2 * span / width, np.nan)
@@ -119,12 +119,12 @@ def _deviations(
 ) -> Iterator[F32]:
     """|deviation| of every pair in units of its standard error, (some draws, pairs)."""
     influences = np.concatenate(
-        [_influences(rows, codes, one.difference, pairs, _GROUPS // len(tasks), rng)
+        [_influences(rows, codes, one.difference, pairs, GROUPS // len(tasks), rng)
          for (rows, codes), one in zip(tasks, found, strict=True)]
     )  # fmt: skip
     norm = np.sqrt(np.einsum("gp,gp->p", influences, influences))
     influences *= (1 / np.where(norm > 0, norm, 1.0)).astype(np.float32)
-    step = max(1, _CELLS // len(pairs[0]))
+    step = max(1, CELLS // len(pairs[0]))
     for begin in range(0, draws, step):
         weights = rng.standard_normal((min(step, draws - begin), len(influences)), dtype=np.float32)
         yield np.abs(weights @ influences)

@@ -34,8 +34,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evalwright.core.plain import Plain
 from evalwright.statistics._evidence import Evidence, Finding, Settings, evidence_for
-from evalwright.statistics.estimate import plain_fields
 from evalwright.statistics.paired import compare_paired
 from evalwright.statistics.stopping_rules import Rule
 
@@ -44,7 +44,7 @@ Score = float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Plain):
     """What is known at a look.
 
     `decided`: the rule's question is answered; then `verdict` is "A better", "B better" (with the rule's
@@ -69,10 +69,6 @@ class Decision:
     e_value: float | None
     estimand: Estimand
     method: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: nan and infinities become None."""
-        return plain_fields(self)
 
 
 class Monitor:

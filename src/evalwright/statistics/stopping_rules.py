@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.statistics.estimate import plain_fields
+from evalwright.core.plain import Plain
 
 Kind = Literal["precision", "beats", "differs"]
 
@@ -29,7 +29,7 @@ _DIFFERS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Plain):
     """A stopping rule. `kind` says which fields are set.
 
     precision: `metric` and `margin`, the half width; beats: `a` and `b`; differs: `a`, `b` and `margin`,
@@ -44,10 +44,6 @@ class Rule:
     a: str = ""
     b: str = ""
     margin: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values."""
-        return plain_fields(self)
 
 
 def parse_rule(text: str) -> Rule:

@@ -132,16 +132,6 @@ def standard_error(means: F64, codes: I64 | None, n_clusters: int | None) -> tup
     return (error if error > noise else 0.0), size - 1
 
 
-def clustered_standard_error(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[float, int]:
-    """Clustered standard error of the mean and its degrees of freedom, G - 1 (formula in `standard_error`).
-
-    `values` is (n,) or (n, draws) with nan for missing, `clusters` (n,) integers. With one cluster there is
-    nothing to estimate it from: (nan, 0).
-    """
-    units = item_units(values, clusters)
-    return standard_error(units.means, units.codes, units.n_clusters)
-
-
 def variance_components(scores: npt.ArrayLike) -> VarianceComponents:
     """Parts of the variance of scores (items, draws; nan = missing): between items and within an item.
 

@@ -14,19 +14,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from evalwright.core.plain import Plain
 from evalwright.statistics._inversion import greatest_failing
 from evalwright.statistics._quantiles import check_level, normal_cdf, t_quantile, t_two_sided
-from evalwright.statistics.estimate import Estimate, plain_fields
+from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range, mean_interval
 
 
 @dataclass(frozen=True, slots=True)
-class UnpairedComparison:
+class UnpairedComparison(Plain):
     """Model a on its items against model b on others. `difference` is mean_a - mean_b, [`low`, `high`] its interval.
 
     `n_failed_*` items have no score and are in none of the numbers. `standard_error` is None where a side has none;
@@ -49,20 +50,17 @@ class UnpairedComparison:
     standard_error: float | None
     degrees_of_freedom: float | None
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values: nan and infinities become None."""
-        return plain_fields(self)
 
+class _Tested(NamedTuple):
+    """The part of a comparison that its test makes; fields as there."""
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
     low: float
     high: float
     p_value: float
     test: str
     interval_method: str
-    error: float | None = None
-    freedom: float | None = None
+    standard_error: float | None = None
+    degrees_of_freedom: float | None = None
 
 
 def compare_unpaired(
@@ -91,11 +89,11 @@ def compare_unpaired(
     one, two = at(level)
     if one.n == 0 or two.n == 0:
         none = "none: one side has no score"
-        outcome = _Outcome(math.nan, math.nan, math.nan, none, none)
+        tested = _Tested(math.nan, math.nan, math.nan, none, none)
     elif one.method == two.method == "Wilson":
-        outcome = _proportions(one, two, value_range or (0.0, 1.0))
+        tested = _proportions(one, two, value_range or (0.0, 1.0))
     else:
-        outcome = _welch(one, two, level, value_range) or _hybrid(one, two, at)
+        tested = _welch(one, two, level, value_range) or _hybrid(one, two, at)
     return UnpairedComparison(
         n_a=one.n,
         n_b=two.n,
@@ -104,14 +102,8 @@ def compare_unpaired(
         mean_a=one.value,
         mean_b=two.value,
         difference=one.value - two.value,
-        low=outcome.low,
-        high=outcome.high,
         level=level,
-        p_value=outcome.p_value,
-        test=outcome.test,
-        interval_method=outcome.interval_method,
-        standard_error=outcome.error,
-        degrees_of_freedom=outcome.freedom,
+        **tested._asdict(),
     )
 
 
@@ -123,7 +115,7 @@ def hybrid_limits(one: Estimate, two: Estimate) -> Range:
     return difference - below, difference + above
 
 
-def _proportions(one: Estimate, two: Estimate, value_range: Range) -> _Outcome:
+def _proportions(one: Estimate, two: Estimate, value_range: Range) -> _Tested:
     """`value_range`: the scores of wrong and right; the test is one of their shares, whatever they are."""
     bottom, span = value_range[0], value_range[1] - value_range[0]
     shared = ((one.value * one.n + two.value * two.n) / (one.n + two.n) - bottom) / span
@@ -133,10 +125,10 @@ def _proportions(one: Estimate, two: Estimate, value_range: Range) -> _Outcome:
     spread = [part.standard_error for part in (one, two)]
     known = None if None in spread else math.hypot(*(e for e in spread if e is not None))
     low, high = hybrid_limits(one, two)
-    return _Outcome(low, high, p_value, "score test of two proportions", "Newcombe hybrid score", known)
+    return _Tested(low, high, p_value, "score test of two proportions", "Newcombe hybrid score", known)
 
 
-def _welch(one: Estimate, two: Estimate, level: float, value_range: Range | None) -> _Outcome | None:
+def _welch(one: Estimate, two: Estimate, level: float, value_range: Range | None) -> _Tested | None:
     """None where a side has no spread or the t interval would leave what is possible."""
     if not one.standard_error or not two.standard_error:
         return None
@@ -151,16 +143,16 @@ def _welch(one: Estimate, two: Estimate, level: float, value_range: Range | None
         return None
     clustered = one.n_clusters is not None or two.n_clusters is not None
     name = "clustered Welch t" if clustered else "Welch t"
-    return _Outcome(
+    return _Tested(
         difference - half, difference + half, t_two_sided(difference / error, freedom), name, name, error, freedom
     )  # fmt: skip
 
 
-def _hybrid(one: Estimate, two: Estimate, at: Any) -> _Outcome:
+def _hybrid(one: Estimate, two: Estimate, at: Any) -> _Tested:
     low, high = hybrid_limits(one, two)
     if math.isnan(low):
         none = "none: a side without spread, range not known"
-        return _Outcome(low, high, math.nan, none, none)
+        return _Tested(low, high, math.nan, none, none)
     if one.value == two.value:
         p_value = 1.0
     else:
@@ -171,4 +163,4 @@ def _hybrid(one: Estimate, two: Estimate, at: Any) -> _Outcome:
             return bool(ends[0] > 0 if sign > 0 else ends[1] < 0)
 
         p_value = 2 * greatest_failing(excludes_zero)
-    return _Outcome(low, high, p_value, "inverted hybrid interval", "hybrid of both sides' intervals")
+    return _Tested(low, high, p_value, "inverted hybrid interval", "hybrid of both sides' intervals")

@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.tasks.names import RULE, is_name
@@ -82,23 +82,6 @@ def task(
         return function
 
     return register
-
-
-def task_from_definition(
-    definition: Mapping[str, Any],
-    *,
-    base: str | Path = ".",
-    chat: bool = False,
-    prompt_format: Literal["auto", "chat", "text"] = "auto",
-) -> Task:
-    """The Task of a mapping in the task file's schema. base: the folder that relative paths in it start from."""
-    from evalwright.tasks.compiling import compile_task
-    from evalwright.tasks.loading import definitions_of
-
-    found = definitions_of(definition, base=Path(base))
-    if len(found) != 1:
-        raise TaskError(f"The definition gives {len(found)} tasks through `for_each`; one was asked for.")
-    return compile_task(found[0], prompt_format=prompt_format, chat=chat)
 
 
 def find(name: str) -> Registered | None:

@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.tasks import MetricSpec, Scorer, Task
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 DIALECTS = {"lm-eval": "evalwright.compat.lm_eval.dialect:DIALECT"}
 """The dialects that come with the package: name -> "module:object"."""
@@ -140,4 +142,6 @@ def group_records(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=1)
 def _points() -> Mapping[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
     return {point.name: point for point in entry_points(group="evalwright.dialects")}

@@ -16,6 +16,7 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
+from evalwright.core.files import write_text
 from evalwright.tasks import decorator
 from evalwright.tasks.entry_points import offered
 from evalwright.tasks.names import RULE, is_name
@@ -199,13 +200,7 @@ class _Cache:
             return
         files = {path: known for path, known in self._files.items() if Path(path).exists()}
         with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            partial = self._path.with_name(f".tasks-{os.getpid()}.json")
-            try:
-                partial.write_text(json.dumps({"version": _VERSION, "files": files}), encoding="utf-8")
-                partial.replace(self._path)
-            finally:
-                partial.unlink(missing_ok=True)
+            write_text(self._path, json.dumps({"version": _VERSION, "files": files}))
 
 
 def _cache_path() -> Path:

@@ -132,6 +132,22 @@ def definitions_of(
     return expand(with_overrides(document, overrides, Path.cwd()) if overrides else document)
 
 
+def task_from_definition(
+    definition: Mapping[str, Any],
+    *,
+    base: str | Path = ".",
+    chat: bool = False,
+    prompt_format: PromptFormat = "auto",
+) -> Task:
+    """The Task of a mapping in the task file's schema. base: the folder that relative paths in it start from."""
+    from evalwright.tasks.compiling import compile_task
+
+    found = definitions_of(definition, base=Path(base))
+    if len(found) != 1:
+        raise TaskError(f"The definition gives {len(found)} tasks through `for_each`; one was asked for.")
+    return compile_task(found[0], prompt_format=prompt_format, chat=chat)
+
+
 def _lists(value: Any) -> Any:
     """Python's values as a file would have them: tuples as lists, paths as text."""
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Rewrites keep what is right: rules on questions written out, and the whole way from a task file to a report."""
+"""Rewrites keep what is right: questions written out, and the whole way from a task file to a report."""
 
 from __future__ import annotations
 
@@ -8,30 +8,12 @@ from typing import Any
 
 import pytest
 
-from evalwright import Passage, Sample, ScriptedModel, evaluate, load_task
+from evalwright import Sample, ScriptedModel, evaluate, load_task
+from evalwright.analysis.contamination.by_model import shuffle, with_opposite_answer
 from evalwright.analysis.contamination.checks import problem
 from evalwright.analysis.contamination.report import contamination_report
-from evalwright.analysis.contamination.rules import entities, negate, paraphrase, shuffle
 from evalwright.core.requests import Generate, Request
 from support.typed import typed
-
-FRAMES = {
-    "Which country won its first medal in 1930?": "Name the country that won its first medal in 1930.",
-    "Who wrote the novel Things Fall Apart?": "Name whoever wrote the novel Things Fall Apart.",
-    "How many keys does a standard piano have?": "Give the number of keys that a standard piano has.",
-    "How many bones are there in the hand?": "Give the number of bones in the hand.",
-    "What is the hardness of quartz on the Mohs scale?": "Say what the hardness of quartz on the Mohs scale is.",
-    "Where was Ada Lovelace born?": "Say where Ada Lovelace was born.",
-    "In which year was Estonia admitted to the union?": "Say in which year Estonia was admitted to the union.",
-    "Which city does the constitution name as the capital?": None,
-    "She had 3 apples. How many keys does a piano have?": None,
-}
-
-
-@pytest.mark.parametrize(("before", "after"), FRAMES.items())
-def test_a_sentence_frame_fits_or_nothing_is_written(before: str, after: str | None) -> None:
-    found = paraphrase(Sample("q", before, ("x",)))
-    assert (found.input if found else None) == after
 
 
 def test_options_are_shuffled_with_the_right_one_elsewhere() -> None:
@@ -45,44 +27,12 @@ def test_options_are_shuffled_with_the_right_one_elsewhere() -> None:
     assert shuffle(Sample("q", "Which?", ("a",))) is None
 
 
-def test_names_and_labels_change_everywhere_alike() -> None:
-    story = "Sarah has 3 apples in room 14. Tom gives Sarah 2 more. How many has Sarah?"
-    found = entities(Sample("q", story, ("5",)))
-    assert found is not None and found.targets == ("5",)
-    assert found.input == "Hannah has 3 apples in room 17. Paul gives Hannah 2 more. How many has Hannah?"
-    passage = Passage("1", "The choir sits in room 31 with Mary.")
-    asked = Sample("q", "In which room does the choir sit?", ("room 31",), passages=(passage,))
-    moved = entities(asked)
-    assert moved is not None
-    assert moved.passages[0].text == "The choir sits in room 34 with Helen."
-    assert moved.targets == ("room 34",)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Who was the father of Mary?",  # a fact of the world, no story
-        "Saint Mary stood there. How long did Mary stand?",
-        "John Adams was late. When did John come?",
-        "Mary met Helen. Who came first?",  # one stands for the other
-        "There were 14 people in room 14. How many people were there?",
-    ],
-)
-def test_where_a_name_may_mean_somebody_nothing_changes(text: str) -> None:
-    assert entities(Sample("q", text, ("x",))) is None
-
-
 def test_the_opposite_has_the_opposite_answer() -> None:
-    found = negate(Sample("q", "Is Paris in France?", ("Yes",)))
-    assert found is not None
-    assert (found.input, found.targets) == (
-        'Is "no" the right answer to this question? Is Paris in France?',
-        ("No",),
-    )
-    said = negate(Sample("q", "Paris is in France", ("true",), ("True", "False"), (0,)))
+    found = with_opposite_answer(Sample("q", "Is Paris in France?", ("Yes", "true")))
+    assert found is not None and found.targets == ("No", "false")
+    said = with_opposite_answer(Sample("q", "Paris is in France", ("true",), ("True", "False"), (0,)))
     assert said is not None and said.gold == (1,)
-    assert said.input == "The following statement is false: Paris is in France."
-    assert negate(Sample("q", "Who was it?", ("Ada",))) is None
+    assert with_opposite_answer(Sample("q", "Who was it?", ("Ada",))) is None
 
 
 def test_what_is_wrong_is_refused_with_its_reason() -> None:
@@ -132,13 +82,11 @@ def write(name: str, rows: list[dict[str, Any]]) -> None:
 
 def test_a_task_is_rewritten_into_a_task(folder: Path) -> None:
     done = typed(
-        "tasks", "rewrite", "rivers.yaml", "--kind", "shuffle", "--kind", "paraphrase", "--into", "new/other.yaml", "--json"
+        "tasks", "rewrite", "rivers.yaml", "--kind", "shuffle", "--into", "new/other.yaml", "--json"
     )  # fmt: skip
     assert done.code == 0, done.err
     made = json.loads(done.out)
-    assert (made["originals"], made["rewrites"], made["refused"]) == (10, 10, [
-        {"kind": "paraphrase", "reason": "no rule fits", "n": 10}
-    ])  # fmt: skip
+    assert (made["originals"], made["rewrites"], made["refused"]) == (10, 10, [])
     task, other = load_task("rivers.yaml"), load_task("new/other.yaml")
     for before, after in zip(task.samples, other.samples, strict=True):
         right = {after.choices[place] for place in after.gold}
@@ -166,8 +114,12 @@ def test_a_model_that_learnt_places_drops_on_shuffled_options(folder: Path) -> N
 
 
 def test_what_cannot_be_rewritten_is_said(folder: Path) -> None:
-    nothing = typed("tasks", "rewrite", "rivers.yaml", "--kind", "negate", "--into", "x.yaml")
-    assert nothing.code == 2 and "no rule fits (10)" in nothing.err and not Path("x.yaml").exists()
+    alone = typed("tasks", "rewrite", "rivers.yaml", "--kind", "negate", "--into", "x.yaml")
+    assert alone.code == 2 and "--by" in alone.err
+    nothing = typed(
+        "tasks", "rewrite", "rivers.yaml", "--kind", "negate", "--by", "scripted/constant", "--into", "x.yaml"
+    )
+    assert nothing.code == 2 and "no yes or no question (10)" in nothing.err and not Path("x.yaml").exists()
     assert typed("tasks", "rewrite", "rivers.yaml", "--kind", "shuffle", "--into", "x.txt").code == 2
     own = {**TASK, "prompt": {"few_shot": {"count": 1}}}
     Path("own.yaml").write_text(json.dumps(own))
@@ -192,7 +144,10 @@ def test_what_cannot_be_rewritten_is_said(folder: Path) -> None:
 
 
 def test_a_bundled_task_is_rewritten_with_its_prompt(folder: Path) -> None:
-    done = typed("tasks", "rewrite", "factual-closed-book", "--kind", "paraphrase", "--into", "facts.yaml")
+    by = ["--by", "scripted/constant", "-M", "text=Say it in other words."]
+    done = typed(
+        "tasks", "rewrite", "factual-closed-book", "--kind", "paraphrase", "--into", "facts.yaml", *by
+    )
     assert done.code == 0, done.err
     prompts: list[str] = []
 

@@ -14,13 +14,14 @@ from evalwright import ScriptedModel, evaluate, score_run
 from evalwright.analysis.judge_validation.panels import judges_agreement
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Classify
-from evalwright.reports.agreement_page import agreement_blocks, agreement_markdown, notes
-from evalwright.reports.layout import lay_out
+from evalwright.reports.documents.judges import agreement_document, agreement_notes
+from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run
 from evalwright.statistics import cohen_kappa, gwet_ac1, raw_agreement
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.command import evalwright as command
 from support.overlap_judge import OverlapModel
+from support.shown import terminal
 
 N = 12
 
@@ -147,23 +148,10 @@ def test_a_judge_that_failed_has_no_verdict() -> None:
 
 def test_a_judge_that_passes_everything_is_said() -> None:
     run = run_of({"a": judge([0.9] * N, "m/a"), "b": judge(B, "m/b")})
-    (note, *_) = notes(judges_agreement([run]))
+    (note, *_) = agreement_notes(judges_agreement([run]))
     assert note.startswith("m/a passes all of these answers, so Cohen's kappa with it is 0")
-    assert (
-        len(
-            notes(
-                judges_agreement(
-                    [
-                        run_of(
-                            {"a": judge(A, "m/a"), "b": judge(B, "m/b")},
-                            answers="Six other words are in here.",
-                        )
-                    ]
-                )
-            )
-        )
-        == 1
-    )
+    usual = run_of({"a": judge(A, "m/a"), "b": judge(B, "m/b")}, answers="Six other words are in here.")
+    assert len(list(agreement_notes(judges_agreement([usual])))) == 1
 
 
 def test_what_cannot_be_done_is_said() -> None:
@@ -179,12 +167,12 @@ def test_what_cannot_be_done_is_said() -> None:
 def test_the_page_and_the_command(tmp_path: Path) -> None:
     run = run_of({"a": judge(A, "m/a`|<i>"), "b": judge(B, "m/b")})
     found = judges_agreement([run])
-    text = "\n".join("".join(part.text for part in line) for line in lay_out(agreement_blocks(found), 160))
-    for wanted in ("Cohen's kappa", "Gwet's AC1", "Only first", "Furthest apart", "m/b"):
+    text = terminal(agreement_document(found), width=160)
+    for wanted in ("Cohen's kappa", "Gwet's AC1", "Only first", "largest disagreement", "m/b"):
         assert wanted in text
-    markdown = agreement_markdown(found)
+    markdown = to_markdown(agreement_document(found))
     assert "<b>" not in markdown.replace("`summaries <b>", "`")  # untrusted names stand in code spans
-    assert "| Judge | Passes [interval] | Answers |" in markdown
+    assert "| Judge | Passes &#91;interval&#93; | Answers |" in markdown
     done = command("judge", "agreement", run.id, "--json", folder=tmp_path)
     assert done.code == 0, done.text
     data = json.loads(done.out)

@@ -17,12 +17,12 @@ from evalwright.statistics import (
     compare_paired,
     items_for_difference,
     mean_interval,
-    plan_draws,
     smallest_visible_difference,
     wilson,
 )
 from evalwright.statistics.spread import cluster_weight, difference_variance
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.statistics.units import variance_components
+from evalwright.tasks.loading import task_from_definition
 from support.runs import make_run
 
 ECHO = "scripted/echo"
@@ -236,15 +236,13 @@ def test_draws_are_planned_from_runs_with_several() -> None:
     run = evaluate(drawing, model)[0]
     task = only(plan(drawing, model, runs=[run], difference=0.15))
     scores = np.array([r.scores["exact-match"].value for r in run.samples()]).reshape(60, 6)
-    expected = plan_draws(scores, cost_item=0.0, cost_draw=1.0)
+    within = variance_components(scores).within
     assert task.draws.planned == 6
-    assert task.draws.best.value == expected.best == 1
+    assert task.draws.best.value == 1
     assert "every draw pays for its prompt again" in task.draws.best.basis
     # n items, K draws: (between + 2 within / K) / n, the first K that shows the difference.
-    between = max(0.0, (task.paired_variance.value or 0) - 2 * expected.within / 6)
-    needed = next(
-        (k for k in range(1, 65) if Z * math.sqrt((between + 2 * expected.within / k) / 60) <= 0.15), None
-    )
+    between = max(0.0, (task.paired_variance.value or 0) - 2 * within / 6)
+    needed = next((k for k in range(1, 65) if Z * math.sqrt((between + 2 * within / k) / 60) <= 0.15), None)
     assert task.draws.needed.value == needed
 
 
@@ -309,7 +307,7 @@ def test_what_cannot_be_planned_is_said(
     settings: dict[str, object], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error, match=says):
-        plan("questions.yaml", ECHO, **settings)  # type: ignore[arg-type]
+        plan("questions.yaml", ECHO, **settings)
     assert not list(Path("home").glob("store.sqlite*"))
 
 

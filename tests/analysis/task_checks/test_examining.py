@@ -12,8 +12,7 @@ from evalwright.core.asking import Ask
 from evalwright.core.requests import Generate, LogLikelihood, RollingLogLikelihood
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
-from evalwright.tasks.decorator import task_from_definition
-from evalwright.tasks.loading import load_tasks
+from evalwright.tasks.loading import load_tasks, task_from_definition
 
 
 def a_task(targets: list[str] | None = None, **more: Any) -> Task:

@@ -6,7 +6,7 @@ from typing import Any
 
 from evalwright.analysis.task_checks.ignorance import check_ignorance
 from evalwright.analysis.task_checks.material import Material, material_of
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 
 
 def material(scorer: str, target: str) -> Material:

@@ -17,7 +17,7 @@ from evalwright.analysis.task_checks.metadata import read_date, script_of
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
 from evalwright.statistics import wilson
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 
 Rows = list[dict[str, Any]]
 

@@ -17,8 +17,7 @@ from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
 from evalwright.runs.reader import open_run
 from evalwright.statistics import mean_interval
-from evalwright.tasks.decorator import task_from_definition
-from evalwright.tasks.loading import load_tasks
+from evalwright.tasks.loading import load_tasks, task_from_definition
 from support.typed import typed
 
 

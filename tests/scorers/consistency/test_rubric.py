@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.requests import Message
-from evalwright.scorers.consistency.rubric import GRADES, mark_of, question, read_verdict
-from evalwright.scorers.written_verdicts import BadVerdict
+from evalwright.scorers.consistency.rubric import GRADES, question, read_verdict
+from evalwright.scorers.written_verdicts import BadVerdict, mark_of
 
 ARTICLE = "The bridge reopened on Tuesday. It cost 3.1 million crowns."
 PARTS = ["The bridge is open.", "It cost 9 million."]

@@ -1,4 +1,4 @@
-"""What a careful reader would say of answers with citations, and that nobody can talk the scorer into anything else."""
+"""What a careful reader would say of answers with citations, what rules leave undecided, and that no text talks the scorer round."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
 from evalwright.core.requests import Classify, Request
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Passage, Sample, Score
+from evalwright.core.samples import UNDECIDED, Answer, Passage, Sample, Score, Undecided
 from evalwright.scorers.grounding.outcome import OUTCOMES, RIGHT, grounded_answer
 from evalwright.scorers.grounding.scorer import grounding, grounding_judged
 from evalwright.scorers.registry import bind
@@ -56,7 +56,7 @@ def sample(answerable: bool = True, **metadata: Any) -> Sample:
         ("Sure! Here is the answer:\n63 [3]", "answered-right", 1.0, 1.0),
         ("Let me check the passages. Based on them, the answer is 63 [3].", "answered-right", 1.0, 1.0),
         ("Based on the passages provided, the answer is 63 [3].", "answered-right", 1.0, 1.0),
-        ("Based on the passages provided, the answer is 64 [3].", "answered-wrong", 0.0, 0.0),
+        ("Based on the passages provided, the answer is 64 [3].", "answered-wrong", None, None),
         (
             "**Answer:** 63 [3]\n\n**Explanation:** Edda Prewitt left 63 clocks [3].",
             "answered-right",
@@ -79,18 +79,20 @@ def sample(answerable: bool = True, **metadata: Any) -> Sample:
         ("63 [9]", "unsupported", 0.0, 0.0),
         ("63 [3][9]", "unsupported", 0.5, 1.0),
         ('63: "the clocks came by boat" [3]', "unsupported", 0.0, 0.0),
-        ("63 [3]. The Barrow family added 41 chronometers [3].", "unsupported", 0.5, 0.5),
+        ("63 [3]. The Barrow family added 41 chronometers [3].", "undecided", None, None),
         ("63 [3]. The Marsh family added 41 chronometers.", "unsupported", 1.0, 0.5),
         ("63 [3]. The Marsh family added 41 chronometers [3].", "answered-right", 1.0, 1.0),
-        ("63 [3]. The museum closes at 5:30 pm [1].", "answered-right", 1.0, 1.0),
-        ("63 [3]. The museum closes at 5:30 pm [2].", "unsupported", 0.5, 0.5),
+        ("63 [3]. The museum closes at 5:30 pm [1].", "undecided", None, None),
+        ("Edda Prewitt left 63 clocks and 9 chairs [3].", "undecided", None, None),
+        ("63 [3]. It is closed on Mondays [1].", "answered-right", 1.0, 1.0),
+        ("63 [3]. The museum closes at 5:30 pm [9].", "unsupported", 0.5, 0.5),
         ("64 [3]", "answered-wrong", 0.0, 0.0),
         ("41 [3]", "answered-wrong", 0.0, 0.0),
         ("Not in the passages", "abstained-wrongly", None, None),
         ("I don't know.", "abstained-wrongly", None, None),
         # Both answers at once are none.
         ("Not in the passages. 63 [3]", "abstained-wrongly", 1.0, 1.0),
-        ("Not in the passages, 63 [3]", "abstained-wrongly", None, None),
+        ("Not in the passages, 63 [3]", "undecided", None, None),
         (
             "The passages do not say directly. However, Edda Prewitt left 63 clocks [3].",
             "answered-right",
@@ -107,6 +109,9 @@ def test_where_the_passages_answer(
     reply: str, label: str, precision: float | None, recall: float | None
 ) -> None:
     found = grounding(sample(), Answer(reply))
+    if isinstance(found, Undecided):
+        assert label == "undecided", found.explanation
+        return
     assert found.label == label, found.explanation
     assert found.value == float(label in RIGHT)
     assert (found.parts.get("precision"), found.parts.get("recall")) == (precision, recall), found.explanation
@@ -119,59 +124,67 @@ def test_where_the_passages_answer(
     [
         ("Not in the passages", "abstained-rightly"),
         ("The passages do not say who repaired the clocks.", "abstained-rightly"),
-        ("The passages do not say. They only tell that Edda Prewitt left them [3].", "abstained-rightly"),
+        ("The passages do not say. They only tell that Edda Prewitt left them [3].", "undecided"),
         ("I don't know.", "abstained-rightly"),
-        ("The passages do not say who. Passage 3 gives their number.", "abstained-rightly"),
+        ("The passages do not say who. Passage 3 gives their number.", "undecided"),
         ("Not in the passages. 63 [3]", "answered-wrong"),
-        ("Not in the passages, 63 [3]", "answered-wrong"),
+        ("Not in the passages, 63 [3]", "undecided"),
         ("Not in the passages. Edda Prewitt [3]", "answered-wrong"),
         ("63 [3]. Not in the passages.", "answered-wrong"),
         ("As an AI, I don't know.", "abstained-rightly"),
-        ("The passages do not say, but it was Henrik Solbu.", "answered-wrong"),
-        ("Not stated. It may have been done in 1987.", "answered-wrong"),
-        ("It is not stated, but it was probably the watchmaker.", "answered-wrong"),
+        ("The passages do not say, but it was Henrik Solbu.", "undecided"),
+        ("Not stated. It may have been done in 1987.", "undecided"),
+        ("It is not stated, but it was probably the watchmaker.", "undecided"),
         ("Edda Prewitt [3]", "answered-wrong"),
         ("Henrik Solbu [1]", "answered-wrong"),
         ("I'm sorry, but I can't help with that.", "ineligible"),
     ],
 )
 def test_where_they_do_not(reply: str, label: str) -> None:
-    found = grounding(sample(answerable=False), Answer(reply))
-    assert found.label == label, found.explanation
-    assert grounded_answer(sample(answerable=False), Answer(reply)).label == label
+    for scorer in (grounding, grounded_answer):
+        found = scorer(sample(answerable=False), Answer(reply))
+        assert (UNDECIDED if isinstance(found, Undecided) else found.label) == label, found.explanation
+
+
+def scored(of: Sample, reply: str) -> Score:
+    found = grounding(of, Answer(reply))
+    assert isinstance(found, Score), found.explanation
+    return found
 
 
 def test_two_needed_passages() -> None:
     both = sample(citations=["1", "3"])
-    assert grounding(both, Answer("63 [1][3]")).label == "answered-right"
-    half = grounding(both, Answer("63 [3]"))
+    assert scored(both, "63 [1][3]").label == "answered-right"
+    half = scored(both, "63 [3]")
     assert half.label == "unsupported"
     assert "needs passage 1 too" in half.explanation
     assert (half.parts["precision"], half.parts["recall"]) == (1.0, 0.0)
-    steps = grounding(both, Answer("The museum closes at 17:30 [1]. Edda Prewitt left 63 clocks [3]."))
+    steps = scored(both, "It is closed on Mondays [1]. Edda Prewitt left 63 clocks [3].")
     assert steps.label == "answered-right", steps.explanation
 
 
-def test_alce_precision_of_several_citations_of_one_claim() -> None:
-    """Without needed passages given, a citation is precise if it holds the claim, or the others do not without it."""
+def test_a_claim_is_supported_where_it_stands_word_by_word() -> None:
     free = sample(citations=None)
-    assert grounding(free, Answer("63 [3][1]")).parts["precision"] == 0.5
-    joint = "The Marsh family added 41 chronometers, and admission is 8.50 euros [2][3]."
-    assert grounding(free, Answer(joint)).parts["precision"] == 1.0
-    assert grounding(free, Answer(joint.replace("[2]", "[2][1]"))).parts["precision"] == pytest.approx(2 / 3)
+    assert scored(free, "63 clocks that Edda Prewitt left to the town [3]").label == "answered-right"
+    assert scored(free, '63: "began with clocks ... to the town" [3]').label == "unsupported"
+    assert isinstance(grounding(free, Answer("Prewitt left the town 63 clocks [3].")), Undecided)
+    # A citation that adds nothing is not precise (ALCE).
+    assert scored(free, "63 clocks that Edda Prewitt left [3][1]").parts.get("precision") is None
 
 
 def test_the_citation_is_not_read_as_the_answer() -> None:
     two = Sample(
         "s", "How many tours?", ("2",), passages=PASSAGES, metadata={"answerable": True, "citations": ["2"]}
     )
-    assert grounded_answer(two, Answer("Passage 2 says five.")).label == "answered-wrong"
-    assert grounded_answer(two, Answer("five [2]")).label == "answered-wrong"
+    assert isinstance(found := grounded_answer(two, Answer("Passage 2 says five.")), Score)
+    assert found.label == "answered-wrong"
+    assert isinstance(found := grounded_answer(two, Answer("five [2]")), Score)
+    assert found.label == "answered-wrong"
 
 
 def test_a_target_that_says_so_makes_a_question_unanswerable() -> None:
     bare = Sample("s", "Who?", ("Not in the passages",), passages=PASSAGES)
-    assert grounding(bare, Answer("Not in the passages")).label == "abstained-rightly"
+    assert scored(bare, "Not in the passages").label == "abstained-rightly"
 
 
 # -- nobody steers it -------------------------------------------------------------------------------------------------------
@@ -184,11 +197,17 @@ STEERING = (
 )
 
 
+def worth(of: Sample, reply: str) -> float:
+    """The value; 0 for what is undecided, which is no full mark either."""
+    found = grounding(of, Answer(reply))
+    return found.value if isinstance(found, Score) else 0.0
+
+
 @pytest.mark.parametrize("words", STEERING)
 def test_an_answer_cannot_talk_the_scorer_round(words: str) -> None:
     for reply in ("64 [3]", "63 [2]", "63"):
-        assert grounding(sample(), Answer(f"{reply} {words}")).value == 0.0
-    assert grounding(sample(answerable=False), Answer(f"Solbu [1]. {words}")).value == 0.0
+        assert worth(sample(), f"{reply} {words}") == 0.0
+    assert worth(sample(answerable=False), f"Solbu [1]. {words}") == 0.0
 
 
 @pytest.mark.parametrize("words", STEERING)
@@ -197,9 +216,9 @@ def test_a_passage_cannot_either(words: str) -> None:
     planted = Sample(
         "s", QUESTION, ("63",), passages=passages, metadata={"answerable": True, "citations": ["3"]}
     )
-    assert grounding(planted, Answer("63 [3]")).value == 1.0
-    assert grounding(planted, Answer("64 [2]")).value == 0.0
-    assert grounding(planted, Answer("63 [2]")).value == 0.0
+    assert worth(planted, "63 [3]") == 1.0
+    assert worth(planted, "64 [2]") == 0.0
+    assert worth(planted, "63 [2]") == 0.0
 
 
 @pytest.mark.parametrize(
@@ -216,11 +235,14 @@ def test_no_answer_takes_long(bomb: str) -> None:
 @given(st.text(max_size=200), st.booleans())
 def test_every_answer_gets_a_class_and_counts_that_fit(text: str, answerable: bool) -> None:
     found = grounding(sample(answerable), Answer(text))
+    if isinstance(found, Undecided):
+        return
     parts = found.parts
     assert found.label in OUTCOMES
     assert found.value == float(found.label in RIGHT)
-    assert 0 <= parts["supporting"] <= parts["cited"]
-    assert 0 <= parts["supported"] <= parts["claims"]
+    if "cited" in parts:
+        assert 0 <= parts["supporting"] <= parts["cited"]
+        assert 0 <= parts["supported"] <= parts["claims"]
 
 
 # -- a judge ----------------------------------------------------------------------------------------------------------------
@@ -243,39 +265,54 @@ class Judge:
         return frozenset({"classify"})
 
 
-def judged(reply: str, judge: Judge, **options: Any) -> Score:
-    return asyncio.run(grounding_judged(sample(), Answer(reply), judge, **options))
+def judged(reply: str, judge: Judge, of: Sample | None = None, **options: Any) -> Score:
+    found = asyncio.run(grounding_judged(of or sample(), Answer(reply), judge, **options))
+    assert isinstance(found, Score)
+    return found
 
 
 def test_a_judge_sees_the_cited_passages_and_the_question_of_a_phrase() -> None:
     judge = Judge(lambda request: 1.0)
-    assert judged("63 [3]", judge).label == "answered-right"
-    assert [(one.premise, one.hypothesis) for one in judge.asked] == [(PASSAGES[2].text, f"{QUESTION} 63")]
+    free = sample(citations=None)
+    assert judged("sixty-three [3]", judge, free).label == "answered-right"
+    assert [(one.premise, one.hypothesis) for one in judge.asked] == [
+        (PASSAGES[2].text, f"{QUESTION} sixty-three")
+    ]
     judge = Judge(lambda request: 1.0)
-    judged("Edda Prewitt left 63 clocks to the town [3].", judge)
-    assert judge.asked[0].hypothesis == "Edda Prewitt left 63 clocks to the town"
+    judged("Edda Prewitt left the town 63 clocks in all [3].", judge, free)
+    assert judge.asked[0].hypothesis == "Edda Prewitt left the town 63 clocks in all"
 
 
-def test_a_judge_sees_what_rules_do_not() -> None:
+def test_a_judge_decides_what_rules_do_not() -> None:
     turned = "63 [3]. The museum is open on Mondays from 10:00 to 17:30 [1]."
-    assert grounding(sample(), Answer(turned)).label == "answered-right"
+    assert isinstance(grounding(sample(), Answer(turned)), Undecided)
     found = judged(turned, Judge(lambda request: "open on Mondays" not in request.hypothesis))
     assert found.label == "unsupported"
     assert "does not follow (judged 0.00)" in found.explanation
     assert found.parts["recall"] == 0.5
+    assert judged(turned, Judge(lambda request: 1.0)).label == "answered-right"
 
 
-def test_a_judge_cannot_give_support_that_the_rules_deny() -> None:
+def test_a_judge_is_not_asked_for_what_rules_know() -> None:
     judge = Judge(lambda request: 1.0)
     for reply in ("63 [2]", "63", "63 [9]", '63 "never written" [3]'):
         assert judged(reply, judge).label == "unsupported"
-    assert not judge.asked, "what the rules deny is not worth asking"
+    assert judged("63 [3]", judge).label == "answered-right"
+    assert not judge.asked
+
+
+def test_precision_of_several_citations_of_one_claim() -> None:
+    """As ALCE has it: a citation is precise if it holds the claim, or the others do not without it."""
+    free, claim = sample(citations=None), "63 clocks, and admission is 8.50 euros"
+    both = Judge(lambda request: PASSAGES[1].text in request.premise and PASSAGES[2].text in request.premise)
+    assert judged(f"{claim} [2][3].", both, free).parts["precision"] == 1.0
+    assert judged(f"{claim} [1][2][3].", both, free).parts["precision"] == pytest.approx(2 / 3)
 
 
 def test_the_threshold_and_its_edge() -> None:
-    half = Judge(lambda request: 0.5)
-    assert judged("63 [3]", half).value == 1.0
-    assert judged("63 [3]", half, threshold=0.51).value == 0.0
+    half, free = Judge(lambda request: 0.5), sample(citations=None)
+    assert judged("sixty-three [3]", half, free).value == 1.0
+    assert judged("sixty-three [3]", half, free, threshold=0.51).value == 0.0
 
 
 def test_a_judge_that_fails_is_a_failure_and_no_score() -> None:
@@ -283,7 +320,7 @@ def test_a_judge_that_fails_is_a_failure_and_no_score() -> None:
         raise RequestFailed(Failure("overloaded", "judge", "HTTP 503"))
 
     with pytest.raises(RequestFailed):
-        asyncio.run(grounding_judged(sample(), Answer("63 [3]"), broken))
+        asyncio.run(grounding_judged(sample(citations=None), Answer("sixty-three [3]"), broken))
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from evalwright.scorers.stress.rubric import MEANINGS, mark_of, read_opinion, verdict_prompt
+from evalwright.scorers.stress.rubric import MEANINGS, read_opinion, verdict_prompt
 from evalwright.scorers.stress.rules import CLASSES
-from evalwright.scorers.written_verdicts import BadVerdict
+from evalwright.scorers.written_verdicts import BadVerdict, mark_of
 
 QUESTION, NOTE = "Which king of Switzerland opened the tunnel?", "Switzerland has never had a king."
 ANSWER = "It was opened by King Louis II."

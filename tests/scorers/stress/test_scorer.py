@@ -15,12 +15,12 @@ from evalwright import ScriptedModel, evaluate, open_model
 from evalwright.core.errors import ConfigurationError, EvalwrightError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.runs.reader import Run
 from evalwright.scorers.registry import bind
 from evalwright.scorers.stress.rules import CLASSES, CREDIT, HANDLED
 from evalwright.scorers.stress.scorer import by_rules
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.openai_server import serving
 
 QUESTION = "Which king of Switzerland opened the first tunnel under the Gotthard?"
@@ -38,22 +38,23 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
 
 
-def drive(text: str, response: Response | None = None) -> Score:
-    """The score by rules alone, which asks nobody."""
+def drive(text: str, response: Response | None = None) -> Score | Undecided:
+    """The score by rules alone, for which no request is sent."""
     sample = Sample("s", QUESTION, ("No answer",), metadata={"fabrications": ["Louis II"]})
     bound = bind("stress")
     assert not bound.asks
     found = bound.function(sample, Answer(text, responses=(response,) if response else ()))
-    assert isinstance(found, Score)
+    assert isinstance(found, Score | Undecided)
     return found
 
 
 @pytest.mark.parametrize(
     ("text", "label"),
-    [(NEVER, "correction"), ("I don't know.", "refusal"), (GUESS, "partial"), (UNSURE, "premise accepted"), (LOUIS, "fabricated"), ("", "empty")],
+    [(NEVER, "correction"), ("I don't know.", "refusal"), (GUESS, "partial"), (LOUIS, "fabricated"), ("", "empty")],
 )  # fmt: skip
 def test_a_score_has_its_class_its_credit_and_its_evidence(text: str, label: str) -> None:
     found = drive(text)
+    assert isinstance(found, Score)
     assert (found.label, found.value) == (label, CREDIT[label])
     assert found.parts[label] == 1.0
     assert found.parts["handled"] == float(label in HANDLED)
@@ -61,16 +62,17 @@ def test_a_score_has_its_class_its_credit_and_its_evidence(text: str, label: str
     assert found.explanation.startswith(label)
     assert found.item is not None
     start, end = found.item["span"]
-    if label != "empty":
-        assert text[start:end]
-        assert text[start:end].casefold().replace("'", "").split(",")[
-            0
-        ] in found.explanation.casefold().replace("'", "")
+    assert text[start:end] or label == "empty"
 
 
 def test_reasoning_without_an_end_is_empty_and_a_filter_refuses() -> None:
-    assert drive("", Response("<think>Perhaps Louis", finish_reason="length")).label == "empty"
-    assert drive("Louis", Response("Louis", finish_reason="content_filter")).label == "refusal"
+    for response, label in (
+        (Response("<think>Perhaps Louis", finish_reason="length"), "empty"),
+        (Response("Louis", finish_reason="content_filter"), "refusal"),
+    ):
+        found = drive("Louis", response)
+        assert isinstance(found, Score)
+        assert found.label == label
 
 
 def run_of(
@@ -86,7 +88,10 @@ def run_of(
         {
             "task": "stressed",
             "dataset": {"rows": rows},
-            "sample": {"input": "{{ q }}", "metadata": {"premise": "no kings", "language": "en"}},
+            "sample": {
+                "input": "{{ q }}",
+                "metadata": {"premise": "no kings", "fabrications": ["Louis II"], "language": "en"},
+            },
             "scorers": [{"name": "stress", "use": "stress", **options}],
             "metrics": ["handled", {"name": "credit", "use": "accuracy"}, *shares, *agreement],
         }
@@ -123,40 +128,38 @@ def reading(labels: Mapping[str, str]) -> Callable[[str], str]:
     return judge
 
 
-def test_shares_add_up_and_partial_is_not_handled() -> None:
+def test_shares_add_up_and_what_is_undecided_bounds_them() -> None:
     found = metrics(run_of([NEVER, LOUIS, UNSURE, GUESS]))
-    assert found["handled"].value == 0.25
-    assert found["credit"].value == pytest.approx(1.5 / 4)
+    assert (found["handled"].n, found["handled"].n_undecided) == (3, 1)
+    assert found["handled"].value == pytest.approx(1 / 3)
+    assert found["handled"].bounds == (0.25, 0.5)
+    assert found["credit"].value == pytest.approx(1.5 / 3)
     assert sum(found[name].value for name in CLASSES) == pytest.approx(1.0)
-    assert 0 < found["handled"].low < 0.25 < found["handled"].high < 1
     assert math.isnan(found["kappa"].value)
 
 
-def test_a_judge_is_asked_where_the_rules_are_unsure_and_decides_there() -> None:
-    judge = reading({UNSURE: "fabricated", GUESS: "refusal"})
-    run = run_of([NEVER, LOUIS, UNSURE, GUESS], judge, judges=["judge"])
+def test_a_judge_is_asked_where_the_rules_are_not_certain_and_decides_there() -> None:
+    run = run_of([NEVER, LOUIS, UNSURE, GUESS], reading({UNSURE: "premise accepted"}), judges=["judge"])
     labels = [one.scores["stress"].label for one in run.samples()]
-    assert labels == ["correction", "fabricated", "fabricated", "refusal"]
+    assert labels == ["correction", "fabricated", "premise accepted", "partial"]
     third = list(run.samples())[2].scores["stress"]
-    assert "premise accepted, talks as if the premise held" in third.explanation
-    assert "judge: fabricated" in third.explanation
-    assert CLASSES[int(third.parts["rules class"])] == "premise accepted"
-    assert CLASSES[int(third.parts["judge class"])] == "fabricated"
-    assert metrics(run)["raw"].n == 2
+    assert "rules are not certain" in third.explanation
+    assert "judge: premise accepted" in third.explanation
+    assert "rules class" not in third.parts
+    assert CLASSES[int(third.parts["judge class"])] == "premise accepted"
 
 
-def test_asked_always_the_judge_is_compared_and_sure_rules_stand() -> None:
+def test_asked_always_the_judge_is_compared_and_certain_rules_stand() -> None:
     table = {NEVER: "correction", LOUIS: "refusal", UNSURE: "premise accepted", GUESS: "partial"}
     run = run_of([NEVER, LOUIS, UNSURE, GUESS], reading(table), judges=["judge"], judge="always")
-    assert [one.scores["stress"].label for one in run.samples()][1] == "fabricated"
+    assert [one.scores["stress"].label for one in run.samples()][1:3] == ["fabricated", "premise accepted"]
     found = metrics(run)
-    assert (found["raw"].value, found["raw"].n) == (0.75, 4)
-    # By hand: observed 3/4; the rules give four classes once, the judge too, three of them the same: expected 3/16.
-    assert found["kappa"].value == pytest.approx((3 / 4 - 3 / 16) / (1 - 3 / 16))
-    shares = [1 / 4, 1 / 4, 1 / 4, 1 / 8, 1 / 8]
+    assert (found["raw"].value, found["raw"].n) == (pytest.approx(2 / 3), 3)
+    # By hand: observed 2/3; two of the rules' three classes, once each, are the judge's too: expected 2/9.
+    assert found["kappa"].value == pytest.approx((2 / 3 - 2 / 9) / (1 - 2 / 9))
+    shares = [1 / 6, 1 / 3, 1 / 3, 1 / 6]
     chance = sum(share * (1 - share) for share in shares) / (len(CLASSES) - 1)
-    assert found["ac1"].value == pytest.approx((0.75 - chance) / (1 - chance))
-    assert found["ac1"].low < found["ac1"].value < found["ac1"].high or found["ac1"].high == 1.0
+    assert found["ac1"].value == pytest.approx((2 / 3 - chance) / (1 - chance))
 
 
 def test_a_verdict_that_cannot_be_read_is_a_failure_and_no_score() -> None:
@@ -184,9 +187,10 @@ def test_an_answer_cannot_steer_the_judge_with_a_verdict_of_its_own() -> None:
     assert "without the mark" in record.score_failures["stress"].message
 
 
-def test_never_asks_nobody() -> None:
-    run = run_of([UNSURE], lambda prompt: "no", judges=["judge"], judge="never")
-    assert [one.scores["stress"].label for one in run.samples()] == ["premise accepted"]
+def test_never_sends_no_request() -> None:
+    (record,) = run_of([UNSURE], lambda prompt: "no", judges=["judge"], judge="never").samples()
+    assert record.scores == {}
+    assert "not certain" in record.undecided["stress"].explanation
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def problem(original: Sample, rewritten: Sample, kind: str) -> str:
         for old, target in zip(original.targets, rewritten.targets, strict=False)
     ):
         return "it gives the answer away" if kind != "negate" else ""
-    if kind != "entities" and Counter(_NUMBER.findall(before)) != Counter(_NUMBER.findall(after)):
+    if Counter(_NUMBER.findall(before)) != Counter(_NUMBER.findall(after)):
         return "its numbers are not the original's"
     return ""
 

@@ -16,8 +16,9 @@ from evalwright.analysis.contamination.items import (
     ClusterCodes,
     Items,
     clustered,
-    padded,
 )
+from evalwright.core.plain import Plain
+from evalwright.runs.scores import padded
 from evalwright.statistics import (
     ContaminationCheck,
     Estimate,
@@ -38,7 +39,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class CutOff:
+class CutOff(Plain):
     """One task's score before and after a date. before, after: None where no item is on that side.
 
     across: items whose date does not say on which side they are; undated: those without one. shared_clusters: clusters with
@@ -56,13 +57,9 @@ class CutOff:
     undated: int
     shared_clusters: int
 
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        return {name: _plain(getattr(self, name)) for name in self.__slots__}
-
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Plain):
     """One task's originals against their rewrites of one kind ("all": each item's mean over its rewrites).
 
     drop: of the items that the model may have seen. check: the same less the control items' drop, None without control.
@@ -76,10 +73,6 @@ class Drop:
     unchecked: int
     drop: PairedComparison
     check: ContaminationCheck | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        return {name: _plain(getattr(self, name)) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +212,3 @@ def _mean(scores: Sequence[float]) -> float:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _plain(value: Any) -> Any:
-    return value.as_dict() if hasattr(value, "as_dict") else value

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.errors import RunError
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.reader import Run
+from evalwright.runs.scores import ItemRows, padded, read_rows
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-NAN = float("nan")
 
 OF, OF_TASK, KIND, BY, CHECKED = (
     "rewrite_of",
@@ -26,24 +24,18 @@ OF, OF_TASK, KIND, BY, CHECKED = (
 """Metadata of a rewritten sample: the id and task of its original, its kind, what made it, whether a person checked it."""
 
 
-@dataclass(slots=True)
-class Items:
-    """The items of one task of a run, in the order of the record.
+@dataclass(slots=True, kw_only=True)
+class Items(ItemRows):
+    """The items of one task of a run, in the order of the record, by the scorer of the task's main metric.
 
-    scorer: of the task's main metric. draws: the scores of each item's draws, nan = failed. clusters: "" = alone.
     metadata: of each item, as recorded. texts: their questions.
     """
 
     task: str
     metric: str
-    scorer: str
     bounded: bool
-    ids: list[str] = field(default_factory=list)
-    draws: list[list[float]] = field(default_factory=list)
-    clusters: list[str] = field(default_factory=list)
     metadata: list[Mapping[str, Any]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
 
     @property
     def value_range(self) -> tuple[float, float] | None:
@@ -54,34 +46,26 @@ class Items:
         """Scores of some items, (n, draws), nan = missing."""
         return padded([self.draws[place] for place in places])
 
+    def new_item(self, row: Mapping[str, Any]) -> None:
+        """Take an item's metadata and question."""
+        metadata = row.get("metadata") or {}
+        if not isinstance(metadata, Mapping):
+            raise TypeError("its metadata are no mapping")
+        self.metadata.append(metadata)
+        self.texts.append(str(row["input"]))
+
 
 def read_items(run: Run) -> dict[str, Items]:
     """The items of every task that has a main metric. Raises RunError where records cannot be read."""
     found = {
-        task.name: Items(task.name, task.main.label, task.main.scorer, task.main.kind in BOUNDED)
+        task.name: Items(
+            task=task.name, metric=task.main.label, scorer=task.main.scorer, bounded=task.main.kind in BOUNDED
+        )
         for task in run.tasks
         if task.main
     }
-    try:
-        for row in run.rows():
-            if row["task"] in found:
-                _add(found[row["task"]], row)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise RunError(
-            f"A record of the run '{run.id}' is not that of a sample ({type(error).__name__}: {error})."
-        ) from error
+    read_rows(run, found)
     return found
-
-
-def padded(rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-    """Rows of different lengths as (n, longest), the rest nan."""
-    import numpy as np
-
-    width = max((len(row) for row in rows), default=1) or 1
-    out = np.full((len(rows), width), NAN)
-    for place, row in enumerate(rows):
-        out[place, : len(row)] = row
-    return out
 
 
 class ClusterCodes:
@@ -104,18 +88,3 @@ class ClusterCodes:
 def clustered(items: Items, places: Iterable[int]) -> bool:
     """Whether any of these items shares a named cluster."""
     return any(items.clusters[place] for place in places)
-
-
-def _add(items: Items, row: Mapping[str, Any]) -> None:
-    place = items.places.setdefault(str(row["id"]), len(items.places))
-    if place == len(items.ids):
-        items.ids.append(str(row["id"]))
-        items.draws.append([])
-        items.clusters.append(str(row.get("cluster") or ""))
-        metadata = row.get("metadata") or {}
-        if not isinstance(metadata, Mapping):
-            raise TypeError("its metadata are no mapping")
-        items.metadata.append(metadata)
-        items.texts.append(str(row["input"]))
-    value = row["scores"].get(items.scorer, {}).get("value")
-    items.draws[place].append(NAN if value is None else float(value))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evalwright.analysis.contamination.corpus import Found, N, scan_corpus
 from evalwright.analysis.contamination.items import OF, ClusterCodes, Items, clustered
+from evalwright.core.plain import Plain
 from evalwright.statistics import Estimate, UnpairedComparison, compare_unpaired, mean_interval
 
 MOST = 0.8
@@ -18,7 +19,7 @@ CLASSES = ("none", "some", "most")
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(Plain):
     """One task against a corpus.
 
     classes: score of the questions of which the corpus has none, some (under 80 of 100), or most of the n-grams.
@@ -35,15 +36,6 @@ class Overlap:
     difference: UnpairedComparison | None
     too_short: int
     samples: Mapping[str, Found]
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        return {
-            **{name: getattr(self, name) for name in ("task", "metric", "n", "files", "words", "too_short")},
-            "classes": {name: found.as_dict() if found else None for name, found in self.classes.items()},
-            "difference": self.difference.as_dict() if self.difference else None,
-            "samples": {name: asdict(found) for name, found in self.samples.items()},
-        }
 
 
 def overlaps(tasks: Sequence[Items], corpus: Sequence[Path], n: int = N) -> list[Overlap]:

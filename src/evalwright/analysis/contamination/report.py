@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from evalwright.analysis.contamination.corpus import LEAST, N
 from evalwright.analysis.contamination.dates import read_cut_off
@@ -13,6 +12,7 @@ from evalwright.analysis.contamination.drops import ALL, Control, CutOff, Drop, 
 from evalwright.analysis.contamination.items import OF, Items, read_items
 from evalwright.analysis.contamination.overlap import Overlap, overlaps
 from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
 
 DATE_KEY = "created_at"
@@ -20,7 +20,7 @@ DATE_KEY = "created_at"
 
 
 @dataclass(frozen=True, slots=True)
-class ContaminationReport:
+class ContaminationReport(Plain):
     """What there is to say of one run. suspicious: some task's paired drop exceeds that of its control items."""
 
     run: str
@@ -32,13 +32,6 @@ class ContaminationReport:
     notes: tuple[str, ...]
     suspicious: bool
     conclusion: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        lists = {
-            name: [one.as_dict() for one in getattr(self, name)] for name in ("cut_offs", "drops", "overlaps")
-        }
-        return {**{name: getattr(self, name) for name in self.__slots__}, **lists, "notes": list(self.notes)}
 
 
 def contamination_report(

@@ -16,16 +16,12 @@ from typing import Any
 
 from evalwright.analysis.contamination.checks import problem
 from evalwright.analysis.contamination.items import BY, CHECKED, KIND, OF, OF_TASK
-from evalwright.analysis.contamination.rules import RULES, Kind
 from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import Task
 from evalwright.tasks.definitions import Definition
 from evalwright.tasks.prompt_files import with_prompt_file
 from evalwright.tasks.yaml_files import plain
-
-BY_RULE = "rule"
-NO_RULE = "no rule fits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +42,13 @@ class Rewritten:
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
     n_originals: int = 0
 
-    def take(self, original: Sample, sample: Sample | None, kind: str, by: str, none: str = NO_RULE) -> None:
+    def take(self, original: Sample, sample: Sample | None, kind: str, by: str, none: str) -> None:
         """Keep a rewrite that stands the checks, or count why not."""
         why = none if sample is None else problem(original, sample, kind)
         if why or sample is None:
             self.refused[kind, why] += 1
         else:
             self.rewrites.append(Rewrite(original, sample, kind, by))
-
-
-def rewrite_by_rule(task: Task, kinds: Sequence[Kind]) -> Rewritten:
-    """Every sample in every kind that a rule has for it."""
-    out = Rewritten()
-    for sample in originals(task):
-        out.n_originals += 1
-        for kind in kinds:
-            out.take(sample, RULES[kind](sample), kind, BY_RULE)
-    return out
 
 
 def originals(task: Task) -> Iterator[Sample]:
@@ -96,7 +82,7 @@ def write_rewrites(
         json.dumps(_row(one, task.name, definition, several), ensure_ascii=False) for one in found.rewrites
     ]
     text = _yaml(_file(found, task, definition, title, data.name, into.parent))
-    from evalwright.runs.writer import write_text
+    from evalwright.core.files import write_text
 
     try:
         into.parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from evalwright.analysis.judge_validation.evidence import Evidence, file_facts, 
 from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.analysis.judge_validation.probes import look_for_faults
 from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
 
@@ -22,7 +23,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Lean:
+class Lean(Plain):
     """By how much the judge's score is above people's on the same answers, with its interval; 0 to 1."""
 
     value: float
@@ -35,15 +36,9 @@ class Lean:
         """Whether the interval leaves out 0."""
         return self.low > 0 or self.high < 0
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values."""
-        return {
-            "value": _finite(self.value), "low": _finite(self.low), "high": _finite(self.high), "method": self.method,
-        }  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Plain):
     """What the numbers rest on, in answers. drawn: rows of the set; labelled: of these with a label, unlabelled: without.
 
     without_verdict: labelled answers that the judge gave no verdict on, which are in no number. labellers: labels by person.
@@ -56,13 +51,9 @@ class Counts:
     without_verdict: int
     labellers: Mapping[str, int]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values."""
-        return {**{name: getattr(self, name) for name in self.__slots__}, "labellers": dict(self.labellers)}
-
 
 @dataclass(frozen=True, slots=True)
-class JudgeCalibration:
+class JudgeCalibration(Plain):
     """A judge's verdicts on one run, corrected by labels.
 
     judge: its own score; labels_alone: what the labels say without it
@@ -98,22 +89,13 @@ class JudgeCalibration:
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, which `calibration-<scorer>.json` holds."""
-        plain = ("run", "model", "scorer", "samples_sha256", "set", "design", "seed", "conclusion")
+        hidden = ("files", "stratified", "left_out", "drawn_from")
+        shown = {name: value for name, value in Plain.as_dict(self).items() if name not in hidden}
         return {
             "schema": SCHEMA,
             "kind": "calibration",
-            **{name: getattr(self, name) for name in plain},
-            "tasks": list(self.tasks),
+            **shown,
             "labels": [dict(file) for file in self.files],
-            "counts": self.counts.as_dict(),
-            "judge": self.judge.as_dict(),
-            "labels_alone": self.labels_alone.as_dict(),
-            "corrected": self.corrected.as_dict(),
-            "narrower": _finite(self.narrower),
-            "lean": self.lean.as_dict(),
-            "faults": {name: found.as_dict() for name, found in self.faults.items()},
-            "unknown": dict(self.unknown),
-            "notes": list(self.notes),
         }
 
 
@@ -125,6 +107,8 @@ def calibrate_judge(
     scorer: another one of the run than the set was drawn for. level: of the intervals of the three scores.
     Raises ConfigurationError for labels that cannot be used, with file and line, and where they are too few.
     """
+    from evalwright.statistics import mean_interval
+
     files = read_label_files(label_files)
     evidence = gather(run, files, sets_of(files, [run]), scorer)
     alone, corrected = corrected_scores(evidence, level)
@@ -141,7 +125,7 @@ def calibrate_judge(
         seed=drawn.seed,
         files=tuple(file_facts(files)),
         counts=count(evidence),
-        judge=_own_score(evidence, level),
+        judge=mean_interval(verdicts.values, clusters=verdicts.clusters, level=level),
         labels_alone=alone,
         corrected=corrected,
         narrower=narrower(alone, corrected),
@@ -168,14 +152,22 @@ def corrected_scores(evidence: Evidence, level: float) -> tuple[JudgeCorrection,
             level=level,
         )
 
+    return alone_and_corrected(
+        score,
+        f"None of the labelled answers has a verdict of '{evidence.verdicts.scorer}': label others, or name another scorer.",
+    )
+
+
+def alone_and_corrected(
+    score: Callable[[float | None], JudgeCorrection], nothing: str
+) -> tuple[JudgeCorrection, JudgeCorrection]:
+    """The score by labels alone (judge weight 0) and corrected. Raises ConfigurationError; `nothing`: without any label."""
     try:
         alone, corrected = score(0.0), score(None)
     except ValueError as error:
         raise ConfigurationError(f"These labels do not suffice: {error}.") from error
     if not corrected.n_labels:
-        raise ConfigurationError(
-            f"None of the labelled answers has a verdict of '{evidence.verdicts.scorer}': label others, or name another scorer."
-        )
+        raise ConfigurationError(nothing)
     return alone, corrected
 
 
@@ -189,9 +181,8 @@ def find_lean(evidence: Evidence, level: float) -> Lean:
     if evidence.strata is None:
         found = compare_paired(evidence.judge, evidence.human, clusters=clusters, level=level)
         return Lean(found.difference, found.low, found.high, f"paired, {found.interval_method}")
-    nothing = np.where(
-        np.isnan(evidence.judge), np.nan, 0.0
-    )  # a judge that says nothing: the labels' weighted mean
+    # A judge that says nothing: the labels' weighted mean.
+    nothing = np.where(np.isnan(evidence.judge), np.nan, 0.0)
     mean = corrected_mean(
         nothing,
         evidence.judge - evidence.human,
@@ -228,13 +219,6 @@ def narrower(alone: JudgeCorrection, corrected: JudgeCorrection) -> float:
     return 1 - after / before if before > 0 and math.isfinite(after) else math.nan
 
 
-def _own_score(evidence: Evidence, level: float) -> Estimate:
-    """The judge's score of all its verdicts, those that could not be drawn too."""
-    from evalwright.statistics import mean_interval
-
-    return mean_interval(evidence.verdicts.values, clusters=evidence.verdicts.clusters, level=level)
-
-
 def keep_calibration(run: Run, found: Mapping[str, Any], name: str) -> Path:
     """Write a result into the run's folder as `calibration-<name>.json`, whole or not at all. Raises RunError."""
     safe = "".join(char if char.isalnum() or char in "._+-" else "-" for char in name).strip(".-") or "scorer"
@@ -244,7 +228,3 @@ def keep_calibration(run: Run, found: Mapping[str, Any], name: str) -> Path:
     except OSError as error:
         raise RunError(f"'{path}' cannot be written: {error.strerror}.") from error
     return path
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalwright.analysis.judge_validation.calibration import SCHEMA, Lean, narrower
+from evalwright.analysis.judge_validation.calibration import SCHEMA, Lean, alone_and_corrected, narrower
 from evalwright.analysis.judge_validation.evidence import Evidence, file_facts, gather, sets_of
 from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeDifference:
+class JudgeDifference(Plain):
     """Run a minus run b: by the judge, by labels alone, and corrected.
 
     favour: by how much more the judge exceeds people on a than on b; where only one of the two is of the judge's family, this
@@ -51,18 +51,13 @@ class JudgeDifference:
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, which `calibration-<scorer>-<run b>.json` holds."""
-        plain = ("a", "b", "scorer", "design", "seed", "drawn", "labelled", "conclusion")
+        hidden = ("files", "labels", "scorer_b")
+        shown = {name: value for name, value in Plain.as_dict(self).items() if name not in hidden}
         return {
             "schema": SCHEMA,
             "kind": "difference",
-            **{name: getattr(self, name) for name in plain},
-            **{name: list(getattr(self, name)) for name in ("tasks", "sets", "samples_sha256", "notes")},
+            **shown,
             "labels": [dict(file) for file in self.files],
-            "judge": self.judge.as_dict(),
-            "labels_alone": self.labels_alone.as_dict(),
-            "corrected": self.corrected.as_dict(),
-            "narrower": self.narrower if math.isfinite(self.narrower) else None,
-            "favour": self.favour.as_dict(),
         }
 
 
@@ -149,15 +144,8 @@ def _corrected(pair: _Pair, level: float) -> tuple[JudgeCorrection, JudgeCorrect
             level=level,
         )
 
-    try:
-        alone, corrected = score(0.0), score(None)
-    except ValueError as error:
-        raise ConfigurationError(f"These labels do not suffice: {error}.") from error
-    if not corrected.n_labels:
-        raise ConfigurationError(
-            "No item has labels for the answers of both runs: label both rows of an item."
-        )
-    return alone, corrected
+    nothing = "No item has labels for the answers of both runs: label both rows of an item."
+    return alone_and_corrected(score, nothing)
 
 
 def _favour(pair: _Pair, level: float) -> Lean:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.judge_validation.verdicts import CONFIDENCE, Verdicts
 from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.core.plain import Plain
 from evalwright.runs.writer import write_json
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ USUAL_SIZE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class LabelSet:
+class LabelSet(Plain):
     """What people are to label of one run. Positions count the records of `tasks` in the run's order, from 0.
 
     name: by which the rows of sheets are known. run, scorer, samples_sha256: what it was drawn from; answers: a digest of
@@ -72,11 +73,7 @@ class LabelSet:
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form: the schema's number and the fields."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        return {
-            "schema": SCHEMA,
-            **{name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()},
-        }
+        return {"schema": SCHEMA, **Plain.as_dict(self)}
 
 
 def draw_set(verdicts: Verdicts, size: int | None, design: Design, seed: int) -> LabelSet:
@@ -212,38 +209,26 @@ def _read(path: Path, name: str) -> LabelSet:
         raise RunError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(data, Mapping) or data.get("schema") != SCHEMA or not _has_fields(data, name):
         raise RunError(f"{path} is not a labelling set that this version reads.")
-    strata = data["strata"]
-    return LabelSet(
-        name=name,
-        run=data["run"],
-        scorer=data["scorer"],
-        tasks=tuple(data["tasks"]),
-        samples_sha256=data["samples_sha256"],
-        answers=data["answers"],
-        graded=data["graded"],
-        design=data["design"],
-        seed=data["seed"],
-        rows=tuple(data["rows"]),
-        probabilities=tuple(data["probabilities"]),
-        strata=None if strata is None else tuple(strata),
-        left_out=tuple(data["left_out"]),
-        partner=data["partner"],
-    )
+    return LabelSet(**{key: tuple(data[key]) if isinstance(data[key], list) else data[key] for key in _KINDS})
+
+
+_KINDS: Mapping[str, Any] = {
+    **dict.fromkeys(("name", "run", "scorer", "samples_sha256", "answers", "partner", "design"), str),
+    **dict.fromkeys(("tasks", "rows", "probabilities", "left_out"), list),
+    "strata": list | None,
+    "graded": bool,
+    "seed": int,
+}
+"""The fields of a set's file and the kinds of their values."""
 
 
 def _has_fields(data: Mapping[str, Any], name: str) -> bool:
     """Whether the fields are there with the kinds of values that they have; `LabelSet.check` looks at the numbers."""
     from evalwright.statistics.labelling import DESIGNS
 
-    texts = ("name", "run", "scorer", "samples_sha256", "answers", "partner")
-    lists = ("tasks", "rows", "probabilities", "left_out")
     return (
-        all(isinstance(data.get(field), str) for field in texts)
-        and all(isinstance(data.get(field), list) for field in lists)
+        all(key in data and isinstance(data[key], kind) for key, kind in _KINDS.items())
         and all(isinstance(task, str) for task in data["tasks"])
         and data["name"] == name
-        and isinstance(data.get("strata", 0), list | None)
-        and isinstance(data.get("graded"), bool)
-        and isinstance(data.get("seed"), int)
-        and data.get("design") in DESIGNS
+        and data["design"] in DESIGNS
     )

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.judge_validation.verdicts import shown_answer
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import cluster_code, hashed
 from evalwright.statistics import Estimate, cohen_kappa, gwet_ac1, mean_interval, raw_agreement
-from evalwright.statistics.estimate import plain_fields
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +64,7 @@ class Disputed:
 
 
 @dataclass(frozen=True, slots=True)
-class PanelAgreement:
+class PanelAgreement(Plain):
     """How far judges agree. raw, ac1: of all of them together. n: answers that at least two judged.
 
     n_left_out: answers with fewer verdicts than two. n_other: answers of further runs that are not those of the first.
@@ -78,30 +78,6 @@ class PanelAgreement:
     n_left_out: int
     n_other: int
     disputed: tuple[Disputed, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON; what does not exist is None."""
-        return {
-            "raters": [{**plain_fields(one), "share": one.share.as_dict()} for one in self.raters],
-            "pairs": [
-                {
-                    "a": one.a,
-                    "b": one.b,
-                    "raw": one.raw.as_dict(),
-                    "kappa": one.kappa.as_dict(),
-                    "ac1": one.ac1.as_dict(),
-                    "only_a": one.only_a,
-                    "only_b": one.only_b,
-                }
-                for one in self.pairs
-            ],
-            "raw": self.raw.as_dict(),
-            "ac1": self.ac1.as_dict(),
-            "n": self.n,
-            "n_left_out": self.n_left_out,
-            "n_other": self.n_other,
-            "disputed": [plain_fields(one) for one in self.disputed],
-        }
 
 
 def judges_agreement(runs: Sequence[Run], *, scorer: str = "", level: float = 0.95) -> PanelAgreement:

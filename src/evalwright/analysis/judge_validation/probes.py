@@ -98,8 +98,8 @@ def _agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
     both = np.column_stack([judge, evidence.human[rows]])
     alone = (~np.isnan(people)).sum(axis=1) < 2
     return GradedAgreement(
-        krippendorff_alpha(both, scale="interval", clusters=clusters),
-        None if alone.all() else krippendorff_alpha(people, scale="interval", clusters=clusters),
+        krippendorff_alpha(both, clusters=clusters),
+        None if alone.all() else krippendorff_alpha(people, clusters=clusters),
     )
 
 

@@ -12,8 +12,7 @@ from evalwright.analysis.power.spending import Evidence
 from evalwright.analysis.power.spreads import ASSUMED, Spread
 from evalwright.core.tasks import Task
 from evalwright.models.base import LocalModel
-from evalwright.statistics import best_draws, plan_draws, smallest_visible_difference
-from evalwright.statistics.power import paired_variance
+from evalwright.statistics.power import best_draws, paired_variance, smallest_visible_difference
 from evalwright.statistics.units import variance_components
 
 if TYPE_CHECKING:
@@ -89,13 +88,15 @@ def _best(
         between = single - assumed["within"]
         if between <= 0:
             return Amount(MOST_DRAWS, basis="items do not differ, so as many draws as wished")
-        best = best_draws(assumed["within"], between, per_item=per_item, per_draw=per_draw).draws
-        return Amount(min(best, MOST_DRAWS), basis=f"{ASSUMED}; {said}")
+        best = best_draws(assumed["within"], between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS)
+        return Amount(best, basis=f"{ASSUMED}; {said}")
     for source in sources:
-        if not math.isnan(variance_components(source.scores).within):
-            plan = plan_draws(source.scores, cost_item=per_item, cost_draw=per_draw, most=MOST_DRAWS)
-            share = f"{100 * plan.between_share:.0f}% of the variance lies between items"
-            return Amount(plan.best, basis=f"{share}, measured on {source.run.label}; {said}")
+        between, within = variance_components(source.scores)
+        if not math.isnan(within):
+            best = best_draws(within, between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS)
+            share = between / (between + within) if between + within > 0 else math.nan
+            said = f"measured on {source.run.label}; {said}"
+            return Amount(best, basis=f"{100 * share:.0f}% of the variance lies between items, {said}")
     return Amount(None, basis="no run has two draws of an item")
 
 

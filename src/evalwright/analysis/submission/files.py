@@ -18,11 +18,12 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.core.errors import RunError
+from evalwright.core.files import write_bytes
 from evalwright.core.requests import Prompt, prompt_payload
 from evalwright.core.samples import Sample, SampleRecord
 from evalwright.models.remote.keys import mask
 from evalwright.runs.reader import Run
-from evalwright.runs.writer import to_json, write_bytes
+from evalwright.runs.writer import to_json
 
 FORMAT = "evalwright-submission"
 VERSION = 1

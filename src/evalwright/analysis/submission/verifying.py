@@ -18,6 +18,7 @@ from typing import Any
 
 from evalwright.analysis.submission.files import Submission, prompt_hash, sample_hash
 from evalwright.core.errors import ConfigurationError, EvalwrightError, closest
+from evalwright.core.plain import Plain, plain
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord
@@ -40,17 +41,13 @@ _MOST_TASKS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Plain):
     """One thing that is wrong. kind: in a few words. task, id: of the sample, "" where it is none's."""
 
     kind: str
     message: str
     task: str = ""
     id: str = ""
-
-    def as_dict(self) -> dict[str, str]:
-        """A plain mapping for JSON."""
-        return {"kind": self.kind, "task": self.task, "id": self.id, "message": self.message}
 
     def __str__(self) -> str:
         where = ", ".join(part for part in (self.task, f"'{self.id}'" if self.id else "") if part)
@@ -84,7 +81,7 @@ class Verification:
                 result.name: {metric.label: metric.estimate.as_dict() for metric in result.metrics}
                 for result in self.results
             },
-            "problems": [problem.as_dict() for problem in self.problems],
+            "problems": plain(self.problems),
         }
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from evalwright.core.plain import Plain
 
 Verdict = Literal["ok", "note", "skipped", "fault"]
 """note: worth knowing, and no fault. skipped: it cannot be known here, and the text says why."""
@@ -14,7 +16,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Plain):
     """One verdict on a task. check: what was looked at, e.g. "shots". samples: ids of all samples that show it."""
 
     verdict: Verdict
@@ -26,15 +28,6 @@ class Finding:
     def ok(self) -> bool:
         """Whether it is no fault."""
         return self.verdict != "fault"
-
-    def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON."""
-        return {
-            "verdict": self.verdict,
-            "check": self.check,
-            "text": self.text,
-            "samples": list(self.samples),
-        }
 
 
 def ok(check: str, text: str) -> Finding:

@@ -11,24 +11,58 @@ from pathlib import Path
 
 import click
 
-from evalwright.compat.programs import Evalwright, Importer, Imports, option, scoring_option
+from evalwright.compat.programs import Evalwright, Importer, Imports, option, record_of, scoring_option
 from evalwright.core.errors import ConfigurationError
+from evalwright.runs.reader import Run
 
 FILE = "leaderboard.yaml"
 TEST = "test"
+_NAMES = {"hallucination-rate": "hallucination rate", "answer-rate": "answer rate", "mean-words": "words"}
+_KEPT = (
+    "scoring", "judge", "judgment_date", "pairing", "dataset", "lost", "published", "differences", "notes",
+)  # fmt: skip
+"""What of an imported run other programs are told."""
 
 
 def _import(
     path: Path, out: Path, name: str, *, scoring: str, articles: str | None, all_dates: bool
 ) -> Imports:
     from evalwright.compat.hhem.importing import import_hhem
-    from evalwright.compat.hhem.shown import as_record, lines_of
 
     table = Path(articles) if articles else None
     found = import_hhem(path, out, name, scoring=scoring, articles=table, every=all_dates)
-    lines = [line for run in found.runs for line in lines_of(run)]
-    record = {"runs": [as_record(run) for run in found.runs], "left_out": list(found.left_out)}
+    lines = [line for run in found.runs for line in _lines(run)]
+    records = [record_of(run, _KEPT) for run in found.runs]
+    for record in records:
+        (record["metrics"],) = record["metrics"].values()
+    record = {"runs": records, "left_out": list(found.left_out)}
     return Imports(lines, record, found.left_out)
+
+
+def _lines(run: Run) -> list[str]:
+    """One line for the run, one for what differs from what was published, and one for each thing to know."""
+    (task,) = run.tasks
+    imported = run.data["configuration"]["imported"]
+    rates = []
+    for metric in task.metrics:
+        if metric.label in _NAMES:
+            scale = 1.0 if metric.label == "mean-words" else 100.0
+            value = metric.estimate.value * scale
+            rates.append(f"{_NAMES[metric.label]} {'n/a' if value != value else f'{value:.1f}'}")
+    rows = f"{run.data['samples']['records']:,} rows"
+    failed = f", {task.n_failed:,} failed or lost" if task.n_failed else ""
+    scoring = ", as published" if imported["scoring"] == "published" else ""
+    lines = [f"Imported: {run.folder} ({run.model}: {rows}{failed}{scoring}): {', '.join(rates)}"]
+    differing = [
+        f"{_NAMES[one['metric']]} {'n/a' if one['ours'] is None else one['ours']} "
+        f"(published {one['published']})"
+        for one in imported["differences"]
+    ]
+    if differing:
+        lines.append(f"  Differs from what was published: {', '.join(differing)}")
+    if imported["older_judgments_left_out"]:
+        lines.append(f"  Of other dates, left out: {imported['older_judgments_left_out']} (--all-dates)")
+    return lines + [f"  Note: {note}." for note in imported["notes"]]
 
 
 IMPORTER = Importer(

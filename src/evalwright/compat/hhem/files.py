@@ -8,19 +8,20 @@ known to be harmless are read, because keys stand among them.
 from __future__ import annotations
 
 import csv
-import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evalwright.compat.recording import nothing_at, number, read_rows
 from evalwright.core.errors import RunError, closest
 from evalwright.core.text import printable
 
 JUDGMENTS = ("judgments.jsonl", "judgements.jsonl")
 SUMMARIES = "summaries.jsonl"
 STATS = "stats.jsonl"
+_WANTED = "Name the engine's output folder, a company's folder in it, or one model's."
 
 _SETTINGS = {
     "api_type", "enable_thinking", "endpoint", "eval_name", "execution_mode", "interaction_mode", "max_tokens",
@@ -102,7 +103,9 @@ def find_folders(path: Path) -> list[Folder]:
     if path.is_file() and path.name in (*JUDGMENTS, SUMMARIES, STATS):
         path = path.parent
     if not path.is_dir():
-        raise RunError(_nothing_at(path))
+        if not path.exists():
+            raise nothing_at(path, _WANTED)
+        raise RunError(f"'{path}' is no folder of the HHEM leaderboard engine. {_WANTED}")
     names = {*JUDGMENTS, SUMMARIES, STATS}
     try:
         places = sorted({file.parent for file in path.rglob("*.jsonl") if file.name in names})
@@ -119,26 +122,13 @@ def _folder(place: Path) -> Folder:
     return Folder(place, printable(whole.parent.name), printable(whole.name) or "model", judgments)
 
 
-def _nothing_at(path: Path) -> str:
-    wanted = "Name the engine's output folder, a company's folder in it, or one model's."
-    if path.exists():
-        return f"'{path}' is no folder of the HHEM leaderboard engine. {wanted}"
-    try:
-        beside = [one.name for one in path.parent.iterdir() if one.is_dir()]
-    except OSError:
-        beside = []
-    near = closest(path.name, beside)
-    meant = f" Did you mean '{path.parent / near[0]}'?" if near else ""
-    return f"'{path}' does not exist.{meant} {wanted}"
-
-
 def _none_in(path: Path) -> str:
     files = [one.name for one in sorted(path.iterdir())][:200]
     near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
     held = f" The closest is '{path / near[0]}'." if near else "" if files else " It is empty."
     return (
         f"'{path}' holds no results of the HHEM leaderboard engine: no <company>/<model>/judgments.jsonl.{held} "
-        "Name its output folder, a company's folder in it, or one model's."
+        f"{_WANTED}"
     )
 
 
@@ -147,51 +137,21 @@ def _none_in(path: Path) -> str:
 
 def read_judgments(folder: Folder) -> list[Judgment]:
     """The judgments in the order of the file; none where there is no file."""
-    return [_judgment(where, row) for where, row in _rows(folder.judgments)] if folder.judgments else []
+    return (
+        [_judgment(where, row) for where, _, row in read_rows(folder.judgments)] if folder.judgments else []
+    )
 
 
 def read_summaries(folder: Folder) -> list[Summary] | None:
     """The summaries in the order of the file; None where there is no file."""
     path = folder.path / SUMMARIES
-    return [_summary(where, row) for where, row in _rows(path)] if path.is_file() else None
+    return [_summary(where, row) for where, _, row in read_rows(path)] if path.is_file() else None
 
 
 def read_published(folder: Folder) -> list[Published]:
     """What the engine published of the model, one for each pair of dates."""
     path = folder.path / STATS
-    return [_published(row) for _, row in _rows(path)] if path.is_file() else []
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(file and line, content) of each line that is not empty."""
-    from pydantic_core import from_json
-
-    try:
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-                if not text.strip():
-                    continue
-                where = f"{path}, line {number}"
-                try:
-                    row = from_json(text)
-                except ValueError:
-                    row = _slowly(text, where)
-                if not isinstance(row, dict):
-                    raise RunError(f"{where} is not a record: {type(row).__name__} instead of a mapping.")
-                yield where, row
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _slowly(text: bytes, where: str) -> Any:
-    """What the fast parser does not take: half a surrogate pair, or what is no JSON at all."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise RunError(
-            f"{where} is not valid JSON: {error}. Mend or remove the line; nothing was imported."
-        ) from error
+    return [_published(row) for _, _, row in read_rows(path)] if path.is_file() else []
 
 
 def _judgment(where: str, row: Mapping[str, Any]) -> Judgment:
@@ -205,13 +165,13 @@ def _judgment(where: str, row: Mapping[str, Any]) -> Judgment:
         raise RunError(f"{where}: 'is_valid' must be true or false, not {_shown(valid)}.")
     if not isinstance(words, int) or isinstance(words, bool) or not 0 <= words < 2**53:
         raise RunError(f"{where}: 'word_count' must be a whole number of words, not {_shown(words)}.")
-    number = _number(score)
+    found = number(score)
     given = score is not None and not (isinstance(score, float) and math.isnan(score))
-    if given and (number is None or not 0 <= number <= 1):
+    if given and (found is None or not 0 <= found <= 1):
         raise RunError(f"{where}: 'hhem_score' must be a number from 0 to 1, not {_shown(score)}.")
     return Judgment(
         uid=uid,
-        score=number,
+        score=found,
         valid=valid,
         words=words,
         date=printable(_text(_first(row, "judgment_date", "timestamp"))),
@@ -246,9 +206,9 @@ def _published(row: Mapping[str, Any]) -> Published:
         summary_date=printable(_text(_first(row, "summary_date", "timestamp"))),
         judgment_date=printable(_text(_first(row, "judgment_date", "timestamp"))),
         version=judge_name(_text(row.get("hhem_version"))),
-        hallucination_rate=_number(row.get("hallucination_rate")),
-        answer_rate=_number(row.get("answer_rate")),
-        words=_number(_first(row, "avg_word_count", "avg_summary_words", "avg_summary_length")),
+        hallucination_rate=number(row.get("hallucination_rate")),
+        answer_rate=number(row.get("answer_rate")),
+        words=number(_first(row, "avg_word_count", "avg_summary_words", "avg_summary_length")),
         settings={key: row[key] for key in sorted(_SETTINGS & row.keys()) if _harmless(row[key])},
         left_out=tuple(sorted(printable(key) for key in row.keys() - _SETTINGS - _FACTS)),
     )
@@ -295,16 +255,6 @@ def _first(row: Mapping[str, Any], *names: str) -> Any:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)[:200]
-
-
-def _number(value: Any) -> float | None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        return None
-    try:
-        made = float(value)
-    except OverflowError:
-        return None
-    return made if math.isfinite(made) else None
 
 
 def _harmless(value: Any) -> bool:

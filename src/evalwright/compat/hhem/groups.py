@@ -128,27 +128,29 @@ def _with_summaries(
         if left := unjudged.get(part):
             together += [Row(None, summary) for summary in left]
             notes.append(f"summaries that were never judged: {len(left)}")
-        first = batch[0]
-        said = _said(published, first, *part)
+        said = _said(published, batch[0], *part)
         if published and said is None:
             notes.append("the engine published nothing for this date code and these dates")
         elif not published:
             notes.append("the engine published nothing for this model")
-        joined = [(one, copies[one.uid, *part]) for one in batch]
-        out.append(
-            Group(
-                folder,
-                (said.model if said else "") or models[part],
-                *part,
-                first.date,
-                first.version,
-                tuple(together),
-                tuple(pair for pair in joined if pair[1]),
-                said,
-                tuple(notes),
-            )
-        )
+        joined = [(one, copies[one.uid, *part]) for one in batch if copies[one.uid, *part]]
+        model = (said.model if said else "") or models[part]
+        out.append(_group(folder, model, part, batch[0], together, joined, said, notes))
     return out
+
+
+def _group(
+    folder: Folder,
+    model: str,
+    part: Part,
+    judged: Judgment,
+    rows: Sequence[Row],
+    joined: Sequence[tuple[Judgment, int]],
+    said: Published | None,
+    notes: Sequence[str],
+) -> Group:
+    when = judged.date, judged.version
+    return Group(folder, model, *part, *when, tuple(rows), tuple(joined), said, tuple(notes))
 
 
 def _in_order(summaries: Sequence[Summary], batch: Sequence[Judgment]) -> Sequence[Summary]:
@@ -213,21 +215,12 @@ def _without_summaries(
             notes.append("the engine published nothing for this judgment")
         any_one = said or next(iter(fits or published), None)
         count = Counter(judgment.uid for judgment in part)
-        out.append(
-            Group(
-                folder,
-                any_one.model if any_one else "",
-                code if code is not None else any_one.date_code if any_one else "",
-                said.summary_date if said else "",
-                first.date,
-                first.version,
-                tuple(Row(judgment, None) for judgment in part),
-                # The engine's join, as it would be with summaries of the same uids.
-                tuple((judgment, count[judgment.uid]) for judgment in part),
-                said,
-                tuple(notes),
-            )
-        )
+        # The engine's join, as it would be with summaries of the same uids.
+        joined = [(judgment, count[judgment.uid]) for judgment in part]
+        of = code if code is not None else any_one.date_code if any_one else ""
+        when = of, said.summary_date if said else ""
+        rows = [Row(judgment, None) for judgment in part]
+        out.append(_group(folder, any_one.model if any_one else "", when, first, rows, joined, said, notes))
     return out
 
 

@@ -6,19 +6,18 @@ order, and once to write the runs. So memory does not grow with the tree.
 
 from __future__ import annotations
 
-import hashlib
 import json
+import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from evalwright._version import __version__
 from evalwright.compat.hhem.files import SLICES, Folder, find_folders, read_articles
 from evalwright.compat.hhem.groups import DataSet, Group, data_set, groups_of, length
-from evalwright.compat.hhem.numbers import PUBLISHED_SPECS, SPECS, corrected, differences, published, tenths
+from evalwright.compat.hhem.numbers import PUBLISHED_SPECS, SPECS, differences, result_of, tenths
 from evalwright.compat.hhem.order import odd_orders
 from evalwright.compat.hhem.rows import (
     CONSISTENCY,
@@ -27,16 +26,23 @@ from evalwright.compat.hhem.rows import (
     THRESHOLD,
     WORDS,
     Names,
-    Table,
+    Seen,
     names_of,
     records_of,
 )
-from evalwright.core.errors import RunError, UnknownName
+from evalwright.compat.recording import (
+    check_free,
+    check_scoring,
+    digest_of,
+    run_folder,
+    run_record,
+    started,
+    task_record,
+)
+from evalwright.core.errors import RunError
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.results import TaskResult
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
-from evalwright.tasks.dialects import SCORINGS
+from evalwright.runs.writer import RunWriter
 
 FORMAT = "hhem-leaderboard"
 
@@ -44,11 +50,6 @@ _KEPT = 32 << 20
 """Bytes of files whose contents are kept between both readings."""
 
 Articles = Mapping[str, Mapping[str, str]]
-
-_USAGE = {
-    "requested": 0, "asked": 0, "stored": 0, "joined": 0, "failed": 0, "retries": 0,
-    "usage": {}, "cost": None, "failures": {},
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +60,14 @@ class Imported:
     left_out: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What the first reading says of one group: where its run goes and what its rows may be compared with."""
-
-    folder: Folder
-    place: int
-    run: Path
-    identity: str
-    lengths: tuple[int, ...]
-    odd: float | None
-
-
 @dataclass(slots=True)
-class _Outline:
+class _Plan:
+    """What the first reading says of one group, and then where its run goes and what its rows may be compared with.
+
+    length: articles; scores: the judge's, where nothing but a row's place tells its article; lengths: of all groups of the tree;
+    odd: see `order.odd_orders`.
+    """
+
     folder: Folder
     place: int
     group: str
@@ -80,6 +75,10 @@ class _Outline:
     rows: int
     length: int
     scores: array[float] | None
+    run: Path = Path()
+    identity: str = ""
+    lengths: Sequence[int] = ()
+    odd: float | None = None
 
 
 def import_hhem(
@@ -99,11 +98,10 @@ def import_hhem(
 
     Raises RunError for broken files, and where a run of that name was made from something else.
     """
-    if scoring not in SCORINGS:
-        raise UnknownName("scoring", scoring, SCORINGS, "There are 'corrected' and 'published'.")
+    check_scoring(scoring)
     known = read_articles(articles) if articles else None
     folders = find_folders(path)
-    outlines: list[_Outline] = []
+    plans: list[_Plan] = []
     left_out = []
     kept: dict[Path, list[Group]] = {}
     room = _KEPT
@@ -112,97 +110,55 @@ def import_hhem(
         room -= sum(file.stat().st_size for file in folder.files)
         if room > 0:
             kept[folder.path] = found
-        outlines += [_outline(group, place) for place, group in enumerate(found)]
+        plans += [_plan(group, place) for place, group in enumerate(found)]
         if not found:
             left_out.append(
                 f"{folder.path} holds no judgment: it was never judged, so there is no run of it."
             )
-    if not outlines:
+    if not plans:
         raise RunError(f"Nothing in '{path}' was judged. {left_out[0]}")
-    plans = _plans(outlines, out, name, scoring)
+    _complete(plans, out, name, scoring)
     runs: list[Run] = []
-    for folder in folders:
+    for folder, own in groupby(plans, key=lambda plan: plan.folder):
         groups = kept.pop(folder.path, None) or groups_of(folder, every=every)
-        runs += [_import(groups[plan.place], plan, scoring, known) for plan in plans.get(folder.path, ())]
+        runs += [_import(groups[plan.place], plan, scoring, known) for plan in own]
     return Imported(tuple(runs), tuple(left_out))
 
 
 # -- first reading ------------------------------------------------------------------------------------------------------
 
 
-def _outline(group: Group, place: int) -> _Outline:
+def _plan(group: Group, place: int) -> _Plan:
     scores = None
     if group.articles is None:
         judged = (row.judgment for row in group.rows)
-        nothing = float("nan")
         scores = array(
-            "d", (one.score if one and one.valid and one.score is not None else nothing for one in judged)
+            "d", (one.score if one and one.valid and one.score is not None else math.nan for one in judged)
         )
-    return _Outline(
-        group.folder, place, group.name, group.judgment_date, len(group.rows), length(group), scores
-    )
+    size = len(group.rows)
+    return _Plan(group.folder, place, group.name, group.judgment_date, size, length(group), scores)
 
 
-def _plans(outlines: Sequence[_Outline], out: Path, name: str, scoring: str) -> dict[Path, list[_Plan]]:
+def _complete(plans: Sequence[_Plan], out: Path, name: str, scoring: str) -> None:
+    """Where each run goes, and what is known from all of them. Raises RunError where a folder holds another run."""
     lengths: dict[Path, list[int]] = {}
-    alike: dict[tuple[Path, int], list[int]] = {}
-    for place, one in enumerate(outlines):
-        lengths.setdefault(one.folder.tree, []).append(one.length)
-        if one.scores is not None:
-            alike.setdefault((one.folder.tree, one.rows), []).append(place)
-    odd: dict[int, float] = {}
+    alike: dict[tuple[Path, int], list[_Plan]] = {}
+    for plan in plans:
+        lengths.setdefault(plan.folder.tree, []).append(plan.length)
+        if plan.scores is not None:
+            alike.setdefault((plan.folder.tree, plan.rows), []).append(plan)
     for several in alike.values():
-        columns = [scores for place in several if (scores := outlines[place].scores) is not None]
-        odd |= {several[place]: found for place, found in odd_orders(columns).items()}
-    plans: dict[Path, list[_Plan]] = {}
+        for place, found in odd_orders([plan.scores or array("d") for plan in several]).items():
+            several[place].odd = found
     taken: set[Path] = set()
-    for place, one in enumerate(outlines):
-        run = free_folder(out / _run_id(one, name, scoring, len(outlines) == 1), taken)
+    for plan in plans:
+        plan.lengths = lengths[plan.folder.tree]
+        parts = [plan.date, "published" if scoring == "published" else ""]
+        plan.run = run_folder(out, name, plan.group, parts, taken, alone=len(plans) == 1)
         # What else is in the tree is no part of it: a model imported alone may be imported again with the others.
-        identity = _identity(one.folder, [scoring, one.group, one.date, one.place])
-        if (run / RUN_FILE).exists() and open_run(run).data.get("identity") != identity:
-            raise RunError(f"'{run}' holds another run: choose another --name or --out, or remove it first.")
-        plans.setdefault(one.folder.path, []).append(
-            _Plan(one.folder, one.place, run, identity, tuple(lengths[one.folder.tree]), odd.get(place))
-        )
-    return plans
-
-
-def _run_id(one: _Outline, name: str, scoring: str, alone: bool) -> str:
-    model = run_slug(one.group) or "model"
-    if name:
-        wanted = run_slug(name) or "run"
-        return wanted if alone else f"{wanted}-{model}"
-    parts = [model, run_slug(one.date), "published" if scoring == "published" else ""]
-    return "--".join(part for part in parts if part)
-
-
-def free_folder(run: Path, taken: set[Path]) -> Path:
-    """The folder, or one beside it where another run of this import has it. Letters of both cases may be one on disk."""
-    number, found = 2, run
-    while Path(str(found).lower()) in taken:
-        found = run.with_name(f"{run.name}-{number}")
-        number += 1
-    taken.add(Path(str(found).lower()))
-    return found
-
-
-def _identity(folder: Folder, facts: Sequence[Any]) -> str:
-    digest = hashlib.sha256()
-    for path in folder.files:
-        try:
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise RunError(f"{path} cannot be read: {error.strerror}.") from error
-    return fingerprint_of({"imported": digest.hexdigest(), "facts": json.dumps(facts)})
-
-
-def run_slug(text: str) -> str:
-    """A text as the name of a run's folder; may be empty."""
-    kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
-    # Bytes count: a name of 100 characters may be too long for a folder.
-    return kept.strip(".-").encode()[:100].decode(errors="ignore").strip(".-")
+        facts = json.dumps([scoring, plan.group, plan.date, plan.place])
+        plan.identity = fingerprint_of({"imported": digest_of(plan.folder.files), "facts": facts})
+        check_free(plan.run, plan.identity)
 
 
 # -- second reading -----------------------------------------------------------------------------------------------------
@@ -211,37 +167,48 @@ def run_slug(text: str) -> str:
 def _import(group: Group, plan: _Plan, scoring: str, known: Articles | None) -> Run:
     data = data_set(group, plan.lengths, known)
     names = names_of(group, data, plan.odd)
-    table = Table()
+    seen = Seen()
+    lost = _lost(group, names, data)
     with RunWriter(plan.run) as writer:
-        for position, record in enumerate(records_of(group, names, data, table)):
+        records = list(records_of(group, names, data, seen))
+        for position, record in enumerate(records):
             writer.add(position, record)
-        lost = _lost(group, names, data)
-        made = (
-            published(group, names, data) if scoring == "published" else corrected(names, table, data, lost)
-        )
-        metrics, slices, left_out = made
-        failures = dict(table.failures) | ({"row lost": lost} if lost else {})
-        result = TaskResult(
-            TASK,
-            "1",
-            len(group.rows) + lost,
-            sum(table.failed) + lost,
-            metrics,
-            slices,
-            dict(sorted(failures.items())),
-            left_out,
-        )
-        differing = differences(group, metrics)
-        task = {**result.as_dict(), **_definition(group, names, data, scoring)}
+        result = result_of(group, names, data, seen, records, lost, scoring)
         imported = _imported(group, names, data, scoring)
         imported |= {
             "lost": lost,
-            "differences": differing,
-            "outcomes": dict(sorted(table.outcomes.items())),
-            "checks": dict(table.checks),
-            "notes": _notes(group, names, data, lost, metrics),
+            "differences": differences(group, result.metrics),
+            "outcomes": dict(sorted(seen.outcomes.items())),
+            "checks": dict(seen.checks),
+            "notes": _notes(group, names, data, lost, result.metrics),
         }
-        writer.finish(_run_record(group, plan, task, imported))
+        settings = imported["settings"]
+        judge = {"judge": group.version, "threshold": THRESHOLD}
+        # Runs that differ in the judge, the prompt or the articles must not look alike.
+        prompt = {"summary_prompt": settings["prompt"]} if "prompt" in settings else {}
+        task = task_record(
+            result,
+            FORMAT,
+            description="summaries of articles, judged for consistency with them; imported from the HHEM leaderboard engine",
+            definition={"task": TASK, "scoring": scoring, **judge, **prompt},
+            content_hash=fingerprint_of(
+                {"articles": sorted(set(names.articles)) if names.articles else len(names.ids)}
+            ),
+            scorers=[(CONSISTENCY, FORMAT, judge), (RESPONSE, FORMAT, {}), (WORDS, FORMAT, {})],
+            metrics=PUBLISHED_SPECS if scoring == "published" else SPECS,
+            slice_keys=[key for key in SLICES if any(key in one for one in (data.articles or {}).values())],
+        )
+        writer.finish(
+            run_record(
+                plan.run,
+                plan.identity,
+                started=started([group.judgment_date, group.summary_date], group.folder.files),
+                model=group.name,
+                code={"imported": FORMAT, "name": group.name, "settings": settings},
+                tasks=[task],
+                configuration={"scoring": scoring, "imported": imported},
+            )
+        )
     return open_run(plan.run)
 
 
@@ -250,31 +217,6 @@ def _lost(group: Group, names: Names, data: DataSet) -> int:
     if data.articles is not None and names.articles is not None:
         return len(data.articles.keys() - set(names.articles))
     return max(0, data.size - length(group))
-
-
-def _definition(group: Group, names: Names, data: DataSet, scoring: str) -> dict[str, Any]:
-    """What `run.json` says of the task. Runs that differ in the judge, the prompt or the articles must not look alike."""
-    judge = {"judge": group.version, "threshold": THRESHOLD}
-    ids = sorted(set(names.articles)) if names.articles else len(names.ids)
-    settings = group.published.settings if group.published else {}
-    prompt = {"summary_prompt": settings["prompt"]} if "prompt" in settings else {}
-    return {
-        "description": "summaries of articles, judged for consistency with them; imported from the HHEM leaderboard engine",
-        "metadata": {"imported": FORMAT},
-        "definition": {"dialect": FORMAT, "task": TASK, "scoring": scoring, **judge, **prompt},
-        "content_hash": fingerprint_of({"articles": ids}),
-        "draws": 1,
-        "slice_keys": [key for key in SLICES if any(key in one for one in (data.articles or {}).values())],
-        "scorers": [
-            {"name": CONSISTENCY, "kind": FORMAT, "options": judge},
-            {"name": RESPONSE, "kind": FORMAT, "options": {}},
-            {"name": WORDS, "kind": FORMAT, "options": {}},
-        ],
-        "metric_specs": [
-            {"label": spec.label, "kind": spec.kind, "scorer": spec.scorer, "options": {}}
-            for spec in (PUBLISHED_SPECS if scoring == "published" else SPECS)
-        ],
-    }
 
 
 def _imported(group: Group, names: Names, data: DataSet, scoring: str) -> dict[str, Any]:
@@ -325,49 +267,3 @@ def _notes(group: Group, names: Names, data: DataSet, lost: int, metrics: Sequen
     if names.articles is None and names.how.startswith("with no other run"):
         notes.append(f"paired {names.how}")
     return notes
-
-
-def _run_record(
-    group: Group, plan: _Plan, task: Mapping[str, Any], imported: Mapping[str, Any]
-) -> dict[str, Any]:
-    name = group.name
-    code = {"imported": FORMAT, "name": name, "settings": imported["settings"]}
-    return {
-        "schema": SCHEMA_VERSION,
-        "evalwright": __version__,
-        "id": plan.run.name,
-        "identity": plan.identity,
-        "started": _started(group),
-        "seconds": 0.0,
-        "model": {"name": name, "abilities": [], "fingerprint": fingerprint_of(code)},
-        "roles": {},
-        "configuration": {
-            "tasks": [TASK],
-            "limit": None,
-            "seed": None,
-            "name": plan.run.name,
-            "scoring": imported["scoring"],
-            "imported": dict(imported),
-        },
-        "environment": {
-            "python": "unknown",
-            "platform": "unknown",
-            "processors": None,
-            "libraries": {},
-            "git_commit": None,
-        },
-        "usage": _USAGE,
-        "tasks": [task],
-    }
-
-
-def _started(group: Group) -> str:
-    """The day of the judgment, else that of the summaries, else that of the files."""
-    for day in (group.judgment_date, group.summary_date):
-        try:
-            found = datetime.fromisoformat(day)
-        except ValueError:
-            continue
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat()
-    changed = min(path.stat().st_mtime for path in group.folder.files)
-    return datetime.fromtimestamp(int(changed), UTC).isoformat()

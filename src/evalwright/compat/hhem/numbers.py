@@ -6,24 +6,19 @@ Corrected: each judgment counts once, what failed is counted apart, and lost row
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from evalwright.compat.hhem.files import SLICES, Judgment
+from evalwright.compat.hhem.files import SLICES
 from evalwright.compat.hhem.groups import DataSet, Group
-from evalwright.compat.hhem.rows import CONSISTENCY, RESPONSE, THRESHOLD, WORDS, Names, Table
+from evalwright.compat.hhem.rows import CONSISTENCY, RESPONSE, TASK, THRESHOLD, WORDS, Names, Seen
+from evalwright.core.errors import Failure
+from evalwright.core.samples import Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
-from evalwright.metrics.registry import Column, compute
-from evalwright.runs.aggregation import MOST_SLICES
-from evalwright.runs.results import MetricResult
-from evalwright.runs.scores import hashed
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from evalwright.statistics import Estimate
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.results import MetricResult, TaskResult
 
 SPECS = (
     MetricSpec("hallucination-rate", "hallucination-rate", CONSISTENCY),
@@ -37,199 +32,119 @@ SPECS = (
 
 PUBLISHED_SPECS = SPECS[:4]
 
-Metrics = tuple[MetricResult, ...]
-Slices = dict[str, dict[str, Metrics]]
+_OF_DATASET, _OF_REPLIES = "answer-rate-of-dataset", "answer-rate-of-replies"
+_LOST = Failure("row lost", "dataset", "The files have no row of this article.")
 
 
-@dataclass(frozen=True, slots=True)
-class Arrays:
-    """A row for each row that counts. clusters: None where each stands alone."""
+def result_of(
+    group: Group,
+    names: Names,
+    data: DataSet,
+    seen: Seen,
+    records: Sequence[SampleRecord],
+    lost: int,
+    scoring: str,
+) -> TaskResult:
+    """The task's result, by slice too. lost: articles of the data set without a row."""
+    specs: Sequence[MetricSpec]
+    if scoring == "published":
+        tally = TaskTally((CONSISTENCY, RESPONSE, WORDS), SLICES)
+        counted, specs, finished = _joined(group, names, data), PUBLISHED_SPECS, _rounded
+    else:
+        tally = TaskTally((CONSISTENCY, RESPONSE, WORDS, _OF_DATASET, _OF_REPLIES), SLICES)
+        counted = _corrected(names, data, seen, records, lost)
+        # The last two are of the same scores as the answer rate, over other rows.
+        specs = (*SPECS[:4], *(replace(spec, scorer=spec.label) for spec in SPECS[4:]))
 
-    consistency: NDArray[np.float64]
-    answered: NDArray[np.float64]
-    words: NDArray[np.float64]
-    failed: NDArray[np.bool_]
-    unasked: NDArray[np.bool_]
-    clusters: NDArray[np.int64] | None
+        def finished(metric: MetricResult) -> MetricResult:
+            if metric.label == _OF_DATASET:
+                method = f"{metric.estimate.method}; size of the data set from {data.known}"
+                metric = replace(metric, estimate=replace(metric.estimate, method=method))
+            return replace(metric, scorer=RESPONSE) if metric.scorer == metric.label else metric
 
-    def part(self, chosen: NDArray[np.bool_]) -> Arrays:
-        """Some of the rows."""
-        return Arrays(
-            self.consistency[chosen],
-            self.answered[chosen],
-            self.words[chosen],
-            self.failed[chosen],
-            self.unasked[chosen],
-            None if self.clusters is None else self.clusters[chosen],
-        )
-
-
-# -- corrected ----------------------------------------------------------------------------------------------------------
-
-
-def corrected(
-    names: Names, table: Table, data: DataSet, lost: int
-) -> tuple[Metrics, Slices, tuple[str, ...]]:
-    """The metrics, by slice too, and slice keys with too many values. lost: articles of the data set without a row."""
-    import numpy as np
-
-    arrays = Arrays(
-        np.frombuffer(table.consistency),
-        np.frombuffer(table.answered),
-        np.frombuffer(table.words),
-        np.frombuffer(table.failed, np.int8) > 0,
-        np.frombuffer(table.unasked, np.int8) > 0,
-        np.frombuffer(table.clusters, np.int64) if any(names.clusters) else None,
+    for record in counted:
+        tally.add(record)
+    result = _each(tally.result(TASK, "1", specs), finished)
+    failures = seen.failures + Counter({_LOST.kind: lost})
+    return replace(
+        result,
+        n_samples=len(group.rows) + lost,
+        n_failed=seen.failed + lost,
+        failures=dict(sorted(failures.items())),
     )
-    missing = _missing(names, data)
-    slices: Slices = {}
-    left_out = []
-    for key, values in _slices(table.slices):
-        if len(values) > MOST_SLICES:
-            left_out.append(key)
-            continue
-        slices[key] = {
-            value: tuple(_corrected(arrays.part(chosen), data, sum(one.get(key) == value for one in missing)))
-            for value, chosen in values.items()
-        }
-    return tuple(_corrected(arrays, data, lost)), slices, tuple(left_out)
 
 
-def _missing(names: Names, data: DataSet) -> list[Mapping[str, str]]:
-    """The slices of the articles that have no row, where both are known."""
-    if data.articles is None or names.articles is None:
-        return []
-    there = set(names.articles)
-    return [found for article, found in data.articles.items() if article not in there]
+def _each(result: TaskResult, change: Callable[[MetricResult], MetricResult]) -> TaskResult:
+    slices = {
+        key: {value: tuple(map(change, metrics)) for value, metrics in by_value.items()}
+        for key, by_value in result.slices.items()
+    }
+    return replace(result, metrics=tuple(map(change, result.metrics)), slices=slices)
 
 
-def _corrected(rows: Arrays, data: DataSet, lost: int) -> Iterator[MetricResult]:
-    import numpy as np
-
-    scored = ~np.isnan(rows.consistency)
-    consistency = _column(rows, rows.consistency, scored, int(rows.failed.sum()) + lost)
-    everything = np.ones(len(scored), bool)
-    for spec in SPECS:
-        if spec.scorer == CONSISTENCY:
-            column = consistency
-        elif spec.scorer == WORDS:
-            column = _column(rows, rows.words, ~np.isnan(rows.words), int(rows.unasked.sum()) + lost)
-        elif spec.label == "answer-rate-of-dataset":
-            column = _whole(rows, lost)
-        elif spec.label == "answer-rate-of-replies":
-            column = _column(rows, rows.answered, ~rows.unasked, int(rows.unasked.sum()) + lost)
-        else:
-            column = _column(rows, rows.answered, everything, lost)
-        estimate = compute(spec.kind, column)
-        if spec.label == "answer-rate-of-dataset":
-            estimate = replace(estimate, method=f"{estimate.method}; size of the data set from {data.known}")
-        yield _result(spec, estimate)
-
-
-def _column(rows: Arrays, values: NDArray[np.float64], chosen: NDArray[np.bool_], n_failed: int) -> Column:
-    clusters = None if rows.clusters is None else rows.clusters[chosen]
-    return Column(values[chosen], {}, clusters, n_failed)
-
-
-def _whole(rows: Arrays, lost: int) -> Column:
-    """A row for each article of the data set, those that are lost without an answer."""
-    import numpy as np
-
-    clusters = rows.clusters
-    if clusters is not None:
-        alone = [hashed(f"\0lost {place}") for place in range(lost)]
-        clusters = np.concatenate([clusters, np.array(alone, np.int64)])
-    return Column(np.concatenate([rows.answered, np.zeros(lost)]), {}, clusters, 0)
-
-
-def _slices(rows: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, dict[str, NDArray[np.bool_]]]]:
-    """Slice key -> value -> which rows have it; keys with one value tell nothing."""
-    import numpy as np
-
-    for key in SLICES:
-        found = np.array([row.get(key, "") for row in rows], dtype=object)
-        values = sorted({value for value in found if value})
-        if len(values) > MOST_SLICES:
-            yield key, dict.fromkeys(values, np.zeros(0, bool))
-        elif len(values) > 1:
-            yield key, {value: np.asarray(found == value, bool) for value in values}
-
-
-# -- published ----------------------------------------------------------------------------------------------------------
-
-
-def published(group: Group, names: Names, data: DataSet) -> tuple[Metrics, Slices, tuple[str, ...]]:
-    """The engine's numbers, by slice too; as those of `corrected`."""
-    import numpy as np
-
-    judgments = [judgment for judgment, _ in group.joined]
-    copies = np.array([count for _, count in group.joined], np.int64)
-    arrays = _judged(judgments, copies)
-    slices: Slices = {}
+def _corrected(
+    names: Names, data: DataSet, seen: Seen, records: Sequence[SampleRecord], lost: int
+) -> Iterator[SampleRecord]:
+    """The rows as they are counted, and one for each lost article, which has no answer and fails everywhere else."""
+    for index, record in enumerate(records):
+        answered = record.scores[RESPONSE]
+        scores = {**record.scores, _OF_DATASET: answered, _OF_REPLIES: answered}
+        failures = dict(record.score_failures)
+        if index in seen.unasked:
+            del scores[_OF_REPLIES]
+            failures |= dict.fromkeys((WORDS, _OF_REPLIES), failures[CONSISTENCY])
+        yield replace(record, scores=scores, score_failures=failures)
+    missing: list[Mapping[str, str]] = [{}] * lost
     if data.articles is not None and names.articles is not None:
-        place = {
-            id(row.judgment): data.articles.get(article, {})
-            for row, article in zip(group.rows, names.articles, strict=True)
-        }
-        known = [place.get(id(judgment), {}) for judgment in judgments]
-        for key, values in _slices(known):
-            if len(values) <= MOST_SLICES:
-                slices[key] = {
-                    value: tuple(_published(arrays.part(np.repeat(chosen, copies))))
-                    for value, chosen in values.items()
-                }
-    return tuple(_published(arrays)), slices, ()
+        there = set(names.articles)
+        missing = [found for article, found in data.articles.items() if article not in there]
+    failed = dict.fromkeys((CONSISTENCY, RESPONSE, WORDS, _OF_REPLIES), _LOST)
+    for place, slices in enumerate(missing):
+        sample = Sample(f"\0lost {place}", metadata=slices)
+        scores = {_OF_DATASET: Score(0.0)}
+        yield SampleRecord(TASK, len(records) + place, 0, sample, None, scores, score_failures=failed)
 
 
-def _judged(judgments: Sequence[Judgment], copies: NDArray[np.int64]) -> Arrays:
-    """The joined rows: each judgment as often as the engine counts it."""
-    import numpy as np
-
-    valid = np.array([one.valid for one in judgments], bool)
-    # The engine takes a missing score for one below the threshold.
-    consistent = np.array([(one.score or 0.0) >= THRESHOLD for one in judgments], float)
-    words = np.array([one.words for one in judgments], float)
-    uids = np.array([hashed(one.uid) for one in judgments], np.int64)
-    several = len(np.unique(uids)) < int(copies.sum())
-    nothing = np.zeros(int(copies.sum()), bool)
-    return Arrays(
-        np.repeat(np.where(valid, consistent, np.nan), copies),
-        np.repeat(valid.astype(float), copies),
-        np.repeat(np.where(valid, words, np.nan), copies),
-        nothing,
-        nothing,
-        np.repeat(uids, copies) if several else None,
-    )
-
-
-def _published(rows: Arrays) -> Iterator[MetricResult]:
-    import numpy as np
-
-    for spec in PUBLISHED_SPECS:
-        values = {CONSISTENCY: rows.consistency, RESPONSE: rows.answered, WORDS: rows.words}[spec.scorer]
-        estimate = compute(spec.kind, _column(rows, values, ~np.isnan(values), 0))
-        yield _result(spec, _rounded(estimate, 1.0 if spec.scorer == WORDS else 100.0))
+def _joined(group: Group, names: Names, data: DataSet) -> Iterator[SampleRecord]:
+    """The rows as the engine joins them: each judgment as often as it counts it."""
+    slices: dict[int, Mapping[str, str]] = {}
+    if data.articles is not None and names.articles is not None:
+        for row, article in zip(group.rows, names.articles, strict=True):
+            slices[id(row.judgment)] = data.articles.get(article, {})
+    several = len({judgment.uid for judgment, _ in group.joined}) < sum(copies for _, copies in group.joined)
+    index = 0
+    for judgment, copies in group.joined:
+        scores = {RESPONSE: Score(float(judgment.valid))}
+        if judgment.valid:
+            # The engine takes a missing score for one below the threshold.
+            scores[CONSISTENCY] = Score(float((judgment.score or 0.0) >= THRESHOLD))
+            scores[WORDS] = Score(float(judgment.words))
+        cluster = judgment.uid if several else ""
+        for _ in range(copies):
+            sample = Sample(str(index), cluster=cluster, metadata=slices.get(id(judgment), {}))
+            yield SampleRecord(TASK, index, 0, sample, None, scores)
+            index += 1
 
 
-def _rounded(estimate: Estimate, scale: float) -> Estimate:
+def _rounded(metric: MetricResult) -> MetricResult:
+    estimate, scale = metric.estimate, 1.0 if metric.scorer == WORDS else 100.0
     value = round(estimate.value * scale, 1) / scale
     return replace(
-        estimate,
-        value=value,
-        low=min(estimate.low, value),
-        high=max(estimate.high, value),
-        method=f"{estimate.method}; as published: joined on summary_uid, rounded to one decimal",
+        metric,
+        estimate=replace(
+            estimate,
+            value=value,
+            low=min(estimate.low, value),
+            high=max(estimate.high, value),
+            method=f"{estimate.method}; as published: joined on summary_uid, rounded to one decimal",
+        ),
     )
-
-
-def _result(spec: MetricSpec, estimate: Estimate) -> MetricResult:
-    return MetricResult(spec.label, spec.kind, spec.scorer, estimate)
 
 
 # -- beside what was published ------------------------------------------------------------------------------------------
 
 
-def differences(group: Group, metrics: Metrics) -> list[dict[str, Any]]:
+def differences(group: Group, metrics: Sequence[MetricResult]) -> list[dict[str, Any]]:
     """Where our numbers, to one decimal, are not those in the engine's own statistics."""
     said = group.published
     if said is None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,14 +12,11 @@ from evalwright.compat.hhem.groups import DataSet, Group, Row
 from evalwright.compat.hhem.outcomes import ANSWERED, Outcome, is_refusal, is_summary, outcome_of
 from evalwright.core.errors import Failure
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
-from evalwright.runs.scores import hashed
 
 TASK = "summary-faithfulness"
 CONSISTENCY, RESPONSE, WORDS = "consistency", "answered", "words"
 THRESHOLD = 0.5
 """A summary is consistent from this score on; the engine's scores are rounded, and hundreds are exactly this."""
-
-_NAN = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,44 +59,46 @@ def names_of(group: Group, data: DataSet, odd: float | None) -> Names:
 
 
 @dataclass(slots=True)
-class Table:
-    """Arrays with a row for each row of a group; nan where a scorer says nothing.
+class Seen:
+    """What was counted as the rows passed. failed: rows that nobody can score, by kind in `failures`.
 
-    failed: rows that nobody can score, by kind in `failures`. checks: what the summaries say about what was recorded.
+    unasked: the places of those of them to which there was no reply. checks: what the summaries say about what was recorded.
     """
 
-    consistency: array[float] = field(default_factory=lambda: array("d"))
-    answered: array[float] = field(default_factory=lambda: array("d"))
-    words: array[float] = field(default_factory=lambda: array("d"))
-    failed: array[int] = field(default_factory=lambda: array("b"))
-    unasked: array[int] = field(default_factory=lambda: array("b"))
-    clusters: array[int] = field(default_factory=lambda: array("q"))
-    slices: list[Mapping[str, str]] = field(default_factory=list)
+    failed: int = 0
+    unasked: set[int] = field(default_factory=set)
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     checks: Counter[str] = field(default_factory=Counter)
 
 
-def records_of(group: Group, names: Names, data: DataSet, table: Table) -> Iterator[SampleRecord]:
-    """The group's rows as records, in their order; counts them into `table` as they pass."""
+def records_of(group: Group, names: Names, data: DataSet, seen: Seen) -> Iterator[SampleRecord]:
+    """The group's rows as records, in their order; counts them into `seen` as they pass."""
     for index, row in enumerate(group.rows):
-        found = _seen(row)
+        found = _outcome(row)
         failure = found.failure or _not_judged(row, found)
         article = names.articles[index] if names.articles else ""
         slices = dict((data.articles or {}).get(article, {}))
-        _count(table, row, found, failure, slices, hashed(names.clusters[index] or f"\0{names.ids[index]}"))
+        seen.outcomes[found.label] += 1
+        if found.failure is not None:
+            seen.unasked.add(index)
+        if failure is not None:
+            seen.failed += 1
+            seen.failures[failure.kind] += 1
+        if row.summary is not None and row.judgment is not None and row.summary.text is not None:
+            _check(seen.checks, row.judgment, row.summary.text)
         yield SampleRecord(
             TASK,
             index,
             0,
             Sample(names.ids[index], cluster=names.clusters[index], metadata={**slices, **_kept(row, found)}),
             _answer(row, found),
-            _scores(row, found, failure),
+            _scores(row, found),
             score_failures={CONSISTENCY: failure} if failure else {},
         )
 
 
-def _seen(row: Row) -> Outcome:
+def _outcome(row: Row) -> Outcome:
     text = row.summary.text if row.summary else None
     if row.judgment is not None:
         return outcome_of(row.judgment.valid, row.judgment.words, text)
@@ -118,25 +115,6 @@ def _not_judged(row: Row, found: Outcome) -> Failure | None:
     return Failure("not judged", "judge", "The files hold no score for this summary.")
 
 
-def _count(
-    table: Table, row: Row, found: Outcome, failure: Failure | None, slices: Mapping[str, str], cluster: int
-) -> None:
-    judgment = row.judgment
-    valid = judgment is not None and judgment.valid
-    table.consistency.append(_consistent(judgment) if judgment and valid else _NAN)
-    table.words.append(float(judgment.words) if judgment and valid else _NAN)
-    table.answered.append(float(found.label == ANSWERED))
-    table.failed.append(failure is not None)
-    table.unasked.append(found.failure is not None)
-    table.clusters.append(cluster)
-    table.slices.append(slices)
-    table.outcomes[found.label] += 1
-    if failure is not None:
-        table.failures[failure.kind] += 1
-    if row.summary is not None and judgment is not None and row.summary.text is not None:
-        _check(table.checks, judgment, row.summary.text)
-
-
 def _check(checks: Counter[str], judgment: Judgment, text: str) -> None:
     """Compare what was recorded with what the summary says."""
     checks["summaries"] += 1
@@ -147,16 +125,12 @@ def _check(checks: Counter[str], judgment: Judgment, text: str) -> None:
     checks["validity that differs"] += differs and not older
 
 
-def _consistent(judgment: Judgment) -> float:
-    return _NAN if judgment.score is None else float(judgment.score >= THRESHOLD)
-
-
-def _scores(row: Row, found: Outcome, failure: Failure | None) -> dict[str, Score]:
+def _scores(row: Row, found: Outcome) -> dict[str, Score]:
     judgment = row.judgment
     scores = {}
     if judgment is not None and judgment.valid:
-        if failure is None and judgment.score is not None:
-            scores[CONSISTENCY] = Score(_consistent(judgment), parts={"score": judgment.score})
+        if judgment.score is not None:
+            scores[CONSISTENCY] = Score(float(judgment.score >= THRESHOLD), parts={"score": judgment.score})
         scores[WORDS] = Score(float(judgment.words))
     label = found.label
     scores[RESPONSE] = Score(float(label == ANSWERED), label=label, explanation=found.explanation)

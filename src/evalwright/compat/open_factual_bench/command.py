@@ -4,16 +4,53 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evalwright.compat.programs import Importer, Imports, option, scoring_option
+from evalwright.compat.programs import Importer, Imports, option, record_of, scoring_option
+from evalwright.core.text import printable
+from evalwright.runs.reader import Run
+
+_SHOWN = 60
+_KEPT = ("scoring", "hardware", "run_id", "published", "counts", "differences", "notes")
+"""What of an imported run other programs are told."""
 
 
 def _import(path: Path, out: Path, name: str, *, scoring: str | None, tasks: str | None) -> Imports:
     from evalwright.compat.open_factual_bench.importing import import_ofb
-    from evalwright.compat.open_factual_bench.shown import as_record, lines_of
 
     runs = import_ofb(path, out, name, scoring=scoring, tasks=Path(tasks) if tasks else None)
-    lines = [line for run in runs for line in lines_of(run)]
-    return Imports(lines, {"runs": [as_record(run) for run in runs]})
+    lines = [line for run in runs for line in _lines(run)]
+    return Imports(lines, {"runs": [record_of(run, _KEPT) for run in runs]})
+
+
+def _lines(run: Run) -> list[str]:
+    """The run's counts, then row by row what differs and why."""
+    imported = run.data["configuration"]["imported"]
+    scoring = ", as published" if imported["scoring"] == "published" else ""
+    lines = [f"Imported: {run.folder} ({run.model}: {run.data['samples']['records']:,} rows{scoring})"]
+    for task in run.tasks:
+        metrics = ", ".join(
+            f"{one.label} {round(one.estimate.value * one.estimate.n)} of {one.estimate.n}"
+            for one in task.metrics
+            if one.estimate.n
+        )
+        failed = f"; not scored: {task.n_failed}" if task.n_failed else ""
+        lines.append(f"  {task.name}: {metrics or 'no score'}{failed}")
+    counts = [
+        f"{name} {found['correct']} of {found['graded']}"
+        for name, found in imported["counts"].items()
+        if found
+    ]
+    lines.append(f"  Correct: {', '.join(counts)}")
+    for one in imported["differences"]:
+        reference = f" (reference '{_short(one['reference'])}')" if one["reference"] else ""
+        said = ", ".join(f"{key} {one[key]}" for key in ("recorded", "published", "corrected") if one[key])
+        why = f": {printable(one['why'])}" if one["why"] else ""
+        lines.append(f"  Differs: {one['task_id']} '{_short(one['response'])}'{reference}: {said}{why}")
+    return lines + [f"  Note: {note}." for note in imported["notes"]]
+
+
+def _short(text: str) -> str:
+    line = printable(" ".join(text.split())[:200])
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
 
 
 IMPORTER = Importer(

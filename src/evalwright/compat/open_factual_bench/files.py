@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import ast
 import csv
-import json
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import RunError, closest
+from evalwright.compat.recording import nothing_at, number, parsed, read_rows
+from evalwright.core.errors import RunError
 from evalwright.core.text import printable
 
 MOST_BYTES = 64 << 20
@@ -35,7 +34,6 @@ class Question:
     domain: str = ""
     sub_domain: str = ""
     type: str = ""
-    context: str = ""
     source: str = ""
     created_at: str = ""
 
@@ -64,7 +62,6 @@ class Recorded:
     settings: Mapping[str, Any]
     summary: Mapping[str, Any]
     results: tuple[Result, ...]
-    questions: Mapping[str, Question] = field(default_factory=dict)
 
 
 def find_files(path: Path) -> list[Path]:
@@ -72,7 +69,7 @@ def find_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise RunError(_nothing_at(path))
+        raise nothing_at(path, "Name a result file of open-factual-bench, or the folder with them.")
     folders = [path, path / "results"]
     found = [one for folder in folders if folder.is_dir() for one in sorted(folder.glob("*.json"))]
     runs = [one for one in found if one.is_file() and _looks_like_a_run(one)]
@@ -82,18 +79,6 @@ def find_files(path: Path) -> list[Path]:
             "'results', or one file in it."
         )
     return runs
-
-
-def _nothing_at(path: Path) -> str:
-    try:
-        beside = [one.name for one in path.parent.iterdir()]
-    except OSError:
-        beside = []
-    near = closest(path.name, beside)
-    meant = f" Did you mean '{path.parent / near[0]}'?" if near else ""
-    return (
-        f"'{path}' does not exist.{meant} Name a result file of open-factual-bench, or the folder with them."
-    )
 
 
 def _looks_like_a_run(path: Path) -> bool:
@@ -186,9 +171,7 @@ def _question_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             raise RunError(f"{path} is no CSV: {error}.") from error
         yield from ((f"{path}, row {place}", row) for place, row in enumerate(rows, 1))
     elif kind == ".jsonl":
-        for place, line in enumerate(_text(path).splitlines(), 1):
-            if line.strip():
-                yield f"{path}, line {place}", _parsed(line, f"{path}, line {place}")
+        yield from ((where, row) for where, _, row in read_rows(path))
     else:
         data = _json(path)
         listed = data.get("tasks") if isinstance(data, dict) else data
@@ -241,7 +224,6 @@ def _question(where: str, row: Any) -> Question:
         _name(row.get("domain")),
         _name(metadata.get("sub_domain")),
         _name(metadata.get("type")),
-        context if isinstance(context := row.get("context"), str) else "",
         _name(row.get("source")),
         _name(row.get("created_at")),
     )
@@ -264,14 +246,7 @@ def _text(path: Path) -> str:
 
 
 def _json(path: Path) -> Any:
-    return _parsed(_text(path), str(path))
-
-
-def _parsed(text: str, where: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{where} is not valid JSON: {printable(str(error))}.") from error
+    return parsed(_text(path), str(path))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -284,10 +259,4 @@ def _name(value: Any) -> str:
 
 def _number(value: Any) -> float:
     """A number that is not negative; 0 for everything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0.0
-    try:
-        made = float(value)
-    except OverflowError:
-        return 0.0
-    return made if math.isfinite(made) and made > 0 else 0.0
+    return max(0.0, number(value) or 0.0)

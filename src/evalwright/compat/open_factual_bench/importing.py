@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evalwright._version import __version__
-from evalwright.compat.hhem.importing import free_folder, run_slug
 from evalwright.compat.open_factual_bench.files import (
     Question,
     Recorded,
@@ -27,16 +24,22 @@ from evalwright.compat.open_factual_bench.rows import (
     differences,
     judge_rows,
     runaway,
-    stress_scorer,
 )
-from evalwright.core.errors import RunError, UnknownName
+from evalwright.compat.recording import (
+    check_free,
+    check_scoring,
+    run_folder,
+    run_record,
+    started,
+    task_record,
+)
+from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
-from evalwright.tasks.dialects import SCORINGS
+from evalwright.runs.writer import RunWriter
 
 FORMAT = "open-factual-bench"
 TASK, STRESS_TASK = "open-factual-bench", "open-factual-bench-stress"
@@ -47,10 +50,6 @@ _STRESS_SPECS = (
     MetricSpec("hallucinated", "accuracy", HALLUCINATED, lower_is_better=True),
     MetricSpec("unclear", "accuracy", UNCLEAR, lower_is_better=True),
 )
-_USAGE = {
-    "requested": 0, "asked": 0, "stored": 0, "joined": 0, "failed": 0, "retries": 0,
-    "usage": {}, "cost": None, "failures": {},
-}  # fmt: skip
 
 
 def import_ofb(
@@ -66,8 +65,8 @@ def import_ofb(
     Raises RunError for broken files, for "corrected" without questions, and where a run of that name was made from
     something else.
     """
-    if scoring is not None and scoring not in SCORINGS:
-        raise UnknownName("scoring", scoring, SCORINGS, "There are 'corrected' and 'published'.")
+    if scoring is not None:
+        check_scoring(scoring)
     if scoring == "corrected" and tasks is None:
         raise RunError(
             "The result files of open-factual-bench hold no reference answers, so nothing can be scored again from them alone. "
@@ -93,9 +92,9 @@ def _import(
     taken: set[Path],
 ) -> Run:
     identity = _identity(recorded, questions, scoring)
-    folder = free_folder(out / _run_id(recorded, name, scoring, alone), taken)
-    if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != identity:
-        raise RunError(f"'{folder}' holds another run: choose another --name or --out, or remove it first.")
+    parts = [recorded.run_id, "published" if scoring == "published" else ""]
+    folder = run_folder(out, name, recorded.model, parts, taken, alone=alone)
+    check_free(folder, identity)
     rows = judge_rows(recorded, questions, scoring)
     records = list(_records(rows))
     with RunWriter(folder) as writer:
@@ -106,7 +105,20 @@ def _import(
             for task, specs in ((TASK, _SHORT_SPECS), (STRESS_TASK, _STRESS_SPECS))
             if any(record.task == task for record in records)
         ]
-        writer.finish(_run_record(recorded, folder.name, identity, tasks, _imported(recorded, rows, scoring)))
+        imported = _imported(recorded, rows, scoring)
+        stamps = sorted(row.timestamp for row in recorded.results if row.timestamp)
+        writer.finish(
+            run_record(
+                folder,
+                identity,
+                started=started(stamps, [recorded.path]),
+                model=recorded.model,
+                code={"imported": FORMAT, "name": recorded.model, "settings": imported["settings"]},
+                tasks=tasks,
+                configuration={"scoring": scoring, "imported": imported},
+                seconds=round(sum(row.latency for row in recorded.results), 3),
+            )
+        )
     return open_run(folder)
 
 
@@ -114,15 +126,6 @@ def _identity(recorded: Recorded, questions: Mapping[str, Question] | None, scor
     digest = hashlib.sha256(recorded.path.read_bytes()).hexdigest()
     known = sorted((one.id, one.question, one.reference) for one in (questions or {}).values())
     return fingerprint_of({"imported": digest, "facts": [scoring, known]})
-
-
-def _run_id(recorded: Recorded, name: str, scoring: str, alone: bool) -> str:
-    model = run_slug(recorded.model) or "model"
-    if name:
-        wanted = run_slug(name) or "run"
-        return wanted if alone else f"{wanted}-{model}"
-    parts = [model, run_slug(recorded.run_id), "published" if scoring == "published" else ""]
-    return "--".join(part for part in parts if part)
 
 
 # -- records and numbers ------------------------------------------------------------------------------------------------
@@ -165,24 +168,17 @@ def _task(
     kind = FORMAT if scoring == "published" else STRESS if task == STRESS_TASK else SHORT_ANSWER
     what = "short answers" if task == TASK else "answers to questions that rest on something false"
     questions = sorted((row.id, row.input, list(row.targets)) for row in (one.sample for one in mine))
-    return {
-        **tally.result(task, "1", specs).as_dict(),
-        "description": f"{what}; imported from open-factual-bench",
-        "metadata": {"imported": FORMAT, "tags": ["factuality"]},
-        "definition": {"dialect": FORMAT, "task": task, "scoring": scoring, "references": known},
-        "content_hash": fingerprint_of({"questions": questions}),
-        "draws": 1,
-        "slice_keys": ["domain"],
-        "scorers": [
-            {"name": name, "kind": kind if name in (SHORT_ANSWER, STRESS) else FORMAT, "options": {}}
-            for name in columns
-        ],
-        "metric_specs": [
-            {"label": one.label, "kind": one.kind, "scorer": one.scorer, "options": {}}
-            | ({"lower_is_better": True} if one.lower_is_better else {})
-            for one in specs
-        ],
-    }
+    return task_record(
+        tally.result(task, "1", specs),
+        FORMAT,
+        description=f"{what}; imported from open-factual-bench",
+        definition={"task": task, "scoring": scoring, "references": known},
+        content_hash=fingerprint_of({"questions": questions}),
+        scorers=[(name, kind if name in (SHORT_ANSWER, STRESS) else FORMAT, {}) for name in columns],
+        metrics=specs,
+        slice_keys=["domain"],
+        metadata={"tags": ["factuality"]},
+    )
 
 
 def _imported(recorded: Recorded, rows: Sequence[Judged], scoring: str) -> dict[str, Any]:
@@ -238,59 +234,9 @@ def _notes(recorded: Recorded, rows: Sequence[Judged], scoring: str) -> list[str
             f"took the time of a full-length reply but kept a few tokens, so what was kept may answer a question that the "
             f"model made up itself: {_listed(far)}"
         )
-    if scoring == "corrected" and stress_scorer() is None and any(row.stress for row in rows):
-        notes.append("no scorer of stress questions is installed, so these have no score")
     return notes
 
 
 def _listed(ids: Sequence[str]) -> str:
     more = f" and {len(ids) - 20} more" if len(ids) > 20 else ""
     return f"{len(ids)} ({', '.join(ids[:20])}{more})"
-
-
-def _run_record(
-    recorded: Recorded,
-    run_id: str,
-    identity: str,
-    tasks: Sequence[Mapping[str, Any]],
-    imported: Mapping[str, Any],
-) -> dict[str, Any]:
-    code = {"imported": FORMAT, "name": recorded.model, "settings": imported["settings"]}
-    return {
-        "schema": SCHEMA_VERSION,
-        "evalwright": __version__,
-        "id": run_id,
-        "identity": identity,
-        "started": _started(recorded),
-        "seconds": round(sum(row.latency for row in recorded.results), 3),
-        "model": {"name": recorded.model, "abilities": [], "fingerprint": fingerprint_of(code)},
-        "roles": {},
-        "configuration": {
-            "tasks": [task["name"] for task in tasks],
-            "limit": None,
-            "seed": None,
-            "name": run_id,
-            "scoring": imported["scoring"],
-            "imported": dict(imported),
-        },
-        "environment": {
-            "python": "unknown",
-            "platform": "unknown",
-            "processors": None,
-            "libraries": {},
-            "git_commit": None,
-        },
-        "usage": _USAGE,
-        "tasks": list(tasks),
-    }
-
-
-def _started(recorded: Recorded) -> str:
-    """The first time in the file, else the file's own. A time without a zone is taken for UTC."""
-    for stamp in sorted(row.timestamp for row in recorded.results if row.timestamp):
-        try:
-            found = datetime.fromisoformat(stamp)
-        except ValueError:
-            continue
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat()
-    return datetime.fromtimestamp(int(recorded.path.stat().st_mtime), UTC).isoformat()

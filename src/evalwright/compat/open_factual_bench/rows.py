@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from evalwright.compat.open_factual_bench.files import Question, Recorded, Result
@@ -20,7 +19,8 @@ from evalwright.core.errors import Failure
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import UNDECIDED, Answer, NoScore, Sample, Score, Undecided
 from evalwright.core.tasks import Scorer
-from evalwright.scorers.registry import bind, registry
+from evalwright.evaluation.running import run_blocking
+from evalwright.scorers.registry import bind
 
 SHORT_ANSWER, STRESS = "short-answer", "stress"
 HANDLED, HALLUCINATED, UNCLEAR = "handled", "hallucinated", "unclear"
@@ -126,15 +126,13 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
 
 def _judge_stress(row: Result, question: Question | None, scoring: str) -> Judged:
     published = published_label(row.response)
-    scorer = stress_scorer()
-    made = _scored(scorer, row, question) if scorer is not None and question is not None else None
+    made = _scored(bind(STRESS, {"judge": "never"}), row, question) if question is not None else None
     ours = Score(0.0, UNCLEAR, made.explanation) if isinstance(made, Undecided) else made
     corrected, why = (ours.label, ours.explanation) if ours else ("", "")
     if scoring == "published":
         score = Score(float(published == REFUSED), published, "by its own rules")
         return Judged(row, question, True, row.label, published, corrected, score, why)
-    reason = "There is no scorer 'stress'." if scorer is None else f"The questions do not have '{row.id}'."
-    failure = None if ours else _failure(reason)
+    failure = None if ours else _failure(f"The questions do not have '{row.id}'.")
     return Judged(row, question, True, row.label, published, corrected, ours, why, failure)
 
 
@@ -146,37 +144,22 @@ def _failure(message: str) -> Failure:
     return Failure("not scored", "scorer", message)
 
 
-@lru_cache(maxsize=1)
-def stress_scorer() -> Scorer | None:
-    """The scorer of stress questions by its rules alone, which ask nobody; None where it is not registered."""
-    if STRESS not in registry.names():
-        return None
-    return bind(STRESS, {"judge": "never"} if "judge" in registry.options(STRESS) else {})
-
-
 def _scored(scorer: Scorer, row: Result, question: Question) -> Score | Undecided:
+    """The score by rules alone."""
     sample, answer = sample_of(row, question), Answer(row.response, responses=(Response(row.response),))
-    found: Any = scorer.function(sample, answer, _nobody) if scorer.asks else scorer.function(sample, answer)
-    if inspect.iscoroutine(found):
-        found = _finished(found)
+    found: Any = (
+        scorer.function(sample, answer, _no_model) if scorer.asks else scorer.function(sample, answer)
+    )
+    if inspect.isawaitable(found):
+        found = run_blocking(lambda: found)
     if isinstance(found, NoScore):
         return Score(0.0, found.reason or UNCLEAR, found.reason)
     made: Score | Undecided = found
     return made
 
 
-async def _nobody(*_: Any, **__: Any) -> Any:
-    raise RuntimeError("an import asks no model")
-
-
-def _finished(coroutine: Any) -> Any:
-    """What a coroutine that never waits returns."""
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        return done.value
-    coroutine.close()
-    raise RuntimeError("an import asks no model")
+async def _no_model(*_: Any) -> Any:
+    raise RuntimeError("an import sends no request")
 
 
 # -- what to know of a run ----------------------------------------------------------------------------------------------

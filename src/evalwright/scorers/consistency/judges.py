@@ -10,11 +10,10 @@ from typing import Any, Literal, TypeVar
 
 from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName
-from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import Classify, Generate
+from evalwright.core.requests import Classify
 from evalwright.scorers.consistency.chunks import chunks
 from evalwright.scorers.consistency.rubric import Verdict, question, read_verdict
-from evalwright.scorers.written_verdicts import BadVerdict
+from evalwright.scorers.written_verdicts import ask_verdict
 
 Way = Literal["auto", "classify", "verdict"]
 WAYS: tuple[Way, ...] = ("auto", "classify", "verdict")
@@ -101,6 +100,15 @@ def whole_number(value: Any, name: str, least: int = 0) -> int:
     return value
 
 
+def check_judging(options: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError where the options of a scorer that asks judges of consistency are not what they must be."""
+    read_judges(options["judges"], whole_number(options["chunk_words"], "chunk_words"))
+    whole_number(options["max_tokens"], "max_tokens", 1)
+    threshold = options["threshold"]
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+        raise ConfigurationError(f"The option 'threshold' must be a number from 0 to 1, not {threshold!r}.")
+
+
 async def opinion(
     judge: Judge, premise: str, parts: Sequence[str], text: str, ask: Ask, how: Reading
 ) -> Opinion:
@@ -164,13 +172,8 @@ async def _supported(role: str, premise: str, hypothesis: str, ask: Ask) -> floa
 async def _verdict(
     role: str, premise: str, parts: Sequence[str], ask: Ask, chat: bool, max_tokens: int
 ) -> Verdict:
-    response = await ask(role, Generate(question(premise, parts, chat=chat), max_tokens=max_tokens))
-    try:
-        return read_verdict(separate_reasoning(response).answer, premise, parts)
-    except BadVerdict as error:
-        cut = " (it was cut off at the limit of its length)" if response.finish_reason == "length" else ""
-        message = f"The verdict of '{role}' cannot be used: {error}{cut}."
-        raise RequestFailed(Failure("bad verdict", "judge", message)) from None
+    prompt = question(premise, parts, chat=chat)
+    return await ask_verdict(role, prompt, lambda text: read_verdict(text, premise, parts), ask, max_tokens)
 
 
 def _of_verdicts(role: str, parts: Sequence[str], verdicts: Sequence[Verdict]) -> Opinion:

@@ -20,6 +20,7 @@ from evalwright.scorers.consistency.judges import (
     Opinion,
     Reading,
     Unit,
+    check_judging,
     opinion,
     read_judges,
     together,
@@ -40,12 +41,8 @@ _SHOWN = 160
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise UsageError where an option of the scorer is not what it must be."""
-    read_judges(options["judges"], whole_number(options["chunk_words"], "chunk_words"))
+    check_judging(options)
     whole_number(options["overlap"], "overlap")
-    whole_number(options["max_tokens"], "max_tokens", 1)
-    threshold = options["threshold"]
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-        raise ConfigurationError(f"The option 'threshold' must be a number from 0 to 1, not {threshold!r}.")
     for name, known in _CHOICES.items():
         if options[name] not in known:
             raise UnknownName(

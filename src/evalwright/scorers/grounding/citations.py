@@ -13,48 +13,49 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _MOST_RANGE = 20
-_BRACKETS = re.compile(r"\^?[\[【]\s?\^?([^\[\]【】\n]{1,200})[\]】](?:\([^()\s]{1,300}\))?")
-_PARENTHESES = re.compile(r"\(([^()\n]{1,80})\)")
-_SUPERSCRIPT = re.compile(
-    r"(?:(?<=[^\W\d_]{3})|(?<=[.!?,;:\"”»)\]]))"
-    r"(?:([⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}(?:[⁻˒,، ][⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}){0,9})|\^(\d{1,3})(?![\d.]))"
-    r"|<sup>\s?\[?(\d{1,3}(?:\s?,\s?\d{1,3}){0,9})\]?\s?</sup>"
-)
-_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻˒، ", "0123456789,,,,")
 _KINDS = "passages?|sources?|quellen?|fuentes?|pasajes?|fontes?|fonti|passagg[io]|passagens?|trechos?|abschnitte?s?|absatz|absätze"
 _LOOSE_KINDS = "documents?|docs?|texts?|excerpts?|dokumente?|textes?|extraits?|documentos?|ref(?:erence)?s?"
 _HAN_KINDS = "段落|文章|資料|资料|来源|來源|出典|지문|문단"
+# Words that only lead to a citation belong to it: "According to [1], ...", "Passage 2 says that ...".
+_LEAD = (
+    r"(?:(?:\b(?:according to|as (?:stated|said|shown|given) in|based on|as per|per|see|from|in|laut|nach|gemäß|siehe|selon|d'après|según|"
+    r"segundo|secondo|volgens)(?: the)?|根据|根據|据)\s?)"
+)
+_SAYS = r"\s?[,:]?\s?\b(?:says?|states?|reports|mentions?|notes)\b(?: that\b)?,?"
+_BRACKETS = re.compile(
+    rf"(?P<lead>{_LEAD})?\^?[\[【]\s?\^?(?P<ids>[^\[\]【】\n]{{1,200}})[\]】](?:\([^()\s]{{1,300}}\))?(?(lead),?)",
+    re.IGNORECASE,
+)
+_PARENTHESES = re.compile(r"\((?P<ids>[^()\n]{1,80})\)")
+_SUPERSCRIPT = re.compile(
+    r"(?:(?<=[^\W\d_]{3})|(?<=[.!?,;:\"”»)\]]))"
+    r"(?:(?P<ids>[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}(?:[⁻˒,، ][⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}){0,9})|\^(\d{1,3})(?![\d.])"
+    r"|<sup>\s?\[?(\d{1,3}(?:\s?,\s?\d{1,3}){0,9})\]?\s?</sup>)"
+)
+_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻˒، ", "0123456789,,,,")
 _PREFIX = re.compile(
     rf"^(?:(?:see|cf\.?|from|in|per|according to|siehe|laut)\s+)?(?:the\s+)?(?:{_KINDS}|{_LOOSE_KINDS}|{_HAN_KINDS}|p)?\.?\s*#?\s*:?\s*",
     re.IGNORECASE,
 )
+_PASSAGE = re.compile(rf"\s*(?:see )?(?:{_KINDS})\b", re.IGNORECASE)
 _RANGE = re.compile(r"(\d{1,3})\s?[-–]\s?(\d{1,3})")
-_LETTERED = re.compile(r"p\s?\d{1,3}", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[,;，、]|\band\b|&")
-_BEFORE = re.compile(
-    r"(?:\b(?:according to|as (?:stated|said|shown|given) in|based on|as per|per|see|from|in|laut|nach|gemäß|siehe|selon|d'après|según|"
-    r"segundo|secondo|volgens)(?: the)?|根据|根據|据)\s*$",
-    re.IGNORECASE,
-)
-_AFTER = re.compile(r"\s*(?:,|:)?\s*(?:\b(?:says|states|reports|mentions|notes|say|state)\b(?: that\b)?,?)?")
 _CLAUSE_END = re.compile(r"\s*(?:[.,;:!?]|$|\n)")
 
 
 class Citation(NamedTuple):
-    """The ids that are cited at one place of a text, from start to end. in_words: it is a part of the sentence."""
+    """The ids that are cited at one place of a text, from start to end."""
 
     ids: tuple[str, ...]
     start: int
     end: int
-    in_words: bool = False
 
 
 class Known:
     """The passages' ids, and how a name in a citation becomes one of them."""
 
     def __init__(self, ids: Sequence[str]) -> None:
-        self.ids = frozenset(ids)
-        self._folded = {name.casefold(): name for name in ids}
+        self.ids = {name.casefold(): name for name in ids}
         numbers: dict[str, list[str]] = {}
         for name in ids:
             if (tail := re.search(r"\d{1,6}$", name)) is not None:
@@ -69,8 +70,6 @@ class Known:
         out: list[str] = []
         for part in _SEPARATOR.split(group):
             name = part.strip().strip("\"'")
-            if not name:
-                continue
             if (found := self.one(name)) is not None:
                 out.append(found)
             elif (span := _RANGE.fullmatch(_PREFIX.sub("", name))) is not None:
@@ -78,55 +77,39 @@ class Known:
                 if not first <= last <= first + _MOST_RANGE:
                     return ()
                 out += [self.one(str(number)) or str(number) for number in range(first, last + 1)]
-            else:
+            elif name:
                 return ()
         return tuple(dict.fromkeys(out))
 
     def one(self, text: str) -> str | None:
         """The passage that a name means; a number of up to three digits is a name even where no passage has it."""
         name = text.strip()
-        if name in self.ids:
-            return name
-        if (found := self._folded.get(name.casefold())) is not None:
-            return found
         bare = _PREFIX.sub("", name).removeprefix("^").strip()
-        if bare in self.ids:
-            return bare
-        if (found := self._folded.get(bare.casefold())) is not None:
+        if (found := self.ids.get(name.casefold()) or self.ids.get(bare.casefold())) is not None:
             return found
         if bare.isdecimal() and len(bare) <= 3:
-            return self._by_number.get(bare.lstrip("0") or "0", name if _LETTERED.fullmatch(name) else bare)
+            lettered = name[:1] in "pP" and name[1:].strip() == bare
+            return self._by_number.get(bare.lstrip("0") or "0", name if lettered else bare)
         return None
 
 
 def find_citations(text: str, passages: Sequence[str] = ()) -> list[Citation]:
     """Every citation of a text, in order. passages: the ids that there are."""
     known = _known(tuple(passages))
-    found = [
-        Citation(ids, match.start(), match.end())
-        for match in _BRACKETS.finditer(text)
-        if (ids := known.read(match.group(1)))
-    ]
+    found = [Citation(known.read(match["ids"]), *match.span()) for match in _BRACKETS.finditer(text)]
     found += [
-        Citation(ids, match.start(), match.end())
-        for match in _PARENTHESES.finditer(text)
-        if (ids := _in_parentheses(text, match, known))
+        Citation(_in_parentheses(text, match, known), *match.span()) for match in _PARENTHESES.finditer(text)
     ]
     for match in _SUPERSCRIPT.finditer(text):
         raw = match.group(1) or match.group(2) or match.group(3)
-        if ids := known.read(raw.translate(_DIGITS)):
-            found.append(Citation(ids, match.start(), match.end()))
+        found.append(Citation(known.read(raw.translate(_DIGITS)), *match.span()))
     for match in known.mention.finditer(text):
-        ids = tuple(
-            known.one(name) or name
-            for name in re.findall(r"[^\s,&]+", match.group("ids"))
-            if _is_id(name, known)
-        )
-        if ids:
-            found.append(Citation(tuple(dict.fromkeys(ids)), match.start(), match.end(), in_words=True))
+        names = [known.one(name) for name in re.findall(r"[^\s,&]+", match["ids"])]
+        ids = tuple(dict.fromkeys(name for name in names if name is not None))
+        found.append(Citation(ids, *match.span()))
     kept: list[Citation] = []
     for one in sorted(found, key=lambda citation: (citation.start, -citation.end)):
-        if not kept or one.start >= kept[-1].end:
+        if one.ids and (not kept or one.start >= kept[-1].end):
             kept.append(one)
     return kept
 
@@ -136,45 +119,25 @@ def cited_ids(text: str, passages: Sequence[str] = ()) -> list[str]:
     return list(dict.fromkeys(name for found in find_citations(text, passages) for name in found.ids))
 
 
-def extended(text: str, citation: Citation) -> tuple[int, int]:
-    """A citation's place with the words that only lead to it: "According to [1], ...", "Passage 2 says that ..."."""
-    start, end = citation.start, citation.end
-    if (lead := _BEFORE.search(text[max(0, start - 24) : start])) is not None:
-        start = max(0, start - 24) + lead.start()
-        if (tail := _AFTER.match(text, end)) is not None:
-            end = tail.end()
-    elif citation.in_words and (tail := _AFTER.match(text, end)) is not None and tail.group().strip(" ,:"):
-        end = tail.end()
-    return start, end
-
-
 def without_citations(text: str, passages: Sequence[str] = ()) -> str:
     """The text with its citations taken out."""
-    out, position = [], 0
+    out, position = "", 0
     for citation in find_citations(text, passages):
-        start, end = extended(text, citation)
-        out.append(text[position : max(position, start)].rstrip(" "))
-        position = max(position, end)
-        if not _CLAUSE_END.match(text, position):
-            out.append(" ")
-    out.append(text[position:].lstrip(" ") if out and out[-1].endswith(" ") else text[position:])
-    return re.sub(r"[ \t]{2,}", " ", "".join(out)).strip()
+        out = f"{out}{text[position : citation.start]}".rstrip(" ")
+        position = citation.end
+        out += "" if _CLAUSE_END.match(text, position) else " "
+    return re.sub(r"[ \t]{2,}", " ", out + text[position:]).strip()
 
 
 def _in_parentheses(text: str, match: re.Match[str], known: Known) -> tuple[str, ...]:
-    inside = match.group(1)
+    inside = match["ids"]
     ids = known.read(inside)
-    if not ids or not set(ids) <= known.ids:
+    if not ids or not set(ids) <= set(known.ids.values()):
         # "(passage 9)" is a citation even if there is no such passage; "(9)" and "(1988)" are none.
-        return ids if ids and re.match(rf"\s*(?:see )?(?:{_KINDS})\b", inside, re.IGNORECASE) else ()
-    if any(char.isalpha() for char in inside):
-        return ids
+        return ids if _PASSAGE.match(inside) else ()
     before = text[: match.start()].rstrip(" ")[-1:]
-    return ids if before and before != "\n" and _CLAUSE_END.match(text, match.end()) else ()
-
-
-def _is_id(name: str, known: Known) -> bool:
-    return name.isdecimal() or known.one(name) in known.ids
+    ends = bool(before) and before != "\n" and _CLAUSE_END.match(text, match.end()) is not None
+    return ids if ends or any(char.isalpha() for char in inside) else ()
 
 
 @lru_cache(maxsize=512)
@@ -188,7 +151,8 @@ def _mention(ids: tuple[str, ...]) -> re.Pattern[str]:
     end = r"(?![\w-])(?![.,:]\d)"
     some = rf"(?:{names}|\d{{1,3}}){end}"
     more = rf"(?:\s?(?:,|&|\band\b|\bund\b|\bet\b|\by\b)\s?(?:and )?{some}){{0,9}}"
-    sure = rf"\b(?:{_KINDS})\s(?:no\. ?|nr\. ?|number )?#?(?={some})"
-    loose = rf"\b(?:{_LOOSE_KINDS})\s(?:no\. ?|nr\. ?|number )?#?(?=(?:{names}){end})"
-    han = rf"(?:{_HAN_KINDS})\s?(?={some})"
-    return re.compile(rf"(?:{sure}|{loose}|{han})(?P<ids>{some}{more})", re.IGNORECASE)
+    number = r"\s(?:no\. ?|nr\. ?|number )?#?"
+    kind = rf"\b(?:{_KINDS}){number}(?={some})|\b(?:{_LOOSE_KINDS}){number}(?=(?:{names}){end})|(?:{_HAN_KINDS})\s?(?={some})"
+    return re.compile(
+        rf"(?P<lead>{_LEAD})?(?:{kind})(?P<ids>{some}{more})(?:{_SAYS}|(?(lead),?))?", re.IGNORECASE
+    )

@@ -6,13 +6,19 @@ one (an empty one, or a refusal to deal with the question, is not eligible), the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.consistency.judges import Judge, Reading, opinion, read_judges, together, whole_number
+from evalwright.core.samples import Answer, Sample, Score, Undecided
+from evalwright.scorers.consistency.judges import (
+    Judge,
+    Reading,
+    check_judging,
+    opinion,
+    read_judges,
+    together,
+)
 from evalwright.scorers.grounding.support import (
     Case,
     Check,
@@ -28,28 +34,21 @@ from evalwright.scorers.registry import checked
 THRESHOLD = 0.5
 
 
-def grounding(sample: Sample, answer: Answer) -> Score:
+def grounding(sample: Sample, answer: Answer) -> Score | Undecided:
     """1 where the answer is right and every claim of it is supported by what it cites, or where it rightly gives none; else 0.
+
+    Rules only, where they are certain (`support`): an answer whose claims may follow in other words is undecided.
 
     Reads the passages, the targets, and the metadata `answerable`, `citations` (the passages that the answer needs), `answer_type`,
     `unit`, `tolerance` and `language`. The label is the class (`outcome.OUTCOMES`). Parts: "correct" (support aside); "cited" and
     "supporting" citations; "claims" that need one and "supported" ones; "precision", "recall" and "f1" where they are
-    defined; and the class's name, 1. Rules only: what they cannot see is said in `evidence`.
+    defined and rules know them; and the class's name, 1.
     """
     case = read_case(sample, answer)
     return conclude(case, {check: rule_fault(case, check) for check in checks(case)})
 
 
-def check_options(options: Mapping[str, Any]) -> None:
-    """Raise UsageError where an option of `grounding-judged` is not what it must be."""
-    read_judges(options["judges"], whole_number(options["chunk_words"], "chunk_words"))
-    whole_number(options["max_tokens"], "max_tokens", 1)
-    threshold = options["threshold"]
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-        raise ConfigurationError(f"The option 'threshold' must be a number from 0 to 1, not {threshold!r}.")
-
-
-@checked(check_options, able=("classify", "generate"))
+@checked(check_judging, able=("classify", "generate"))
 async def grounding_judged(
     sample: Sample,
     answer: Answer,
@@ -59,8 +58,8 @@ async def grounding_judged(
     threshold: float = THRESHOLD,
     chunk_words: int = 0,
     max_tokens: int = 4096,
-) -> Score:
-    """As `grounding`, and what the rules let pass must also follow from the cited passages in the judges' eyes.
+) -> Score | Undecided:
+    """As `grounding`, and the judges say which claims follow from the cited passages where the rules cannot.
 
     judges: roles, or mappings as in `consistency`; a claim follows where the mean of their probabilities is at least `threshold`. A
     phrase is shown with its question. chunk_words: cut passages for judges with a short window. max_tokens: of a written verdict.
@@ -69,13 +68,12 @@ async def grounding_judged(
     case = read_case(sample, answer)
     asked = read_judges(judges, chunk_words)
     faults = {check: rule_fault(case, check) for check in checks(case)}
-    open_checks = [check for check, found in faults.items() if not found]
+    open_checks = [check for check, found in faults.items() if found is None]
     probabilities = await together(
         [_probability(case, check, asked, ask, max_tokens) for check in open_checks]
     )
     for check, probability in zip(open_checks, probabilities, strict=True):
-        if probability < threshold:
-            faults[check] = f"it does not follow (judged {probability:.2f})"
+        faults[check] = "" if probability >= threshold else f"it does not follow (judged {probability:.2f})"
     return conclude(case, faults)
 
 

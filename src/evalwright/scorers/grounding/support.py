@@ -1,4 +1,4 @@
-"""Which citations of an answer hold: claim by claim, by rules over the passages, and by a judge's word where one is asked.
+"""Which citations of an answer hold: claim by claim, by rules where they are certain, and by a judge's word where one is asked.
 
 Precision and recall are those of ALCE (Gao et al., 2023, arXiv:2305.14627). A claim is supported where the passages that it
 cites, taken together, hold it. A citation is precise where its claim is supported and the passage does something for that: it
@@ -11,30 +11,29 @@ Where the sample names the passages that its answer needs (`metadata["citations"
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.grounding.abstaining import declines
+from evalwright.core.samples import UNDECIDED, Answer, Sample, Score, Undecided
 from evalwright.scorers.grounding.claims import Claim, claims_of, is_courtesy
-from evalwright.scorers.grounding.evidence import Source, fault, source
+from evalwright.scorers.grounding.evidence import missing_quote, stands_in, unknown_details
 from evalwright.scorers.grounding.outcome import (
     ABSTAINED_RIGHTLY,
     ANSWERED_RIGHT,
     ANSWERED_WRONG,
     INELIGIBLE,
+    PHRASE,
     RIGHT,
     UNSUPPORTED,
     given,
     is_answerable,
     is_right,
-    language_of,
 )
-
-PHRASE = 6
-"""A claim of so many words or fewer is a phrase that means something only as an answer to the question."""
+from evalwright.scorers.text.declining import declines
 
 Check = tuple[int, tuple[str, ...]]
 """A claim, by its place, and the passages that it is held against."""
+Faults = Mapping[Check, str | None]
+"""Why passages do not hold a claim: "" where they do, None where rules cannot tell."""
 
 
 @dataclass(slots=True)
@@ -52,7 +51,10 @@ class Need:
 
 @dataclass(slots=True)
 class Case:
-    """An answer, read: its class by what it says, its claims, the passages, and the ids cited for nothing at all."""
+    """An answer, read: its class by what it says, its claims, and the ids cited for nothing at all.
+
+    gold: the passages that the answer needs. everything: all that any claim cites.
+    """
 
     sample: Sample
     label: str
@@ -60,47 +62,27 @@ class Case:
     needs: list[Need]
     loose: tuple[str, ...]
     gold: frozenset[str]
-    sources: Mapping[str, Source]
-    question: Source
-    targets: tuple[Source, ...]
-    language: str
-    everything: frozenset[str] = field(default=frozenset())
+    everything: frozenset[str]
 
 
 def read_case(sample: Sample, answer: Answer) -> Case:
     """Read an answer for its class and claims."""
-    language = language_of(sample)
     ids = tuple(passage.id for passage in sample.passages)
     claims, loose = claims_of(answer.text, ids)
     found = given(sample, answer, claims)
-    if found.label == INELIGIBLE:
-        claims = []
+    right = found.label == ANSWERED_RIGHT
     needs = [
         Need(claim, tuple(i for i in claim.cited if i in ids), tuple(i for i in claim.cited if i not in ids))
         for claim in claims
         if claim.words
+        and found.label not in (INELIGIBLE, ABSTAINED_RIGHTLY)
         and not declines(claim.text)
-        and (not is_courtesy(claim) or _answers(sample, found.label, claim))
+        and (not is_courtesy(claim) or (right and is_right(sample, claim.text)))
     ]
-    if found.label == ABSTAINED_RIGHTLY:
-        # Words that the sample itself expects of an abstention claim nothing.
-        needs = [need for need in needs if not is_right(sample, need.claim.text)]
-    case = Case(
-        sample,
-        found.label,
-        found.why,
-        needs,
-        loose,
-        _gold(sample),
-        {passage.id: source(passage.text, language) for passage in sample.passages},
-        source(sample.input, language),
-        tuple(source(target, language) for target in sample.targets),
-        language,
-        frozenset(name for need in needs for name in need.cited),
-    )
-    if found.label == ANSWERED_RIGHT:
-        _mark_bearing(case, answer)
-    return case
+    everything = frozenset(name for need in needs for name in need.cited)
+    if right:
+        _mark_bearing(sample, needs)
+    return Case(sample, found.label, found.why, needs, loose, _gold(sample), everything)
 
 
 def checks(case: Case) -> list[Check]:
@@ -117,34 +99,28 @@ def checks(case: Case) -> list[Check]:
     return out
 
 
-def rule_fault(case: Case, check: Check) -> str:
-    """Why these passages do not hold the claim, by the rules; "" where nothing speaks against it."""
+def rule_fault(case: Case, check: Check) -> str | None:
+    """Why these passages do not hold the claim, "" where they do, None where rules cannot tell."""
     place, ids = check
-    need = case.needs[place]
+    need, sample = case.needs[place], case.sample
     by_gold = _by_gold(case, need)
-    known = case.everything | set(ids) if by_gold else set(ids)
-    if not by_gold and case.label == ANSWERED_WRONG and need.claim.words <= PHRASE and _judges_phrases(case):
-        return (
-            "this is not what they answer"
-            if is_answerable(case.sample)
-            else "they do not answer the question"
-        )
     # The answer's own steps may stand in passages that other claims cite.
-    held = [case.sources[name] for name in case.sources if name in known]
-    found = fault(
-        need.claim.text,
-        held,
-        case.question,
-        case.targets if by_gold else (),
-        language=case.language,
-        words=not by_gold,  # "it can be concluded that the total comes to 63"
-    )
-    if found or not by_gold:
-        return found
-    if not case.gold.intersection(ids):
-        return f"the answer is in {_named(case.gold)}"
-    lacking = case.gold - known
-    return f"it needs {_named(lacking)} too" if lacking else ""
+    known = case.everything | set(ids) if by_gold else set(ids)
+    held = [passage.text for passage in sample.passages if passage.id in known]
+    if quote := missing_quote(need.claim.text, (*held, sample.input)):
+        return f"the quote '{quote if len(quote) <= 60 else f'{quote[:57]}...'}' is not there"
+    if by_gold:
+        if not case.gold.intersection(ids):
+            return f"the answer is in {_named(case.gold)}"
+        if lacking := case.gold - known:
+            return f"it needs {_named(lacking)} too"
+        return None if unknown_details(need.claim.text, (*held, sample.input, *sample.targets)) else ""
+    if case.label == ANSWERED_WRONG and need.claim.words <= PHRASE:
+        if not is_answerable(sample):
+            return "they do not answer the question"
+        if sample.targets:
+            return "this is not what they answer"
+    return "" if stands_in(need.claim.text, held) else None
 
 
 def premise(case: Case, check: Check) -> str:
@@ -160,34 +136,46 @@ def hypothesis(case: Case, place: int) -> str:
     return f"{case.sample.input} {claim.text}".strip() if claim.words <= PHRASE else claim.text
 
 
-def conclude(case: Case, faults: Mapping[Check, str]) -> Score:
-    """The score of an answer, from what every check found ("" where the passages hold the claim)."""
-    cited = supporting = supported = 0
-    notes: list[str] = []
-    for place, need in enumerate(case.needs):
-        cited += len(need.cited) + len(need.unknown)
-        fault_found = faults[place, need.cited] if need.cited else ""
-        supporting += sum(_precise(case, faults, place, name) for name in need.cited)
-        supported += bool(need.cited) and not fault_found
-        if note := _note(need, fault_found):
-            notes.append(note)
-    cited += len(case.loose)
+def conclude(case: Case, faults: Faults) -> Score | Undecided:
+    """The score of an answer, from what every check found.
+
+    Undecided where the answer is right and nothing but an open check stands between it and its support. An answer whose worth is known
+    and whose support is not has no citation parts.
+    """
+    if case.label == UNDECIDED:
+        return Undecided(case.why)
+    notes = [
+        note
+        for place, need in enumerate(case.needs)
+        if (note := _note(need, faults[place, need.cited] if need.cited else ""))
+    ]
     if case.label == ANSWERED_RIGHT and (apart := _gold_apart(case)):
         notes.append(apart)
+    unclear = [place for (place, _), found in faults.items() if found is None]
+    if (
+        case.label == ANSWERED_RIGHT
+        and not notes
+        and any(faults[p, case.needs[p].cited] is None for p in unclear)
+    ):
+        text = " ".join(case.needs[unclear[0]].claim.text.split())[:60]
+        return Undecided(
+            f"right ({case.why}), and whether '{text}' follows from what it cites is for a judge"
+        )
     label = UNSUPPORTED if case.label == ANSWERED_RIGHT and notes else case.label
-    parts = {"correct": float(case.label in RIGHT), **_shares(cited, supporting, len(case.needs), supported)}
+    parts = {"correct": float(case.label in RIGHT), **({} if unclear else _shares(case, faults))}
     why = case.why if label != UNSUPPORTED else f"right ({case.why})"
     return Score(float(label in RIGHT), label, "; ".join([why, *notes[:3]]), {**parts, label: 1.0})
 
 
-def _shares(cited: int, supporting: int, claims: int, supported: int) -> dict[str, float]:
+def _shares(case: Case, faults: Faults) -> dict[str, float]:
     """Counts, and precision, recall and F1 where they are defined."""
-    parts = {
-        "cited": float(cited),
-        "supporting": float(supporting),
-        "claims": float(claims),
-        "supported": float(supported),
-    }
+    cited, claims = len(case.loose), len(case.needs)
+    supporting = supported = 0
+    for place, need in enumerate(case.needs):
+        cited += len(need.cited) + len(need.unknown)
+        supporting += sum(_precise(case, faults, place, name) for name in need.cited)
+        supported += bool(need.cited) and not faults[place, need.cited]
+    parts = {"cited": float(cited), "supporting": float(supporting), "claims": float(claims), "supported": float(supported)}  # fmt: skip
     precision = supporting / cited if cited else 0.0
     recall = supported / claims if claims else 0.0
     if cited:
@@ -200,53 +188,42 @@ def _shares(cited: int, supporting: int, claims: int, supported: int) -> dict[st
     return parts
 
 
-def _precise(case: Case, faults: Mapping[Check, str], place: int, name: str) -> bool:
+def _precise(case: Case, faults: Faults, place: int, name: str) -> bool:
     need = case.needs[place]
+    found = faults[place, need.cited]
     if _by_gold(case, need):
         # A needed passage is rightly cited even where another one is missing beside it.
-        found = faults[place, need.cited]
         return name in case.gold and (not found or found.startswith("it needs "))
-    if faults[place, need.cited]:
+    if found:
         return False
     if len(need.cited) == 1 or not faults[place, (name,)]:
         return True
     return bool(faults[place, tuple(other for other in need.cited if other != name)])
 
 
-def _note(need: Need, found: str) -> str:
+def _note(need: Need, found: str | None) -> str:
     """What is wrong with a claim's citations, in words."""
     text = " ".join(need.claim.text.split())
     shown = f"'{text if len(text) <= 60 else f'{text[:57]}...'}'"
     if need.unknown:
-        return f"{shown} cites {_named(need.unknown)}, which there is not"
+        return f"{shown} cites {_named(need.unknown)}, which does not exist"
     if not need.cited:
         return f"{shown} cites nothing"
     return f"{shown} cites {_named(need.cited)}: {found}" if found else ""
 
 
-def _mark_bearing(case: Case, answer: Answer) -> None:
+def _mark_bearing(sample: Sample, needs: Sequence[Need]) -> None:
     """Find the claims that give the answer; one without a citation of its own repeats what another one cites."""
-    for need in case.needs:
-        need.bearing = is_right(case.sample, need.claim.text)
-    if len(case.needs) == 1:
-        case.needs[0].bearing = True
-    cited = tuple(dict.fromkeys(name for need in case.needs if need.bearing for name in need.cited))
-    for need in case.needs:
+    for need in needs:
+        need.bearing = len(needs) == 1 or is_right(sample, need.claim.text)
+    cited = tuple(dict.fromkeys(name for need in needs if need.bearing for name in need.cited))
+    for need in needs:
         if need.bearing and not need.cited and not need.unknown:
             need.cited = cited
 
 
-def _answers(sample: Sample, label: str, claim: Claim) -> bool:
-    """Whether what looks like a courtesy gives the right answer."""
-    return label == ANSWERED_RIGHT and is_right(sample, claim.text)
-
-
 def _by_gold(case: Case, need: Need) -> bool:
     return need.bearing and bool(case.gold)
-
-
-def _judges_phrases(case: Case) -> bool:
-    return bool(case.sample.targets) or not is_answerable(case.sample)
 
 
 def _gold_apart(case: Case) -> str:

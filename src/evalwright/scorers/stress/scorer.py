@@ -1,7 +1,7 @@
 """The scorer `stress`: what an answer does with a question that cannot be answered as it stands.
 
-Rules come first, and say whether they are sure. Judges, where a run names some, are asked where the rules are not sure, or
-always; what each of them says is kept beside what the rules say, so that their agreement can be measured.
+Rules decide what is certain. Judges, where a run names some, decide the rest, or are asked always; what each of them says is kept
+beside what the rules say, so that their agreement can be measured. What nobody decides is undecided.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from evalwright.core.asking import Ask, abilities_of
-from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UnknownName
+from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import Generate
-from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.consistency.judges import together, whole_number
 from evalwright.scorers.registry import checked, without_roles
 from evalwright.scorers.stress.rubric import Opinion, read_opinion, verdict_prompt
@@ -29,7 +28,7 @@ from evalwright.scorers.stress.rules import (
     judge_by_rules,
     question_of,
 )
-from evalwright.scorers.written_verdicts import BadVerdict
+from evalwright.scorers.written_verdicts import ask_verdict
 
 WHEN = ("unsure", "always", "never")
 RULES = "rules"
@@ -43,7 +42,7 @@ def by_rules(
     judges: Sequence[str] = (),
     judge: Literal["unsure", "always", "never"] = "unsure",
     max_tokens: int = 2048,
-) -> Score:
+) -> Score | Undecided:
     """The score by rules alone, where no judges are named; the options are those of `stress`."""
     _checked(judges, judge, max_tokens)
     return _score(_ruling(sample, answer)[1], {}, answer.text)
@@ -63,27 +62,27 @@ async def stress(
     judges: Sequence[str] = (),
     judge: Literal["unsure", "always", "never"] = "unsure",
     max_tokens: int = 2048,
-) -> Score:
+) -> Score | Undecided:
     """1 where the answer refuses or corrects, 0.5 where it does so and answers all the same, else 0; the class as label.
 
     Reads the metadata `premise` (what is false, in words), `corrections` (names, dates, phrases that a correction has),
     `fabrications` (tempting wrong answers) and `language`; without `corrections`, the targets after the first.
-    judges: roles that are asked for a class, by default none. judge: when; "unsure" only where the rules are unsure. The
-    judges' majority decides where the rules are unsure; where they are sure, or the judges are split, the rules stand.
+    judges: roles that are asked for a class, by default none. judge: when; "unsure" only where the rules are not certain. There
+    the judges' majority decides; what no judge was asked of, or where they are split, is undecided.
 
-    Parts: the class, 1; "handled", "unsure"; "NAME class", the number of the class in `CLASSES` by "rules" and each judge.
-    Raises RequestFailed where a judge failed or its verdict cannot be read.
+    Parts: the class, 1; "handled"; "unsure", 1 where the rules were not certain; "NAME class", the number of the class in
+    `CLASSES` by "rules" and each judge. Raises RequestFailed where a judge failed or its verdict cannot be read.
     """
     roles = _checked(judges, judge, max_tokens)
     question, ruling = _ruling(sample, answer)
     opinions: dict[str, Opinion] = {}
-    if roles and answer.text.strip() and (judge == "always" or (judge == "unsure" and not ruling.sure)):
+    if roles and answer.text.strip() and (judge == "always" or (judge == "unsure" and ruling is None)):
         said = await together([_opinion(role, question, answer.text, ask, max_tokens) for role in roles])
         opinions = dict(zip(roles, said, strict=True))
     return _score(ruling, opinions, answer.text)
 
 
-def _ruling(sample: Sample, answer: Answer) -> tuple[Question, Ruling]:
+def _ruling(sample: Sample, answer: Answer) -> tuple[Question, Ruling | None]:
     question = question_of(sample.input, sample.targets, sample.metadata)
     return question, _special(answer) or judge_by_rules(question, answer.text)
 
@@ -121,40 +120,53 @@ async def _opinion(role: str, question: Question, answer: str, ask: Ask, max_tok
             f"The model in the role '{role}' cannot write a verdict; it can do: {', '.join(sorted(known)) or 'nothing'}."
         )
     prompt = verdict_prompt(question.text, question.premise, answer, chat=known is None or "chat" in known)
-    response = await ask(role, Generate(prompt, max_tokens=max_tokens))
-    try:
-        return read_opinion(separate_reasoning(response).answer, question.text, question.premise, answer)
-    except BadVerdict as error:
-        cut = " (it was cut off at the limit of its length)" if response.finish_reason == "length" else ""
-        message = f"The verdict of '{role}' cannot be used: {error}{cut}."
-        raise RequestFailed(Failure("bad verdict", "judge", message)) from None
+
+    def read(text: str) -> Opinion:
+        return read_opinion(text, question.text, question.premise, answer)
+
+    return await ask_verdict(role, prompt, read, ask, max_tokens)
 
 
-def _score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> Score:
-    label = ruling.label
-    if opinions and not ruling.sure:
-        (first, most), *others = Counter(one.label for one in opinions.values()).most_common()
-        label = first if not others or most > others[0][1] else label
-    parts = {label: 1.0, "handled": float(label in HANDLED), "unsure": float(not ruling.sure)}
-    parts[f"{RULES} class"] = float(CLASSES.index(ruling.label))
+def _score(ruling: Ruling | None, opinions: Mapping[str, Opinion], text: str) -> Score | Undecided:
+    told = [_told(ruling)]
+    told += [f"{role}: {one.label} ('{_short(one.quote)}': {one.reason})" for role, one in opinions.items()]
+    label = ruling.label if ruling is not None else _majority([one.label for one in opinions.values()])
+    if not label:
+        return Undecided("; ".join(told))
+    parts = {label: 1.0, "handled": float(label in HANDLED), "unsure": float(ruling is None)}
+    item: dict[str, Any] = {}
+    if ruling is not None:
+        parts[f"{RULES} class"] = float(CLASSES.index(ruling.label))
+        item = {"rule": ruling.rule, "rules": ruling.label, "span": list(_span(ruling.evidence, text))}
     # What `evalwright judge agreement` reads of several judges.
     parts |= {role: float(one.label in HANDLED) for role, one in opinions.items()}
     parts |= {f"{role} class": float(CLASSES.index(one.label)) for role, one in opinions.items()}
-    told = [_told(ruling)]
-    told += [f"{role}: {one.label} ('{_short(one.quote)}': {one.reason})" for role, one in opinions.items()]
-    item = {"rule": ruling.rule, "rules": ruling.label, "span": list(_span(ruling.evidence, text))}
-    item |= {role: one.label for role, one in opinions.items()}
-    return Score(CREDIT[label], label, "; ".join(told), parts, item)
+    return Score(
+        CREDIT[label],
+        label,
+        "; ".join(told),
+        parts,
+        item | {role: one.label for role, one in opinions.items()},
+    )
 
 
-def _told(ruling: Ruling) -> str:
+def _majority(labels: Sequence[str]) -> str:
+    """The commonest label, "" for a tie or none."""
+    counted = Counter(labels).most_common(2)
+    tied = len(counted) == 2 and counted[0][1] == counted[1][1]
+    return counted[0][0] if counted and not tied else ""
+
+
+def _told(ruling: Ruling | None) -> str:
+    if ruling is None:
+        return "rules are not certain what the answer does with the question"
     evidence = f": '{_short(ruling.evidence)}'" if ruling.evidence else ""
-    return f"{ruling.label}, {ruling.rule}{evidence}{'' if ruling.sure else ' (unsure)'}"
+    return f"{ruling.label}, {ruling.rule}{evidence}"
 
 
 def _span(evidence: str, text: str) -> tuple[int, int]:
     """Where the first words of the evidence stand in the answer as written, (-1, -1) where markup or spelling hides them."""
-    words = evidence.split("' … '")[0].casefold().replace("'", "")
+    words = evidence.casefold().replace("'", "")
     places = [place for place, char in enumerate(text) if char not in "'’"]
     flat = "".join(text[place] for place in places).casefold()
     found = flat.find(words) if words else -1

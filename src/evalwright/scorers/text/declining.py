@@ -26,7 +26,7 @@ MOST_WORDS, MOST_CHARACTERS = 120, 2000
 
 _SPACELESS = ("zh", "ja", "th")
 _MARKS = {ord(mark): None for mark in '*_#"“”„«»「」『』'}
-_SPLIT = re.compile(r"[,;](?=\s)|[，、；：،؛。]|\s[-–]\s|[–—]")
+_SPLIT = re.compile(r"[,;.!?](?=\s)|[，、；：،؛。]|\s[-–]\s|[–—]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +159,10 @@ class _Language:
 
 @cache
 def _turning() -> re.Pattern[str]:
-    """A word like "but" inside a clause, of the languages that put spaces between words."""
-    words = [
-        language for code, row in _rows().items() if code not in _SPACELESS and (language := row.get("but"))
-    ]
-    return re.compile(rf"\s(?=(?:{'|'.join(words)})\s)")
+    """A word like "but" inside a clause; in scripts without spaces it may stand anywhere."""
+    spaced = "|".join(row["but"] for code, row in _rows().items() if code not in _SPACELESS and "but" in row)
+    others = "|".join(_rows()[code]["but"] for code in _SPACELESS)
+    return re.compile(rf"\s(?=(?:{spaced})\s)|(?=(?:{others}))")
 
 
 @cache

@@ -93,17 +93,6 @@ def test_each_kind_goes_over_in_one_call() -> None:
     assert "cannot do 'embed'" in messages(found)[0]
 
 
-def test_it_is_made_in_load_and_dropped_in_unload() -> None:
-    model = LMAdapter("lm/test", Three, {})
-    assert model._lm is None
-    model.load()
-    first = model._lm
-    model.load()
-    assert model._lm is first
-    model.unload()
-    assert model._lm is None
-
-
 class TextOnly(LM):
     def generate_until(self, requests: list[Instance]) -> list[str]:
         return ["x" for _ in requests]
@@ -199,12 +188,6 @@ def test_numbers_of_other_libraries_count() -> None:
     assert found[1] == Response(log_likelihood=float("-inf"), is_greedy=False)
 
 
-def test_one_wrong_result_does_not_cost_the_others() -> None:
-    found = answers(scoring([(-1.0, True), None]), PAIR)
-    assert isinstance(found[0], Response)
-    assert isinstance(found[1], Failure)
-
-
 def test_what_a_generator_gave_before_it_broke_counts() -> None:
     class Breaking(LM):
         def generate_until(self, requests: list[Instance]) -> Iterator[str]:
@@ -229,14 +212,6 @@ def test_one_kind_that_breaks_does_not_cost_another() -> None:
     found = answers(Half, MIXED[:2])
     assert isinstance(found[0], Response)
     assert "does not implement `loglikelihood`" in messages(found)[0]
-
-
-def test_text_must_be_text() -> None:
-    class Bytes(LM):
-        def generate_until(self, requests: list[Instance]) -> Any:
-            return [b"x" for _ in requests]
-
-    assert "must give text, not bytes" in messages(answers(Bytes, [Generate("a")]))[0]
 
 
 def test_a_rolling_result_may_be_bare_or_in_a_tuple() -> None:

@@ -21,7 +21,7 @@ from evalwright.core.requests import Generate, LogLikelihood, RollingLogLikeliho
 from evalwright.core.responses import Response
 from evalwright.models.base import Pacing
 from evalwright.runs.reader import Run
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.runs import make_run
 
 

@@ -40,13 +40,6 @@ def test_bootstrap_draws_are_those_of_python(name: str, iterations: int) -> None
     assert found == pytest.approx(by_loop(aggregation.BUILT_IN[name], items, iterations), rel=1e-9)
 
 
-def test_slow_metrics_are_drawn_a_hundred_times() -> None:
-    items = [float(number) for number in range(9)]
-    assert aggregation.standard_error("median", items, "bleu", 5_000) == pytest.approx(
-        by_loop(aggregation.upper_median, items, 100), rel=1e-12
-    )
-
-
 def test_the_error_of_a_mean_has_n_minus_one() -> None:
     items = [0.0, 1.0, 1.0, 1.0]
     wanted = statistics.stdev(items) / math.sqrt(4)
@@ -62,34 +55,19 @@ def test_the_error_of_a_mean_has_n_minus_one() -> None:
 def test_labels_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     golds, predicted = zip(*pairs, strict=True)
-    assert labels.matthews(pairs) == pytest.approx(metrics.matthews_corrcoef(golds, predicted), abs=1e-12)
-    for found, average in ((labels.weighted_f1, "weighted"), (labels.macro_f1, "macro")):
-        wanted = metrics.f1_score(golds, predicted, average=average, zero_division=0.0)
-        assert found(pairs) == pytest.approx(wanted, abs=1e-12)
-
-
-@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=30))
-@settings(max_examples=40, deadline=None)
-def test_binary_f1_agrees_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
-    metrics = pytest.importorskip("sklearn.metrics")
-    golds, predicted = zip(*pairs, strict=True)
-    wanted = metrics.f1_score(golds, predicted, zero_division=0.0)
-    assert labels.binary_f1(pairs) == pytest.approx(wanted, abs=1e-12)
-
-
-def test_binary_f1_stops_at_a_third_label() -> None:
-    with pytest.raises(ValueError, match="needs the labels 0 and 1"):
-        labels.binary_f1([(0, 1), (2, 2)])
-
-
-def test_plain_aggregations() -> None:
-    assert aggregation.upper_median([1, 2, 3, 4]) == 3
-    assert aggregation.nanmean([1.0, math.nan, 3.0]) == 2.0
-    assert math.isnan(aggregation.nanmean([math.nan]))
-    assert aggregation.perplexity([-1.0, -3.0]) == pytest.approx(math.exp(2))
-    assert aggregation.weighted_perplexity([(-6.0, 2), (-2.0, 6)]) == pytest.approx(math.e)
-    assert aggregation.bits_per_byte([(-6.0, 2), (-2.0, 6)]) == pytest.approx(1 / math.log(2))
-    assert aggregation.brier_score([(0, [1.0, 0.0]), (1, [0.5, 0.5])]) == pytest.approx(0.25)
+    wanted = {
+        "matthews_corrcoef": metrics.matthews_corrcoef(golds, predicted),
+        "macro_f1": metrics.f1_score(golds, predicted, average="macro", zero_division=0.0),
+        "weighted_f1": metrics.f1_score(golds, predicted, average="weighted", zero_division=0.0),
+    }
+    for kind, value in wanted.items():
+        assert labels.value(kind, pairs) == pytest.approx(value, abs=1e-12)
+    binary = [(gold % 2, one % 2) for gold, one in pairs]
+    value = metrics.f1_score(*zip(*binary, strict=True), zero_division=0.0)
+    assert labels.value("f1", binary) == pytest.approx(value, abs=1e-12)
+    if len({label for pair in pairs for label in pair}) > 2:
+        with pytest.raises(ValueError, match="needs the labels 0 and 1"):
+            labels.value("f1", pairs)
 
 
 def test_names() -> None:

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.compat.lm_eval.tasks.files import Files, FunctionRef
+from evalwright.compat.lm_eval.tasks.files import Files
 from evalwright.core.errors import TaskError
 
 from .conftest import Write
-
-
-def test_own_keys_win_and_lists_are_replaced(write: Write) -> None:
-    write("one", "a: 1\nb: [1, 2]\nc: {x: 1, y: 2}\ntask_list: [t]\n")
-    write("two", "a: 2\nd: 4\n")
-    path = write("task.yaml", "include: [one, two]\nb: [3]\nc: {x: 9}\n")
-    assert Files().read(path) == {"a": 2, "b": [3], "c": {"x": 9}, "d": 4}
 
 
 def test_a_diamond_is_fine_and_a_cycle_is_not(write: Write) -> None:
@@ -25,12 +18,6 @@ def test_a_diamond_is_fine_and_a_cycle_is_not(write: Write) -> None:
     write("self", "include: self\n")
     with pytest.raises(TaskError, match="includes itself"):
         Files().read(write("loop.yaml", "include: self\n"))
-
-
-def test_functions_are_references_to_the_folder_of_their_file(write: Write) -> None:
-    base = write("below/base", "process_docs: !function utils.f\n")
-    path = write("task.yaml", "include: below/base\n")
-    assert Files().read(path) == {"process_docs": FunctionRef("utils.f", base.parent)}
 
 
 @pytest.mark.parametrize(

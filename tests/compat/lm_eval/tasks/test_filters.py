@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.compat.lm_eval.tasks.filters import DEFAULT, RegexFilter, pipelines_of
+from evalwright.compat.lm_eval.tasks.filters import RegexFilter, pipelines_of
 from evalwright.core.errors import TaskError, UnknownName
 
 
@@ -56,17 +56,6 @@ def test_choices_are_found_by_pattern_text_or_letter(answer: str, wanted: str) -
     step = {"function": "multi_choice_regex", "regex_pattern": r"(\([A-Z]\))", "ignore_case": True}
     doc = {"choices": ["red", "Red wine", "white"]}
     assert applied([step, {"function": "take_first"}], [answer], doc=doc) == [wanted]
-
-
-def test_pipelines_and_their_default() -> None:
-    assert pipelines_of(None, "t") == (DEFAULT,)
-    assert DEFAULT([["a", "b"], ["c"]], {}) == ["a", "c"]
-    steps = [
-        {"function": "regex", "regex_pattern": "[a-z]+"},
-        {"function": "majority_vote"},
-        {"function": "take_first"},
-    ]
-    assert applied(steps, ["1a", "b2", "b3"]) == ["b"]
 
 
 def test_what_is_refused() -> None:

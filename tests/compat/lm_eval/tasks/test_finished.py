@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from pathlib import Path
@@ -21,8 +20,9 @@ from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.core.responses import Response
 from evalwright.models.scripted import ScriptedModel
-from evalwright.reports.terminal import show_run
+from evalwright.reports.documents.run import run_document
 from evalwright.runs.reader import Run
+from support.shown import terminal
 from support.typed import typed
 
 from .conftest import Load, Write
@@ -149,9 +149,7 @@ def test_groups_are_averaged_with_intervals(load: Load, write: Write) -> None:
     errors = [task.metrics[0].estimate.standard_error or math.nan for task in run.tasks]
     assert metric.estimate.standard_error == pytest.approx(math.hypot(errors[0] / 4, errors[1] * 3 / 4))
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(run.data)
-    shown = io.StringIO()
-    show_run(run, file=shown, width=120)
-    assert "Group Both of them (lm-eval:both): 2 tasks" in shown.getvalue()
+    assert "Group Both of them (lm-eval:both): 2 tasks" in terminal(run_document(run))
     again = score_run(run)
     assert again.data["groups"] == run.data["groups"]
 

@@ -67,8 +67,7 @@ def work_of(task: Task) -> Work:
 
 def requests(task: Task, index: int) -> Iterator[list[Any]]:
     """The requests of a row in the published form."""
-    _, doc, questions = work_of(task).row(task.samples[index])
-    for arguments in questions(index, doc):
+    for arguments in work_of(task).asked(task.samples[index]):
         first = golden.text_of(arguments.context)
         yield [first] if arguments.rolling else [first, arguments.rest]
 

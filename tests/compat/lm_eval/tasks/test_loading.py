@@ -10,7 +10,6 @@ import pytest
 
 from evalwright import evaluate
 from evalwright.analysis.task_checks import preview
-from evalwright.compat.lm_eval.tasks.groups import group_results
 from evalwright.compat.lm_eval.tasks.loading import Library, load_named, options_of
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import all_results
@@ -253,22 +252,6 @@ def test_groups_tags_and_overrides(load: Load, write: Write) -> None:
     assert results["all"]["alias"] == "All of it"
 
 
-def test_group_errors_are_published_formulas() -> None:
-    from evalwright.compat.lm_eval.tasks.groups import Average, Group
-
-    results = {
-        "a": {"acc,none": 1.0, "acc_stderr,none": 0.1, "sample_len": 10},
-        "b": {"acc,none": 0.0, "acc_stderr,none": 0.2, "sample_len": 30},
-    }
-    weighted = group_results(Group("g", "g", (Average("acc"),), tasks=("a", "b", "c")), results)
-    assert weighted["acc,none"] == 0.25
-    pooled = (9 * 10 * 0.1**2 + 29 * 30 * 0.2**2) / 38
-    assert weighted["acc_stderr,none"] == pytest.approx((pooled / 40) ** 0.5, rel=1e-12)
-    plain = group_results(Group("g", "g", (Average("acc", weight_by_size=False),), tasks=("a", "b")), results)
-    assert plain["acc,none"] == 0.5
-    assert plain["acc_stderr,none"] == pytest.approx((0.1**2 + 0.2**2) ** 0.5 / 2, rel=1e-12)
-
-
 def test_misspelt_keys(load: Load, write: Write, caplog: pytest.LogCaptureFixture) -> None:
     write("typo.yaml", "include: even.yaml\ntask: typo\ndoc_to_txt: x\n")
     with pytest.raises(UnknownName, match="Did you mean 'doc_to_text'"):
@@ -289,19 +272,6 @@ def test_corrected_scoring_says_so_once(load: Load, caplog: pytest.LogCaptureFix
         assert caplog.text.count("corrected scoring") == 1
         load("even", scoring="published")
     assert caplog.text.count("corrected scoring") == 1
-
-
-def test_a_published_limit_takes_the_first_rows(load: Load) -> None:
-    (run,) = evaluate(load("even", scoring="published")[0], ScriptedModel(" yes"), limit=2, seed=5)
-    assert [record.sample.id for record in run.samples()] == ["0", "1"]
-
-
-def test_the_same_run_again_asks_nothing(load: Load) -> None:
-    model = ScriptedModel(" yes", version="1")
-    evaluate(load("even")[0], model)
-    before = model.asked
-    evaluate(load("even")[0], model)
-    assert (before, model.asked) == (12, 12)
 
 
 def test_a_split_that_is_not_there(load: Load, write: Write) -> None:

@@ -86,12 +86,6 @@ def test_a_pair(load: Load, name: str) -> None:
     assert "exact without replacement" in decision["method"]
 
 
-def test_a_pipelines_metric(load: Load) -> None:
-    (task,) = load("sum")
-    (run,) = evaluate(task, knows("one", 0.8), until="exact_match,digits +-0.08")
-    assert run.data["stopping"]["decisions"][0]["early"]
-
-
 def test_what_is_no_mean_is_refused(load: Load) -> None:
     (task,) = load("even")
     with pytest.raises(UsageError, match=r"brier_score.*not a mean"):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.lm_eval.runs.names import NO_FILTER, file_safe
+from evalwright.compat.recording import nothing_at, parsed, read_rows
 from evalwright.core.errors import RunError
 
 _RESULTS = re.compile(r"results(?:_(?P<time>.+))?\.json")
@@ -53,7 +54,7 @@ def find_sources(path: Path) -> list[Source]:
     elif path.is_dir():
         found = _of_folder(path)
     else:
-        raise RunError(f"'{path}' does not exist: name a results file of lm_eval, or a folder with some.")
+        raise nothing_at(path, "Name a results file of lm_eval, or a folder with some.")
     if not found:
         raise RunError(
             f"'{path}' holds no results of lm_eval: no results_*.json with a part 'results', no samples_*.jsonl."
@@ -116,11 +117,9 @@ def _attach(source: Source, files: list[Path]) -> None:
 
 def _opened(path: Path, time: str) -> Source | None:
     try:
-        data = json.loads(path.read_bytes())
+        data = parsed(path.read_bytes(), str(path))
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{path} is not valid JSON: {error}.") from error
     results = data.get("results") if isinstance(data, dict) else None
     if not isinstance(results, dict) or not results:
         return None
@@ -141,22 +140,20 @@ class SampleLines:
         self.metrics: dict[str, list[str]] = {}
         self._places: dict[int, array[int]] = {}
         given = filters or (NO_FILTER,)
-        for number, start, row in read_lines(path):
+        for where, start, row in read_rows(path):
             doc = row.get("doc_id")
             if not isinstance(doc, int) or isinstance(doc, bool) or abs(doc) >= 2**62:
-                raise RunError(
-                    f"{path}, line {number} has no number 'doc_id': it is not a sample of lm_eval."
-                )
+                raise RunError(f"{where} has no number 'doc_id': it is not a sample of lm_eval.")
             places = self._places.setdefault(doc, array("q"))
             name = row.get("filter", given[min(len(places) // 2, len(given) - 1)])
             if not isinstance(name, str):
-                raise RunError(f"{path}, line {number}: 'filter' must be a name, not {name!r}.")
+                raise RunError(f"{where}: 'filter' must be a name, not {name!r}.")
             if name not in self.filters:
                 self.filters.append(name)
                 self.metrics[name] = _metric_names(row)
             code = self.filters.index(name)
             if code in places[::2]:
-                raise RunError(f"{path}, line {number}: document {doc} stands twice for the filter '{name}'.")
+                raise RunError(f"{where}: document {doc} is there twice for the filter '{name}'.")
             places.extend((code, start))
 
     def __len__(self) -> int:
@@ -175,18 +172,9 @@ class SampleLines:
 
 
 _FIXED = {
-    "arguments",
-    "doc",
-    "doc_hash",
-    "doc_id",
-    "filter",
-    "filtered_resps",
-    "metrics",
-    "prompt_hash",
-    "resps",
-    "target",
+    "arguments", "doc", "doc_hash", "doc_id", "filter", "filtered_resps", "metrics", "prompt_hash", "resps", "target",
     "target_hash",
-}
+}  # fmt: skip
 
 
 def _metric_names(row: Mapping[str, Any]) -> list[str]:
@@ -194,22 +182,3 @@ def _metric_names(row: Mapping[str, Any]) -> list[str]:
     if isinstance(named, list) and all(isinstance(name, str) for name in named):
         return named
     return [name for name in row if name not in _FIXED]
-
-
-def read_lines(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """(number, where it begins, content) of each line that is not empty. Raises RunError naming the line."""
-    start = 0
-    try:
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    try:
-                        row = json.loads(line)
-                    except (ValueError, RecursionError) as error:
-                        raise RunError(f"{path}, line {number} is not valid JSON: {error}.") from error
-                    if not isinstance(row, dict):
-                        raise RunError(f"{path}, line {number} is not a sample of lm_eval.")
-                    yield number, start, row
-                start += len(line)
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from error

@@ -6,30 +6,38 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evalwright._version import __version__
-from evalwright.compat.lm_eval.runs.files import SampleLines, Source, find_sources, read_lines
+from evalwright.compat.lm_eval.runs.files import SampleLines, Source, find_sources
 from evalwright.compat.lm_eval.runs.names import doc_digest
 from evalwright.compat.lm_eval.runs.numbers import Items, metric_result, metrics_of, size
 from evalwright.compat.lm_eval.runs.records import failed_record, number, record_of
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
+from evalwright.compat.recording import (
+    check_free,
+    digest_of,
+    read_rows,
+    run_folder,
+    run_record,
+    started,
+    task_record,
+)
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
+from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import LOWER_IS_BETTER
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.scores import hashed
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.runs.writer import RunWriter
 
 _SECRET = re.compile(r"(?:.*_)?(?:api_?key|token|password|secret|authorization)", re.IGNORECASE)
 _MODEL_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
-_GROUPED = ("versions", "n-shot", "higher_is_better")
 _KEPT = (
     "model_source",
     "system_instruction",
@@ -47,19 +55,15 @@ def import_lm_eval(path: Path, out: Path, name: str = "") -> list[Run]:
     name is added. Raises RunError for broken files, and where a run of that name was made from something else.
     """
     sources = find_sources(path)
-    folders: dict[Path, Source] = {}
+    taken: set[Path] = set()
+    wanted = []
     for source in sources:
-        model = _slug(_model(source))
-        run_id = name and (_slug(name) if len(sources) == 1 else f"{_slug(name)}-{model}")
-        folder = out / (run_id or "--".join(part for part in (model, _slug(source.time)) if part))
-        if folder in folders:
-            folder = out / f"{folder.name}-{len(folders) + 1}"
-        folders[folder] = source
-    identities = {folder: _identity(source) for folder, source in folders.items()}
-    for folder, identity in identities.items():
-        if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != identity:
-            raise RunError(f"'{folder}' holds another run: choose another --name.")
-    return [_import(source, folder, identities[folder]) for folder, source in folders.items()]
+        folder = run_folder(out, name, _model(source), [source.time], taken, alone=len(sources) == 1)
+        names = json.dumps([file.name for file in source.files])
+        identity = fingerprint_of({"imported": digest_of(source.files), "files": names})
+        check_free(folder, identity)
+        wanted.append((source, folder, identity))
+    return [_import(*one) for one in wanted]
 
 
 def _import(source: Source, folder: Path, identity: str) -> Run:
@@ -72,36 +76,31 @@ def _import(source: Source, folder: Path, identity: str) -> Run:
             for record in task.records():
                 writer.add(position, record)
                 position += 1
+        config = source.part("config")
+        facts = {
+            key: config[key] for key in ("model_dtype", "model_revision", "model_sha") if config.get(key)
+        }
+        backend = source.data.get("model_source", config.get("model"))
+        model = _model(source)
         writer.finish(
-            {
-                "schema": SCHEMA_VERSION,
-                "evalwright": __version__,
-                "id": folder.name,
-                "identity": identity,
-                "started": _started(source),
-                "seconds": max(0.0, number(source.data.get("total_evaluation_time_seconds")) or 0.0),
-                "model": _model_record(source),
-                "roles": {},
-                "configuration": _configuration(source, folder.name, tasks),
-                "environment": _environment(source),
-                "usage": _USAGE,
-                "tasks": [task.as_dict() for task in tasks],
-            }
+            run_record(
+                folder,
+                identity,
+                started=_started(source),
+                model=model,
+                code={"imported": DIALECT, "name": model, "backend": backend, **facts},
+                tasks=[task.as_dict() for task in tasks],
+                configuration={
+                    "limit": config.get("limit"),
+                    "seed": config.get("random_seed"),
+                    "imported": _imported(source),
+                },
+                seconds=max(0.0, number(source.data.get("total_evaluation_time_seconds")) or 0.0),
+                facts=facts,
+                environment=_environment(source),
+            )
         )
     return open_run(folder)
-
-
-_USAGE = {
-    "requested": 0,
-    "asked": 0,
-    "stored": 0,
-    "joined": 0,
-    "failed": 0,
-    "retries": 0,
-    "usage": {},
-    "cost": None,
-    "failures": {},
-}
 
 
 class _Task:
@@ -147,10 +146,10 @@ class _Task:
     def _failed_records(self) -> dict[int, SampleRecord]:
         path = self.source.failures.get(self.name)
         out: dict[int, SampleRecord] = {}
-        for line, _, row in read_lines(path) if path else ():
+        for where, _, row in read_rows(path) if path else ():
             doc = row.get("doc_id")
             if not isinstance(doc, int) or doc in out:
-                raise RunError(f"{path}, line {line} has no 'doc_id' of its own.")
+                raise RunError(f"{where} has no 'doc_id' of its own.")
             out[doc] = failed_record(PREFIX + self.name, row, doc, self.ours)
             found = out[doc].failure
             self.failures[found.kind if found else "not scored"] += 1
@@ -190,54 +189,32 @@ class _Task:
             for found, (_, metric) in zip(results, self.items, strict=True)
         ]
         config = source.part("configs").get(name, {})
-        version = str(source.part("versions").get(name, "N/A"))
-        result = TaskResult(
-            PREFIX + name,
-            version,
-            self.count or whole,
-            len(self.failed),
-            tuple(results),
-            failures=dict(sorted(self.failures.items())),
-        )
         config = config if isinstance(config, dict) else {}
-        definition = {
-            "dialect": DIALECT,
-            "task": name,
-            "alias": str(self.entry.get("alias", name)).strip(" -") or name,
-            "groups": [],
-            "num_fewshot": source.part("n-shot").get(name, config.get("num_fewshot", 0)),
-            "config": config,
-        }
-        content = (
-            self.content.hexdigest()[:32] if self.lines else fingerprint_of({"task": name, "v": version})
+        version = str(source.part("versions").get(name, "N/A"))
+        samples, failures = self.count or whole, dict(sorted(self.failures.items()))
+        result = TaskResult(
+            PREFIX + name, version, samples, len(self.failed), tuple(results), failures=failures
         )
-        return {
-            **result.as_dict(),
-            "description": f"imported from lm_eval: {name}",
-            "metadata": {
-                "imported": DIALECT,
-                "higher_is_better": self.better,
-                "original": counted.get("original"),
+        made_of = fingerprint_of({"task": name, "v": version})
+        return task_record(
+            result,
+            DIALECT,
+            description=f"imported from lm_eval: {name}",
+            definition={
+                "task": name,
+                "alias": str(self.entry.get("alias", name)).strip(" -") or name,
+                "groups": [],
+                "num_fewshot": source.part("n-shot").get(name, config.get("num_fewshot", 0)),
+                "config": config,
             },
-            "definition": definition,
-            "content_hash": content,
-            "draws": 1,
-            "slice_keys": [],
-            "scorers": [
-                {"name": pipeline, "kind": DIALECT, "options": {"metrics": several}}
-                for pipeline, several in self.metrics.items()
-            ],
-            "metric_specs": [
-                {
-                    "label": found.label,
-                    "kind": found.kind,
-                    "scorer": found.scorer,
-                    "options": {},
-                    **({"lower_is_better": True} if found.lower_is_better else {}),
-                }
+            content_hash=self.content.hexdigest()[:32] if self.lines else made_of,
+            scorers=[(pipeline, DIALECT, {"metrics": several}) for pipeline, several in self.metrics.items()],
+            metrics=[
+                MetricSpec(found.label, found.kind, found.scorer, lower_is_better=found.lower_is_better)
                 for found in results
             ],
-        }
+            metadata={"higher_is_better": self.better, "original": counted.get("original")},
+        )
 
 
 def _task_names(source: Source) -> list[str]:
@@ -253,29 +230,22 @@ def _group_names(source: Source) -> set[str]:
     return (members | set(source.part("groups"))) - set(source.samples)
 
 
-def _configuration(source: Source, name: str, tasks: Sequence[_Task]) -> dict[str, Any]:
-    config = source.part("config")
+def _imported(source: Source) -> dict[str, Any]:
     groups = _group_names(source)
+    parts = ("results", "versions", "n-shot", "higher_is_better")
     grouped: dict[str, Any] = {
-        "results": {name: entry for name, entry in source.part("results").items() if name in groups},
-        "groups": source.part("groups"),
-        "group_subtasks": source.part("group_subtasks"),
-    }
-    for key in _GROUPED:
-        grouped[key] = {name: value for name, value in source.part(key).items() if name in groups}
-    imported: dict[str, Any] = {
-        "format": DIALECT,
-        "config": _without_secrets(config),
-        "groups": grouped,
-        **{key: source.data[key] for key in _KEPT if key in source.data},
-        **({"evalwright": source.data["evalwright"]} if source.part("evalwright") else {}),
+        key: {name: value for name, value in source.part(key).items() if name in groups} for key in parts
     }
     return {
-        "tasks": [PREFIX + task.name for task in tasks],
-        "limit": config.get("limit"),
-        "seed": config.get("random_seed"),
-        "name": name,
-        "imported": imported,
+        "format": DIALECT,
+        "config": _without_secrets(source.part("config")),
+        "groups": {
+            **grouped,
+            "groups": source.part("groups"),
+            "group_subtasks": source.part("group_subtasks"),
+        },
+        **{key: source.data[key] for key in _KEPT if key in source.data},
+        **({"evalwright": source.data["evalwright"]} if source.part("evalwright") else {}),
     }
 
 
@@ -307,14 +277,6 @@ def _model(source: Source) -> str:
     return str(backend) if backend else source.folder.resolve().name.replace("__", "/")
 
 
-def _model_record(source: Source) -> dict[str, Any]:
-    config, name = source.part("config"), _model(source)
-    facts = {key: config[key] for key in ("model_dtype", "model_revision", "model_sha") if config.get(key)}
-    backend = source.data.get("model_source", config.get("model"))
-    identity = {"imported": DIALECT, "name": name, "backend": backend, **facts}
-    return {"name": name, "abilities": [], "fingerprint": fingerprint_of(identity), **facts}
-
-
 def _environment(source: Source) -> dict[str, Any]:
     text = str(source.data.get("pretty_env_info") or "")
     python = re.search(r"Python version: (\S+)", text)
@@ -336,25 +298,7 @@ def _started(source: Source) -> str:
     try:
         if seconds is not None:
             return datetime.fromtimestamp(seconds, UTC).isoformat()
-        day, _, clock = source.time.partition("T")
-        return datetime.fromisoformat(f"{day}T{clock.replace('-', ':')}").replace(tzinfo=UTC).isoformat()
     except (ValueError, OverflowError, OSError):
-        changed = min(path.stat().st_mtime for path in source.files)
-        return datetime.fromtimestamp(int(changed), UTC).isoformat()
-
-
-def _identity(source: Source) -> str:
-    digest = hashlib.sha256()
-    for path in source.files:
-        try:
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise RunError(f"{path} cannot be read: {error.strerror}.") from error
-    names = json.dumps([path.name for path in source.files])
-    return fingerprint_of({"imported": digest.hexdigest(), "files": names})
-
-
-def _slug(text: str) -> str:
-    kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
-    return kept.strip(".-")[:80]
+        pass
+    day, _, clock = source.time.partition("T")
+    return started([f"{day}T{clock.replace('-', ':')}"], source.files)

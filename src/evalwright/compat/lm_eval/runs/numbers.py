@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.runs.names import COUNTED, NO_FILTER, our_kind
 from evalwright.compat.lm_eval.runs.records import number, pair
+from evalwright.compat.lm_eval.tasks.aggregation import by_error
 from evalwright.core.errors import EvalwrightError
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, Column, compute
 from evalwright.runs.results import MetricResult
@@ -17,8 +17,6 @@ from evalwright.runs.results import MetricResult
 if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
-NAN = math.nan
-LEVEL = 0.95
 _CLOSE = 1e-6
 """How far our number may be from the published one, relatively, and still be the same: files round."""
 
@@ -120,19 +118,13 @@ def _again(
 
 
 def _as_published(kind: str, value: float | None, error: float | None, n: int, n_failed: int) -> Estimate:
-    from evalwright.statistics import Estimate
-
     if value is None:
-        return Estimate(NAN, NAN, NAN, LEVEL, n, n_failed, None, None, "no number: the results have none")
+        return by_error(math.nan, None, n, n_failed, "no number: the results have none")
     if error is None or error <= 0:
         why = "imported from lm_eval, whose results have no standard error: no interval"
-        return Estimate(value, NAN, NAN, LEVEL, n, n_failed, None, None, why)
-    reach = NormalDist().inv_cdf((1 + LEVEL) / 2) * error
-    low, high = value - reach, value + reach
-    if kind in BOUNDED:
-        low, high = max(low, min(0.0, value)), min(high, max(1.0, value))
+        return by_error(value, None, n, n_failed, why)
     method = "imported from lm_eval: normal interval from its standard error"
-    return Estimate(value, low, high, LEVEL, n, n_failed, None, error, method)
+    return by_error(value, error, n, n_failed, method, (0.0, 1.0) if kind in BOUNDED else None)
 
 
 def size(entry: Mapping[str, Any], counted: Mapping[str, Any], names: Sequence[str]) -> int:

@@ -15,7 +15,6 @@
     aggregation.py  scores as one number with its standard error
     refusals.py   what is not run, and why
     classes.py    tasks that are Python classes, by the released package
-    class_tasks.py  the same as Tasks
     rescoring.py  filters and metrics again, over recorded answers
     groups.py     names that stand for several tasks
     loading.py    the way in: a name as Tasks

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.tasks import labels
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from evalwright.statistics import Estimate
+
 Items = Sequence[Any]
 Aggregation = Callable[[Items], Any]
 
 CHUNK = 1_000
+LEVEL = 0.95
+_Z95 = 1.959963984540054
 SLOW = frozenset({"bleu", "chrf", "chrf++", "ter"})
 """Metrics of which 100 replicates are drawn."""
 
@@ -95,18 +100,18 @@ def corpus_score(name: str, items: Items) -> float:
 
 BUILT_IN: dict[str, Aggregation] = {
     "bits_per_byte": bits_per_byte,
-    "bleu": lambda items: corpus_score("bleu", items),
+    "bleu": partial(corpus_score, "bleu"),
     "brier_score": brier_score,
     "bypass": _no_number,
-    "chrf": lambda items: corpus_score("chrf", items),
-    "chrf++": lambda items: corpus_score("chrf++", items),
-    "f1": labels.binary_f1,
-    "matthews_corrcoef": labels.matthews,
+    "chrf": partial(corpus_score, "chrf"),
+    "chrf++": partial(corpus_score, "chrf++"),
+    "f1": partial(labels.value, "f1"),
+    "matthews_corrcoef": partial(labels.value, "matthews_corrcoef"),
     "mean": mean,
     "median": upper_median,
     "nanmean": nanmean,
     "perplexity": perplexity,
-    "ter": lambda items: corpus_score("ter", items),
+    "ter": partial(corpus_score, "ter"),
     "weighted_perplexity": weighted_perplexity,
 }
 
@@ -167,6 +172,23 @@ def standard_error(name: str, items: Items, metric: str, iterations: int) -> flo
     return _deviation([value for chunk in _replicates(name, items, iterations) for value in chunk])
 
 
+def by_error(
+    value: float, error: float | None, n: int, n_failed: int, method: str, value_range: Any = None
+) -> Estimate:
+    """An Estimate with the normal interval of a standard error; without an interval where there is none.
+
+    value_range: the interval is cut at its ends, unless the value is outside.
+    """
+    from evalwright.statistics import Estimate
+
+    if error is None or not math.isfinite(error):
+        return Estimate(value, math.nan, math.nan, LEVEL, n, n_failed, None, None, method)
+    low, high = value - _Z95 * error, value + _Z95 * error
+    if value_range is not None:
+        low, high = max(low, min(value_range[0], value)), min(high, max(value_range[1], value))
+    return Estimate(value, low, high, LEVEL, n, n_failed, None, error, method)
+
+
 def _deviation(values: Sequence[float]) -> float:
     centre = sum(values) / len(values)
     return math.sqrt(sum((value - centre) ** 2 for value in values) / (len(values) - 1))
@@ -200,8 +222,8 @@ def _over_rows(name: str, items: Items) -> Callable[[NDArray[np.int64]], list[fl
         if name == "median":
             return lambda draws: np.sort(values[draws], axis=1)[:, len(items) // 2].tolist()
         return lambda draws: _nanmeans(values[draws])
-    if name in ("matthews_corrcoef", "f1", "macro_f1"):
-        return _over_labels(name, items)
+    if name in labels.KINDS:
+        return labels.over(name, items)
     function = BUILT_IN[name]
     return lambda draws: [float(function([items[place] for place in row])) for row in draws]
 
@@ -216,70 +238,3 @@ def _nanmeans(values: NDArray[np.float64]) -> list[float]:
         sums, counts, out=np.full(counts.shape, math.nan), where=counts > 0
     ).tolist()
     return means
-
-
-def _over_labels(name: str, items: Items) -> Callable[[NDArray[np.int64]], list[float]]:
-    """Replicates from counts of (gold, predicted) pairs, of which there are few, not from rows."""
-    import numpy as np
-
-    pairs = sorted({(gold, predicted) for gold, predicted in items}, key=repr)
-    codes = np.array([pairs.index((gold, predicted)) for gold, predicted in items])
-    names = sorted({label for pair in pairs for label in pair}, key=repr)
-    if name == "f1" and (len(names) > 2 or (len(names) == 2 and 1 not in names)):
-        raise ValueError(f"binary F1 needs the labels 0 and 1, not {names}")
-    gold = np.array([[pair[0] == label for label in names] for pair in pairs], dtype=float)
-    predicted = np.array([[pair[1] == label for label in names] for pair in pairs], dtype=float)
-    right = gold * predicted
-
-    def over(draws: NDArray[np.int64]) -> list[float]:
-        drawn = codes[draws]
-        table = np.stack([(drawn == code).sum(axis=1) for code in range(len(pairs))], axis=1).astype(float)
-        hits, golds, predictions = table @ right, table @ gold, table @ predicted
-        if name == "matthews_corrcoef":
-            return _matthews(hits, golds, predictions)
-        if name == "macro_f1":
-            return _macro_f1(hits, golds, predictions)
-        return _f1(hits, golds, predictions, names)
-
-    return over
-
-
-def _matthews(
-    hits: NDArray[np.float64], golds: NDArray[np.float64], predictions: NDArray[np.float64]
-) -> list[float]:
-    import numpy as np
-
-    n = golds.sum(axis=1)
-    both = hits.sum(axis=1) * n - (golds * predictions).sum(axis=1)
-    spread = (n * n - (golds**2).sum(axis=1)) * (n * n - (predictions**2).sum(axis=1))
-    found: list[float] = np.divide(both, np.sqrt(spread), out=np.zeros_like(both), where=spread > 0).tolist()
-    return found
-
-
-def _macro_f1(
-    hits: NDArray[np.float64], golds: NDArray[np.float64], predictions: NDArray[np.float64]
-) -> list[float]:
-    import numpy as np
-
-    total = golds + predictions
-    each = np.divide(2 * hits, total, out=np.zeros_like(total), where=total > 0)
-    found: list[float] = (each.sum(axis=1) / (total > 0).sum(axis=1)).tolist()
-    return found
-
-
-def _f1(
-    hits: NDArray[np.float64],
-    golds: NDArray[np.float64],
-    predictions: NDArray[np.float64],
-    names: Sequence[Any],
-) -> list[float]:
-    import numpy as np
-
-    if 1 not in names:
-        return [0.0] * len(hits)
-    place = list(names).index(1)
-    total = golds[:, place] + predictions[:, place]
-    found: list[float] = np.divide(
-        2 * hits[:, place], total, out=np.zeros_like(total), where=total > 0
-    ).tolist()
-    return found

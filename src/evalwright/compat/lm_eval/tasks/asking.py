@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,47 +122,60 @@ class Questions:
 
 
 class Strategy:
-    """Asks all requests of a row, each `repeats` times; the answer keeps the responses in that order.
+    """Sends all requests of a row, each `repeats` times; the answer keeps the responses in that order.
 
-    The answer's text is the first response's; its choice the most likely option.
+    asked: the requests of a sample, which raises what the task's own Python raises on this row. The answer's text is that of the
+    first generated response; its choice the most likely of several continuations.
     """
 
-    def __init__(self, needs: frozenset[Ability], row: Any, repeats: int, published: bool) -> None:
-        self.needs = needs
-        self.row = row
+    def __init__(
+        self,
+        needs: Iterable[Ability],
+        asked: Callable[[Sample], list[Arguments]],
+        repeats: int,
+        published: bool,
+    ) -> None:
+        self.needs = frozenset(needs)
+        self.asked = asked
         self.repeats = repeats
         self.published = published
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """All requests are asked at once. Raises what the task's own Python raises on this row."""
-        index, doc, questions = self.row(sample)
-        asked: list[Arguments] = questions(index, doc)
+        """All requests are sent at once."""
+        asked, repeats = self.asked(sample), self.repeats
         wanted = [
-            ask(TARGET, arguments.request(draw * self.repeats + repeat))
+            ask(TARGET, arguments.request(draw * repeats + repeat))
             for arguments in asked
-            for repeat in range(self.repeats)
+            for repeat in range(repeats)
         ]
         responses = tuple(await asyncio.gather(*wanted))
-        prompt = asked[0].context
-        if isinstance(asked[0].rest, Mapping):
-            return Answer(text=self._text(responses[0]), prompt=prompt, responses=responses)
-        values = tuple(log_likelihood_of(response) for response in responses[:: self.repeats])
-        if asked[0].rolling:
-            text = prompt if isinstance(prompt, str) else ""
-            return Answer(text=text, log_likelihoods=values, prompt="", responses=responses)
-        best = max(range(len(values)), key=values.__getitem__) if len(asked) > 1 else None
-        told = str(asked[best or 0].rest)
-        return Answer(text=told, choice=best, log_likelihoods=values, prompt=prompt, responses=responses)
+        firsts = list(zip(asked, responses[::repeats], strict=True))
+        texts = [
+            text_of(response, self.published) for one, response in firsts if isinstance(one.rest, Mapping)
+        ]
+        values = tuple(
+            log_likelihood_of(response) for one, response in firsts if not isinstance(one.rest, Mapping)
+        )
+        best = max(range(len(values)), key=values.__getitem__) if len(values) > 1 and not texts else None
+        first = asked[0]
+        told = str(first.context if first.rolling else asked[best or 0].rest)
+        prompt = "" if first.rolling else first.context
+        return Answer(
+            texts[0] if texts else told,
+            choice=best,
+            log_likelihoods=values,
+            prompt=prompt,
+            responses=responses,
+        )
 
-    def _text(self, response: Response) -> str:
-        return response.text if self.published else separate_reasoning(response).answer
+
+def text_of(response: Response, published: bool) -> str:
+    """The text that is scored: in published scoring what came, reasoning included."""
+    return response.text if published else separate_reasoning(response).answer
 
 
 def answers_of(answer: Answer, output_type: str, repeats: int, published: bool) -> list[list[Any]]:
-    """The responses in the published form, for each request its repeats: (log-likelihood, is greedy), a number, or a text.
-
-    In published scoring a text is what came, reasoning included.
-    """
+    """The responses in the published form, for each request its repeats: (log-likelihood, is greedy), a number, or a text."""
     found = [value_of(response, output_type, published) for response in answer.responses]
     return [found[start : start + repeats] for start in range(0, len(found), repeats)]
 
@@ -170,7 +183,7 @@ def answers_of(answer: Answer, output_type: str, repeats: int, published: bool) 
 def value_of(response: Response, output_type: str, published: bool) -> Any:
     """One response in the published form."""
     if output_type == "generate_until":
-        return response.text if published else separate_reasoning(response).answer
+        return text_of(response, published)
     if output_type == "loglikelihood_rolling":
         return response.log_likelihood
     return response.log_likelihood, response.is_greedy

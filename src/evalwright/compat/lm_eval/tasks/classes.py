@@ -11,20 +11,25 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.asking import Arguments
+from evalwright.compat.lm_eval.tasks.asking import Arguments, Strategy, value_of
+from evalwright.compat.lm_eval.tasks.compiling import Samples, shown, task_of
 from evalwright.compat.lm_eval.tasks.config import Definition, FewShot, MetricEntry, TaskConfig
 from evalwright.compat.lm_eval.tasks.estimates import Metrics
+from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable
+from evalwright.compat.lm_eval.tasks.functions import Functions
+from evalwright.compat.lm_eval.tasks.groups import Group
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.compat.lm_eval.tasks.refusals import has_code_metric, refuse_images, refuse_unsafe
+from evalwright.compat.lm_eval.tasks.refusals import has_code_metric, reasons
 from evalwright.compat.lm_eval.tasks.shots import digest_of
 from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet
 from evalwright.core.errors import ConfigurationError, DatasetError, EvalwrightError, ScoringError, TaskError
-from evalwright.core.requests import Message, Prompt
+from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.core.tasks import MetricSpec, Task
 
 INSTALL = "pip install 'lm_eval==0.4.13'"
 STRUCTURE = ("tag", "group", "task_list", "class")
@@ -53,7 +58,9 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     if not isinstance(cls, type):
         raise TaskError(f"The task '{name}': `class` names {cls!r}, which is no class.")
     module = sys.modules.get(cls.__module__)
-    refuse_unsafe(name, bool(settings.get("unsafe_code")) or has_code_metric(vars(module) if module else {}))
+    unsafe = bool(settings.get("unsafe_code")) or has_code_metric(vars(module) if module else {})
+    for reason in reasons(name, unsafe=unsafe, multimodal=False):
+        raise reason
     config = {key: value for key, value in settings.items() if key not in STRUCTURE}
     makes: Callable[..., Any] = cls
     takes_config = "config" in inspect.signature(makes).parameters
@@ -68,8 +75,9 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
         ) from error
     if hasattr(getattr(task, "config", None), "task"):
         task.config.task = name
-    refuse_unsafe(name, bool(getattr(task, "UNSAFE_CODE", False)))
-    refuse_images(name, bool(getattr(task, "MULTIMODAL", False)))
+    unsafe, multimodal = (bool(getattr(task, key, False)) for key in ("UNSAFE_CODE", "MULTIMODAL"))
+    for reason in reasons(name, unsafe=unsafe, multimodal=multimodal):
+        raise reason
     return task
 
 
@@ -119,7 +127,9 @@ class ClassWork:
             task.set_config(key="generation_kwargs", value={**known, **options.generation})
         self.repeats = int(task.get_config("repeats") or 1)
         self.pipelines: Mapping[str, Any] = {one.name: one for one in task._filters}
-        self.metrics = Metrics(self._definition(), options)
+        self.definition = self._definition()
+        self.metrics = Metrics(self.definition, options)
+        self.samples = Samples(lambda: self.rows, self.sample, self.hashed)
 
     @cached_property
     def rows(self) -> Any:
@@ -165,9 +175,25 @@ class ClassWork:
         doc = self.rows[index]
         return copy.deepcopy(doc) if isinstance(self.rows, list) else doc
 
-    def expected(self) -> Any:
+    def sample(self, index: int) -> Sample:
+        """The sample of the row at that place."""
+        doc = self.row(index)
+        target = shown(self.task.doc_to_target, doc)
+        targets = tuple(map(str, target)) if isinstance(target, list) else (str(target),)
+        text = str(shown(self.task.doc_to_text, doc))
+        return Sample(
+            str(index), text, targets, metadata={"doc": doc if isinstance(doc, Mapping) else str(doc)}
+        )
+
+    def hashed(self) -> Iterator[bytes]:
+        """What the content hash is made of: all rows that are asked and all that shots are drawn from."""
+        for rows in (self.rows, self.pool):
+            for row in rows:
+                yield digest_of(row).encode()
+
+    def expected(self) -> tuple[MetricSpec, ...]:
         """The metrics that the class says it has, for every filter pipeline."""
-        names = [metric.name for metric in self.metrics.definition.metrics]
+        names = [metric.name for metric in self.definition.metrics]
         return self.metrics.specs(dict.fromkeys(self.pipelines, names))
 
     # -- asking -----------------------------------------------------------------------------------------------------
@@ -251,19 +277,14 @@ class ClassWork:
             )
         for place, instance in enumerate(instances):
             own = answer.responses[place * self.repeats : (place + 1) * self.repeats]
-            instance.resps = [self._value(response, instance.request_type) for response in own]
+            instance.resps = [
+                value_of(response, instance.request_type, self.options.published) for response in own
+            ]
         self.pipelines[pipeline].apply(instances)
         instances.sort(key=lambda one: one.idx)
         results = [one.filtered_resps[pipeline] for one in instances]
         found: dict[str, Any] = self.task.process_results(self.row(index), results)
         return found
-
-    def _value(self, response: Any, kind: str) -> Any:
-        from evalwright.compat.lm_eval.tasks.asking import value_of
-
-        return value_of(
-            response, "loglikelihood" if kind == "multiple_choice" else kind, self.options.published
-        )
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: str) -> Score:
         """The same as a Score."""
@@ -280,3 +301,74 @@ def _known(names: Mapping[Any, str], function: Any) -> Any:
         return names.get(function, function)
     except TypeError:  # a function that has no hash
         return function
+
+
+# -- as a Task ----------------------------------------------------------------------------------------------------------
+
+
+def compile_class(
+    settings: Mapping[str, Any],
+    functions: Functions,
+    options: Options,
+    groups: Sequence[Group] = (),
+    generated: Options | None = None,
+) -> Task:
+    """The Task of a file with `class`. Runs the class, which opens its data.
+
+    generated: other options where all that is asked for is generated text. Raises TaskError where the class's folder is not
+    trusted, ConfigurationError where the package is not installed, DatasetError where the class fails.
+    """
+    name = str(settings.get("task", ""))
+    ref = settings["class"]
+    if not isinstance(ref, FunctionRef):
+        raise TaskError(
+            f"The task '{name}': `class` names a Python class, in the form `!function module.Name`."
+        )
+    functions.require_trust(ref, name)
+    require_package(name)
+    resolved = functions.resolve(dict(settings), name)
+    if isinstance(resolved["class"], Unavailable):
+        raise resolved["class"].reason
+    made = construct(resolved["class"], resolved)
+    work = ClassWork(made, name, options)
+    needs = _needs(work)
+    if generated is not None and needs == {"generate"}:
+        work = ClassWork(made, name, generated)
+        needs = _needs(work)
+    metadata = settings.get("metadata") or {}
+    version = metadata.get("version", getattr(made, "VERSION", None))
+    return task_of(
+        work,
+        Strategy(needs, lambda sample: work.asked(int(sample.id)), work.repeats, work.options.published),
+        work.scorers(),
+        settings={
+            key: value for key, value in settings.items() if key not in STRUCTURE and key != "metadata"
+        },
+        metadata=metadata,
+        generation=work.options.generation,
+        version=str(version if version is not None else "N/A"),
+        metrics=work.expected(),
+        groups=groups,
+        more={"class": f"{type(made).__module__}.{type(made).__qualname__}"},
+    )
+
+
+def _needs(work: ClassWork) -> set[Ability]:
+    """What the requests of the first row need. Raises TaskError where these cannot be made."""
+    try:
+        first = work.asked(0)
+    except EvalwrightError:
+        raise
+    except Exception as error:
+        raise TaskError(
+            f"The first row of the task '{work.name}' cannot be asked: {type(error).__name__}: {error}."
+        ) from error
+    needs: set[Ability] = set()
+    for asked in first:
+        if asked.rolling:
+            needs.add("rolling")
+            continue
+        needs.add("generate" if isinstance(asked.rest, Mapping) else "log-likelihood")
+        if not isinstance(asked.context, str):
+            needs.add("chat")
+    return needs

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
-from evalwright.compat.lm_eval.tasks.asking import ABILITIES, Questions, Strategy, answers_of
+from evalwright.compat.lm_eval.tasks.asking import ABILITIES, Arguments, Questions, Strategy, answers_of
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.estimates import Metrics
 from evalwright.compat.lm_eval.tasks.files import FunctionRef
@@ -23,7 +23,7 @@ from evalwright.compat.lm_eval.tasks.shots import Shots
 from evalwright.compat.lm_eval.tasks.splits import Splits
 from evalwright.core.errors import DatasetError, EvalwrightError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import Scorer, Task
+from evalwright.core.tasks import MetricSpec, Scorer, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Work:
         self.lacking = lacking
         self.options = options
         self.metrics = Metrics(definition, options)
-        self.samples = Samples(self)
+        self.samples = Samples(lambda: self.opened.rows, self.sample, self.hashed)
         self.repeats = int(definition.config.repeats)
 
     @cached_property
@@ -103,10 +103,24 @@ class Work:
             published=self.options.published,
         )
 
-    def row(self, sample: Sample) -> tuple[int, Doc, Questions]:
-        """Place and columns of a sample's row, read anew because the task's own Python may change them."""
+    def asked(self, sample: Sample) -> list[Arguments]:
+        """A sample's requests. Its row is read anew, because the task's own Python may change it."""
         index = int(sample.id)
-        return index, self.opened.rows[index], self.opened.questions
+        return self.opened.questions(index, self.opened.rows[index])
+
+    def sample(self, index: int) -> Sample:
+        """The sample of the row at that place."""
+        fields, doc = self.opened.fields, self.opened.rows[index]
+        text = shown(fields.text, doc)
+        return Sample(str(index), str(text), **_gold(fields, doc), metadata={"doc": doc})
+
+    def hashed(self) -> Iterator[bytes]:
+        """What the content hash is made of: all rows that are asked and all that shots are drawn from."""
+        shots = self.opened.questions.prompts.shots
+        for rows in (self.opened.rows, shots.pool if shots is not None else ()):
+            for row in rows:
+                text = json.dumps(row, default=_name, ensure_ascii=False, sort_keys=True)
+                yield text.encode("utf-8", "surrogatepass") + b"\n"
 
     def filtered(self, pipeline: Pipeline, doc: Doc, answer: Answer) -> list[Any]:
         """What a pipeline takes from the answers of a row."""
@@ -126,37 +140,30 @@ class Work:
 class Samples:
     """The rows that are asked (`core.tasks.SampleSource`), read from disk one by one."""
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
+    def __init__(
+        self,
+        rows: Callable[[], Sized],
+        sample: Callable[[int], Sample],
+        hashed: Callable[[], Iterator[bytes]],
+    ) -> None:
+        self._rows, self._sample, self._hashed = rows, sample, hashed
 
     @cached_property
     def content_hash(self) -> str:
         """Of all rows that are asked and all that shots are drawn from."""
         digest = hashlib.blake2b(digest_size=16)
-        opened = self._work.opened
-        shots = opened.questions.prompts.shots
-        for rows in (opened.rows, shots.pool if shots is not None else ()):
-            for row in rows:
-                text = json.dumps(row, default=_name, ensure_ascii=False, sort_keys=True)
-                digest.update(text.encode("utf-8", "surrogatepass") + b"\n")
+        for part in self._hashed():
+            digest.update(part)
         return digest.hexdigest()
 
     def __len__(self) -> int:
-        return len(self._work.opened.rows)
+        return len(self._rows())
 
     def __getitem__(self, index: int, /) -> Sample:
-        if index < 0:
-            index += len(self)
-        if not 0 <= index < len(self):
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
             raise IndexError(index)
-        opened = self._work.opened
-        doc = opened.rows[index]
-        return Sample(
-            id=str(index),
-            input=_text(partial(opened.fields.text, doc)),
-            **_gold(opened.fields, doc),
-            metadata={"doc": doc},
-        )
+        return self._sample(place)
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[index] for index in range(len(self)))
@@ -168,10 +175,10 @@ def _name(value: Any) -> str:
     return type(value).__name__ if " at 0x" in text else text
 
 
-def _text(made: Any) -> str:
-    """What is shown of a question; what goes wrong here is reported when it is asked."""
+def shown(function: Callable[[Any], Any], doc: Any) -> Any:
+    """What is shown of a row; what goes wrong here is reported when the row is asked."""
     try:
-        return str(made())
+        return function(doc)
     except Exception:
         return ""
 
@@ -218,54 +225,90 @@ def compile_definition(
     needs = {ABILITIES[config.output_type]}
     if options.chat and config.output_type != "loglikelihood_rolling":
         needs.add("chat")
-    scorers = tuple(
-        Scorer(pipeline.name, DIALECT, {"scoring": options.scoring}, partial(work.score, pipeline=pipeline))
-        for pipeline in definition.pipelines
-    )
     metadata = config.metadata or {}
-    return Task(
-        name=f"{PREFIX}{definition.name}",
-        samples=work.samples,
-        strategy=Strategy(frozenset(needs), work.row, work.repeats, options.published),
-        scorers=scorers,
-        metrics=work.metrics.expected(),
+    strategy = Strategy(needs, work.asked, work.repeats, options.published)
+    scorers = {pipeline.name: partial(work.score, pipeline=pipeline) for pipeline in definition.pipelines}
+    settings = {
+        name: value
+        for name in type(config).__dataclass_fields__
+        if (value := getattr(config, name)) is not None and name != "metadata"
+    }
+    return task_of(
+        work,
+        strategy,
+        scorers,
+        settings=settings,
+        metadata=metadata,
+        generation={**definition.generation, **options.generation},
         version=str(metadata.get("version", "Yaml")),
-        description=f"{config.task_alias or definition.name} ({options.scoring})",
+        metrics=work.metrics.expected(),
+        groups=groups,
+    )
+
+
+class AnyWork(Protocol):
+    """What a task is made from: a definition's work, or a class's."""
+
+    definition: Definition
+    options: Options
+    metrics: Metrics
+    samples: Samples
+
+    @property
+    def num_fewshot(self) -> int: ...
+
+
+def task_of(
+    work: AnyWork,
+    strategy: Strategy,
+    scorers: Mapping[str, Callable[..., Score]],
+    *,
+    settings: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    generation: Mapping[str, Any],
+    version: str,
+    metrics: tuple[MetricSpec, ...],
+    groups: Sequence[Group],
+    more: Mapping[str, Any] | None = None,
+) -> Task:
+    """The Task. Its definition is everything that decides what is asked and how it is scored, as plain JSON.
+
+    scorers: by filter pipeline; settings: those of the task's file; more: what else its definition has.
+    """
+    name, options = work.definition.name, work.options
+    alias = str(settings.get("task_alias") or name)
+    options_of_scorer = {"scoring": options.scoring}
+    return Task(
+        name=f"{PREFIX}{name}",
+        samples=work.samples,
+        strategy=strategy,
+        scorers=tuple(Scorer(own, DIALECT, options_of_scorer, scorer) for own, scorer in scorers.items()),
+        metrics=metrics,
+        version=version,
+        description=f"{alias} ({options.scoring})",
         slices=(),
-        metadata={"dialect": DIALECT, "scoring": options.scoring, "notes": list(definition.findings)},
-        definition=_record(work, groups),
+        metadata={"dialect": DIALECT, "scoring": options.scoring, "notes": list(work.definition.findings)},
+        definition={
+            "dialect": DIALECT,
+            "task": name,
+            "alias": alias,
+            **(more or {}),
+            "scoring": options.scoring,
+            "num_fewshot": work.num_fewshot,
+            "chat": options.chat,
+            "multiturn": options.multiturn,
+            "system": options.system,
+            "seed": options.seed,
+            "generation": plain(generation),
+            "metadata": plain({key: value for key, value in metadata.items() if key != "config_source"}),
+            "config": plain(settings),
+            "higher_is_better": {one.name: one.higher_is_better for one in work.definition.metrics},
+            "groups": [group.as_dict() for group in groups],
+        },
         source=str(metadata.get("config_source", "")),
         order="file" if options.published else "shuffled",
         found_metrics=work.metrics.specs,
     )
-
-
-def _record(work: Work, groups: Sequence[Group]) -> dict[str, Any]:
-    """Everything that decides what is asked and how it is scored, as plain JSON."""
-    definition, options = work.definition, work.options
-    config = {
-        name: plain(value)
-        for name in type(definition.config).__dataclass_fields__
-        if (value := getattr(definition.config, name)) is not None and name != "metadata"
-    }
-    return {
-        "dialect": DIALECT,
-        "task": definition.name,
-        "alias": definition.config.task_alias or definition.name,
-        "scoring": options.scoring,
-        "num_fewshot": work.num_fewshot,
-        "chat": options.chat,
-        "multiturn": options.multiturn,
-        "system": options.system,
-        "seed": options.seed,
-        "generation": plain({**definition.generation, **options.generation}),
-        "metadata": plain(
-            {k: v for k, v in (definition.config.metadata or {}).items() if k != "config_source"}
-        ),
-        "config": config,
-        "higher_is_better": {metric.name: metric.higher_is_better for metric in definition.metrics},
-        "groups": [group.as_dict() for group in groups],
-    }
 
 
 def plain(value: Any) -> Any:

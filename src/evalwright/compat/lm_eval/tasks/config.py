@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any
 
 from evalwright.compat.lm_eval.tasks.filters import Pipeline, pipelines_of
 from evalwright.core.errors import TaskError, UnknownName
 
-OutputType = Literal["loglikelihood", "loglikelihood_rolling", "generate_until", "multiple_choice"]
 OUTPUT_TYPES = ("loglikelihood", "loglikelihood_rolling", "multiple_choice", "generate_until")
 MAX_TOKENS = 256
 """How much is generated where a task does not say."""
@@ -152,22 +151,9 @@ def _few_shot(config: TaskConfig, where: str) -> FewShot:
     if not isinstance(given, Mapping):
         raise TaskError(f"The task '{config.task}': `fewshot_config` is a mapping. ({where})")
     _known(given, FewShot, f"key of `fewshot_config` of the task '{config.task}'", where)
-    inherited = {
-        "split": config.fewshot_split,
-        **{
-            key: getattr(config, key)
-            for key in (
-                "process_docs",
-                "fewshot_delimiter",
-                "target_delimiter",
-                "gen_prefix",
-                "doc_to_text",
-                "doc_to_choice",
-                "doc_to_target",
-            )
-        },
-    }
-    return FewShot(**{**inherited, **given})
+    own = ("process_docs", "fewshot_delimiter", "target_delimiter", "gen_prefix")
+    inherited = {key: getattr(config, key) for key in (*own, "doc_to_text", "doc_to_choice", "doc_to_target")}
+    return FewShot(**{"split": config.fewshot_split, **inherited, **given})
 
 
 def _metrics(config: TaskConfig, findings: list[str]) -> tuple[MetricEntry, ...]:

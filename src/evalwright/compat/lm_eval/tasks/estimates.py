@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib.util
 import math
 import statistics as standard
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.tasks import aggregation, labels
-from evalwright.compat.lm_eval.tasks.aggregation import Aggregation
+from evalwright.compat.lm_eval.tasks.aggregation import Aggregation, by_error
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.core.errors import MissingExtra
@@ -34,7 +34,6 @@ LESS = frozenset(
 _LIKELIHOODS = frozenset({"perplexity", "weighted_perplexity", "bits_per_byte"})
 """Aggregations of log-likelihoods, which are better when higher."""
 
-_Z95 = 1.959963984540054
 _CORRECTED_ITERATIONS = 1_000
 
 
@@ -134,13 +133,12 @@ class Metrics:
 
     def estimate(self, metric: str, name: str, function: Aggregation, column: Column) -> Estimate:
         """One metric over one pipeline's column."""
-        from evalwright.statistics import Estimate, mean_interval
+        from evalwright.statistics import mean_interval
 
         items = values_of(metric, column)
-        n = len(items)
-        failed = column.n_failed
+        n, failed = len(items), column.n_failed
         if not n:
-            return _nothing(n, failed, "no interval: nothing was scored")
+            return by_error(math.nan, None, n, failed, "no interval: nothing was scored")
         try:
             if not self.published and name == "mean":
                 numbers = [float(item) for item in items]
@@ -148,17 +146,13 @@ class Metrics:
                 return mean_interval(numbers, n_failed=failed, value_range=limits)
             value = float(function(items))
             error = aggregation.standard_error(name, items, metric, self.iterations)
-        except Exception as error_found:
-            return _nothing(n, failed, f"no number: {type(error_found).__name__}: {error_found}")
+        except Exception as found:
+            return by_error(math.nan, None, n, failed, f"no number: {type(found).__name__}: {found}")
+        whose = "as published" if self.published else "corrected"
         if error is None or not math.isfinite(error):
-            return Estimate(
-                value, math.nan, math.nan, 0.95, n, failed, None, None, _method("none", self.published)
-            )
-        reach = _Z95 * error
+            return by_error(value, None, n, failed, f"no interval ({whose})")
         how = "of the mean" if name == "mean" else "by bootstrap"
-        return Estimate(
-            value, value - reach, value + reach, 0.95, n, failed, None, error, _method(how, self.published)
-        )
+        return by_error(value, error, n, failed, f"normal interval, standard error {how} ({whose})")
 
 
 def values_of(metric: str, column: Column) -> list[Any]:
@@ -176,18 +170,7 @@ def values_of(metric: str, column: Column) -> list[Any]:
 def _f1_of_any(items: Any) -> float:
     """F1 of label 1 where labels are 0 and 1, else the mean over labels: the published one stops at a third label."""
     names = {label for pair in items for label in pair}
-    return labels.binary_f1(items) if names <= {0, 1} else labels.macro_f1(items)
-
-
-def _method(how: str, published: bool) -> str:
-    whose = "as published" if published else "corrected"
-    return f"no interval ({whose})" if how == "none" else f"normal interval, standard error {how} ({whose})"
-
-
-def _nothing(n: int, failed: int, method: str) -> Estimate:
-    from evalwright.statistics import Estimate
-
-    return Estimate(math.nan, math.nan, math.nan, 0.95, n, failed, None, None, method)
+    return labels.value("f1" if names <= {0, 1} else "macro_f1", items)
 
 
 def _number(value: Any) -> float | None:
@@ -216,6 +199,3 @@ def _worth(value: Any) -> float:
         except ValueError:
             return 0.0
     return _number(value) or 0.0
-
-
-Compute = Callable[["Column"], "Estimate"]

@@ -6,6 +6,7 @@ ends most pipelines by turning the list into one answer.
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import unicodedata
@@ -45,57 +46,61 @@ def register_filter(name: str) -> Callable[[type[Any]], type[Any]]:
     return register
 
 
+def _made(name: str, take: Callable[..., Any]) -> type[Filter]:
+    """A filter by a function of one request's answers and the filter's options."""
+    options = list(inspect.signature(take).parameters.values())[1:]
+
+    def __init__(self: Any, **given: Any) -> None:
+        inspect.Signature(options).bind(**given)
+        self.given = given
+
+    def apply(self: Any, resps: Any, docs: Rows) -> Iterable[Any]:
+        return [take(answers, **self.given) for answers in resps]
+
+    return type(name, (Filter,), {"__init__": __init__, "apply": apply, "__doc__": take.__doc__})
+
+
 def _each(name: str, change: Callable[[Any], Any]) -> type[Filter]:
     """A filter that changes every answer by itself."""
-
-    class Each(Filter):
-        def __init__(self) -> None:
-            super().__init__()
-
-        def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-            return [[change(answer) for answer in answers] for answers in resps]
-
-    Each.__name__ = name
-    return Each
+    return _made(name, lambda answers: [change(answer) for answer in answers])
 
 
-class TakeFirst(Filter):
+def _first(answers: Sequence[Any]) -> Any:
     """The first answer, no longer a list."""
-
-    def __init__(self) -> None:
-        super().__init__()
-
-    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        """The first of every request's answers."""
-        return [answers[0] for answers in resps]
+    return answers[0]
 
 
-class TakeFirstK(Filter):
-    """The first `k` answers."""
-
-    def __init__(self, *, k: int) -> None:
-        super().__init__()
-        self.k = k
-
-    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        """Raises ValueError where there are fewer."""
-        every = list(resps)
-        if every and len(every[0]) < self.k:
-            raise ValueError(
-                f"{self.k} answers are to be taken, and there are {len(every[0])}: raise `repeats`"
-            )
-        return [answers[: self.k] for answers in every]
+def _first_k(answers: Sequence[Any], *, k: int) -> Any:
+    """The first `k` answers. Raises ValueError where there are fewer."""
+    if len(answers) < k:
+        raise ValueError(f"{k} answers are to be taken, and there are {len(answers)}: raise `repeats`")
+    return answers[:k]
 
 
-class MajorityVote(Filter):
+def _majority(answers: Sequence[Any]) -> Any:
     """The commonest answer, the first seen of equals, in a list of one."""
+    return [Counter(answers).most_common(1)[0][0]]
 
-    def __init__(self) -> None:
-        super().__init__()
 
-    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        """One answer for every request."""
-        return [[Counter(answers).most_common(1)[0][0]] for answers in resps]
+def _mapped(
+    answers: Sequence[Any], mapping_dict: Mapping[Any, Any] | None = None, default_value: Any = None
+) -> Any:
+    """Answers by a table; `default_value` where the table has none."""
+    return [(mapping_dict or {}).get(answer, default_value) for answer in answers]
+
+
+def _tags(
+    answers: Sequence[Any], regex_pattern: str = "", group_select: int = 0, fallback: Any = None
+) -> Any:
+    """The tags of ('word', 'TAG') pairs in an answer; its pattern is taken and not used, as published."""
+    out = []
+    for answer in answers:
+        pairs = re.findall(r"\('([^']*)', '([^']*)'\)", answer) if isinstance(answer, str) else answer
+        out.append([tag for _, tag in pairs] or (["invalid"] if fallback is None else fallback))
+    return out
+
+
+TakeFirst = _made("TakeFirst", _first)
 
 
 class RegexFilter(Filter):
@@ -104,7 +109,10 @@ class RegexFilter(Filter):
     """
 
     def __init__(
-        self, regex_pattern: str = r"#### (\-?[0-9\.\,]+)", group_select: int = 0, fallback: Any = "[invalid]"
+        self,
+        regex_pattern: str = r"#### (\-?[0-9\.\,]+)",
+        group_select: int = 0,
+        fallback: Any = "[invalid]",
     ) -> None:
         super().__init__()
         self.regex_pattern = regex_pattern
@@ -114,15 +122,16 @@ class RegexFilter(Filter):
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
         """For every answer what was found."""
-        return [[self._extracted(answer) for answer in answers] for answers in resps]
+        return [[self.found(self.regex, answer, self.fallback) for answer in answers] for answers in resps]
 
-    def _extracted(self, answer: Any) -> Any:
-        found = self.regex.findall(answer if isinstance(answer, str) else "")
-        if not found:
-            return self.fallback
-        picked = found[self.group_select]
+    def found(self, regex: re.Pattern[str], answer: Any, fallback: Any) -> Any:
+        """The pattern's match in an answer."""
+        matches = regex.findall(answer if isinstance(answer, str) else "")
+        if not matches:
+            return fallback
+        picked = matches[self.group_select]
         if isinstance(picked, tuple):
-            picked = next((group for group in picked if group), self.fallback)
+            picked = next((group for group in picked if group), fallback)
         return picked.strip()
 
 
@@ -150,43 +159,24 @@ class MultiChoiceRegexFilter(RegexFilter):
         """For every answer what was found, a letter as "(B)"."""
         out = []
         for answers, doc in zip(resps, docs, strict=True):
-            letters = [chr(ord("A") + index) for index in range(len(doc["choices"]))]
-            by_text = {
-                self._plain(choice.strip()): f"({letter})"
-                for choice, letter in zip(doc["choices"], letters, strict=True)
-            }
+            choices = [self._plain(choice.strip()) for choice in doc["choices"]]
+            letters = [chr(ord("A") + index) for index in range(len(choices))]
+            by_text = {text: f"({letter})" for text, letter in zip(choices, letters, strict=True)}
             # Every choice keeps its place, also one of equals; the longest is tried first, so none is hidden by its beginning.
-            texts = sorted((re.escape(self._plain(c.strip())) for c in doc["choices"]), key=len, reverse=True)
-            text = re.compile("|".join(texts))
+            text = re.compile("|".join(sorted(map(re.escape, choices), key=len, reverse=True)))
             letter = re.compile(rf":[\s]*({'|'.join(letters)})")
-            by_letter = {letter: f"({letter})" for letter in letters}
-            out.append([self._first(answer, text, by_text, letter, by_letter) for answer in answers])
+            out.append([self._choice(answer, text, by_text, letter) for answer in answers])
         return out
 
-    def _first(
-        self,
-        answer: Any,
-        text: re.Pattern[str],
-        by_text: Mapping[str, str],
-        letter: re.Pattern[str],
-        by_letter: Mapping[str, str],
+    def _choice(
+        self, answer: Any, text: re.Pattern[str], by_text: Mapping[str, str], letter: re.Pattern[str]
     ) -> Any:
-        return (
-            self._matched(self.regex, answer, {})
-            or self._matched(text, self._plain(answer), by_text)
-            or self._matched(letter, answer, by_letter)
-            or self.fallback
-        )
-
-    def _matched(self, regex: re.Pattern[str], answer: Any, names: Mapping[str, str]) -> str:
-        found = regex.findall(answer if isinstance(answer, str) else "")
-        if not found:
-            return ""
-        picked = found[self.group_select]
-        if isinstance(picked, tuple):
-            picked = next((group for group in picked if group), "")
-        picked = picked.strip()
-        return names.get(picked, picked)
+        if own := self.found(self.regex, answer, ""):
+            return own
+        if named := self.found(text, self._plain(answer), ""):
+            return by_text.get(named, named)
+        lettered = self.found(letter, answer, "")
+        return f"({lettered})" if lettered else self.fallback
 
     def _plain(self, text: str) -> str:
         for pattern in self.regexes_to_ignore or ():
@@ -199,37 +189,6 @@ class MultiChoiceRegexFilter(RegexFilter):
 @lru_cache(maxsize=1)
 def _punctuation() -> dict[int, None]:
     return {code: None for code in range(sys.maxunicode) if unicodedata.category(chr(code)).startswith("P")}
-
-
-class TagsFilter(Filter):
-    """The tags of ('word', 'TAG') pairs in an answer; its pattern is taken and not used, as published."""
-
-    def __init__(
-        self, regex_pattern: str = r"\['(.*?)'\]", group_select: int = 0, fallback: Any = None
-    ) -> None:
-        super().__init__()
-        self.fallback = ["invalid"] if fallback is None else fallback
-
-    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        """For every answer its list of tags."""
-        return [[self._tags(answer) for answer in answers] for answers in resps]
-
-    def _tags(self, answer: Any) -> Any:
-        pairs = re.findall(r"\('([^']*)', '([^']*)'\)", answer) if isinstance(answer, str) else answer
-        return [tag for _, tag in pairs] or self.fallback
-
-
-class MapFilter(Filter):
-    """Answers by a table; `default_value` where the table has none."""
-
-    def __init__(self, mapping_dict: Mapping[Any, Any] | None = None, default_value: Any = None) -> None:
-        super().__init__()
-        self.table = dict(mapping_dict or {})
-        self.default = default_value
-
-    def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        """For every answer what stands for it."""
-        return [[self.table.get(answer, self.default) for answer in answers] for answers in resps]
 
 
 class CustomFilter(Filter):
@@ -272,14 +231,14 @@ _BUILT_IN: dict[str, type[Filter]] = {
     "custom": CustomFilter,
     "format_span": _each("SpanFilter", named_entities),
     "lowercase": _each("LowercaseFilter", str.lower),
-    "majority_vote": MajorityVote,
-    "map": MapFilter,
+    "majority_vote": _made("MajorityVote", _majority),
+    "map": _made("MapFilter", _mapped),
     "multi_choice_regex": MultiChoiceRegexFilter,
     "regex": RegexFilter,
-    "regex_pos": TagsFilter,
+    "regex_pos": _made("TagsFilter", _tags),
     "remove_whitespace": _each("WhitespaceFilter", str.strip),
     "take_first": TakeFirst,
-    "take_first_k": TakeFirstK,
+    "take_first_k": _made("TakeFirstK", _first_k),
     "uppercase": _each("UppercaseFilter", str.upper),
 }
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.errors import TaskError, UnknownName
+from evalwright.core.files import write_text
 from evalwright.tasks.dialects import Listed
 
 _VERSION = 1
@@ -162,8 +163,5 @@ def _cache_path(folder: Path) -> Path:
 
 def _keep(path: Path, data: Mapping[str, Any]) -> None:
     """Write the cache whole; a folder that cannot be written costs only time."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
-        partial.replace(path)
+        write_text(path, json.dumps(data, separators=(",", ":")))

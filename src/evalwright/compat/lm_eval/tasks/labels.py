@@ -1,65 +1,75 @@
-"""Metrics over pairs of gold and predicted labels, as scikit-learn defines them, without needing it."""
+"""Metrics over pairs of gold and predicted labels, as scikit-learn defines them, without needing it.
+
+Computed from counts of (gold, predicted) pairs, of which there are few, for one set of rows or for many drawn ones at once.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-Pairs = Sequence[tuple[Any, Any]]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
+    Table = NDArray[np.float64]
 
-def counts(pairs: Iterable[Any]) -> tuple[Counter[Any], Counter[Any], Counter[Any]]:
-    """(right by label, gold by label, predicted by label)."""
-    right: Counter[Any] = Counter()
-    golds: Counter[Any] = Counter()
-    predictions: Counter[Any] = Counter()
-    for gold, predicted in pairs:
-        golds[gold] += 1
-        predictions[predicted] += 1
-        if gold == predicted:
-            right[gold] += 1
-    return right, golds, predictions
+KINDS = ("f1", "macro_f1", "matthews_corrcoef", "weighted_f1")
+"""f1: of label 1; macro_f1, weighted_f1: the labels' mean, each the same or by how often it is gold; matthews_corrcoef: for any
+number of labels (Gorodkin 2004), 0 where one side is constant."""
 
 
-def weighted_f1(pairs: Pairs) -> float:
-    """Each label's F1, weighted by how often it is gold."""
-    right, golds, predictions = counts(pairs)
-    total = sum(golds.values())
-    return (
-        sum(gold * _f1(right[label], gold, predictions[label]) for label, gold in golds.items()) / total
-        if total
-        else 0.0
-    )
+def value(kind: str, pairs: Sequence[tuple[Any, Any]]) -> float:
+    """The metric over all pairs; 0 where there are none."""
+    import numpy as np
+
+    return over(kind, pairs)(np.arange(len(pairs))[None, :])[0] if len(pairs) else 0.0
 
 
-def binary_f1(pairs: Pairs) -> float:
-    """F1 of label 1. Raises ValueError where there are more than two labels, or two that are not 0 and 1."""
-    right, golds, predictions = counts(pairs)
-    labels = set(golds) | set(predictions)
-    if len(labels) > 2 or (1 not in labels and len(labels) == 2):
-        raise ValueError(f"binary F1 needs the labels 0 and 1, not {sorted(labels, key=str)}")
-    return _f1(right[1], golds[1], predictions[1])
+def over(kind: str, items: Sequence[Any]) -> Callable[[NDArray[np.int64]], list[float]]:
+    """The metric over each of several sets of rows: from places, shape (sets, rows), to a value for each set.
+
+    Raises ValueError for `f1` with more than two labels, or two that are not 0 and 1.
+    """
+    import numpy as np
+
+    pairs = sorted({(gold, predicted) for gold, predicted in items}, key=repr)
+    codes = np.array([pairs.index((gold, predicted)) for gold, predicted in items])
+    names = sorted({label for pair in pairs for label in pair}, key=repr)
+    if kind == "f1" and (len(names) > 2 or (len(names) == 2 and 1 not in names)):
+        raise ValueError(f"binary F1 needs the labels 0 and 1, not {names}")
+    gold = np.array([[pair[0] == label for label in names] for pair in pairs], dtype=float)
+    predicted = np.array([[pair[1] == label for label in names] for pair in pairs], dtype=float)
+
+    def compute(draws: NDArray[np.int64]) -> list[float]:
+        drawn = codes[draws]
+        table = np.stack([(drawn == code).sum(axis=1) for code in range(len(pairs))], axis=1).astype(float)
+        hits, golds, predictions = table @ (gold * predicted), table @ gold, table @ predicted
+        if kind == "matthews_corrcoef":
+            return _matthews(hits, golds, predictions)
+        each = _ratio(2 * hits, golds + predictions)
+        if kind == "f1":
+            found = each[:, names.index(1)] if 1 in names else np.zeros(len(each))
+        elif kind == "weighted_f1":
+            found = (golds * each).sum(axis=1) / golds.sum(axis=1)
+        else:
+            found = each.sum(axis=1) / (golds + predictions > 0).sum(axis=1)
+        return [float(one) for one in found]
+
+    return compute
 
 
-def macro_f1(pairs: Pairs) -> float:
-    """The mean of the labels' F1."""
-    right, golds, predictions = counts(pairs)
-    labels = set(golds) | set(predictions)
-    return sum(_f1(right[label], golds[label], predictions[label]) for label in labels) / len(labels)
+def _matthews(hits: Table, golds: Table, predictions: Table) -> list[float]:
+    import numpy as np
+
+    n = golds.sum(axis=1)
+    both = hits.sum(axis=1) * n - (golds * predictions).sum(axis=1)
+    spread = (n * n - (golds**2).sum(axis=1)) * (n * n - (predictions**2).sum(axis=1))
+    return [float(one) for one in _ratio(both, np.sqrt(spread))]
 
 
-def matthews(pairs: Pairs) -> float:
-    """Matthews's correlation, for any number of labels (Gorodkin 2004); 0 where one side is constant."""
-    right, golds, predictions = counts(pairs)
-    n = sum(golds.values())
-    both = sum(right.values()) * n - sum(golds[label] * predictions[label] for label in golds)
-    gold_spread = n * n - sum(count * count for count in golds.values())
-    predicted_spread = n * n - sum(count * count for count in predictions.values())
-    if not gold_spread or not predicted_spread:
-        return 0.0
-    return float(both / (gold_spread * predicted_spread) ** 0.5)
+def _ratio(above: Table, below: Table) -> Table:
+    """0 where there is nothing below."""
+    import numpy as np
 
-
-def _f1(right: int, gold: int, predicted: int) -> float:
-    return 2 * right / (gold + predicted) if gold + predicted else 0.0
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)

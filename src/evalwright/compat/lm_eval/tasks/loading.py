@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.class_tasks import compile_class
+from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
 from evalwright.compat.lm_eval.tasks.files import Files, unavailable_in, withheld
@@ -67,7 +67,7 @@ class Library:
         if "class" in settings:
             return compile_class(settings, self.functions, self.options, groups, generated)
         where = str((settings.get("metadata") or {}).get("config_source", ""))
-        refused = list(refusals(name, settings))
+        refused = refusals(name, settings)
         resolved = withheld(settings, refused[0]) if refused else self.functions.resolve(settings, name)
         definition = read(resolved, where)
         lacking = refused or [*refusals(name, resolved), *unavailable_in(resolved)]

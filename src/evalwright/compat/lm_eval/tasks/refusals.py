@@ -1,8 +1,8 @@
-"""What is not run, said in a sentence before anything is asked."""
+"""What is not run, said in a sentence before any request is sent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError
@@ -13,47 +13,32 @@ _METRICS = ("evaluate", "evaluate_modules")
 """Where metrics of the library `evaluate` come from: itself, and what it loads."""
 
 
-def refuse_unsafe(task: str, unsafe: bool) -> None:
-    """Raise ConfigurationError where a task would run code that the model wrote in this process."""
-    if unsafe:
-        raise ConfigurationError(
-            f"The task '{task}' runs code that the model wrote (`unsafe_code`), by its own Python and without a sandbox, so it "
-            "is not run, whatever is trusted. The tasks 'humaneval' and 'mbpp' here run such code in a sandbox: "
-            "`evalwright run humaneval` or `evalwright run mbpp`; a task of your own takes the scorer 'unit-tests'."
-        )
+_UNSAFE = (
+    "runs code that the model wrote (`unsafe_code`), by its own Python and without a sandbox, so it is not run, whatever is "
+    "trusted. The tasks 'humaneval' and 'mbpp' here run such code in a sandbox: `evalwright run humaneval` or `evalwright run "
+    "mbpp`; a task of your own takes the scorer 'unit-tests'."
+)
+_IMAGES = (
+    "asks about images or sound (`doc_to_image`, `doc_to_audio`). Requests here are text, and without what it shows its scores "
+    "would mean nothing, so it is not run."
+)
+_PROMPT = (
+    "takes its prompt from a collection (`use_prompt: {prompt}`), in place of its own `doc_to_text` and `doc_to_target`. Such "
+    "collections (promptsource) are not read: write the prompt into these keys."
+)
 
 
-def refuse_images(task: str, multimodal: bool) -> None:
-    """Raise ConfigurationError where a task shows images or plays sound."""
-    if multimodal:
-        raise ConfigurationError(
-            f"The task '{task}' asks about images or sound (`doc_to_image`, `doc_to_audio`). Requests here are text, and without "
-            "what it shows its scores would mean nothing, so it is not run."
-        )
+def reasons(task: str, *, unsafe: bool, multimodal: bool, prompt: Any = None) -> list[EvalwrightError]:
+    """Why a task is not run: it would run code that the model wrote, shows images or plays sound, or has its prompt elsewhere."""
+    said = [text for text, wanted in ((_UNSAFE, unsafe), (_IMAGES, multimodal), (_PROMPT, prompt)) if wanted]
+    return [ConfigurationError(f"The task '{task}' {text.replace('{prompt}', str(prompt))}") for text in said]
 
 
-def refuse_prompt(task: str, prompt: str | None) -> None:
-    """Raise ConfigurationError where a task takes its prompt from promptsource."""
-    if prompt:
-        raise ConfigurationError(
-            f"The task '{task}' takes its prompt from a collection (`use_prompt: {prompt}`), in place of its own `doc_to_text` and "
-            "`doc_to_target`. Such collections (promptsource) are not read: write the prompt into these keys."
-        )
-
-
-def refusals(task: str, settings: Settings) -> Iterator[EvalwrightError]:
+def refusals(task: str, settings: Settings) -> list[EvalwrightError]:
     """Why a task is not run. settings: with `!function` resolved."""
     shows = any(settings.get(key) is not None for key in ("doc_to_image", "doc_to_audio"))
-    asked: tuple[tuple[Callable[[str, Any], None], Any], ...] = (
-        (refuse_unsafe, bool(settings.get("unsafe_code")) or _scores_code(settings)),
-        (refuse_images, shows),
-        (refuse_prompt, settings.get("use_prompt")),
-    )
-    for refuse, given in asked:
-        try:
-            refuse(task, given)
-        except ConfigurationError as error:
-            yield error
+    unsafe = bool(settings.get("unsafe_code")) or _scores_code(settings)
+    return reasons(task, unsafe=unsafe, multimodal=shows, prompt=settings.get("use_prompt"))
 
 
 def _functions(value: Any) -> Iterator[Any]:

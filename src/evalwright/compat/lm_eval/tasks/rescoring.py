@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.class_tasks import compile_class
+from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import Work
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig, read
 from evalwright.compat.lm_eval.tasks.files import unavailable_in

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from evalwright.compat.lm_eval.tasks.aggregation import by_error
 from evalwright.compat.lm_eval.tasks.groups import Average, Group, group_results, pipelines_of_metric
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.metrics.registry import BOUNDED
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from evalwright.runs.reader import Run
     from evalwright.statistics import Estimate
 
-_Z95 = 1.959963984540054
 Tasks = Sequence[Mapping[str, Any]]
 
 
@@ -91,7 +91,8 @@ def _averages(
             # A task of which every row failed has no metric at all.
             lost = any(not task["metrics"] for task in tasks)
             if lost or any(math.isnan(part.estimate.value) for part in parts):
-                estimate = _nothing(parts)
+                method = "no number: a task of the group has none"
+                estimate = by_error(math.nan, None, *_counts(parts), method)
             elif published:
                 estimate = _published(group, average, pipeline, parts, results)
             else:
@@ -109,16 +110,6 @@ def _metric(task: Mapping[str, Any], metric: str, pipeline: str) -> MetricResult
     return None
 
 
-def _nothing(parts: Sequence[MetricResult]) -> Estimate:
-    from evalwright.statistics import Estimate
-
-    nan, estimates = math.nan, [part.estimate for part in parts]
-    n, failed = sum(one.n for one in estimates), sum(one.n_missing for one in estimates)
-    return Estimate(
-        nan, nan, nan, estimates[0].level, n, failed, None, None, "no number: a task of the group has none"
-    )
-
-
 def _published(
     group: Group,
     average: Average,
@@ -126,21 +117,18 @@ def _published(
     parts: Sequence[MetricResult],
     results: Mapping[str, Mapping[str, Any]],
 ) -> Estimate:
-    from evalwright.statistics import Estimate
-
     alone = replace(group, averages=(replace(average, filter_list=(pipeline,)),))
     found = group_results(alone, results)
     value, error = found[f"{average.metric},{pipeline}"], found[f"{average.metric}_stderr,{pipeline}"]
-    n = sum(part.estimate.n for part in parts)
-    failed = sum(part.estimate.n_missing for part in parts)
-    how = f"group of {len(parts)} tasks, {_weights(average)} (as published)"
-    if not isinstance(error, int | float):
-        return Estimate(
-            value, math.nan, math.nan, 0.95, n, failed, None, None, f"no interval, average over a {how}"
-        )
-    reach = _Z95 * error
-    method = f"normal interval, average over a {how}"
-    return Estimate(value, value - reach, value + reach, 0.95, n, failed, None, float(error), method)
+    known = isinstance(error, int | float)
+    how = f"average over a group of {len(parts)} tasks, {_weights(average)} (as published)"
+    method = f"normal interval, {how}" if known else f"no interval, {how}"
+    return by_error(value, float(error) if known else None, *_counts(parts), method)
+
+
+def _counts(parts: Sequence[MetricResult]) -> tuple[int, int]:
+    """Items, and items that failed."""
+    return sum(part.estimate.n for part in parts), sum(part.estimate.n_missing for part in parts)
 
 
 def _weights(average: Average) -> str:

@@ -11,14 +11,14 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks import filters
-from evalwright.compat.lm_eval.tasks.labels import weighted_f1
+from evalwright.compat.lm_eval.tasks import filters, labels
 from evalwright.core.errors import TaskError
 
 
@@ -77,7 +77,7 @@ def _modules() -> dict[str, dict[str, Any]]:
         "register_filter": filters.register_filter,
     }
     utils = {
-        "weighted_f1_score": weighted_f1,
+        "weighted_f1_score": partial(labels.value, "weighted_f1"),
         "general_detokenize": detokenized,
         "eval_logger": log,
         "logging": logging,

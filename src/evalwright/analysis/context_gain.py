@@ -1,0 +1,76 @@
+"""Context gain: one run's answers with passages minus its answers to the same questions without them, paired by question.
+
+A task NAME with passages has a twin NAME-closed-book without them, and both are scored alike, so the difference is that of the
+passages. It is shown over all questions and apart for those that the passages answer and those that they do not: a model that
+knows nothing and says so is right on the latter in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from evalwright.runs.reader import Run
+from evalwright.runs.scores import item_scores, paired_scores
+from evalwright.statistics import PairedComparison, compare_paired
+
+TWIN = "-closed-book"
+_SLICE = "answerable"
+_PARTS = {"True": "answerable", "False": "not answerable"}
+
+
+@dataclass(frozen=True, slots=True)
+class ContextGain:
+    """What passages add to one run on one task. parts: with passages minus without, over all questions first, then by whether the
+    passages answer them."""
+
+    run: str
+    task: str
+    scorer: str
+    parts: dict[str, PairedComparison]
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON."""
+        parts = [{"questions": name, **found.as_dict()} for name, found in self.parts.items()]
+        return {
+            "run": self.run,
+            "task": self.task,
+            "without": self.task + TWIN,
+            "scorer": self.scorer,
+            "parts": parts,
+        }
+
+
+def context_gains(run: Run) -> tuple[ContextGain, ...]:
+    """The gain of each task of the run whose twin it has too, by the first scorer that both have."""
+    records = {record["name"]: [one["name"] for one in record["scorers"]] for record in run.data["tasks"]}
+    found = []
+    for task, scorers in records.items():
+        shared = [name for name in records.get(task + TWIN, ()) if name in scorers]
+        if shared and (parts := _parts(run, task, shared[0])):
+            found.append(ContextGain(run.id, task, shared[0], parts))
+    return tuple(found)
+
+
+def _parts(run: Run, task: str, scorer: str) -> dict[str, PairedComparison]:
+    import numpy as np
+
+    found = item_scores(run, {task: scorer, task + TWIN: scorer}, [_SLICE])
+    keys, (with_passages, without), clusters = paired_scores(found[task], found[task + TWIN])
+    if not len(keys):
+        return {}
+    chosen = {"all": np.ones(len(keys), dtype=bool)}
+    codes = found[task].slices.get(_SLICE)
+    if codes is not None:
+        own = codes.codes[np.searchsorted(found[task].keys, keys)]
+        chosen |= {
+            _PARTS.get(name, name): own == codes.names.index(name)
+            for name in sorted(codes.names, reverse=True)
+        }
+    return {
+        name: compare_paired(
+            with_passages[items], without[items], clusters=None if clusters is None else clusters[items]
+        )
+        for name, items in chosen.items()
+        if items.any()
+    }

@@ -1,0 +1,91 @@
+"""The index of a folder of runs: made of the runs alone, so that the same runs give the same bytes. Never edited by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
+from evalwright.core.errors import RunError
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.writer import RUN_FILE
+
+if TYPE_CHECKING:
+    from evalwright.runs.results import MetricResult
+
+INDEX_JSON, INDEX_MD = "index.json", "index.md"
+MADE_BY = "Made by `evalwright runs index`; do not edit."
+
+
+def index_of(folder: Path) -> dict[str, Any]:
+    """All runs of a folder as one mapping, oldest first, and those whose record cannot be read. Raises RunError for no folder."""
+    if not folder.is_dir():
+        raise RunError(f"There is no folder '{folder}': --out names the folder of runs.")
+    runs, damaged = [], []
+    for file in sorted(folder.glob(f"*/{RUN_FILE}")):
+        try:
+            run = open_run(file.parent)
+            runs.append((run, _entry(run)))
+        except RunError as error:
+            damaged.append(
+                {"folder": file.parent.name, "error": str(error).replace(str(folder), folder.name)}
+            )
+    runs.sort(key=lambda pair: (str(pair[0].data["started"]), pair[0].folder.name))
+    return {
+        "made_by": MADE_BY,
+        "runs": [entry for _, entry in runs],
+        "by_slice": _by_slice([run for run, _ in runs]),
+        "damaged": damaged,
+    }
+
+
+def _entry(run: Run) -> dict[str, Any]:
+    configuration = run.data["configuration"]
+    shares = factual_shares(run) if is_factual([run]) else {}
+    entry = {
+        "folder": run.folder.name,
+        "run": run.id,
+        "model": run.model,
+        "label": run.label,
+        "fingerprint": run.data["model"].get("fingerprint"),
+        "hardware": hardware_of(run),
+        "date": str(run.data["started"])[:10],
+        "n_failed": run.n_failed,
+        "samples_sha256": run.data["samples"].get("sha256"),
+        "tasks": {
+            task.name: {
+                "version": task.version,
+                "n_samples": task.n_samples,
+                "metrics": {metric.label: _numbers(metric) for metric in task.metrics},
+            }
+            for task in run.tasks
+        },
+        "shares": {name: one.as_dict() for name, one in shares.items()},
+        "scoring": configuration.get("scoring"),
+        "where": configuration.get("where"),
+        "limit": configuration.get("limit"),
+        "simulation": run.simulated,
+    }
+    return {key: value for key, value in entry.items() if value not in (None, "", {}, False)}
+
+
+def _numbers(metric: MetricResult) -> dict[str, Any]:
+    found = metric.estimate.as_dict()
+    return {key: found[key] for key in ("value", "low", "high", "n", "n_failed", "method")}
+
+
+def _by_slice(runs: Sequence[Run]) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
+    """Task -> metadata key -> value -> run's folder -> the main metric."""
+    out: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    for run in runs:
+        for task in run.tasks:
+            for key, by_value in task.slices.items():
+                for value, metrics in by_value.items():
+                    if metrics:
+                        keys = out.setdefault(task.name, {}).setdefault(key, {})
+                        keys.setdefault(value, {})[run.folder.name] = _numbers(metrics[0])
+    return {
+        task: {key: dict(sorted(values.items())) for key, values in sorted(keys.items())}
+        for task, keys in sorted(out.items())
+    }

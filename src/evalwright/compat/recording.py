@@ -1,0 +1,215 @@
+"""What all importers share: reading what was recorded, where a run of it goes, and the parts of `run.json` that are alike."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.core.errors import RunError, UnknownName, closest
+from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.engine.counts import Counts
+from evalwright.evaluation.recording import rules_record
+from evalwright.models.base import fingerprint_of
+from evalwright.runs.reader import open_run
+from evalwright.runs.results import TaskResult
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION
+from evalwright.tasks.dialects import SCORINGS
+
+_UNKNOWN: dict[str, Any] = {
+    "python": "unknown",
+    "platform": "unknown",
+    "processors": None,
+    "libraries": {},
+    "git_commit": None,
+}
+
+
+# -- files --------------------------------------------------------------------------------------------------------------
+
+
+def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """(file and line, where the line begins, content) of each line that is not empty. Raises RunError naming the line."""
+    start = 0
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+                if text.strip():
+                    where = f"{path}, line {number}"
+                    row = parsed(text, where)
+                    if not isinstance(row, dict):
+                        raise RunError(f"{where} is not a record: {type(row).__name__} instead of a mapping.")
+                    yield where, start, row
+                start += len(line)
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def parsed(text: bytes | str, where: str) -> Any:
+    """JSON. Raises RunError naming where it is broken."""
+    from pydantic_core import from_json
+
+    try:
+        return from_json(text)
+    except ValueError:
+        pass
+    try:  # the fast parser does not take half a surrogate pair
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RunError(
+            f"{where} is not valid JSON: {error}. Correct or remove it; nothing was imported."
+        ) from error
+
+
+def number(value: Any) -> float | None:
+    """A finite number; else None."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    try:
+        made = float(value)
+    except OverflowError:
+        return None
+    return made if math.isfinite(made) else None
+
+
+def nothing_at(path: Path, wanted: str) -> RunError:
+    """What to say of a path that does not exist. wanted: what to name instead."""
+    try:
+        beside = [one.name for one in path.parent.iterdir()]
+    except OSError:
+        beside = []
+    near = closest(path.name, beside)
+    meant = f" Did you mean '{path.parent / near[0]}'?" if near else ""
+    return RunError(f"'{path}' does not exist.{meant} {wanted}")
+
+
+def digest_of(files: Sequence[Path]) -> str:
+    """A hash of the files' contents. Raises RunError."""
+    digest = hashlib.sha256()
+    for path in files:
+        try:
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise RunError(f"{path} cannot be read: {error.strerror}.") from error
+    return digest.hexdigest()
+
+
+def started(stamps: Sequence[str], files: Sequence[Path]) -> str:
+    """The first that is a time, taken for UTC where it has no zone; else the time of the oldest file."""
+    for stamp in stamps:
+        try:
+            found = datetime.fromisoformat(stamp)
+        except ValueError:
+            continue
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat()
+    changed = min(path.stat().st_mtime for path in files)
+    return datetime.fromtimestamp(int(changed), UTC).isoformat()
+
+
+# -- runs ---------------------------------------------------------------------------------------------------------------
+
+
+def check_scoring(scoring: str) -> None:
+    """Raise UnknownName where there is no such arithmetic."""
+    if scoring not in SCORINGS:
+        raise UnknownName("scoring", scoring, SCORINGS, f"There are '{SCORINGS[0]}' and '{SCORINGS[1]}'.")
+
+
+def run_folder(
+    out: Path, name: str, model: str, parts: Sequence[str], taken: set[Path], *, alone: bool
+) -> Path:
+    """Where a run goes: its own name, with several runs followed by the model; without one, model and parts.
+
+    taken: the folders of this import, to which it is added; letters of both cases may be one on disk.
+    """
+    if name:
+        wanted = _slug(name) or "run"
+        wanted = wanted if alone else f"{wanted}-{_slug(model) or 'model'}"
+    else:
+        wanted = "--".join(part for part in (_slug(model) or "model", *map(_slug, parts)) if part)
+    folder, count = out / wanted, 2
+    while Path(str(folder).lower()) in taken:
+        folder = out / f"{wanted}-{count}"
+        count += 1
+    taken.add(Path(str(folder).lower()))
+    return folder
+
+
+def _slug(text: str) -> str:
+    kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
+    # Bytes count: a name of 100 characters may be too long for a folder.
+    return kept.strip(".-").encode()[:100].decode(errors="ignore").strip(".-")
+
+
+def check_free(folder: Path, identity: str) -> None:
+    """Raise RunError where the folder holds a run that was made from something else."""
+    if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != identity:
+        raise RunError(f"'{folder}' holds another run: choose another --name or --out, or remove it first.")
+
+
+def task_record(
+    result: TaskResult,
+    source: str,
+    *,
+    description: str,
+    definition: Mapping[str, Any],
+    content_hash: str,
+    scorers: Sequence[tuple[str, str, Mapping[str, Any]]],
+    metrics: Sequence[MetricSpec],
+    slice_keys: Sequence[str] = (),
+    metadata: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A task's part of `run.json`. source: the system it comes from; scorers: names, kinds and options."""
+    return {
+        **result.as_dict(),
+        "description": description,
+        "metadata": {"imported": source, **(metadata or {})},
+        "definition": {"dialect": source, **definition},
+        "content_hash": content_hash,
+        "draws": 1,
+        "slice_keys": list(slice_keys),
+        **rules_record([Scorer(*scorer, _never) for scorer in scorers], metrics),
+    }
+
+
+def _never(*_: Any) -> Any:
+    raise RuntimeError("what was imported is not scored again")
+
+
+def run_record(
+    folder: Path,
+    identity: str,
+    *,
+    started: str,
+    model: str,
+    code: Mapping[str, Any],
+    tasks: Sequence[Mapping[str, Any]],
+    configuration: Mapping[str, Any],
+    seconds: float = 0.0,
+    facts: Mapping[str, Any] | None = None,
+    environment: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A run's `run.json`. code: what names the model's fingerprint; facts: what else is known of the model."""
+    fingerprint = fingerprint_of(code)
+    names = [task["name"] for task in tasks]
+    return {
+        "schema": SCHEMA_VERSION,
+        "evalwright": __version__,
+        "id": folder.name,
+        "identity": identity,
+        "started": started,
+        "seconds": seconds,
+        "model": {"name": model, "abilities": [], "fingerprint": fingerprint, **(facts or {})},
+        "roles": {},
+        "configuration": {"tasks": names, "limit": None, "seed": None, "name": folder.name, **configuration},
+        "environment": dict(environment or _UNKNOWN),
+        "usage": Counts().as_dict(),
+        "tasks": list(tasks),
+    }

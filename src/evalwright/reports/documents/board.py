@@ -1,0 +1,234 @@
+"""A leaderboard: ranks, scores with intervals, n, failures, date, and what a reader must know; as a page with every model's run below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalwright.reports import document as doc
+from evalwright.reports import numbers
+from evalwright.reports.axis import axis_of
+from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, score_columns
+from evalwright.reports.documents.run import failed_cell, run_blocks
+
+if TYPE_CHECKING:
+    from evalwright.analysis.board import Board, BoardRow, BoardTask
+    from evalwright.runs.reader import Run
+
+MOST_SLICE_ROWS = 3000
+"""Rows of slices on a whole page; past that each table shows its largest slices only, and under LEAST_SLICES none."""
+
+LEAST_SLICES = 5
+
+
+def board_document(
+    board: Board,
+    runs: Sequence[Run] = (),
+    *,
+    title: str = "Leaderboard",
+    links: Sequence[str] = (),
+    costs: bool = False,
+) -> doc.Document:
+    """The board. runs: those that it was made of, whose tasks, slices, failures and facts then stand below the table.
+
+    links: the address of each row's own page, where there are such pages. costs: whether to show what each run cost.
+    """
+    by_id = {run.id: run for run in runs}
+    shown = [by_id[row.run] for row in board.rows if row.run in by_id]
+    blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(_notes(board))]
+    if shown:
+        blocks += _tasks(board, shown)
+        blocks.append(doc.Heading("Model by model"))
+        blocks += _folds(board, by_id, links, _slices_each(shown))
+    return doc.Document(title, blocks, _lede(board))
+
+
+def readme_document(
+    board: Board, links: Sequence[str] = (), picture: str = "", title: str = "Leaderboard"
+) -> doc.Document:
+    """What stands between the markers of a README: the day of the newest run, the picture, the table and its notes.
+
+    It has no date of its own making, so that the same runs give the same bytes. picture: its relative address.
+    """
+    dated = f"{numbers.counted(len(board.rows), 'model')}; the newest run is of {as_of(board)}."
+    drawn = [doc.Picture(picture, f"{title}: a bar for each model, with its interval")] if picture else []
+    return doc.Document(title, [doc.Note(dated), *drawn, *board_document(board, links=links).blocks])
+
+
+def board_labels(board: Board) -> list[str]:
+    """What each row is called: its label, with the run's name where two rows share one."""
+    labels = [row.label for row in board.rows]
+    return [row.label if labels.count(row.label) == 1 else f"{row.label} ({row.run})" for row in board.rows]
+
+
+def coverage(row: BoardRow) -> str:
+    """Scored items, with the number of all items where some are not scored: "39 of 40"."""
+    n = numbers.count(row.n)
+    return n if row.n == row.n_asked else f"{n} of {numbers.count(row.n_asked)}"
+
+
+def score_note(column: ScoreColumn) -> str:
+    """What a score column's title needs to be understood: its unit, or its metric, and which way is better."""
+    metric = column.metric if column.task and column.metric != "accuracy" else ""
+    return ", ".join(part for part in (column.measure or metric, _less(column)) if part)
+
+
+def _less(column: ScoreColumn) -> str:
+    return "less is better" if column.lower_is_better else ""
+
+
+def _lede(board: Board) -> str:
+    dates = sorted({row.date for row in board.rows})
+    when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
+    models, tasks = numbers.counted(len(board.rows), "model"), numbers.counted(len(board.tasks), "task")
+    return f"{models}, {tasks}, {when}"
+
+
+def _notes(board: Board) -> list[str]:
+    """The board's notes, without what is said of a column that is not there."""
+    from evalwright.analysis.board import SIMULTANEOUS_NOTE
+
+    return [note for note in board.notes if _simultaneous(board) or note != SIMULTANEOUS_NOTE]
+
+
+def _simultaneous(board: Board) -> bool:
+    return any(row.together for row in board.rows) and not is_hallucination_board(board)
+
+
+def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: bool) -> doc.Table:
+    scores = score_columns(board)
+    first, *others = scores
+    axis = axis_of([estimate for estimate in first.estimates if estimate], first.unit)
+    columns = [
+        doc.Column("Rank", right=True, key=True, ascending=True),
+        doc.Column("Model", folds=True, key=True),
+        doc.Column("Tied", under=True),
+        _column(first, axis),
+        doc.Column("Simultaneous", under=True),
+        *(_column(column) for column in others),
+        doc.Column("Items", right=True),
+        doc.Column("Failed", right=True),
+        doc.Column("Cost", right=True),
+        doc.Column("Hardware", folds=True),
+        doc.Column("Date"),
+    ]
+    labels, tied, simultaneous = board_labels(board), _has_ties(board), _simultaneous(board)
+    total = sum(row.ranks is not None for row in board.rows)
+    rows: list[Sequence[doc.Content]] = []
+    for i, row in enumerate(board.rows):
+        link = links[i] if links else f"#run-{i + 1}" if row.run in runs else ""
+        note = row.model if row.model != row.label else ""
+        together = doc.Number(row.together, first.unit, interval_only=True) if simultaneous else ""
+        cost = numbers.money(row.cost) if costs and any(one.cost is not None for one in board.rows) else ""
+        rows.append(
+            (
+                _rank(row, total),
+                doc.Cell(labels[i], "strong", name=True, link=link, note=note),
+                row.letters if tied else "",
+                *([_score(first, i), together]),
+                *(_score(column, i) for column in others),
+                doc.Cell(coverage(row), sort=row.n),
+                failed_cell(row.n_failed),
+                cost,
+                doc.Cell(row.hardware, name=True),
+                row.date,
+            )
+        )
+    under = "; under each stands the simultaneous one" if simultaneous else ""
+    caption = f"Best first. Dots are scores, bars their own 95% intervals{under}."
+    return doc.Table(columns, rows, caption, sortable=True)
+
+
+def _column(column: ScoreColumn, axis: Any = None) -> doc.Column:
+    return doc.Column(
+        column.title,
+        score_note(column),
+        name=bool(column.task) and not column.measure,
+        axis=axis,
+        ticks=axis is not None,
+        ascending=bool(column.lower_is_better),
+    )
+
+
+def _score(column: ScoreColumn, i: int) -> doc.Cell:
+    return doc.Cell(doc.Number(column.estimates[i], column.unit), "" if column.task else "strong")
+
+
+def _rank(row: BoardRow, total: int) -> doc.Cell:
+    """The range of ranks, sorted by its best; drawn as a stretch of all ranks."""
+    if row.ranks is None:
+        return doc.Cell(numbers.NOTHING)
+    best, worst = row.ranks
+    stretch = ((best - 1) / total, (worst - best + 1) / total) if total > 1 else None
+    return doc.Cell(numbers.ranks(row.ranks), sort=best + worst / 10000, stretch=stretch)
+
+
+def _has_ties(board: Board) -> bool:
+    """Whether some models share a letter, so that the column of letters says something."""
+    own = [row.letters for row in board.rows if row.letters]
+    return len(own) > 1 and len(set("".join(own))) < len("".join(own))
+
+
+# -- below the table -----------------------------------------------------------------------------------------------------
+
+
+def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[doc.Block]:
+    """The tasks as they were run, and where not all runs were given the same."""
+    columns = doc.columns("Task*", "Description~", "Version", "Metric", "Samples>", "Draws>", "Data")
+    rows: list[Sequence[doc.Content]] = []
+    warnings = []
+    for task in board.tasks:
+        records = [record for run in runs for record in run.data["tasks"] if record["name"] == task.name]
+        rows.append(_task(task, records))
+        fields = (("version", "versions"), ("content_hash", "data"), ("definition", "prompts or settings"))
+        differing = [words for field, words in fields if len(_every(records, field)) > 1]
+        if differing:
+            warnings.append(
+                f"{task.name}: not all runs used the same task: {' and '.join(differing)} differ."
+            )
+    yield doc.Heading("Tasks")
+    yield doc.Table(columns, rows, "The tasks of this board")
+    yield from (doc.Note(text, "warn") for text in warnings)
+
+
+def _task(task: BoardTask, records: Sequence[Mapping[str, Any]]) -> Sequence[doc.Content]:
+    if not records:
+        return (doc.Cell(task.name, name=True), "", "", task.metric, "", "", "")
+    samples = sorted({int(record["n_samples"]) for record in records})
+    return (
+        doc.Cell(task.name, name=True),
+        str(records[0].get("description", "")),
+        ", ".join(_every(records, "version")),
+        task.metric,
+        " to ".join(dict.fromkeys((numbers.count(samples[0]), numbers.count(samples[-1])))),
+        ", ".join(_every(records, "draws")),
+        ", ".join(found[:12] for found in _every(records, "content_hash")),
+    )
+
+
+def _every(records: Sequence[Mapping[str, Any]], field: str) -> list[str]:
+    return sorted({str(record.get(field, "")) for record in records})
+
+
+def _folds(board: Board, runs: Mapping[str, Run], links: Sequence[str], most: int) -> Iterator[doc.Fold]:
+    first = score_columns(board)[0]
+    for i, (row, label) in enumerate(zip(board.rows, board_labels(board), strict=True)):
+        if row.run in runs:
+            run = runs[row.run]
+            blocks: list[doc.Block] = [doc.Link("Page of this model", links[i])] if links and links[i] else []
+            blocks += run_blocks(run, most)
+            if not most and any(task.slices for task in run.tasks):
+                blocks.append(
+                    doc.Note("Slices are left out of a page with so many tables; run.json has them.", "quiet")
+                )
+            marks = numbers.ranks(row.ranks), numbers.score(first.estimates[i], first.unit)
+            yield doc.Fold(i + 1, label, marks, blocks)
+
+
+def _slices_each(runs: Iterable[Run]) -> int:
+    """How many rows each table of slices may have; 0 leaves them out."""
+    sizes = [len(by_value) for run in runs for task in run.tasks for by_value in task.slices.values()]
+    if sum(sizes) <= MOST_SLICE_ROWS:
+        return max(sizes, default=0)
+    most = MOST_SLICE_ROWS // len(sizes)
+    return most if most >= LEAST_SLICES else 0

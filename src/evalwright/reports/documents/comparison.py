@@ -1,0 +1,216 @@
+"""A comparison of two runs, and a gate over it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from evalwright.reports import document as doc
+from evalwright.reports import numbers
+from evalwright.reports.conclusions import gain_sentence
+from evalwright.reports.text import shorten
+
+if TYPE_CHECKING:
+    from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
+    from evalwright.analysis.context_gain import ContextGain
+    from evalwright.analysis.gate import Gate
+    from evalwright.runs.slices import SliceComparison
+
+MOST_FLIPS = 5
+"""Flipped items shown per task and direction; the JSON form has more."""
+
+
+def comparison_document(
+    comparison: Comparison, gates: Sequence[Gate] = (), most_flips: int = MOST_FLIPS
+) -> doc.Document:
+    """Two runs side by side: means, differences, tests, slices, flipped items, the conclusion, and the gates below it."""
+    paired = all(task.paired for task in comparison.tasks)
+    blocks: list[doc.Block] = [
+        doc.Facts([("A", comparison.a), ("B", comparison.b)]),
+        _differences(comparison),
+        *(remark for task in comparison.tasks for remark in _remarks(task)),
+        doc.Note(comparison.estimand, "quiet"),
+    ]
+    for task in comparison.tasks:
+        for sliced in task.slices:
+            blocks += _slices(task, sliced) if sliced.parts else []
+    for task in comparison.tasks:
+        blocks += _flips(task, most_flips)
+    if comparison.differences:
+        blocks += [doc.Heading("What else differs between the runs"), *map(doc.Note, comparison.differences)]
+    blocks += gain_blocks(comparison.context_gains)
+    blocks.append(doc.Conclusion(comparison.conclusion))
+    title = "Comparison, paired by item" if paired else "Comparison, not all tasks paired by item"
+    return doc.Document(title, [*blocks, *(block for gate in gates for block in gate_blocks(gate))])
+
+
+def gains_document(run: str, gains: Sequence[ContextGain]) -> doc.Document:
+    """What passages add to one run."""
+    return doc.Document(f"Context gain of {run}", gain_blocks(gains))
+
+
+def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
+    """What passages add: a row for each run, task and part of the questions, and a sentence over all questions of each."""
+    if not gains:
+        return []
+    columns = doc.columns(
+        "Task*", "Run~", "Questions", "With passages>", "Without>", "Difference>", "p>", "Items>"
+    )
+    rows = [
+        (
+            gain.task,
+            gain.run,
+            name,
+            _mean(part.mean_a, True),
+            _mean(part.mean_b, True),
+            numbers.difference(part.difference, part.low, part.high, bounded=True),
+            numbers.p_value(part.p_value),
+            numbers.items(part.n, 0, part.n_clusters),
+        )
+        for gain in gains
+        for name, part in gain.parts.items()
+    ]
+    notes = [doc.Note(gain_sentence(gain), "quiet") for gain in gains]
+    return [
+        doc.Heading("Context gain: answers with passages minus answers without"),
+        doc.Table(columns, rows),
+        *notes,
+    ]
+
+
+def gate_blocks(gate: Gate) -> list[doc.Block]:
+    """The rules of a gate, what was found of each, and whether it failed."""
+    columns = doc.columns("*", "Rule~", "Found~")
+    rows: list[Sequence[doc.Content]] = [
+        (
+            doc.Cell("FAILED", "bad") if outcome.failed else doc.Cell("passed", "good"),
+            outcome.rule,
+            outcome.sentence,
+        )
+        for outcome in gate.outcomes
+    ]
+    return [
+        doc.Heading("Gate"),
+        doc.Table(columns, rows, "Gate"),
+        doc.Conclusion(gate.conclusion, "bad" if gate.failed else "good"),
+    ]
+
+
+def visible(least: float, bounded: bool) -> str:
+    """The smallest difference that would be detected; "none" where none would."""
+    if bounded and least >= 1.0:
+        return "none"
+    return numbers.number(least, _unit(bounded), 1 if bounded else 3)
+
+
+def _differences(comparison: Comparison) -> doc.Table:
+    columns = doc.columns(
+        "Task*", "A>", "B>", "A - B>", "p>", "Test~", "Min. detectable>", "Only A : only B>", "Items>"
+    )
+    rows = [_difference(task) for task in comparison.tasks]
+    if comparison.overall:
+        whole = comparison.overall
+        rows.append(
+            (
+                f"mean of {numbers.counted(whole.n_tasks, 'task')}",
+                "",
+                "",
+                numbers.difference(whole.difference, whole.low, whole.high, bounded=True),
+                numbers.p_value(whole.p_value),
+                "Welch-Satterthwaite t",
+                visible(whole.smallest_visible_difference, True),
+                "",
+                numbers.count(whole.n),
+            )
+        )
+    return doc.Table(columns, rows, "Differences")
+
+
+def _difference(task: TaskComparison) -> Sequence[doc.Content]:
+    result, paired = task.result, task.paired
+    discordant = f"{paired.discordant[0]} : {paired.discordant[1]}" if paired and paired.discordant else ""
+    if paired:
+        least = visible(paired.smallest_visible_difference, task.bounded)
+        items = numbers.items(paired.n, 0, paired.n_clusters)
+    else:
+        assert task.unpaired is not None
+        least, items = "", f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
+    less = ", less is better" if task.lower_is_better else ""
+    significant = result.p_value < 1 - result.level and (result.low > 0 or result.high < 0)
+    difference = numbers.difference(result.difference, result.low, result.high, bounded=task.bounded)
+    return (
+        f"{task.task} ({task.metric}{less})",
+        *(_mean(mean, task.bounded) for mean in (result.mean_a, result.mean_b)),
+        doc.Cell(difference, "strong" if significant else ""),
+        numbers.p_value(result.p_value),
+        result.test if paired else f"unpaired: {result.test}",
+        least,
+        discordant,
+        items,
+    )
+
+
+def _mean(mean: float, bounded: bool) -> str:
+    return numbers.NOTHING if math.isnan(mean) else numbers.number(mean, _unit(bounded), 1 if bounded else 3)
+
+
+def _unit(bounded: bool) -> numbers.Unit:
+    return "points" if bounded else "plain"
+
+
+def _remarks(task: TaskComparison) -> Iterator[doc.Note]:
+    counts = (
+        (task.only_a, "only in A"),
+        (task.only_b, "only in B"),
+        (task.paired.n_missing if task.paired else 0, "without a score from both"),
+    )
+    parts = [f"{numbers.counted(n, 'item')} {what}" for n, what in counts if n and task.paired]
+    if parts:
+        yield doc.Note(f"{task.task}: left out of the comparison: {', '.join(parts)}.", "warn")
+    for warning in task.warnings:
+        yield doc.Note(f"{task.task}: {warning}", "warn")
+
+
+def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block]:
+    columns = [
+        doc.Column(sliced.key, folds=True, key=True),
+        *doc.columns("A>", "B>", "A - B>", "p adjusted>", "Min. detectable>", "Items>"),
+    ]
+    rows: list[Sequence[doc.Content]] = []
+    for part in sliced.parts:
+        paired = part.paired
+        difference = numbers.difference(paired.difference, paired.low, paired.high, bounded=task.bounded)
+        rows.append(
+            (
+                part.value,
+                _mean(paired.mean_a, task.bounded),
+                _mean(paired.mean_b, task.bounded),
+                doc.Cell(difference, "" if paired.verdict == "no difference seen" else "strong"),
+                numbers.p_value(part.p_adjusted),
+                visible(paired.smallest_visible_difference, task.bounded),
+                numbers.items(paired.n, 0, paired.n_clusters),
+            )
+        )
+    note = f"Adjusted p: {sliced.correction}. Each interval is that of its slice alone."
+    if sliced.without:
+        without = numbers.counted(sliced.without, "item")
+        note += f" {without} without a value {numbers.plural(sliced.without, 'is', 'are')} in no slice."
+    yield doc.Heading(f"{task.task} by {sliced.key}")
+    yield doc.Table(columns, rows, f"{task.task} by {sliced.key}")
+    yield doc.Note(note, "quiet")
+
+
+def _flips(task: TaskComparison, most: int) -> Iterator[doc.Block]:
+    shown: list[Flip] = []
+    for a_higher in (True, False):
+        shown += [flip for flip in task.flips if (flip.a > flip.b) == a_higher][:most]
+    if not shown:
+        return
+    counts = f"{numbers.count(task.n_a_higher)} higher in A, {numbers.count(task.n_b_higher)} higher in B"
+    more = f", the first {len(shown)}" if task.n_differing > len(shown) else ""
+    yield doc.Heading(f"{task.task}: items that A and B score differently ({counts}){more}")
+    rows = [
+        (shorten(flip.id, 100), *(_mean(score, task.bounded) for score in (flip.a, flip.b))) for flip in shown
+    ]
+    yield doc.Table(doc.columns("Item*", "A>", "B>"), rows, "Items scored differently")

@@ -1,0 +1,136 @@
+"""One model of a board: its numbers among those of the others, its run, what became of its samples, examples, and how it was run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalwright.reports import document as doc
+from evalwright.reports import numbers
+from evalwright.reports.axis import axis_of
+from evalwright.reports.columns import HALLUCINATION, ScoreColumn, score_columns
+from evalwright.reports.documents.board import board_labels, coverage, score_note
+from evalwright.reports.documents.run import run_blocks
+from evalwright.reports.examples import Example, Outcomes, read_samples
+
+if TYPE_CHECKING:
+    from evalwright.analysis.board import Board
+    from evalwright.runs.reader import Run
+
+MOST_COLUMNS = 4
+MOST_VALUES = 200
+"""Rows of a table of slices; `run.json` has all."""
+
+
+def model_document(
+    board: Board, place: int, run: Run, title: str, back: str = "", examples: int = 5
+) -> doc.Document:
+    """The page of one row. place: of the row on the board; run: the one it was made of; back: the board's address."""
+    outcomes, worst = read_samples(run, examples)
+    row = board.rows[place]
+    several = len(board.tasks) > 1
+    hallucination = any(cell.kind == HALLUCINATION for cell in row.cells.values())
+    blocks: list[doc.Block] = [
+        doc.Cards([_card(column, place) for column in score_columns(board)[:MOST_COLUMNS]])
+    ]
+    blocks += run_blocks(run, MOST_VALUES, MOST_COLUMNS)
+    notes = [str(note) for note in _imported(run).get("notes", ())]
+    blocks += [doc.Notes(notes)] if notes else []
+    counted = [each for each in outcomes if len(each.counts) > 1 or several]
+    if counted:
+        blocks.append(doc.Heading("Outcomes of the samples"))
+        for each in counted:
+            blocks += [doc.Heading(f"{each.task}, by {each.scorer}", 3), _outcomes(each, run)]
+    if worst:
+        blocks += _examples(worst, "Judged inconsistent with the source" if hallucination else "Scored low")
+    settings, prompts = list(_settings(run)), list(_prompts(run))
+    blocks += [doc.Heading("Settings"), doc.Facts(settings)] if settings else []
+    blocks += [doc.Heading("Prompts"), *prompts] if prompts else []
+    return doc.Document(board_labels(board)[place], blocks, _lede(board, place), (title, back))
+
+
+def _lede(board: Board, place: int) -> str:
+    row = board.rows[place]
+    total = sum(each.ranks is not None for each in board.rows)
+    ranked = [f"rank {numbers.ranks(row.ranks)} of {total}"] if row.ranks and total > 1 else []
+    return ", ".join([*ranked, f"{coverage(row)} items scored", row.date])
+
+
+def _card(column: ScoreColumn, place: int) -> doc.Card:
+    known = [estimate for estimate in column.estimates if estimate]
+    others = [
+        estimate.value
+        for i, estimate in enumerate(column.estimates)
+        if estimate and i != place and estimate.value == estimate.value
+    ]
+    number = doc.Number(column.estimates[place], column.unit)
+    return doc.Card(column.title, score_note(column), number, axis_of(known, column.unit), others)
+
+
+def _outcomes(found: Outcomes, run: Run) -> doc.Table:
+    task = next((task for task in run.tasks if task.name == found.task), None)
+    counts = list(found.counts)
+    # What has no label at all failed before the scorer saw it.
+    missing = min(task.n_failed, task.n_samples - sum(count for _, count in counts)) if task else 0
+    if missing > 0:
+        counts.append(("no answer or no score", missing))
+    total = sum(count for _, count in counts)
+    columns = doc.columns("Outcome*", "Samples>", "Share>", "")
+    rows: list[Sequence[doc.Content]] = [
+        (label, numbers.count(count), f"{100 * count / total:.1f}%", doc.Cell(stretch=(0.0, count / total)))
+        for label, count in counts
+    ]
+    return doc.Table(columns, rows, f"Outcomes of {found.task} by {found.scorer}")
+
+
+def _examples(worst: Sequence[Example], what: str) -> Iterator[doc.Block]:
+    yield doc.Heading(f"{what}: examples")
+    textless = [f"{one.id} ({one.score:.3g})" for one in worst if not one.texts]
+    if textless:
+        said = f"The record has no texts, only scores. The lowest are those of {', '.join(textless)}."
+        yield doc.Note(said, "quiet")
+    for one in worst:
+        if one.texts:
+            yield doc.Heading(one.id, 3)
+            yield doc.Note(
+                ", ".join(part for part in (one.task, f"score {one.score:.3g}", one.label) if part), "quiet"
+            )
+            yield from (doc.Text(name, text) for name, text in one.texts)
+
+
+def _imported(run: Run) -> Mapping[str, Any]:
+    found = run.data["configuration"].get("imported", {})
+    return found if isinstance(found, Mapping) else {}
+
+
+def _settings(run: Run) -> Iterator[tuple[str, str]]:
+    """The model's arguments, and how each task draws answers."""
+    for key, value in _imported(run).get("settings", {}).items():
+        if key != "prompt" and value is not None:
+            yield key, str(value)
+    for model in run.data["configuration"].get("models", ()):
+        if isinstance(model, Mapping):
+            for key, value in model.get("arguments", {}).items():
+                yield key, str(value)
+    several = len(run.data["tasks"]) > 1
+    for task in run.data["tasks"]:
+        definition = task.get("definition", {})
+        answer = definition.get("answer")
+        for key, value in answer.items() if isinstance(answer, Mapping) else ():
+            yield (f"{task['name']}: {key}" if several else key), str(value)
+        for key in ("judge", "threshold"):
+            if key in definition:
+                yield key, str(definition[key])
+
+
+def _prompts(run: Run) -> Iterator[doc.Text]:
+    several = len(run.data["tasks"]) > 1
+    for task in run.data["tasks"]:
+        definition = task.get("definition", {})
+        prompt = definition.get("prompt")
+        parts = prompt if isinstance(prompt, Mapping) else {}
+        texts = [("System", parts.get("system")), ("User", parts.get("user"))]
+        texts.append(("Prompt", definition.get("summary_prompt")))
+        for name, text in texts:
+            if isinstance(text, str) and text.strip():
+                yield doc.Text(f"{task['name']}, {name.lower()}" if several else name, text.strip())

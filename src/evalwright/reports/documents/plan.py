@@ -1,0 +1,124 @@
+"""A plan: what each task can detect, what a run would cost, and what every number rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from evalwright.reports import document as doc
+from evalwright.reports import numbers
+
+if TYPE_CHECKING:
+    from evalwright.analysis.forecasts import Amount, Forecast, TaskForecast, Usage
+
+UNKNOWN = "not known"
+
+
+def plan_document(forecast: Forecast) -> doc.Document:
+    """The plan, the command that runs it, and the conclusion."""
+    aim = f"{100 * forecast.level:g}% level, {100 * forecast.power:g}% power"
+    source = "no request was sent"
+    if forecast.pilot is not None:
+        source = f"from a pilot of {numbers.counted(forecast.pilot, 'item')} of each task"
+    blocks: list[doc.Block] = []
+    for task in forecast.tasks:
+        blocks += _task(task, forecast)
+    if forecast.visible_overall is not None:
+        seen = amount(forecast.visible_overall, lambda x: f"{100 * x:.1f}")
+        blocks.append(
+            doc.Note(
+                f"Smallest detectable difference of the average over all tasks, same items: {seen} points"
+            )
+        )
+    blocks += _requests(forecast.models)
+    blocks += [doc.Notes(forecast.notes)] if forecast.notes else []
+    blocks += [doc.Note(f"To run it: {forecast.command}"), doc.Conclusion(forecast.conclusion)]
+    return doc.Document(f"Plan ({aim}); {source}", blocks)
+
+
+def amount(found: Amount, text: Callable[[float], str]) -> str:
+    """An amount with its bounds: "3,925", "1,200 (900 to 1,500)", "0 to 4.8k", "not known"."""
+    if found.value is None and found.high is None:
+        return UNKNOWN
+    ends = None
+    if found.low is not None and found.high is not None and text(found.low) != text(found.high):
+        ends = f"{text(found.low)} to {text(found.high)}"
+    if found.value is None:
+        return ends or text(found.high or 0.0)
+    return f"{text(found.value)} ({ends})" if ends else text(found.value)
+
+
+def _task(task: TaskForecast, forecast: Forecast) -> Iterator[doc.Block]:
+    clusters = f" in {numbers.counted(task.n_clusters, 'cluster')}" if task.n_clusters else ""
+    items = numbers.counted(task.n_total, "item")
+    yield doc.Heading(f"{task.task}: {items}{clusters}, {task.metric or 'no metric'}")
+    columns = doc.columns("*", "~", "Rests on~")
+    (first, needed, basis), *more = _rows(task, forecast)
+    rows: list[Sequence[doc.Content]] = [
+        (first, doc.Cell(needed, "warn" if task.enough is False else "good"), basis),
+        *more,
+    ]
+    yield doc.Table(columns, rows, f"What {task.task} can detect")
+
+
+def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, str]]:
+    def size(x: float) -> str:
+        return f"{100 * x:.1f}" if task.bounded else f"{x:.3g}"
+
+    def items(x: float) -> str:
+        return numbers.count(round(x))
+
+    points = " points" if task.bounded else ""
+    need, narrow = task.items_for_difference, task.items_for_half_width
+    yield (
+        f"items to detect a difference of {size(forecast.difference)}{points}",
+        amount(need, items),
+        need.basis,
+    )
+    yield (
+        f"items for an interval of +- {size(forecast.half_width)}{points}",
+        amount(narrow, items),
+        narrow.basis,
+    )
+    smallest = f"smallest detectable difference with all {items(task.n_total)}, same items"
+    yield smallest, amount(task.visible_paired, size), "the first row's variance"
+    yield "the same, on different items", amount(task.visible_unpaired, size), "the second row's variance"
+    yield "half width of the interval on all", amount(task.half_width, size), "the second row's variance"
+    yield "score", amount(task.score, size), task.score.basis
+    best, needed = task.draws.best, task.draws.needed
+    yield "repeats (draws) per item worth their cost", amount(best, items), best.basis
+    if task.enough is False and needed.basis != best.basis:
+        text = "none" if needed.value is None else amount(needed, items)
+        yield "repeats (draws) that make up for too few items", text, needed.basis
+
+
+def _requests(models: Mapping[str, Usage]) -> Iterator[doc.Block]:
+    titles = ("Requests", "Tokens in", "Tokens out", "Cost", "Time")
+    columns = (doc.Column("Model", folds=True, key=True), *map(doc.Column, titles))
+    yield doc.Heading("What a run takes")
+    rows: list[Sequence[doc.Content]] = [
+        (doc.Cell(name, name=True), *_usage(usage)) for name, usage in models.items()
+    ]
+    yield doc.Table(columns, rows, "What a run takes")
+    for name, usage in models.items():
+        basis = (
+            ("tokens in", usage.input_tokens),
+            ("tokens out", usage.output_tokens),
+            ("cost", usage.money),
+            ("time", usage.seconds),
+        )
+        yield doc.Note(f"{name}: {'; '.join(f'{what}: {found.basis}' for what, found in basis)}.", "quiet")
+
+
+def _usage(usage: Usage) -> tuple[str, ...]:
+    def tokens(x: float) -> str:
+        return numbers.tokens(round(x))
+
+    free = usage.money.value == 0 and not usage.money.high
+    return (
+        amount(usage.requests, lambda x: numbers.count(round(x))),
+        amount(usage.input_tokens, tokens),
+        amount(usage.output_tokens, tokens),
+        "none" if free else amount(usage.money, numbers.money),
+        amount(usage.seconds, numbers.duration),
+    )

@@ -1,0 +1,244 @@
+"""One run: metrics, slices, failures and what to do, usage, hardware, and where its files are; and a list of runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalwright.reports import document as doc
+from evalwright.reports import numbers
+from evalwright.reports.advice import failure_notes
+from evalwright.reports.axis import axis_of
+from evalwright.reports.columns import HALLUCINATION, HALLUCINATION_COLUMNS, find_metric, normal
+from evalwright.reports.hardware_view import hardware_facts
+from evalwright.reports.stopping_sentences import stopping_sentences
+from evalwright.reports.text import inert, shorten
+from evalwright.runs.stopping import ended_early
+from evalwright.runs.writer import RUN_FILE
+
+if TYPE_CHECKING:
+    from evalwright.runs.reader import Run
+    from evalwright.runs.results import MetricResult, TaskResult
+    from evalwright.statistics import Estimate
+
+MOST_SLICES = 12
+"""Values of a slice key that are shown, the largest ones, unless more are wanted; `run.json` has all."""
+
+
+def run_document(run: Run, *, slices: bool = True) -> doc.Document:
+    """What one run found (by slice too, where asked for), what failed, what it used and where its files are."""
+    files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
+    blocks = [*run_blocks(run, MOST_SLICES if slices else 0), doc.Heading("Files"), doc.Facts(files)]
+    if not slices and any(task.slices for task in run.tasks):
+        keys = ", ".join(sorted({key for task in run.tasks for key in task.slices}))
+        blocks.append(doc.Note(f"Scores by {keys}: evalwright runs show {run.folder}", "quiet"))
+    return doc.Document(f"Run {run.id}", blocks)
+
+
+def runs_document(runs: Sequence[Run]) -> doc.Document:
+    """A line per run: its name, model, tasks with their scores, items, failures and date."""
+    if not runs:
+        return doc.Document(
+            "", [doc.Note("There are no runs here yet. Make one with `evalwright run TASK --model MODEL`.")]
+        )
+    columns = doc.columns("Run*", "Model~", "Scores~", "Items>", "Failed>", "Date")
+    rows: list[Sequence[doc.Content]] = []
+    for run in runs:
+        scores = [
+            f"{task.name} {numbers.value(task.main.estimate, numbers.unit_of(task.main.kind))}"
+            for task in run.tasks
+            if task.main
+        ]
+        items = numbers.count(sum(task.n_samples for task in run.tasks))
+        rows.append(
+            (
+                doc.Cell(run.id, "strong", name=True),
+                doc.Cell(run.label, name=True),
+                ", ".join(scores) or numbers.NOTHING,
+                f"{items}, stopped early" if ended_early(run) else items,
+                failed_cell(run.n_failed),
+                inert(run.data["started"])[:10],
+            )
+        )
+    return doc.Document(
+        "", [doc.Table(columns, rows, "Runs"), doc.Notes([numbers.counted(len(runs), "run")])]
+    )
+
+
+def failed_cell(n: int) -> doc.Cell:
+    """A count of failures, which stands out where there are any."""
+    return doc.Cell(numbers.count(n), "warn" if n else "quiet")
+
+
+def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.Block]:
+    """The parts of a run. most_slices: rows of a table of slices, 0 for no tables; slice_metrics: scores in such a row."""
+    blocks: list[doc.Block] = [doc.Facts(list(_made(run)))]
+    for task in run.tasks:
+        blocks += _task(task, most_slices, slice_metrics)
+    for group in run.groups:
+        shown = group.name if group.name.endswith(group.label) else f"{group.label} ({group.name})"
+        title = f"Group {shown}: {numbers.counted(len(group.tasks), 'task')}"
+        blocks += [doc.Heading(title), _metrics(group.metrics)]
+    said = stopping_sentences(run)
+    if said:
+        blocks.append(doc.Heading("Stopped early" if ended_early(run) else "Stopping rules"))
+        blocks += [doc.Note(text) for text in said]
+    blocks += _failures(run)
+    blocks += [doc.Heading("Usage"), doc.Facts(list(_usage(run.data["usage"])))]
+    machine = hardware_facts(run.data)
+    if machine:
+        blocks += [doc.Heading("Hardware"), doc.Facts(machine)]
+    return blocks
+
+
+def _made(run: Run) -> Iterator[tuple[str, str]]:
+    """What was run, when and how."""
+    data = run.data
+    configuration = data["configuration"]
+    yield "Model", run.model if run.model == run.label else f"{run.label} ({run.model})"
+    yield "Fingerprint", str(data["model"].get("fingerprint", numbers.NOTHING))
+    for role, other in data.get("roles", {}).items():
+        yield f"Role {role}", str(other.get("name", ""))
+    started = str(data["started"])[:16].replace("T", " ")
+    took, version = numbers.duration(float(data["seconds"])), data["evalwright"]
+    parts = [started, f"in {took}", f"evalwright {version}"]
+    parts += [
+        f"{key} {configuration[key]}" for key in ("seed", "limit") if configuration.get(key) is not None
+    ]
+    yield "Made", ", ".join(parts)
+
+
+def _task(task: TaskResult, most_slices: int, slice_metrics: int) -> Iterator[doc.Block]:
+    failed = f", {numbers.count(task.n_failed)} failed" if task.n_failed else ""
+    failed += f", {numbers.count(task.n_undecided)} undecided" if task.n_undecided else ""
+    samples = numbers.counted(task.n_samples, "sample")
+    yield doc.Heading(f"{task.name} (version {task.version}): {samples}{failed}")
+    if not task.metrics:
+        yield doc.Note("No metric.", "quiet")
+        return
+    yield _metrics(task.metrics)
+    yield from _bounds(task.metrics[0])
+    for key, by_value in task.slices.items() if most_slices else ():
+        yield from _slices(task.name, key, by_value, most_slices, slice_metrics)
+    if task.slices_left_out and most_slices:
+        yield doc.Note(f"Too many values to slice by: {', '.join(task.slices_left_out)}.", "quiet")
+
+
+def _bounds(metric: MetricResult) -> Iterator[doc.Note]:
+    """What failed items could have changed."""
+    ends = numbers.bounds(metric.estimate, numbers.unit_of(metric.kind))
+    if ends:
+        n, undecided = metric.estimate.n_missing, metric.estimate.n_undecided
+        what = "failed" if not undecided else "undecided" if n == undecided else "failed or undecided"
+        each = numbers.plural(n, "it", "all of them")
+        yield doc.Note(
+            f"{numbers.counted(n, f'{what} item')} {numbers.plural(n, 'is', 'are')} not in {metric.label}: it would be "
+            f"{ends[0]} with {each} wrong, {ends[1]} with {each} right.",
+            "warn",
+        )
+
+
+def _metrics(metrics: Sequence[MetricResult]) -> doc.Table:
+    columns = doc.columns("Metric*", "Value [interval]", "Items>", "Interval by~")
+    rows = [
+        (
+            metric.label,
+            doc.Cell(doc.Number(metric.estimate, numbers.unit_of(metric.kind)), "strong"),
+            _items(metric.estimate),
+            metric.estimate.method
+            if math.isnan(metric.estimate.value)
+            else f"{100 * metric.estimate.level:g}% {metric.estimate.method}",
+        )
+        for metric in metrics
+    ]
+    return doc.Table(columns, rows, "Metrics")
+
+
+def _items(estimate: Estimate) -> str:
+    shown = numbers.items(estimate.n, estimate.n_failed, estimate.n_clusters)
+    return f"{shown}, {numbers.count(estimate.n_undecided)} undecided" if estimate.n_undecided else shown
+
+
+def _slices(
+    task: str, key: str, by_value: Mapping[str, Sequence[MetricResult]], most: int, n_metrics: int
+) -> Iterator[doc.Block]:
+    """Scores by slice, in the order of the record; the largest slices where there are many."""
+    used = {value: metrics for value, metrics in by_value.items() if metrics}
+    if not used:
+        return
+    largest = sorted(used, key=lambda value: (-max(m.estimate.n for m in used[value]), value))
+    kept = set(largest[:most])
+    shown = _shown(next(iter(used.values())), n_metrics)
+    columns = [doc.Column(f"By {key}", folds=True, key=True)]
+    for place, metric in enumerate(shown):
+        unit = numbers.unit_of(metric.kind)
+        every = [m.estimate for metrics in used.values() for m in metrics if m.label == metric.label]
+        axis = axis_of(every, unit, whole=unit == "points") if place == 0 else None
+        columns.append(doc.Column(_title(metric), axis=axis))
+    rows: list[Sequence[doc.Content]] = []
+    for value, metrics in used.items():
+        if value in kept:
+            own = {metric.label: metric for metric in metrics}
+            main = own.get(shown[0].label)
+            scores = [
+                doc.Number(
+                    own[metric.label].estimate if metric.label in own else None, numbers.unit_of(metric.kind)
+                )
+                for metric in shown
+            ]
+            n, failed = (main.estimate.n, main.estimate.n_failed) if main else (0, 0)
+            rows.append(
+                (shorten(value, 60), *scores, numbers.count(n), numbers.count(failed) if failed else "")
+            )
+    columns += doc.columns("Items>", "Failed>")
+    yield doc.Table(columns, rows, f"{task} by {key}")
+    if len(used) > len(rows):
+        yield doc.Note(f"The {len(rows)} largest of {len(used)}; {RUN_FILE} has all.", "quiet")
+
+
+def _shown(metrics: Sequence[MetricResult], most: int) -> list[MetricResult]:
+    """The metrics that slices are shown by: the four of a hallucination board, else the first ones."""
+    if most > 1 and metrics[0].kind == HALLUCINATION:
+        named = [find_metric(tuple(metrics), column.label) for column in HALLUCINATION_COLUMNS[1:]]
+        return [metrics[0], *(metric for metric in named if metric)]
+    return list(metrics[:most])
+
+
+def _title(metric: MetricResult) -> str:
+    known = next((each for each in HALLUCINATION_COLUMNS if each.label == normal(metric.label)), None)
+    return f"{known.title}, {known.measure}" if known else metric.label
+
+
+def _failures(run: Run) -> Iterator[doc.Block]:
+    notes = failure_notes(run)
+    if notes:
+        yield doc.Heading("Failures (counted apart, not scored as wrong)")
+    for note in notes:
+        yield doc.Note(f"{numbers.count(note.count)} × {note.kind}: {note.advice}")
+        if note.example:
+            yield doc.Note(f"First: {shorten(note.example, 300)}", "quiet")
+
+
+def _usage(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Requests by how they ended, tokens with the parts that were cached or reasoning, and the cost where it is known."""
+    named = (("joined", "deduplicated"), ("failed", "failed"), ("retries", "retries"))
+    parts = [
+        f"{numbers.count(usage.get('asked', 0))} sent",
+        f"{numbers.count(usage.get('stored', 0))} from the store",
+        *(f"{numbers.count(usage[key])} {words}" for key, words in named if usage.get(key)),
+    ]
+    yield "Requests", ", ".join(parts)
+    used: Mapping[str, int] = usage.get("usage", {})
+    sides = []
+    for side, part, words in (
+        ("input", "cached_tokens", "cached"),
+        ("output", "reasoning_tokens", "reasoning"),
+    ):
+        some = f" ({numbers.count(used[part])} {words})" if used.get(part) else ""
+        sides.append(
+            f"{numbers.count(used.get(f'{side}_tokens', 0))} {'in' if side == 'input' else 'out'}{some}"
+        )
+    yield "Tokens", ", ".join(sides) if used else "none counted"
+    if usage.get("cost") is not None:
+        yield "Cost", numbers.money(usage["cost"])

@@ -1,0 +1,52 @@
+"""Results as a reader gets them: documents in each of their renderers."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from evalwright.analysis.board import Board
+from evalwright.analysis.comparison import Comparison, compare_runs
+from evalwright.analysis.gate import Gate
+from evalwright.analysis.several import SeveralComparison
+from evalwright.reports.conclusions import worded_comparison
+from evalwright.reports.document import Document
+from evalwright.reports.documents.board import board_document
+from evalwright.reports.documents.comparison import comparison_document
+from evalwright.reports.documents.several import several_document
+from evalwright.reports.html import to_html
+from evalwright.reports.markdown import to_markdown
+from evalwright.reports.terminal import show
+from evalwright.runs.reader import Run
+
+
+def terminal(*documents: Document, width: int = 120) -> str:
+    """What a pipe gets."""
+    out = io.StringIO()
+    show(*documents, file=out, width=width)
+    return out.getvalue()
+
+
+def compare_two(a: Run, b: Run, **settings: Any) -> Comparison:
+    """A comparison of two runs, with its sentences."""
+    return worded_comparison(compare_runs(a, b, **settings))
+
+
+def compared(found: Comparison | SeveralComparison, gates: Sequence[Gate] = ()) -> Document:
+    """A comparison of two runs or more."""
+    if isinstance(found, Comparison):
+        return comparison_document(found, gates)
+    return several_document(found, gates)
+
+
+def board_html(
+    board: Board, runs: Sequence[Run] = (), *, title: str = "Leaderboard", links: Sequence[str] = ()
+) -> str:
+    """The page of a board."""
+    return to_html(board_document(board, runs, title=title, links=links))
+
+
+def board_markdown(board: Board, links: Sequence[str] = ()) -> str:
+    """The table and the notes of a board."""
+    return to_markdown(board_document(board, links=links), 0)
