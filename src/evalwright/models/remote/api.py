@@ -119,7 +119,7 @@ class ApiModel(RemoteModel):
         )
         self.abilities = self._abilities()
         self.fingerprint = fingerprint_of(self._identity())
-        # A price of the package's table is that of the provider's own address; a person's own holds wherever they ask.
+        # A price of the package's table is that of the provider's own address; a person's own price holds for any address.
         self.price = next(
             filter(
                 None, (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))

@@ -1,4 +1,4 @@
-"""Amazon's way in: credentials and region from where its tools find them, and a signature (SigV4) over each request.
+"""How requests log in to Amazon: credentials and region from where its tools find them, and a signature (SigV4) over each request.
 
 botocore does both, so that environment variables, profiles, roles, containers and single sign-on work as people know them.
 """

@@ -1,4 +1,4 @@
-"""Google Cloud's way in: an access token from application default credentials, fetched again before it runs out.
+"""How requests log in to Google Cloud: an access token from application default credentials, fetched again before it runs out.
 
 google-auth does it, so that service accounts, `gcloud auth application-default login`, workload identities and the metadata
 server work as people know them.

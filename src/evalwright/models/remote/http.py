@@ -90,7 +90,7 @@ class HttpClient:
     async def send(self, call: Call) -> Reply:
         """Send a call, whole or streamed. Raises a RequestError for anything but a 2xx with JSON or a whole stream.
 
-        A server that answers in one piece although asked to stream is taken at its word.
+        A server that answers in one piece although asked to stream is believed.
         """
         started = time.perf_counter()
         try:
@@ -179,7 +179,7 @@ class HttpClient:
         """The body as it comes, unpacked. bounded: refused where it is too large as a whole."""
         packing = reply.headers.get("Content-Encoding", "identity").strip().lower()
         if packing not in ("gzip", "x-gzip", "identity"):
-            raise bad_reply(self.where, f"compressed as was asked for ({clean(packing, 40)})", b"")
+            raise bad_reply(self.where, f"compressed by gzip (it says {clean(packing, 40)})", b"")
         unpacker = None if packing == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 16)
         size, whole = 0, True
         async for piece in reply.content.iter_any():
