@@ -183,7 +183,7 @@ def test_end_tokens_end_an_answer_and_are_no_part_of_it(folders: dict[str, Path]
     assert engine is not None
     tokens = greedy_by_hand(model, "Iron", 10)
     end = next(token for place, token in enumerate(tokens) if place and token not in tokens[:place])
-    engine.generator._loaded = replace(engine.loaded, end_tokens=frozenset({end}))
+    engine.generator.decoder._loaded = replace(engine.loaded, end_tokens=frozenset({end}))
     [ended] = answers(model, [Generate("Iron", max_tokens=10)])
     assert ended.text == engine.loaded.encoder.decode(tokens[: tokens.index(end)], True)
     assert ended.finish_reason == "stop"

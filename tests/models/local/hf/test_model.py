@@ -234,7 +234,7 @@ def test_marks_of_reasoning_stay_in_the_text(folders: dict[str, Path], tmp_path:
 
 
 def test_a_tiny_model_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
-    from evalwright.models.local.hf.source import content_hash
+    from evalwright.models.local.files import content_hash
     from support.tiny_models import make_tiny_model
 
     first = content_hash(make_tiny_model(tmp_path / "a", seed=1))

@@ -22,9 +22,10 @@ from support.tiny_models import Unusual, make_tiny_model, make_unusual_model
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
+from evalwright.models.local.answering import Scored  # noqa: E402
 from evalwright.models.local.hf.batching import Batcher  # noqa: E402
 from evalwright.models.local.hf.reading import LogitReader  # noqa: E402
-from evalwright.models.local.hf.scoring import PlainScorer, Scored  # noqa: E402
+from evalwright.models.local.hf.scoring import PlainScorer  # noqa: E402
 from evalwright.models.local.hf.tree_forward import TreeForward, longest_path  # noqa: E402
 from evalwright.models.local.hf.tree_scoring import Budget, TreeScorer  # noqa: E402
 
@@ -444,7 +445,7 @@ def test_verify_scores_so_many_both_ways(wide: dict[str, Path], caplog: pytest.L
     assert told["greedy_flags_that_differ"] == 0
     assert 0 <= told["largest_difference_per_token"] < 1e-5
     [line] = [record.getMessage() for record in caplog.records]
-    assert "verified 7 requests against plain scoring" in line
+    assert "compared 7 requests with plain scoring" in line
     model.unload()
     assert model.describe()["scoring"]["verified"] == told, "it is still known after the model has gone"
 

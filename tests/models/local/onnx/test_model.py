@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, EvalwrightError, Failure, UnknownName
 from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
-from evalwright.models.local.onnx.decode import _common, _rows, log_likelihood
+from evalwright.models.local.onnx.decode import _rows, log_likelihood
 from evalwright.models.local.onnx.model import OnnxModel
 from evalwright.models.local.onnx.session import Decoder, Sharing
+from evalwright.models.local.tokens import rolling_pairs
 from evalwright.models.registry import open_model
 
 onnx = pytest.importorskip("onnx")
@@ -140,7 +141,7 @@ def likelihood_requests() -> list[Request]:
 def reference(model: OnnxModel, request: LogLikelihood) -> tuple[float, bool]:
     """One forward of the whole sequence, a log-softmax in float64, and nothing shared with any other request."""
     assert model._open is not None
-    (context, continuation) = model._open._pairs(request)[0][0]
+    (context, continuation) = model._open._pair(request)[0]
     tokens = [*context, *continuation[:-1]]
     decoder = model._open.decoder
     logits, _ = decoder.run_row(tokens, 0, decoder.empty_cache(1))
@@ -172,7 +173,7 @@ def test_letters_of_a_question_cost_one_row(folder: Path) -> None:
     model.load()
     assert model._open is not None
     requests = [LogLikelihood("The mill is", digit) for digit in "01234567"]
-    pairs = [model._open._pairs(request)[0][0] for request in requests]
+    pairs = [model._open._pair(request)[0] for request in requests]
     assert all(len(continuation) == 1 for _, continuation in pairs)
     assert len(_rows(pairs, absorb=True)) == 1
 
@@ -196,7 +197,7 @@ def test_the_greedy_continuation_is_called_greedy(folder: Path) -> None:
         (token,) = greedy_tokens(model, prompt, 1)
         assert model._open is not None
         text = model._open.tokenizer.decode([token], False)
-        if model._open._pairs(LogLikelihood(prompt, text))[0][0][1] == [token]:
+        if model._open._pair(LogLikelihood(prompt, text))[0][1] == [token]:
             right, wrong = good(ask(model, LogLikelihood(prompt, text), LogLikelihood(prompt, text + "x")))
             assert right.is_greedy and right.tokens_scored == 1
             assert wrong.log_likelihood is not None and right.log_likelihood is not None
@@ -219,7 +220,7 @@ def test_rolling_is_the_sum_over_windows(folder: Path) -> None:
     model = OnnxModel(str(folder))
     model.load()
     assert model._open is not None
-    pairs = model._open._pairs(RollingLogLikelihood(text))[0]
+    pairs = rolling_pairs(model._open.tokenizer, model._open.rules, text)
     assert len(pairs) > 1
     assert whole.tokens_scored == len(model._open.tokenizer.encode(text, False))
     decoder = model._open.decoder
@@ -465,11 +466,11 @@ def broken_folders() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "model.onnx", "has no .onnx file", {}
     yield "tokenizer.json", "has no tokenizer.json", {}
     yield "other", "Unknown file", {"file": "modle.onnx"}
-    yield "config", "not valid JSON", {}
-    yield "list", "must hold a JSON object", {}
+    yield "config", "cannot be read as JSON", {}
+    yield "list", "does not hold a JSON object", {}
     yield "several", "several models", {}
-    yield "nothing", "'threads' must be a whole number", {"threads": -1}
-    yield "nothing", "'max_length' must be a whole number", {"max_length": "many"}
+    yield "nothing", "threads must be", {"threads": -1}
+    yield "nothing", "max_length must be", {"max_length": "many"}
     yield "nothing", "There is no chat template file", {"chat_template": "none.jinja"}
     yield "nothing", "The chat template cannot be read", {"chat_template": "{% if %}"}
     yield "garbage", "onnxruntime cannot open", {}
@@ -593,10 +594,3 @@ def test_rows_cover_every_pair_once_and_none_begins_another(found: list[list[int
     assert ordered == sorted(ordered)
     for one in ordered:
         assert sum(other[: len(one)] == one for other in ordered) == 1
-
-
-@given(st.lists(st.integers(0, 3)), st.lists(st.integers(0, 3)))
-def test_common_prefix(left: list[int], right: list[int]) -> None:
-    length = _common(left, right)
-    assert left[:length] == right[:length]
-    assert left[length : length + 1] != right[length : length + 1] or length == min(len(left), len(right))

@@ -1,6 +1,6 @@
 """Writes a batch with transformers' own generation loop: for models that the loop of `decoding.py` cannot serve.
 
-Rows are padded on the left, and the batch ends when its last row has its end.
+Prompts of a decoder are padded on the left, those of an encoder on the right; the batch ends when its last row has its end.
 """
 
 from __future__ import annotations
@@ -13,67 +13,57 @@ from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteria
 
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response
+from evalwright.models.local.answering import Job
+from evalwright.models.local.hf.batching import Tensor
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.sampling import choose
-from evalwright.models.local.hf.writing import Job, Pieces, Writer, not_a_number
-
-Tensor = Any
-"""A torch.Tensor; torch is not typed here."""
+from evalwright.models.local.hf.scoring import pad_right
+from evalwright.models.local.hf.writing import Pieces, Writer, not_a_number
 
 
 def write(loaded: Loaded, jobs: Sequence[Job]) -> list[Response | Failure]:
     """The answers of one batch, in its order."""
     pieces = Pieces(loaded.encoder)
     writers = [Writer(loaded, job, pieces) for job in jobs]
-    ids, mask = _pad_left([job.tokens for job in jobs], loaded.pad_token, loaded.device)
-    ends = RowEnds(writers)
+    found: list[Response | Failure | None] = [None] * len(jobs)
+
+    def chosen(_: Tensor, scores: Tensor) -> Tensor:
+        """`scores` (rows, vocabulary), with all but the token that each row takes next at minus infinity."""
+        out = torch.full_like(scores, float("-inf"))
+        tokens = choose(scores, [job.request for job in jobs], [writer.stream for writer in writers])
+        for row, token in enumerate(tokens):
+            if token is None and found[row] is None:
+                found[row] = not_a_number()
+            out[row, token or 0] = 0.0
+        return out
+
+    def ended(ids: Tensor, _: Tensor, **__: Any) -> Tensor:
+        """Which rows are done, as a boolean tensor of shape (rows,)."""
+        for row, token in enumerate(ids[:, -1].tolist()):
+            if found[row] is None:
+                found[row] = writers[row].add(token)
+        return torch.tensor([end is not None for end in found], dtype=torch.bool, device=ids.device)
+
+    rows, start = [job.tokens for job in jobs], loaded.start_tokens
+    given: dict[str, Any] = {"decoder_input_ids": torch.tensor([start] * len(jobs), device=loaded.device)}
+    ids, mask = pad_right(rows, loaded.device) if start else _pad_left(rows, loaded.pad_token, loaded.device)
     config = GenerationConfig(
-        max_new_tokens=max(job.room for job in jobs), do_sample=False, pad_token_id=loaded.pad_token
+        max_new_tokens=max(job.room for job in jobs),
+        do_sample=False,
+        pad_token_id=loaded.pad_token,
+        decoder_start_token_id=start[0] if start else None,
     )
     with torch.inference_mode(), quiet():
         loaded.model.generate(
             input_ids=ids,
             attention_mask=mask,
             generation_config=config,
-            stopping_criteria=StoppingCriteriaList([ends]),
-            logits_processor=LogitsProcessorList([RowChooser(writers, ends)]),
+            stopping_criteria=StoppingCriteriaList([ended]),
+            logits_processor=LogitsProcessorList([chosen]),
+            **(given if start else {}),
         )
-    return [found for found in ends.found if found is not None]
-
-
-class RowEnds:
-    """A stopping criterion of transformers that ends each row by itself and keeps what came out in `found`."""
-
-    def __init__(self, writers: Sequence[Writer]) -> None:
-        self.found: list[Response | Failure | None] = [None] * len(writers)
-        self._writers = writers
-
-    def __call__(self, input_ids: Tensor, scores: Tensor, **_: Any) -> Tensor:
-        """Which rows are done, as a boolean tensor of shape (rows,)."""
-        for row, token in enumerate(input_ids[:, -1].tolist()):
-            if self.found[row] is None:
-                self.found[row] = self._writers[row].add(token)
-        done = [end is not None for end in self.found]
-        return torch.tensor(done, dtype=torch.bool, device=input_ids.device)
-
-
-class RowChooser:
-    """A logits processor of transformers that leaves nothing but the token that each row takes next."""
-
-    def __init__(self, writers: Sequence[Writer], ends: RowEnds) -> None:
-        self._requests = [writer.job.request for writer in writers]
-        self._streams = [writer.stream for writer in writers]
-        self._ends = ends
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """`scores` (rows, vocabulary), with all but the chosen token at minus infinity."""
-        out = torch.full_like(scores, float("-inf"))
-        for row, token in enumerate(choose(scores, self._requests, self._streams)):
-            if token is None and self._ends.found[row] is None:
-                self._ends.found[row] = not_a_number()
-            out[row, token or 0] = 0.0
-        return out
+    return [answer for answer in found if answer is not None]
 
 
 def _pad_left(rows: Sequence[Sequence[int]], pad: int, device: str) -> tuple[Tensor, Tensor]:

@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.models.local.files import context_length, parameter_count
 from evalwright.models.local.hardware.machine import Machine
-from evalwright.models.local.hf.source import Source, context_length, parameter_count
+from evalwright.models.local.hf.source import Source
 
 GIB = 2**30
 TEXT_TOKENS = 4096
@@ -98,12 +99,10 @@ def choose_fit(
     dtype: str,
     fixed_dtype: bool,
     quantisation: Any = None,
-    can_quantise: bool | None = None,
 ) -> Fit:
     """The first of the candidates, most exact first, that fits into the free memory of the device.
 
     dtype: to begin with; fixed_dtype: a person has chosen it. quantisation: chosen by a person, else None.
-    can_quantise: whether bitsandbytes may be used; None looks for it.
     Raises ConfigurationError, naming what would fit, where nothing does, and where nobody knows what is free.
     """
     free = _free(machine, device)
@@ -114,7 +113,7 @@ def choose_fit(
             f"quantization yourself without fit."
         )
     candidates = _candidates(dtype, fixed_dtype, quantisation)
-    able = find_spec("bitsandbytes") is not None if can_quantise is None else can_quantise
+    able = find_spec("bitsandbytes") is not None
     unable = None
     for number, method in candidates:
         need = size.needs(number, method, device)

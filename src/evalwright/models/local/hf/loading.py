@@ -21,13 +21,15 @@ from transformers import (
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
 from evalwright.core.requests import Prompt
+from evalwright.models.local.files import context_length
 from evalwright.models.local.hf.adapters import apply_adapter
+from evalwright.models.local.hf.batching import text_config
 from evalwright.models.local.hf.options import Options
 from evalwright.models.local.hf.placement import input_device, is_spread
 from evalwright.models.local.hf.prompts import ChatRenderer
 from evalwright.models.local.hf.quantisation import bitsandbytes_config
 from evalwright.models.local.hf.quiet import quiet, verbose
-from evalwright.models.local.hf.source import Source, context_length
+from evalwright.models.local.hf.source import Source
 from evalwright.models.local.tokens import Reader, TokenRules, rules_for
 
 FALLBACK_LENGTH = 2048
@@ -120,6 +122,7 @@ class Loaded:
     model: Any
     encoder: HubEncoder
     rules: TokenRules
+    render: Callable[[Prompt], tuple[str, TokenRules]]
     device: str
     end_tokens: frozenset[int]
     pad_token: int
@@ -146,15 +149,16 @@ def load(source: Source, tokenizer_source: Source, options: Options, adapter: So
     if options.add_bos and tokenizer.bos_token_id is None:
         raise ConfigurationError(f"add_bos is set, but the tokenizer of '{source.where}' has no BOS token.")
     _check_vocabulary(source, tokenizer, model)
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-    length = options.max_length or context_length(config.to_dict(), tokenizer_source.tokenizer_config)
+    length = context_length(text_config(model).to_dict(), tokenizer_source.tokenizer_config)
+    reader = _reader(encoder, length, options)
     ends, starts = _end_tokens(model, tokenizer), _start_tokens(source, model)
     # What was asked is what is done: a checkpoint's own sampling settings and penalties do not apply.
     model.generation_config = GenerationConfig()
     return Loaded(
         model=model,
         encoder=encoder,
-        rules=_rules(encoder, length, options),
+        rules=reader.rules,
+        render=reader.render,
         device=options.device if options.placement is None else input_device(model),
         end_tokens=ends,
         pad_token=_first(tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0),
@@ -167,9 +171,21 @@ def load_reader(source: Source, tokenizer_source: Source, options: Options) -> R
     """The tokenizer and its rules without the weights. Raises ConfigurationError."""
     with quiet():
         tokenizer = _load_tokenizer(tokenizer_source, options)
-    encoder = HubEncoder(tokenizer)
-    length = options.max_length or context_length(source.config, tokenizer_source.tokenizer_config)
-    rules = _rules(encoder, length, options)
+    length = context_length(source.config, tokenizer_source.tokenizer_config)
+    return _reader(HubEncoder(tokenizer), length, options)
+
+
+def _reader(encoder: HubEncoder, length: int | None, options: Options) -> Reader:
+    tokenizer = encoder.tokenizer
+    rules = rules_for(
+        encoder,
+        bos_token=tokenizer.bos_token_id,
+        eos_token=tokenizer.eos_token_id,
+        max_length=options.max_length or length or FALLBACK_LENGTH,
+        add_special_tokens=options.add_special_tokens,
+        add_bos=options.add_bos,
+    )
+    rules = _with_prefix(rules, tokenizer, options.prefix_token)
     renderer = ChatRenderer(tokenizer, options.chat_template, options.template_arguments)
 
     def render(prompt: Prompt) -> tuple[str, TokenRules]:
@@ -177,19 +193,6 @@ def load_reader(source: Source, tokenizer_source: Source, options: Options) -> R
         return text, rules.without_special_tokens() if complete else rules
 
     return Reader(encoder, rules, render)
-
-
-def _rules(encoder: HubEncoder, length: int | None, options: Options) -> TokenRules:
-    tokenizer = encoder.tokenizer
-    rules = rules_for(
-        encoder,
-        bos_token=tokenizer.bos_token_id,
-        eos_token=tokenizer.eos_token_id,
-        max_length=length or FALLBACK_LENGTH,
-        add_special_tokens=options.add_special_tokens,
-        add_bos=options.add_bos,
-    )
-    return _with_prefix(rules, tokenizer, options.prefix_token)
 
 
 def _load_tokenizer(source: Source, options: Options) -> Any:

@@ -9,6 +9,7 @@ from evalwright.core.errors import AbilityError, ConfigurationError, Failure
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.local.files import context_length, parameter_count, weight_files
 from evalwright.models.local.hardware.machine import find_machine
 from evalwright.models.local.hardware.presets import with_preset
 from evalwright.models.local.hf.adapters import check_embedded, find_adapter
@@ -28,13 +29,7 @@ from evalwright.models.local.hf.options import (
 )
 from evalwright.models.local.hf.placement import Placement, resolve_placement
 from evalwright.models.local.hf.quantisation import require_quantisation_libraries, resolve_quantisation
-from evalwright.models.local.hf.source import (
-    Source,
-    context_length,
-    find_source,
-    parameter_count,
-    weight_files,
-)
+from evalwright.models.local.hf.source import Source, find_source
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
 from evalwright.models.registry import model
 

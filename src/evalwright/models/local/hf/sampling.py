@@ -10,14 +10,11 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
 from evalwright.core.requests import Generate
-
-Tensor = Any
-"""A torch.Tensor; torch is not typed here."""
+from evalwright.models.local.hf.batching import Tensor
 
 _SORTED_AT_ONCE = 8
 """Rows whose distributions are held in float64 together."""

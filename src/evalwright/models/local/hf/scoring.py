@@ -8,26 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 
 from evalwright.core.errors import Failure, ModelError
-from evalwright.models.local.hf.batching import Batcher
-from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods
+from evalwright.models.local.answering import Scored
+from evalwright.models.local.hf.batching import Batcher, Tensor
+from evalwright.models.local.hf.reading import LogitsOf, read_log_likelihoods
 from evalwright.models.local.tokens import Pair
 
-Tensor = Any
-"""A torch.Tensor; torch is not typed here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """Natural log, summed over `tokens` tokens; is_greedy: each of them was the most probable."""
-
-    log_likelihood: float
-    is_greedy: bool
-    tokens: int
+Tokens = tuple[int, ...]
 
 
 class PairScorer(Protocol):
@@ -37,11 +28,21 @@ class PairScorer(Protocol):
         """Yield `(index into pairs, result)` once for every pair, in any order, as they finish."""
 
 
+class Logits(Protocol):
+    """Gives the logits of chosen positions of a batch."""
+
+    def prepare(
+        self, ids: Tensor, mask: Tensor, rows: list[int], columns: list[int], sources: Sequence[Tokens]
+    ) -> LogitsOf:
+        """Those at `rows` and `columns` of `ids` (batch, length). sources: what an encoder reads for each row."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Group:
     """All pairs that put the same tokens into the model: `members` are (index of the pair, its targets)."""
 
-    tokens: tuple[int, ...]
+    source: Tokens
+    tokens: Tokens
     members: list[tuple[int, list[int]]]
 
     @property
@@ -51,22 +52,38 @@ class _Group:
 
 
 class PlainScorer:
-    """One forward pass per different input; siblings that differ in their last token only share it."""
+    """One forward pass per different input; siblings that differ in their last token only share it.
 
-    def __init__(self, reader: LogitReader, batcher: Batcher[list[tuple[int, Scored]]], device: str) -> None:
+    start: the token that a decoder with an encoder starts from; then the contexts are what the encoder reads.
+    """
+
+    def __init__(
+        self, reader: Logits, batcher: Batcher[list[tuple[int, Scored]]], device: str, start: Tokens = ()
+    ) -> None:
         self._reader = reader
         self._batcher = batcher
         self._device = device
+        self._start = start
 
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
         """See PairScorer."""
-        groups = _grouped(pairs)
-        costs = [len(group.tokens) for group in groups]
+        groups = self._grouped(pairs)
+        costs = [len(group.source) + len(group.tokens) for group in groups]
         for place, outcome in self._batcher.run(costs, lambda batch: self._run([groups[i] for i in batch])):
             if isinstance(outcome, Failure):
                 yield from ((index, outcome) for index, _ in groups[place].members)
             else:
                 yield from ((index, checked(scored)) for index, scored in outcome)
+
+    def _grouped(self, pairs: Sequence[Pair]) -> list[_Group]:
+        groups: dict[tuple[Tokens, Tokens], _Group] = {}
+        for index, (context, continuation) in enumerate(pairs):
+            before = self._start or context
+            source = tuple(context) if self._start else ()
+            tokens = (*before, *continuation[:-1])
+            group = groups.setdefault((source, tokens), _Group(source, tokens, []))
+            group.members.append((index, continuation))
+        return list(groups.values())
 
     def _run(self, groups: list[_Group]) -> list[list[tuple[int, Scored]]]:
         ids, mask = pad_right([group.tokens for group in groups], self._device)
@@ -82,7 +99,7 @@ class PlainScorer:
                 spans.append((row, index, len(targets)))
                 reads += zip(range(end - len(targets), end), targets, strict=True)
         with torch.inference_mode():
-            logits_of = self._reader.prepare(ids, mask, rows, columns)
+            logits_of = self._reader.prepare(ids, mask, rows, columns, [group.source for group in groups])
             values, greedy = read_log_likelihoods(logits_of, len(rows), reads)
         out: list[list[tuple[int, Scored]]] = [[] for _ in groups]
         start = 0
@@ -101,15 +118,8 @@ def pad_right(rows: Sequence[Sequence[int]], device: str) -> tuple[Tensor, Tenso
     return ids, mask
 
 
-def _grouped(pairs: Sequence[Pair]) -> list[_Group]:
-    groups: dict[tuple[int, ...], _Group] = {}
-    for index, (context, continuation) in enumerate(pairs):
-        key = (*context, *continuation[:-1])
-        groups.setdefault(key, _Group(key, [])).members.append((index, continuation))
-    return list(groups.values())
-
-
 def checked(scored: Scored) -> Scored | Failure:
+    """The same, or a failure where it is no finite number."""
     if math.isfinite(scored.log_likelihood):
         return scored
     return ModelError(

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.core.errors import Failure, ModelError
+from evalwright.models.local.answering import Scored
 from evalwright.models.local.hf.batching import Batcher, is_out_of_memory
 from evalwright.models.local.hf.quiet import logger, quiet
 from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods
-from evalwright.models.local.hf.scoring import PairScorer, Scored, checked
+from evalwright.models.local.hf.scoring import PairScorer, checked
 from evalwright.models.local.hf.tree import Limits, Node, Row, build_tree, cut, regrow
 from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
-from evalwright.models.local.hf.verify import Verification, compare
+from evalwright.models.local.hf.verify import Difference
 from evalwright.models.local.tokens import Pair
 
 Found = list[tuple[int, Scored]]
@@ -104,7 +105,9 @@ class TreeScorer:
         self._insist = insist
         self._batcher: Batcher[Found] = Batcher(budget.rows, budget.tokens, passing=(_Unfit,))
         self._seen: dict[tuple[bool, bool], int] = {}
-        self._verification = Verification(verify, plain, name, number_bytes)
+        self._verify = verify
+        self._noted: list[tuple[Pair, Scored]] = []
+        self._verified = Difference()
         self._given = self._computed = self._read = 0
         if forward.refusal is not None:
             self._refuse(forward.refusal)
@@ -113,7 +116,8 @@ class TreeScorer:
         """See PairScorer."""
         open_ones = set(range(len(pairs)))
         for index, scored in self._by_tree(pairs, open_ones):
-            self._verification.note(pairs[index], scored)
+            if len(self._noted) < self._verify - self._verified.compared:
+                self._noted.append((pairs[index], scored))
             yield index, checked(scored)
         rest = sorted(open_ones)
         if rest and self._insist:
@@ -126,8 +130,18 @@ class TreeScorer:
             )
         for place, outcome in self._plain.score([pairs[index] for index in rest]) if rest else ():
             yield rest[place], outcome
-        with quiet():
-            self._verification.finish()
+        if self._noted:
+            with quiet():
+                self._verified.compare(self._plain, self._noted, self._bytes)
+            self._noted.clear()
+            logger.warning(
+                "%s: compared %d requests with plain scoring: the largest difference is %.1e per token, and %d greedy flags "
+                "differ.",
+                self._name,
+                self._verified.compared,
+                self._verified.largest,
+                self._verified.flags,
+            )
 
     def describe(self) -> dict[str, Any]:
         """How log-likelihoods are computed, and what that saved so far."""
@@ -142,8 +156,8 @@ class TreeScorer:
                 "tokens_computed": self._computed,
                 "positions_read": self._read,
             }
-        if self._verification.difference.compared:
-            out["verified"] = self._verification.describe()
+        if self._verified.compared:
+            out["verified"] = self._verified.describe()
         return out
 
     # --- from pairs to passes ----------------------------------------------------------------------------------------
@@ -303,12 +317,8 @@ class TreeScorer:
         picked = [by_length[0]]
         if kind not in self._seen and len(found) > 1:
             picked.append(by_length[len(found) // 2])
-        difference = compare(
-            self._plain,
-            [job.pairs[index] for index, _ in picked],
-            [scored for _, scored in picked],
-            self._bytes,
-        )
+        noted = [(job.pairs[index], scored) for index, scored in picked]
+        difference = Difference().compare(self._plain, noted, self._bytes)
         if difference.beyond:
             raise _Unfit(f"scores differ by {difference.largest:.1e} per token from those of the plain way")
         self._seen[kind] = size
