@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evalwright.core.errors import Failure, ModelError, RequestError
@@ -48,12 +48,21 @@ class Job:
 
 
 class Answering(ABC):
-    """A loaded model. reader: how it reads. start_tokens: what a decoder with an encoder starts from, else none."""
+    """A loaded model. reader: how it reads. start_tokens: what a decoder with an encoder starts from, else none.
+
+    prepare: hears which texts, `(text, add_special_tokens)`, will be encoded next, so that they can be encoded together.
+    """
 
     def __init__(
-        self, reader: Reader, *, start_tokens: Sequence[int] = (), max_tokens: int = DEFAULT_MAX_TOKENS
+        self,
+        reader: Reader,
+        *,
+        start_tokens: Sequence[int] = (),
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        prepare: Callable[[Iterable[tuple[str, bool]]], None] | None = None,
     ) -> None:
         self.reader = reader
+        self._prepare = prepare
         self.start_tokens = tuple(start_tokens)
         self._max_tokens = max_tokens
 
@@ -70,8 +79,8 @@ class Answering(ABC):
         scored: list[tuple[int, list[Pair], bool]] = []
         jobs: list[tuple[int, Job]] = []
         for index, request in enumerate(requests):
-            if index % _PREPARED == 0:
-                self.reader.encoder.prepare(self._texts(requests[index : index + _PREPARED]))
+            if self._prepare is not None and index % _PREPARED == 0:
+                self._prepare(self._texts(requests[index : index + _PREPARED]))
             try:
                 if isinstance(request, LogLikelihood):
                     pair, cut = self._pair(request)
@@ -89,7 +98,8 @@ class Answering(ABC):
             except Exception as error:  # a tokenizer can raise anything, for half a surrogate pair, say
                 reason = f"{type(error).__name__}: {error}"
                 yield index, ModelError(f"The request cannot be turned into tokens ({reason}).").as_failure()
-        self.reader.encoder.prepare(())
+        if self._prepare is not None:
+            self._prepare(())
         yield from self._likelihoods(scored)
         if jobs:
             for place, response in self.write([job for _, job in jobs]):

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, Failure, ModelError, Rejected
+from evalwright.core.errors import ConfigurationError, Failure, Rejected
 from evalwright.core.requests import Embed, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.models.base import LocalModel, fingerprint_of
@@ -68,10 +68,15 @@ class SentenceEmbedder(LocalModel):
 
     def load(self) -> None:
         """Bring tokenizer and network into memory."""
-        from evalwright.models.judges.loading import load_tokenizer
+        from transformers import AutoModel
+
+        from evalwright.models.judges.loading import load_network, load_tokenizer
 
         self._tokenizer = load_tokenizer(self._source)
-        self._network = _network(self._source, self._device)
+        # The pooler on top of BERT is not used for vectors, and many embedders were saved without it.
+        self._network = load_network(
+            self._source, AutoModel, "float32", self._device, unused="pooler.", use="embed texts"
+        )
 
     def unload(self) -> None:
         """Let go of both."""
@@ -118,28 +123,6 @@ class SentenceEmbedder(LocalModel):
                 found = torch.nn.functional.normalize(found, dim=-1)
         # Nine digits say a 32-bit float exactly, and take half the room of its 64-bit form.
         return [tuple(float(f"{value:.9g}") for value in row) for row in found.cpu().tolist()]
-
-
-def _network(source: Source, device: str) -> Any:
-    import torch
-    from transformers import AutoModel
-
-    from evalwright.models.judges.loading import check_device
-    from evalwright.models.local.hf.quiet import quiet
-
-    check_device(device)
-    try:
-        with quiet():
-            network, said = AutoModel.from_pretrained(
-                source.where, dtype=torch.float32, output_loading_info=True, local_files_only=True
-            )
-    except Exception as error:
-        raise ModelError(f"The model '{source.where}' cannot be loaded: {str(error)[:300]}") from error
-    # The pooler on top of BERT and its kin is not used for vectors, and many embedders were saved without it.
-    missing = sorted(str(key) for key in said.get("missing_keys") or () if not str(key).startswith("pooler."))
-    if missing:
-        raise ConfigurationError(f"The checkpoint '{source.where}' lacks weights: {', '.join(missing[:4])}.")
-    return network.to(device).eval()
 
 
 def _carried(name: str) -> Path | None:

@@ -14,7 +14,7 @@ The rules are those that published log-likelihood scores were made with, with th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -45,9 +45,6 @@ class Encoder(Protocol):
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
         """The text of tokens, without any cleaning up of spaces."""
-
-    def prepare(self, texts: Iterable[tuple[str, bool]]) -> None:
-        """Hear which texts, `(text, add_special_tokens)`, will be encoded next, and which no more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ def test_refusals_say_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None:
         fitted(machine(2, 8), long)
     shorter = int(str(refused.value).rpartition("=")[2].rstrip("."))
     assert fitted(machine(2, 8), replace(long, tokens=shorter)).quantisation == "bitsandbytes-4bit"
-    with pytest.raises(ConfigurationError, match=r"up to about (.*)B parameters would fit \(it has 8.03B\)"):
+    with pytest.raises(ConfigurationError, match="Take a smaller model"):
         fitted(machine(2, 4))
     with pytest.raises(ConfigurationError, match="No NVIDIA card"):
         fitted(machine(8))

@@ -17,6 +17,7 @@ from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLo
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.tokens import Pair
+from support.local_models import answers
 from support.tiny_models import Unusual, make_tiny_model, make_unusual_model
 
 pytestmark = pytest.mark.torch
@@ -30,26 +31,7 @@ from evalwright.models.local.hf.tree_forward import TreeForward, longest_path  #
 from evalwright.models.local.hf.tree_scoring import Budget, TreeScorer  # noqa: E402
 
 ARCHITECTURES = ["llama", "gpt2", "qwen2", "gemma2", "cohere"]
-WORDS = [
-    "river",
-    "hills",
-    "town",
-    "mill",
-    "sea",
-    "spring",
-    "water",
-    "baker",
-    "street",
-    "oven",
-    "flour",
-    "salt",
-    "sun",
-    "moon",
-    "train",
-    "gold",
-    "lead",
-    "iron",
-]
+WORDS = "river hills town mill sea spring water baker street oven flour salt sun moon train gold lead iron".split()  # noqa: SIM905
 
 
 @pytest.fixture(scope="session")
@@ -64,14 +46,6 @@ def wide(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]) -> 
 
 def model_of(folder: Path, **arguments: Any) -> TransformersModel:
     return TransformersModel(str(folder), **{"device": "cpu", "max_length": 512, **arguments})
-
-
-def answers(model: TransformersModel, requests: list[Request]) -> list[Any]:
-    out: list[Any] = [None] * len(requests)
-    for index, response in model.answer_batch(requests):
-        assert out[index] is None, "answered twice"
-        out[index] = response
-    return out
 
 
 def agree(found: list[Any], expected: list[Any]) -> None:

@@ -10,41 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, Failure, UnknownName
 from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
-from evalwright.models.local.onnx.decode import _rows, log_likelihood
+from evalwright.models.local.onnx.decode import log_likelihood
 from evalwright.models.local.onnx.model import OnnxModel
 from evalwright.models.local.onnx.session import Decoder, Sharing
 from evalwright.models.local.tokens import rolling_pairs
 from evalwright.models.registry import open_model
+from support.local_models import answers as answers_of
 
 onnx = pytest.importorskip("onnx")
 
 ROOT = Path(__file__).parents[4]
-WORDS = [
-    "the",
-    "river",
-    "runs",
-    "past",
-    "an",
-    "old",
-    "mill",
-    "and",
-    "down",
-    "to",
-    "a",
-    "grey",
-    "sea",
-    "where",
-    "boats",
-    "wait",
-    "for",
-    "wind",
-]
+WORDS = "the river runs past an old mill and down to a grey sea where boats wait for wind".split()  # noqa: SIM905
 SHOTS = "Read the questions and answer each in a word. " * 8
 CHAT = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
@@ -108,10 +88,8 @@ def write_model(path: Path, vocabulary: int, seed: int) -> None:
 
 
 def ask(model: OnnxModel, *requests: Request) -> list[Response | Failure]:
-    """All answers in order; every request is answered exactly once."""
-    found = list(model.answer_batch(requests))
-    assert sorted(index for index, _ in found) == list(range(len(requests)))
-    return [answer for _, answer in sorted(found, key=lambda entry: entry[0])]
+    """All answers in order."""
+    return answers_of(model, requests)
 
 
 def good(answers: list[Response | Failure]) -> list[Response]:
@@ -172,10 +150,17 @@ def test_letters_of_a_question_cost_one_row(folder: Path) -> None:
     model = OnnxModel(str(folder))
     model.load()
     assert model._open is not None
+    runs: list[int] = []
+    run = model._open.decoder.run
+
+    def counted(tokens: Any, *rest: Any) -> Any:
+        runs.append(tokens.size)
+        return run(tokens, *rest)
+
+    model._open.decoder.run = counted  # type: ignore[method-assign, assignment]
     requests = [LogLikelihood("The mill is", digit) for digit in "01234567"]
-    pairs = [model._open._pair(request)[0] for request in requests]
-    assert all(len(continuation) == 1 for _, continuation in pairs)
-    assert len(_rows(pairs, absorb=True)) == 1
+    assert all(answer.tokens_scored == 1 for answer in good(ask(model, *requests)))
+    assert runs == [len(model._open.tokenizer.encode("The mill is", True))]
 
 
 def greedy_tokens(model: OnnxModel, prompt: str, count: int) -> list[int]:
@@ -573,24 +558,3 @@ def test_the_session_agrees_with_itself_over_a_split_cache(folder: Path) -> None
     first, cache = decoder.run_row(tokens[:17], 0, decoder.empty_cache(1))
     second, _ = decoder.run_row(tokens[17:], 17, cache)
     np.testing.assert_allclose(np.concatenate([first, second]), whole, atol=2e-5)
-
-
-sequences = st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=6), min_size=1, max_size=12)
-
-
-@given(sequences)
-@settings(max_examples=200, deadline=None)
-def test_rows_cover_every_pair_once_and_none_begins_another(found: list[list[int]]) -> None:
-    pairs = [(tokens[: max(1, len(tokens) // 2)], tokens[max(1, len(tokens) // 2) :]) for tokens in found]
-    rows = _rows(pairs, absorb=True)
-    assert sorted(read.index for row in rows for read in row.reads) == list(range(len(pairs)))
-    for row in rows:
-        for read in row.reads:
-            context, continuation = pairs[read.index]
-            tokens = [*context, *continuation[:-1]]
-            assert row.tokens[: len(tokens)] == tokens
-            assert read.start == len(context) - 1
-    ordered = [row.tokens for row in rows]
-    assert ordered == sorted(ordered)
-    for one in ordered:
-        assert sum(other[: len(one)] == one for other in ordered) == 1

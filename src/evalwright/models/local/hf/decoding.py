@@ -27,7 +27,7 @@ _PROMPT_TOKENS = {"cpu": 2048, "gpu": 16384}
 """Padded tokens of prompts in one pass: what keeps a device busy, and activations near a CPU's caches."""
 
 _ROWS = {"cpu": 128, "gpu": 512}
-"""Rows written at once where nobody says how many: the products of one token each want many rows."""
+"""Rows written at once where no batch size is given: the products of one token each want many rows."""
 
 _TOLERANCE = {8: 1e-4, 4: 1e-3, 2: 0.1}
 """By the bytes of a number: how far logits may lie from those of the plain way, in parts of the largest."""

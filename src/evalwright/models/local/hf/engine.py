@@ -35,6 +35,7 @@ class Engine(Answering):
             Reader(loaded.encoder, loaded.rules, loaded.render),
             start_tokens=loaded.start_tokens,
             max_tokens=options.max_tokens,
+            prepare=loaded.encoder.prepare,
         )
         model, device = loaded.model, loaded.device
         # Who names a batch size has measured it, so no budget of ours stands in its way.

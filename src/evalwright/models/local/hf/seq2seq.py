@@ -1,4 +1,4 @@
-"""Encoder-decoder models (T5, BART and their kin): the encoder reads the context, the decoder writes what is asked.
+"""Encoder-decoder models (T5, BART and others): the encoder reads the context, the decoder writes.
 
 A context keeps all special tokens that its tokenizer adds, the EOS at its end too; a continuation gets none, and its first
 token is predicted from the decoder's start token. Both are encoded apart. A rolling log-likelihood is that of the text after

@@ -2,7 +2,7 @@
 
 Shots that many questions share, a question that several choices share and requests that come twice are computed once.
 A request or two of every new kind of pass (below a stored prefix, with branches, longer than any before) are also scored
-the plain way before any of the pass is believed. Where that differs, or the model refuses, the other way of attending is taken,
+the plain way before any result of the pass is used. Where that differs, or the model refuses, the other way of attending is taken,
 then the plain way; what was finished stays finished, and memory that runs out costs only the batch that it ran out in.
 """
 
@@ -13,15 +13,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from evalwright.core.errors import Failure, ModelError
 from evalwright.models.local.answering import Scored
 from evalwright.models.local.hf.batching import Batcher, is_out_of_memory
 from evalwright.models.local.hf.quiet import logger, quiet
 from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods
-from evalwright.models.local.hf.scoring import PairScorer, checked
+from evalwright.models.local.hf.scoring import Difference, PairScorer, checked
 from evalwright.models.local.hf.tree import Limits, Node, Row, build_tree, cut, regrow
 from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
-from evalwright.models.local.hf.verify import Difference
 from evalwright.models.local.tokens import Pair
 
 Found = list[tuple[int, Scored]]
@@ -195,7 +196,7 @@ class TreeScorer:
         while waiting:
             row, nodes, past = waiting.pop()
             if row is not None:
-                if self._too_much(past.length + row.length):
+                if self._forward.stored_bytes(past.length + row.length) > self._budget.stored:
                     continue  # what hangs below is left to the plain way
                 outcome = self._store(job, row, past)
                 if isinstance(outcome, Failure):
@@ -216,9 +217,6 @@ class TreeScorer:
             return []
         self._batcher.tokens = max(_SHORTEST_PIECE, min(self._batcher.tokens, row.length // 2))
         return [(None, regrow(row, below), past)]
-
-    def _too_much(self, length: int) -> bool:
-        return self._forward.stored_bytes(length) > self._budget.stored
 
     def _limits(self) -> Limits:
         piece = max(_SHORTEST_PIECE, self._batcher.tokens)
@@ -246,10 +244,6 @@ class TreeScorer:
 
     def _store(self, job: _Job, row: Row, past: Stored) -> tuple[Found, Stored] | Failure:
         """Run a prefix and keep its keys and values."""
-        if self._forward.stored_bytes(past.length + row.length) > self._budget.stored:
-            return ModelError(
-                "The keys and values of this prefix do not fit into the memory kept for them."
-            ).as_failure()
         kept: list[Stored] = []
 
         def work(_: list[int]) -> list[Found]:
@@ -281,9 +275,7 @@ class TreeScorer:
             raise _Unfit(f"it refuses to run so ({type(error).__name__}: {text})") from None
 
     def _finish(self, job: _Job, rows: list[Row], past: Stored, hidden: Any) -> Found:
-        """Read what the rows read; believe it, or raise _Unfit."""
-        import torch
-
+        """Read what the rows read; check it, or raise _Unfit."""
         places: dict[tuple[int, int], int] = {}
         reads: list[tuple[int, int]] = []
         slots: list[int] = []
@@ -304,10 +296,10 @@ class TreeScorer:
                 lambda start, end: self._reader.blocks(chosen[start:end]), len(places), reads
             )
         found = job.take(slots, values, greedy)
-        self._believe(job, rows, past, found)
+        self._check(job, rows, past, found)
         return found
 
-    def _believe(self, job: _Job, rows: list[Row], past: Stored, found: Found) -> None:
+    def _check(self, job: _Job, rows: list[Row], past: Stored, found: Found) -> None:
         """Compare the first pass of its kind, and any that is twice as long, with the plain way."""
         kind = (past.length > 0, any(row.branches for row in rows))
         size = (past.length + max(row.length for row in rows)).bit_length()

@@ -7,7 +7,7 @@ any `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -92,9 +92,6 @@ class JsonTokenizer:
         """The text of tokens."""
         text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=skip_special_tokens)
         return text
-
-    def prepare(self, texts: Iterable[tuple[str, bool]]) -> None:
-        """See Encoder; texts are encoded when they are needed."""
 
     def token(self, text: str | None) -> int | None:
         """The number of a token written as text, None where the vocabulary lacks it."""

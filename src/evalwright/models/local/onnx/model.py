@@ -200,7 +200,7 @@ class _Opened(Answering):
 
 
 def _picker(request: Generate) -> Callable[[Array], int]:
-    """How the next token is chosen. Sampling depends on the prompt, the seed and the draw alone, never on company."""
+    """How the next token is chosen. Sampling depends on the prompt, the seed and the draw alone, never on the batch."""
     import numpy as np
 
     if request.temperature <= 0:
