@@ -110,7 +110,7 @@ def says(unread: int) -> ScriptedModel:
     def script(request: Request) -> Response:
         assert isinstance(request, Generate)
         number = int(str(request.prompt).split("?")[0])
-        return Response(text="I would rather not say." if number < unread else "B")
+        return Response(text="The weather is fine today." if number < unread else "B")
 
     return ScriptedModel(script, version=str(unread))
 
@@ -125,7 +125,7 @@ def test_the_share_of_answers_that_could_be_read(unread: int, verdict: str) -> N
     told = f"reads {100 * share.value:.0f} of 100 answers (95%: {100 * share.low:.0f} to {100 * share.high:.0f}, n = 40)"
     assert told in first.text
     assert len(examples) == min(3, unread)
-    assert all("'I would rather not say.'" in finding.text for finding in examples)
+    assert all("'The weather is fine today.'" in finding.text for finding in examples)
 
 
 def test_a_run_from_the_command_line() -> None:
