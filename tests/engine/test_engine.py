@@ -243,7 +243,8 @@ def test_stop_lets_finish_what_is_sent_and_stores_it(tmp_path: Path) -> None:
     async def work(engine: Engine) -> float:
         door = engine.door({"target": model})
         asks = [asyncio.ensure_future(door("target", question(n))) for n in range(50)]
-        await asyncio.sleep(0.15)
+        while len(model.asked) < 10:
+            await asyncio.sleep(0.01)
         began = time.monotonic()
         await engine.stop()
         took = time.monotonic() - began

@@ -11,7 +11,7 @@ import pytest
 
 import evalwright
 from evalwright import evaluate
-from evalwright.tasks.decorator import task_from_definition
+from evalwright.tasks.loading import task_from_definition
 from support.openai_server import serving
 
 OURS = str(Path(evalwright.__file__).parent)
