@@ -116,9 +116,14 @@ class Undecided:
 
     explanation: str = ""
 
+    @property
+    def label(self) -> str:
+        """What a Score has here: its outcome class."""
+        return UNDECIDED
+
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        return {"label": UNDECIDED, "explanation": self.explanation}
+        return {"label": self.label, "explanation": self.explanation}
 
 
 UNDECIDED = "undecided"
