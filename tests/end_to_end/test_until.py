@@ -137,7 +137,7 @@ def test_a_spent_budget_ends_with_one_and_the_same_command_goes_on(tmp_path: Pat
         suite(tmp_path, one.url, two.url, "until: [One beats Two]", "budget: 150 requests")
         first = run(tmp_path)
         assert first.code == 1
-        assert "The budget of requests is spent" in first.err
+        assert "The budget of requests was spent" in first.err
         assert sum((asked(one) + asked(two)).values()) == 150
         second = run(tmp_path)
         assert second.code == 0, second.text
