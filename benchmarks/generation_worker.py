@@ -20,7 +20,6 @@ clock = time.process_time if sys.argv[6:] == ["cpu"] else time.perf_counter
 def ours(model: str, requests: list[Any], batch_size: str) -> tuple[float, float, list[str], Any]:
     """Load and generation seconds, the text of every answer, and how it was written."""
     from evalwright.core.requests import Generate
-    from evalwright.models.local.hf.generation import Generator
     from evalwright.models.local.hf.model import TransformersModel
 
     began = clock()
@@ -35,9 +34,8 @@ def ours(model: str, requests: list[Any], batch_size: str) -> tuple[float, float
         out[index] = response.text  # type: ignore[union-attr]
     seconds = clock() - loaded
     assert opened._engine is not None
-    generator = opened._engine.generator
-    assert isinstance(generator, Generator)
-    return loaded - began, seconds, out, generator.decoder.refusal or "own loop"
+    decoder = opened._engine.generator.decoder
+    return loaded - began, seconds, out, (decoder and decoder.refusal) or "own loop"
 
 
 def theirs(model: str, requests: list[Any], batch_size: str) -> tuple[float, float, list[str], Any]:

@@ -1,20 +1,23 @@
 """How fast the clients are against one server, side by side: a bare aiohttp loop, evalwright, inspect_ai, lm_eval.
 
     python benchmarks/remote.py [--at-once 64,128,512] [--seconds 20] [--repeats 3] [--only plain,refuses,...]
-                                [--systems bare,evalwright,inspect_ai,lm_eval]
+                                [--systems bare,evalwright,inspect_ai,lm_eval] [--trees BEFORE/src AFTER/src]
 
 A server process (remote_server.py) answers after a log-normal time of 200 ms in the mean and takes so many requests at once.
 
-    plain         it is never asked more at once: every client is told how many it takes
+    plain         it never gets more at once: every client is told how many it takes
     refuses       429 for what is more; the bare loop is told how many it takes, evalwright has to find out
     retry-after   the same, with Retry-After: 1
-    random        429 for 2% of the requests, whatever is at once
+    random        429 for 2% of the requests, however many are at once
     tokens        429 when a token limit told in headers is exceeded (OpenAI's form); what is allowed is the yardstick
 
 Each client is a process of its own, all interleaved and repeated. Requests a second are counted by the server, from the first
 request to the last answer. CPU is user + system time of the whole process tree; start-up is measured apart, with a run of
 a few samples, and taken off. Every system but the bare loop scores its answers and writes its records, evalwright keeps each
 answer durably before it goes on. Environments are those of peers.py.
+
+With --trees two states of evalwright's own source are measured beside the bare loop, as "before" and "after", all with the
+Python that runs this file and its packages; ratios are then to "before".
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import argparse
 import json
 import statistics
 import subprocess
+import sys
 import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
@@ -67,18 +71,23 @@ class Turn:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a client asks, and how much."""
+    """Where a client sends its requests, and how many at once."""
 
     url: str
     at_once: int
     told: bool
 
 
+def python() -> str:
+    """The interpreter of evalwright's own environment where it was made, else this one."""
+    return str(OURS.python if OURS.python.exists() else sys.executable)
+
+
 @contextmanager
 def serving(*options: str) -> Iterator[str]:
     """A server process; its address without a path."""
     server = subprocess.Popen(
-        [str(OURS.python), str(HERE / "remote_server.py"), "--latency", str(LATENCY), *options],
+        [python(), str(HERE / "remote_server.py"), "--latency", str(LATENCY), *options],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -102,7 +111,7 @@ def asked(server: str, path: str) -> dict[str, Any]:
 
 def bare(folder: Path, setting: Setting) -> list[str]:
     return [
-        str(OURS.python),
+        python(),
         str(HERE / "remote_bare.py"),
         setting.url,
         "questions.jsonl",
@@ -114,6 +123,16 @@ def evalwright(folder: Path, setting: Setting) -> list[str]:
     if setting.told:
         return ours(folder, chat_model(setting.url, setting.at_once))
     return ours(folder, chat_model(setting.url, MOST if setting.at_once >= MOST / 2 else None))
+
+
+def from_tree(tree: Path) -> Callable[[Path, Setting], list[str]]:
+    """Evalwright as it is in a folder of sources."""
+
+    def client(folder: Path, setting: Setting) -> list[str]:
+        _, *arguments = evalwright(folder, setting)
+        return ["env", f"PYTHONPATH={tree.resolve()}", sys.executable, "-m", "evalwright", *arguments]
+
+    return client
 
 
 def chat_model(url: str, most: int | None) -> list[str]:
@@ -207,17 +226,21 @@ def throughput(
 
 
 def line(mode: str, most: int, name: str, turns: dict[str, list[Turn]]) -> str:
-    """Medians over the repeats; of bare: the ratio within each repeat, its median and range."""
+    """Medians over the repeats; ratios to the yardstick within each repeat, their median and range."""
     mine = turns[name]
     middle = statistics.median
-    cells = [mode, str(most), name, f"{middle(turn.rate for turn in mine):,.0f}"]
-    if "bare" in turns:
-        ratios = [100 * turn.rate / other.rate for turn, other in zip(mine, turns["bare"], strict=True)]
-        cells.append(f"{middle(ratios):.0f}% ({min(ratios):.0f}-{max(ratios):.0f})")
-    else:
-        cells.append("-")
-    cells += [
+    yardstick = turns["before" if "before" in turns else next(iter(turns))]
+    pairs = list(zip(mine, yardstick, strict=True))
+    rates = [100 * turn.rate / other.rate for turn, other in pairs]
+    cpus = [100 * turn.cpu / other.cpu for turn, other in pairs]
+    cells = [
+        mode,
+        str(most),
+        name,
+        f"{middle(turn.rate for turn in mine):,.0f}",
+        f"{middle(rates):.0f}% ({min(rates):.0f}-{max(rates):.0f})",
         f"{middle(turn.cpu for turn in mine):.2f}",
+        f"{middle(cpus):.0f}% ({min(cpus):.0f}-{max(cpus):.0f})",
         f"{100 * middle(turn.refused for turn in mine):.2f}%",
     ]
     cells += [str(max(turn.at_once for turn in mine))]
@@ -233,7 +256,8 @@ def token_limits(options: argparse.Namespace) -> None:
             each = 9.0
             # As many as are allowed in the given time, the full bucket included.
             count = int(per_minute / 60 * (burst + max(options.seconds, 20.0)) / each)
-            _, counts = run_client("evalwright", server, Setting(f"{server}/v1", 512, told=True), count)
+            client = "after" if options.trees else "evalwright"
+            _, counts = run_client(client, server, Setting(f"{server}/v1", 512, told=True), count)
         seconds = counts["last"] - counts["first"]
         allowed = per_minute / 60 * (burst + seconds) / each
         refused = counts["refused"] / counts["received"]
@@ -247,14 +271,19 @@ def token_limits(options: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--at-once", default="64,128,512")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of asking in each turn, about")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of requests in each turn, about")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", default=",".join([*MODES, "tokens"]))
-    parser.add_argument("--systems", default=",".join(CLIENTS))
+    parser.add_argument("--systems", default="")
+    parser.add_argument("--trees", nargs=2, type=Path, metavar=("BEFORE", "AFTER"))
     options = parser.parse_args()
-    systems = options.systems.split(",")
+    systems = list(filter(None, options.systems.split(","))) or list(CLIENTS)
+    if options.trees:
+        CLIENTS.update(zip(("before", "after"), map(from_tree, options.trees), strict=True))
+        systems = list(filter(None, options.systems.split(","))) or ["bare", "before", "after"]
+    yardstick = "before" if "before" in systems else systems[0]
     for peer in (
-        OURS,
+        *([] if options.trees else [OURS]),
         *([LM_EVAL] if "lm_eval" in systems else []),
         *([INSPECT] if "inspect_ai" in systems else []),
     ):
@@ -263,9 +292,10 @@ def main() -> None:
     modes = [mode for mode in MODES if mode in parts]
     if modes:
         print(
-            "| server | at once | client | requests/s | of bare | CPU ms a sample | refused | most at once |"
+            f"| server | at once | client | requests/s | of {yardstick} | CPU ms a sample | of {yardstick} | refused "
+            "| most at once |"
         )
-        print("|---|---|---|---|---|---|---|---|")
+        print("|---|---|---|---|---|---|---|---|---|")
     for mode in modes:
         throughput(mode, [int(most) for most in options.at_once.split(",")], systems, options)
     if "tokens" in parts:

@@ -155,7 +155,7 @@ def _within_margin(
         full, stop = compare_paired(a, b), n
         wins, losses = np.cumsum(a > b), np.cumsum(a < b)
         for i in _looks(n):
-            found = binary_outlook(int(wins[i - 1]), int(losses[i - 1]), i, n, lean=False)
+            found = binary_outlook(int(wins[i - 1]), int(losses[i - 1]), i, n, directed=False)
             close = -margin < found.low <= found.high < margin
             if found.verdict in ("a better", "b better") or close:
                 right = found.verdict == _NAMES.get(full.verdict)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -47,27 +46,8 @@ def test_a_clear_winner_is_first_alone_and_equals_are_tied(tmp_path: Path) -> No
     assert values == sorted(values, reverse=True)
 
 
-def test_equal_models_are_all_tied(tmp_path: Path) -> None:
-    rows = make_board(simulated(tmp_path, [0.5] * 6)).rows
-    assert {row.ranks for row in rows} == {(1, 6)}
-    same = [make_run(tmp_path, scores=[1, 0, 1, 1], model=f"demo/{name}") for name in "cab"]
-    board = make_board(same)
-    assert {row.ranks for row in board.rows} == {(1, 3)}
-    assert [row.model for row in board.rows] == ["demo/a", "demo/b", "demo/c"]
-
-
-def test_a_ladder_has_ranges_that_overlap(tmp_path: Path) -> None:
-    found = ranks(make_board(simulated(tmp_path, [0.2, 0.35, 0.5, 0.65, 0.8], n=200)))
-    for place, name in enumerate(["demo/m04", "demo/m03", "demo/m02", "demo/m01", "demo/m00"], 1):
-        span = found[name]
-        assert span is not None
-        assert span[0] <= place <= span[1]
-    assert found["demo/m04"] is not None
-    assert found["demo/m04"][1] < 5
-
-
 def test_false_ranks_are_rare(tmp_path: Path) -> None:
-    """Five equal models: in 5% of boards at most (of 60, with some slack) somebody surely beats somebody."""
+    """Five equal models: in 5% of boards at most (of 60, with some slack) one is significantly better than another."""
     wrong = 0
     for seed in range(60):
         board = make_board(simulated(tmp_path / str(seed), [0.5] * 5, n=60, seed=seed))
@@ -86,13 +66,6 @@ def test_the_mean_over_tasks_decides(tmp_path: Path) -> None:
     assert board.has_overall
     assert (board.rows[0].n, board.rows[0].n_failed) == (14, 0)
     assert [task["name"] for task in plain(board)["tasks"]] == ["x", "y"]
-
-
-def test_an_overall_interval_stays_between_nothing_and_all(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores={"x": [1, 1, 1], "y": [1, 1, 1, 0]})
-    overall = make_board([run]).rows[0].overall
-    assert overall is not None
-    assert overall.high == 1.0
 
 
 def test_less_is_better_of_a_perplexity(tmp_path: Path) -> None:
@@ -147,22 +120,6 @@ def test_runs_without_a_score_stand_below_without_a_rank(tmp_path: Path) -> None
     assert (cell["value"], cell["n_failed"]) == (None, 2)
 
 
-def test_runs_on_different_items_are_compared_on_the_common_ones(tmp_path: Path) -> None:
-    good = make_run(tmp_path, scores=[1] * 40, model="demo/good")
-    bad = make_run(tmp_path, scores=[0] * 30 + [None] * 10, model="demo/bad")
-    few = make_run(tmp_path, scores=[1], model="demo/few")
-    found = ranks(make_board([good, bad, few]))
-    assert found == {"demo/good": (1, 2), "demo/bad": (2, 3), "demo/few": (1, 3)}
-
-
-def test_a_task_without_spread_is_no_certainty(tmp_path: Path) -> None:
-    """All items differ alike on three items and nothing differs elsewhere: that is no proof."""
-    scores = {"x": [1, 1, 1], "y": [1, 0, 1, 0]}
-    a = make_run(tmp_path, scores=scores, model="demo/a")
-    b = make_run(tmp_path, scores={**scores, "x": [0, 0, 0]}, model="demo/b")
-    assert set(ranks(make_board([a, b])).values()) == {(1, 2)}
-
-
 def test_clusters_weigh_in_ranks(tmp_path: Path) -> None:
     one, other = [1] * 10 + [0] * 10 + [1] * 10, [0] * 10 + [0] * 10 + [1] * 10
     alone = make_board([make_run(tmp_path, scores=s, model=f"demo/{i}") for i, s in enumerate((one, other))])
@@ -213,26 +170,6 @@ def test_one_run_and_its_cost(tmp_path: Path) -> None:
     row = board.rows[0]
     assert (row.ranks, row.cost, row.n, row.n_failed, row.date) == ((1, 1), 0.25, 1, 1, "2026-11-20")
     assert plain(board)["rows"][0]["ranks"] == [1, 1]
-
-
-def test_sixty_models_on_eight_tasks_take_less_than_three_seconds(tmp_path: Path) -> None:
-    rng = np.random.default_rng(9)
-    runs = [
-        make_run(
-            tmp_path,
-            scores={f"task{t}": (rng.random(60) < 0.3 + 0.008 * m).astype(int).tolist() for t in range(8)},
-            model=f"demo/m{m:02d}",
-        )
-        for m in range(60)
-    ]
-    began = time.process_time()
-    board = make_board(runs)
-    assert time.process_time() - began < 3.0
-    assert len(board.rows) == 60
-    best, worst = board.rows[0], board.rows[-1]
-    assert best.ranks is not None
-    assert worst.ranks is not None
-    assert best.ranks[1] < worst.ranks[0]
 
 
 def test_ties_have_letters_and_coverage_is_counted(tmp_path: Path) -> None:

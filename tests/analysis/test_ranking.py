@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from evalwright.analysis.ranking import standing
+from evalwright.analysis.ranking import rank
 from evalwright.runs.measures import Matrix, Measure
 from evalwright.statistics import compare_paired
 from evalwright.statistics.simultaneous import simultaneous_differences
@@ -34,7 +34,7 @@ def incomplete(seed: int = 0) -> NDArray[np.float64]:
 def test_incomplete_scores_of_eight_models_on_7731_items() -> None:
     values = incomplete()
     began = time.process_time()
-    found = standing([matrix(values, less=True)])
+    found = rank([matrix(values, less=True)])
     assert time.process_time() - began < 2.0
     assert found.ranks == ((1, 2), (1, 2), (3, 3), (4, 5), (4, 5), (6, 6), (7, 7), (8, 8))
     assert found.letters == ("a", "a", "b", "c", "c", "d", "e", "f")
@@ -55,7 +55,7 @@ def test_incomplete_scores_of_eight_models_on_7731_items() -> None:
 
 def test_higher_is_better_turns_the_ranks_round() -> None:
     values = incomplete()[[0, 3, 7]]
-    up, down = standing([matrix(values)]), standing([matrix(values, less=True)])
+    up, down = rank([matrix(values)]), rank([matrix(values, less=True)])
     assert up.ranks == ((3, 3), (2, 2), (1, 1))
     assert down.ranks == ((1, 1), (2, 2), (3, 3))
     assert up.letters == ("c", "b", "a")
@@ -66,7 +66,7 @@ def test_letters_are_shared_by_exactly_those_that_cannot_be_told_apart(seed: int
     rng = np.random.default_rng(seed)
     values = (rng.random((9, 250)) < np.linspace(0.3, 0.7, 9)[:, None]).astype(float)
     values[rng.random(values.shape) < 0.3 * rng.random((9, 1))] = np.nan
-    found = standing([matrix(values)])
+    found = rank([matrix(values)])
     low, high = found.differences.low, found.differences.high
     assert all(found.letters)
     for a in range(9):
@@ -79,7 +79,7 @@ def test_letters_are_shared_by_exactly_those_that_cannot_be_told_apart(seed: int
 
 def test_a_baseline_has_fewer_questions_and_narrower_intervals() -> None:
     values = (np.random.default_rng(2).random((6, 300)) < 0.5).astype(float)
-    found = standing([matrix(values)])
+    found = rank([matrix(values)])
     every = {(pair.a, pair.b): pair for pair in found.pairs()}
     against = found.pairs(baseline=0)
     assert [(pair.a, pair.b) for pair in against] == [(other, 0) for other in range(1, 6)]
@@ -93,17 +93,9 @@ def test_a_baseline_has_fewer_questions_and_narrower_intervals() -> None:
         assert pair.p_value <= pair.p_adjusted <= 5 * pair.p_value + 1e-12
 
 
-def test_several_families_share_their_error() -> None:
-    values = (np.random.default_rng(3).random((3, 300)) < 0.5).astype(float)
-    alone, shared = standing([matrix(values)]), standing([matrix(values)], level=0.99, draws=10_000)
-    for one, other in zip(alone.pairs(), shared.pairs(family=5), strict=True):
-        assert other.low < one.low and one.high < other.high
-        assert other.p_adjusted == pytest.approx(min(1, 5 * one.p_adjusted), abs=0.06)
-
-
 def test_nothing_scored_is_not_compared_and_nothing_shared_as_two_samples() -> None:
     values = np.full((3, 4), np.nan)
-    assert {pair.verdict for pair in standing([matrix(values)]).pairs()} == {"not compared"}
+    assert {pair.verdict for pair in rank([matrix(values)]).pairs()} == {"not compared"}
     values[0, :2] = values[1, 2:] = values[2] = 1.0
-    found = {(pair.a, pair.b): pair.verdict for pair in standing([matrix(values)]).pairs()}
+    found = {(pair.a, pair.b): pair.verdict for pair in rank([matrix(values)]).pairs()}
     assert set(found.values()) == {"no difference seen"}

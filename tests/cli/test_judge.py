@@ -39,7 +39,7 @@ def test_from_a_run_to_a_corrected_score() -> None:
     assert "People would give demo/a 33.3 of 100 points" in text
     data = json.loads(Path("runs/a/calibration-score.json").read_text())
     assert data["corrected"]["value"] == pytest.approx(1 / 3)
-    assert data["faults"]["yes_lean"]["false_no"]["value"] == 0.0
+    assert data["faults"]["acquiescence"]["false_no"]["value"] == 0.0
     assert data["counts"]["verdicts"] == 180
     assert json.loads(typed("judge", "calibrate", "a", "--labels", "done.csv", "--json").out) == data
 
@@ -237,7 +237,7 @@ def test_what_is_kept_has_the_documented_parts() -> None:
     found = json.loads(typed("judge", "calibrate", "a", "--labels", give_back(), "--json").out)
     assert set(found) == {
         "schema", "kind", "run", "model", "scorer", "tasks", "samples_sha256", "set", "design", "seed", "labels", "counts",
-        "judge", "labels_alone", "corrected", "narrower", "lean", "faults", "unknown", "notes", "conclusion",
+        "judge", "labels_alone", "corrected", "narrower", "excess", "faults", "unknown", "notes", "conclusion",
     }  # fmt: skip
     page = (Path(__file__).parents[2] / "docs" / "judges.md").read_text()
     for name in (
@@ -246,7 +246,7 @@ def test_what_is_kept_has_the_documented_parts() -> None:
         "labels_alone",
         "corrected",
         "narrower",
-        "lean",
+        "excess",
         "faults",
         "unknown",
         "notes",

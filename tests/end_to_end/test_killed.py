@@ -64,9 +64,13 @@ def test_killed_twenty_times(tmp_path: Path) -> None:
     with serving(latency=0.25, spread=0.3) as server:
         known: dict[str, int] = {}
         kills = 0
-        for _ in range(20):
+        for number in range(20):
             process = start(command(server.url, "killed"), tmp_path, {"EVALWRIGHT_HOME": "killed"})
-            time.sleep(0.35 + chance.random())
+            # Half of them while it starts, half while requests are under way, however busy the machine is.
+            before = sum(server.received.values()) if number % 2 else -1
+            while process.poll() is None and sum(server.received.values()) <= before:
+                time.sleep(0.01)
+            time.sleep(0.35 + chance.random() * 0.5)
             if process.poll() is None:
                 process.kill()
                 kills += 1

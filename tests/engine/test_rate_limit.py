@@ -10,18 +10,18 @@ from evalwright.engine.rate_limit import RateLimit
 
 
 def observe(
-    budget: RateLimit, limit: float, remaining: float, reset: float | None, now: float, unseen: float = 0
+    rate: RateLimit, limit: float, remaining: float, reset: float | None, now: float, unseen: float = 0
 ) -> None:
     """A reply that took no time."""
-    budget.observe(
+    rate.observe(
         limit, remaining, reset, unseen=unseen, sent_at=now, counted_at=now, now=now, round_trip=0.01
     )
 
 
-def test_an_unknown_budget_holds_nobody() -> None:
-    budget = RateLimit()
-    budget.observe(None, None, None, unseen=0, sent_at=0, counted_at=0, now=0, round_trip=0.1)
-    assert budget.wait(1e9, 0.0, 0.1) == 0.0
+def test_an_unknown_limit_holds_nothing_back() -> None:
+    rate = RateLimit()
+    rate.observe(None, None, None, unseen=0, sent_at=0, counted_at=0, now=0, round_trip=0.1)
+    assert rate.wait(1e9, 0.0, 0.1) == 0.0
 
 
 def test_a_falling_bucket_and_a_falling_window_are_told_apart() -> None:
@@ -35,39 +35,39 @@ def test_a_falling_bucket_and_a_falling_window_are_told_apart() -> None:
 
 
 def test_an_exhausted_bucket_is_waited_for_by_the_unit() -> None:
-    budget = RateLimit()
+    rate = RateLimit()
     for number in range(1, 1000):
-        observe(budget, 1000, 1000 - number, number * 0.06, number / 1000)
+        observe(rate, 1000, 1000 - number, number * 0.06, number / 1000)
     # 1 is left and 20 are the reserve: one more is there after 20 units' time.
-    assert budget.wait(1, 1.0, 0.01) == pytest.approx(20 * 0.06, rel=0.05)
+    assert rate.wait(1, 1.0, 0.01) == pytest.approx(20 * 0.06, rel=0.05)
 
 
 def test_an_exhausted_window_is_waited_for_to_its_end_and_opened_carefully() -> None:
-    budget = RateLimit()
+    rate = RateLimit()
     for number in range(1, 1001):
-        observe(budget, 1000, 1000 - number, 60 - number / 1000, number / 1000)
-    assert budget.wait(1, 1.0, 0.01) == pytest.approx(59.0)
+        observe(rate, 1000, 1000 - number, 60 - number / 1000, number / 1000)
+    assert rate.wait(1, 1.0, 0.01) == pytest.approx(59.0)
     allowed = 0
-    while budget.wait(1, 60.1, 0.01) == 0 and allowed < 100:
-        budget.spend(1)
+    while rate.wait(1, 60.1, 0.01) == 0 and allowed < 100:
+        rate.spend(1)
         allowed += 1
     assert allowed == 10, "a hundredth, until a reply confirms the new window"
-    observe(budget, 1000, 990, 59.9, 60.2)
-    assert budget.wait(900, 60.2, 0.01) == 0
+    observe(rate, 1000, 990, 59.9, 60.2)
+    assert rate.wait(900, 60.2, 0.01) == 0
 
 
 def test_what_is_in_flight_counts_as_used() -> None:
-    budget = RateLimit()
-    observe(budget, 100, 10, 60.0, 0.0, unseen=10)
-    assert budget.wait(1, 0.0, 0.01) > 0
-    observe(budget, 100, 10, 60.0, 0.0, unseen=9)
-    assert budget.wait(1, 0.0, 0.01) == 0
+    rate = RateLimit()
+    observe(rate, 100, 10, 60.0, 0.0, unseen=10)
+    assert rate.wait(1, 0.0, 0.01) > 0
+    observe(rate, 100, 10, 60.0, 0.0, unseen=9)
+    assert rate.wait(1, 0.0, 0.01) == 0
 
 
 def test_more_than_the_limit_is_allowed_when_everything_is_there() -> None:
-    budget = RateLimit()
-    observe(budget, 100, 100, 0.0, 0.0)
-    assert budget.wait(5000, 0.0, 0.01) == 0
+    rate = RateLimit()
+    observe(rate, 100, 100, 0.0, 0.0)
+    assert rate.wait(5000, 0.0, 0.01) == 0
 
 
 @given(
@@ -85,16 +85,16 @@ def test_more_than_the_limit_is_allowed_when_everything_is_there() -> None:
 def test_no_headers_make_anybody_wait_for_ever(
     replies: list[tuple[int | None, int | None, float | None, float, int]],
 ) -> None:
-    budget, now = RateLimit(), 0.0
+    rate, now = RateLimit(), 0.0
     for limit, remaining, reset, pause, unseen in replies:
         now += pause
-        budget.observe(
+        rate.observe(
             limit, remaining, reset, unseen=unseen, sent_at=now, counted_at=now, now=now, round_trip=0.1
         )
-        budget.spend(1)
+        rate.spend(1)
     waited = 0.0
     for _ in range(100):
-        delay = budget.wait(1, now, 0.1)
+        delay = rate.wait(1, now, 0.1)
         assert delay >= 0
         if delay == 0:
             break

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evalwright.analysis.gate import Gate, Outcome, judge
-from evalwright.analysis.gate_rules import parse_rule
+from evalwright.analysis.gate import Gate, RuleResult, judge
+from evalwright.analysis.gate_rules import parse_gate_rule
 from evalwright.reports.junit import junit_xml
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
@@ -18,7 +18,7 @@ def test_a_case_per_rule_and_task(tmp_path: Path) -> None:
     one = make_run(tmp_path, scores={"x": [1] * 40, "y": [1] * 40, "z": [1]}, name="a")
     other = make_run(tmp_path, scores={"x": [0] * 40, "y": [1] * 40, "z": [None]}, name="b")
     rules = ["accuracy drops by more than 2 points", "n_failed is above 5"]
-    gate = judge(one, other, [parse_rule(rule) for rule in rules])
+    gate = judge(one, other, [parse_gate_rule(rule) for rule in rules])
     (suite,) = ElementTree.fromstring(junit_xml([gate]).encode())
     assert suite.attrib == {
         "name": "b against a", "tests": "4", "failures": "1", "errors": "1", "skipped": "0",
@@ -35,7 +35,7 @@ def test_a_case_per_rule_and_task(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [*HOSTILE, "]]>", "\ufffe\uffff", "\U0001fffe", "<!DOCTYPE x>"])
 def test_hostile_names_are_text(name: str) -> None:
-    outcome = Outcome(f"{name} differs", name, name, True, True, f"{name}: found.")
+    outcome = RuleResult(f"{name} differs", name, name, True, True, f"{name}: found.")
     text = junit_xml([Gate(name, name, "shown", (outcome, outcome))])
     root = ElementTree.fromstring(text.encode("utf-8"))
     assert [element.tag for element in root.iter()] == [

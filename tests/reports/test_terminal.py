@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from evalwright.analysis.board import make_board
 from evalwright.analysis.gate import judge
-from evalwright.analysis.gate_rules import parse_rule
+from evalwright.analysis.gate_rules import parse_gate_rule
 from evalwright.api import compare
 from evalwright.core.errors import Failure
 from evalwright.reports.document import Cell, Column, Document, Facts, Heading, Note, Table, Text
@@ -109,7 +109,9 @@ def test_what_differs_between_two_runs_is_said(tmp_path: Path) -> None:
 
 def test_a_gate_stands_below_the_comparison(tmp_path: Path) -> None:
     runs = two_runs(tmp_path)
-    gate = judge(*runs, [parse_rule("accuracy drops by more than 0.02"), parse_rule("n_failed is above 1")])
+    gate = judge(
+        *runs, [parse_gate_rule("accuracy drops by more than 0.02"), parse_gate_rule("n_failed is above 1")]
+    )
     text = terminal(compared(compare(*runs), [gate]))
     assert text.splitlines()[-1] == gate.conclusion
     assert row_with(text, "FAILED")[1] == "accuracy drops by more than 0.02"
@@ -173,7 +175,7 @@ def test_nothing_hostile_reaches_the_terminal_and_no_line_is_too_wide(tmp_path: 
             )
             for side in "ab"
         ]
-        gates = [judge(pair[0], pair[1], [parse_rule("accuracy differs")])]
+        gates = [judge(pair[0], pair[1], [parse_gate_rule("accuracy differs")])]
         third = make_run(tmp_path, model="third", name=f"c{i}", scores={name or "x": [0.0, 1.0], "t": [1.0]})
         documents += [
             run_document(pair[0]),

@@ -9,10 +9,19 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.choice import NOT_EXTRACTED, choice, extract
+from evalwright.scorers import choice as module
+from evalwright.scorers.choice import NOT_EXTRACTED, extract
 
 CITIES = ("Berlin", "Paris", "Rome", "Madrid")
 SAMPLE = Sample("s", choices=CITIES, gold=(1,))
+
+
+def choice(sample: Sample, answer: Answer, normalise: str = "none") -> Score:
+    """The scorer, where it decides."""
+    found = module.choice(sample, answer, normalise=normalise)
+    assert isinstance(found, Score)
+    return found
+
 
 CHOSEN = [
     ("B", 1), ("b", 1), ("(B)", 1), ("B.", 1), ("B)", 1), ("**B**", 1), ("B: Paris", 1), ("B) Paris", 1), ("(B) Paris", 1), ("[B]", 1),
@@ -54,14 +63,13 @@ def test_choices_in_other_languages(language: str, text: str, index: int) -> Non
 
 @pytest.mark.parametrize("text", OPEN)
 def test_a_text_that_may_mean_several_options_is_undecided(text: str) -> None:
-    assert isinstance(choice(SAMPLE, Answer(text)), Undecided)
+    assert isinstance(module.choice(SAMPLE, Answer(text)), Undecided)
     assert extract(text, CITIES)[0] == NOT_EXTRACTED
 
 
 @pytest.mark.parametrize(("text", "label"), NOTHING)
 def test_a_text_that_surely_chooses_no_single_option(text: str, label: str) -> None:
     found = choice(SAMPLE, Answer(text))
-    assert isinstance(found, Score)
     assert (found.value, found.label) == (0.0, label)
     assert found.parts == {"gold": 1.0, "predicted": NOT_EXTRACTED}
 

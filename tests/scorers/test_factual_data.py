@@ -90,4 +90,4 @@ def test_the_answer_to_another_question_is_wrong_or_open() -> None:
             label(row, other["answers"][0]) for row, other in zip(data, data[7:] + data[:7], strict=True)
         ]
     assert shifted.count(CORRECT) <= 0.01 * len(shifted)
-    assert shifted.count(INCORRECT) >= 0.5 * len(shifted)
+    assert shifted.count(INCORRECT) >= 0.4 * len(shifted)

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.samples import UNDECIDED
@@ -69,6 +69,7 @@ def test_english_number_words(number: int) -> None:
     assert values(num2words(number)) == [(number,)]
 
 
+@settings(deadline=None)
 @given(
     st.integers(0, 999),
     st.sampled_from(["de", "fr", "es", "it", "pt", "nl", "ru", "pl", "tr", "id", "vi", "th", "sv"]),
@@ -107,18 +108,19 @@ def test_units_convert(value: str, unit: str, other: str, expected: str) -> None
     assert one is not None and two is not None
     found = one.of(Decimal(value), two)
     assert found is not None and round(found, 6) == Decimal(expected)
+
+
+def test_what_does_not_convert() -> None:
+    metre, kelvin = parse_unit("m"), parse_unit("kelvin")
+    assert metre is not None and kelvin is not None
+    assert metre.of(Decimal(1), kelvin) is None
     assert parse_unit("bananas") is None
-    assert (
-        one.of(Decimal(1), parse_unit("kelvin" if "length" in str(one) else "km")) is None
-        if "°" not in unit
-        else True
-    )  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("target", "reply", "metadata", "label"),
     [
-        ("206", "An adult has 206 bones.", {}, CORRECT),
+        ("206", "There are 206 bones.", {}, CORRECT),
         ("206", "Fifty-two.", {}, INCORRECT),
         ("206", "around 200", {}, UNDECIDED),
         ("206", "between 200 and 210", {}, UNDECIDED),

@@ -36,7 +36,7 @@ def test_what_is_decided_of_the_cases_is_right() -> None:
             wrong.append((case["targets"], case["answer"], label))
     decided = len(CASES) - found[UNDECIDED]
     assert len(wrong) <= 0.02 * decided, wrong
-    assert decided >= 0.68 * len(CASES)
+    assert decided >= 0.65 * len(CASES)
     assert min(found[CORRECT], found[INCORRECT]) > 0.2 * len(CASES)
 
 

@@ -81,10 +81,10 @@ def test_an_early_verdict_is_that_of_the_full_run(p_win: float, p_loss: float) -
 
 
 def test_without_lean_verdict_and_interval_agree() -> None:
-    found = binary_outlook(260, 90, 900, 1200, lean=False)
+    found = binary_outlook(260, 90, 900, 1200, directed=False)
     assert found.verdict == "a better"
     assert 0 < found.low < (260 - 90) / 900 < found.high
-    seen = binary_outlook(100, 100, 1190, 1200, lean=False)
+    seen = binary_outlook(100, 100, 1190, 1200, directed=False)
     assert seen.verdict == "no difference seen"
     assert -10 / 1200 <= seen.low <= 0 <= seen.high <= 10 / 1200
     assert binary_outlook(0, 0, 0, 50).verdict == "open"

@@ -8,7 +8,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from evalwright.statistics import length_bias, repeat_flips, swap_consistency, wilson, yes_lean
+from evalwright.statistics import acquiescence_bias, length_bias, repeat_flips, swap_consistency, wilson
 
 NAN = math.nan
 
@@ -80,12 +80,12 @@ def test_length_without_effect_is_seldom_seen() -> None:
 def test_a_lenient_judge() -> None:
     human = np.array([0.0] * 40 + [1.0] * 60 + [NAN])
     judge = np.array([1.0] * 12 + [0.0] * 28 + [0.0] * 3 + [1.0] * 57 + [1.0])
-    found = yes_lean(judge, human)
+    found = acquiescence_bias(judge, human)
     assert (found.false_yes.value, found.false_yes.n) == (0.3, 40)
     assert (found.false_no.value, found.false_no.n) == (0.05, 60)
     assert (found.false_yes.low, found.false_yes.high) == pytest.approx(wilson(12, 40))
-    assert found.lean.discordant == (12, 3)
-    assert (found.lean.verdict, found.lean.n_missing) == ("better", 1)
+    assert found.excess.discordant == (12, 3)
+    assert (found.excess.verdict, found.excess.n_missing) == ("better", 1)
     json.dumps(found.as_dict(), allow_nan=False)
 
 
@@ -108,7 +108,7 @@ def test_flips() -> None:
         (lambda: length_bias([1, 0], [0.1]), "one number for each"),
         (lambda: length_bias([1.0] * 20, np.arange(20.0)), "no finite fit"),
         (lambda: repeat_flips([1, 0]), "two repeats"),
-        (lambda: yes_lean([0.5], [1]), "judge must be"),
+        (lambda: acquiescence_bias([0.5], [1]), "judge must be"),
     ],
 )
 def test_bad_arguments_are_refused(call: object, message: str) -> None:

@@ -15,9 +15,7 @@ def _found(seed: int = 0, models: int = 7, items: int = 300):  # type: ignore[no
 
 @pytest.mark.parametrize("simultaneous", [True, False])
 @pytest.mark.parametrize("higher_is_better", [True, False])
-def test_sets_count_the_surely_better_and_the_surely_worse(
-    simultaneous: bool, higher_is_better: bool
-) -> None:
+def test_sets_count_the_significantly_better_and_worse(simultaneous: bool, higher_is_better: bool) -> None:
     found = _found()
     sets = rank_sets(found, simultaneous=simultaneous, higher_is_better=higher_is_better)
     low, high = (found.low, found.high) if simultaneous else (found.own_low, found.own_high)

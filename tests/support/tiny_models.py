@@ -67,10 +67,8 @@ def make_tiny_model(
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
 
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     tokenizer = make_tokenizer(kind, chat=chat, vocab=vocab)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -78,14 +76,20 @@ def make_tiny_model(
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 torch.nn.init.normal_(parameter, std=0.15)
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    model.to(getattr(torch, dtype)).save_pretrained(folder)
-    if shown:
-        logging.enable_progress_bar()
-    tokenizer.save_pretrained(folder)
+    _saved(model.to(getattr(torch, dtype)), tokenizer, folder)
     # transformers rebuilds some tokenizers by the model's type when it loads them; what lies in the folder is that one.
     AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
+    return folder
+
+
+def _saved(model: Any, tokenizer: Any, folder: Path) -> Path:
+    """Write both to the folder, without progress bars."""
+    from evalwright.models.local.hf.quiet import quiet
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with quiet():
+        model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return folder
 
 
@@ -101,13 +105,8 @@ def make_unusual_model(folder: Path | str, kind: Unusual, *, context: int = 128,
 
     folder = Path(folder)
     tokenizer = make_tokenizer("llama")
-    common = {
-        "vocab_size": len(tokenizer),
-        "hidden_size": 32,
-        "bos_token_id": 0,
-        "eos_token_id": 1,
-        "pad_token_id": 1,
-    }
+    tokens = {"vocab_size": len(tokenizer), "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
+    common = {"hidden_size": 32, **tokens}
     layers = {"num_hidden_layers": 2, **common}
     heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, **layers}
     heads["max_position_embeddings"] = context
@@ -134,13 +133,7 @@ def make_unusual_model(folder: Path | str, kind: Unusual, *, context: int = 128,
         for parameter in model.parameters():
             if parameter.dim() == 2:
                 torch.nn.init.normal_(parameter, std=0.15)
-    shown = transformers.utils.logging.is_progress_bar_enabled()
-    transformers.utils.logging.disable_progress_bar()
-    model.save_pretrained(folder)
-    if shown:
-        transformers.utils.logging.enable_progress_bar()
-    tokenizer.save_pretrained(folder)
-    return folder
+    return _saved(model, tokenizer, folder)
 
 
 def make_two_sided_model(
@@ -193,13 +186,7 @@ def make_two_sided_model(
                 torch.nn.init.normal_(parameter, std=0.3)
     if forced_bos:
         model.generation_config.forced_bos_token_id = tokenizer.bos_token_id
-    shown = transformers.utils.logging.is_progress_bar_enabled()
-    transformers.utils.logging.disable_progress_bar()
-    model.save_pretrained(folder)
-    if shown:
-        transformers.utils.logging.enable_progress_bar()
-    tokenizer.save_pretrained(folder)
-    return folder
+    return _saved(model, tokenizer, folder)
 
 
 def _two_sided_tokenizer(kind: TwoSided) -> Any:
@@ -300,16 +287,7 @@ def main() -> None:
     for name, default in [("seed", 0), ("vocab", 400), ("hidden", 32), ("layers", 2), ("context", 128)]:
         parser.add_argument(f"--{name}", type=int, default=default)
     given = parser.parse_args()
-    make_tiny_model(
-        given.folder,
-        given.kind,
-        chat=given.chat,
-        seed=given.seed,
-        vocab=given.vocab,
-        hidden=given.hidden,
-        layers=given.layers,
-        context=given.context,
-    )
+    make_tiny_model(**vars(given))
 
 
 if __name__ == "__main__":

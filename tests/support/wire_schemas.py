@@ -15,8 +15,6 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from support.openai_schema import InvalidRequest, validate
-
 Schema = dict[str, Any]
 
 
@@ -233,11 +231,58 @@ _VECTARA = closed(
     model_parameters=closed("", model_name={"const": "hhem_v2.3"}),
 )
 
+_STOP = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 4}, {"type": "null"}]}
+_SHARED = {
+    "model": TEXT,
+    "max_tokens": or_null(whole(0)),
+    "temperature": or_null(number(0, 2)),
+    "top_p": or_null(number(0, 1)),
+    "n": one_of(1, None),
+    "stop": _STOP,
+    "seed": or_null(whole()),
+    "stream": or_null(FLAG),
+    "stream_options": or_null(closed("", include_usage=FLAG, include_obfuscation=FLAG)),
+    "presence_penalty": or_null(number(-2, 2)),
+    "frequency_penalty": or_null(number(-2, 2)),
+    "logit_bias": or_null(OBJECT),
+    "user": TEXT,
+}
+_ROLE = one_of("system", "developer", "user", "assistant", "tool", "function")
+_CHAT_TEXT = {"anyOf": [TEXT, some(closed("type text", type={"const": "text"}, text=TEXT))]}
+_CHAT = closed(
+    "model messages",
+    **_SHARED,
+    messages=some(closed("role content", role=_ROLE, content=_CHAT_TEXT, name=TEXT, refusal=ANY)),
+    max_completion_tokens=or_null(whole(1)),
+    logprobs=or_null(FLAG),
+    top_logprobs=or_null(whole(0, 20)),
+    reasoning_effort=or_null(TEXT),
+    response_format=OBJECT,
+    metadata=or_null(OBJECT),
+    service_tier=or_null(TEXT),
+    store=or_null(FLAG),
+    verbosity=or_null(TEXT),
+)
+_COMPLETIONS = closed(
+    "model prompt",
+    **_SHARED,
+    prompt=TEXT,
+    logprobs=or_null(whole(0, 5)),
+    echo=or_null(FLAG),
+    suffix=or_null(TEXT),
+    best_of=one_of(1, None),
+)
+
 SCHEMAS: Mapping[str, Schema] = {
     "anthropic": _MESSAGES,
     "cohere": _COHERE,
     "gemini": _GENERATE,
     "mistral": _MISTRAL,
+    "azure-inference": _CHAT,
+    "azure-openai": {**_CHAT, "required": ["messages"]},
+    "huggingface": _CHAT,
+    "openai-chat": _CHAT,
+    "openai-completions": _COMPLETIONS,
     "openai-embeddings": _EMBEDDINGS,
     "openai-responses": _RESPONSES,
     "replicate": _REPLICATE,
@@ -245,23 +290,34 @@ SCHEMAS: Mapping[str, Schema] = {
     "vertex": _GENERATE,
     "vertex-anthropic": _RAW,
 }
-_CHATS = ("azure-inference", "azure-openai", "huggingface", "openai-chat")
+_SERVED_BY_MANY = ("azure-inference", "azure-openai", "huggingface", "openai-chat", "openai-completions")
+"""Formats of many servers, each with fields of its own."""
+_VALIDATORS = {name: Draft202012Validator(schema) for name, schema in SCHEMAS.items()}
+
+
+def fault_in(name: str, body: Any) -> tuple[str, str] | None:
+    """(field, words) of what does not fit the schema; None where all fits."""
+    if _VALIDATORS[name].is_valid(body):
+        return None
+    wrong = best_match(_VALIDATORS[name].iter_errors(body))
+    place = ".".join(map(str, wrong.absolute_path))
+    if wrong.validator == "additionalProperties":
+        unknown = next(field for field in wrong.instance if field not in wrong.schema["properties"])
+        return (place or unknown).partition(".")[0], f"Unrecognized request argument supplied: {unknown}"
+    if wrong.validator == "required":
+        missing = next(field for field in wrong.validator_value if field not in wrong.instance)
+        return (place or missing).partition(".")[0], f"Missing required parameter: '{missing}'."
+    return place.partition(".")[0], f"{place or 'body'}: {wrong.message}"
 
 
 def refusal(name: str, body: Any, model: str = "", extra: frozenset[str] = frozenset()) -> str | None:
     """What a provider of this format would refuse the body for; None where it fits. extra: fields that pass besides."""
-    if name == "openai-completions" or name in _CHATS:
-        try:
-            given = {"model": model, **body} if name == "azure-openai" else body
-            validate("chat" if name in _CHATS else "completions", given, extra)
-        except InvalidRequest as wrong:
-            return str(wrong)
-        return None
     if name == "bedrock":
         return _by_botocore(body, model) or _bedrock(body, model)
-    found = best_match(Draft202012Validator(SCHEMAS[name]).iter_errors(body))
-    if found is not None:
-        return f"{'.'.join(map(str, found.absolute_path)) or 'body'}: {found.message}"
+    passing = extra if name in _SERVED_BY_MANY else ()
+    wrong = fault_in(name, {field: value for field, value in body.items() if field not in passing})
+    if wrong is not None:
+        return wrong[1]
     rule = _RULES.get(name)
     return rule(body, body.get("model", model)) if rule else None
 

@@ -1,7 +1,7 @@
 """A leaderboard as data: a row per run, a column per task, every number with its interval, and ranks as ranges.
 
-Ranks are sets (Mogstad, Romano, Shaikh & Wilhelm 2024): a run's best rank is one more than the number of runs that are surely
-better, its worst leaves out those that are surely worse. "Surely" means that 0 is outside the pair's simultaneous interval,
+Ranks are sets (Mogstad, Romano, Shaikh & Wilhelm 2024): a run's best rank is one more than the number of runs that are
+significantly better, its worst leaves out those that are significantly worse: 0 is outside the pair's simultaneous interval,
 which holds for all pairs of the board together, each on the items that both answered. With several tasks it is the interval of
 the mean over tasks. Runs without a score on a task stand below, without a rank.
 """
@@ -15,14 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
-from evalwright.analysis.ranking import Standing, standing
+from evalwright.analysis.ranking import Ranking, rank
 from evalwright.core.errors import RunError
+from evalwright.core.plain import plain_fields
 from evalwright.core.words import listed
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
-from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, make_matrix
+from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, matrices
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
-from evalwright.runs.scores import item_scores
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics import macro_average, mean_interval, simultaneous_means
 
@@ -49,7 +49,7 @@ class BoardTask:
 class BoardRow:
     """A run on the board.
 
-    ranks: best and worst rank that the data leave open, for all runs together; own_ranks: for this run alone, chosen
+    ranks: best and worst rank that the run can have, for all runs together; own_ranks: for this run alone, chosen
     beforehand; None where the run lacks a task. letters: runs that share one cannot be told apart. overall: mean over tasks.
     together: the interval of the headline score that holds with those of all others; None where it is no mean of items.
     n: scored items of n_asked, over all tasks of the board. metrics: all of the run's, by task, for those who show more than
@@ -78,23 +78,10 @@ class BoardRow:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
+        left_out = ("metrics", "place", *(name for name in ("shares", "hardware") if not getattr(self, name)))
         return {
-            "run": self.run,
-            "label": self.label,
-            "model": self.model,
-            "date": self.date,
-            "ranks": list(self.ranks) if self.ranks else None,
-            "own_ranks": list(self.own_ranks) if self.own_ranks else None,
-            "letters": self.letters,
-            "overall": self.overall.as_dict() if self.overall else None,
-            "together": self.together.as_dict() if self.together else None,
-            "tasks": {name: cell.as_dict() for name, cell in self.cells.items()},
-            "n": self.n,
-            "n_asked": self.n_asked,
-            "n_failed": self.n_failed,
-            "cost": self.cost,
-            **({"shares": {name: one.as_dict() for name, one in self.shares.items()}} if self.shares else {}),
-            **({"hardware": self.hardware} if self.hardware else {}),
+            ("tasks" if name == "cells" else name): value
+            for name, value in plain_fields(self, left_out).items()
         }
 
 
@@ -134,7 +121,7 @@ def make_board(runs: Sequence[Run]) -> Board:
     )
     found = [] if mixed or not complete else _matrices(complete, tasks)
     places = {id(run): place for place, run in enumerate(complete)} if found else {}
-    made = standing(found) if len(complete) > 1 and found else None
+    made = rank(found) if len(complete) > 1 and found else None
     alone = [complete[place].label for place in made.alone] if made else []
     together = _together(found)
     factual = is_factual(runs)
@@ -188,7 +175,7 @@ def _row(
     run: Run,
     tasks: Sequence[BoardTask],
     place: int | None,
-    made: Standing | None,
+    made: Ranking | None,
     together: Sequence[Estimate],
     mixed: bool,
 ) -> BoardRow:
@@ -229,15 +216,8 @@ def _order(row: BoardRow, sign: float, first: str) -> float:
 
 def _matrices(runs: Sequence[Run], tasks: Sequence[BoardTask]) -> list[Matrix]:
     """The item scores of runs that have all tasks, a matrix per task."""
-    results = [{task.name: task.main for task in run.tasks if task.main} for run in runs]
-    scores = [
-        item_scores(run, {task.name: found[task.name].scorer for task in tasks})
-        for run, found in zip(runs, results, strict=True)
-    ]
-    return [
-        make_matrix(task.name, [found[task.name] for found in results], [one[task.name] for one in scores])
-        for task in tasks
-    ]
+    mains = [{task.name: task.main for task in run.tasks if task.main} for run in runs]
+    return matrices(runs, {task.name: [found[task.name] for found in mains] for task in tasks})
 
 
 def _together(found: Sequence[Matrix]) -> list[Estimate]:
@@ -266,7 +246,7 @@ def _notes(
     rows: Sequence[BoardRow],
     mixed: bool,
     found: Sequence[Matrix],
-    made: Standing | None,
+    made: Ranking | None,
     alone: Sequence[str],
 ) -> list[str]:
     notes = ["Intervals are 95%. The scores say how the models do on items like these."]
@@ -276,8 +256,8 @@ def _notes(
         )
     elif made is not None:
         notes.append(
-            "A rank is a range: all the places that the data leave open. The ranges hold together with 95% (simultaneous "
-            "intervals of all paired differences); models whose ranges do not overlap differ surely."
+            "A rank is a range: the best and the worst that the model can have. The ranges hold together with 95% (simultaneous "
+            "intervals of all paired differences); models whose ranges do not overlap are significantly different."
         )
         if made.letters and any(row.ranks and row.ranks[0] != row.ranks[1] for row in rows):
             notes.append("Models that share a letter are tied: the data cannot tell them apart.")

@@ -14,18 +14,16 @@ from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.equivalent import TaskEquivalence, equivalence_of, overall_equivalence
 from evalwright.core.errors import RunError
-from evalwright.core.plain import Plain
-from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, make_matrix
+from evalwright.core.plain import Plain, plain_fields
+from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, matrices, paired_of, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
-from evalwright.runs.scores import hashed, item_scores
+from evalwright.runs.scores import hashed
 from evalwright.runs.slices import SliceComparison, compare_slices
 from evalwright.statistics import (
     MacroDifference,
     PairedComparison,
     UnpairedComparison,
-    compare_paired,
-    compare_unpaired,
     macro_difference,
 )
 
@@ -104,22 +102,7 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        same = self.overall_equivalence
-        return {
-            "a": self.a,
-            "b": self.b,
-            "tasks": [task.as_dict() for task in self.tasks],
-            "overall": self.overall.as_dict() if self.overall else None,
-            "overall_equivalence": same.as_dict() if same else None,
-            "estimand": self.estimand,
-            "differences": list(self.differences),
-            **(
-                {"context_gains": [gain.as_dict() for gain in self.context_gains]}
-                if self.context_gains
-                else {}
-            ),
-            "conclusion": self.conclusion,
-        }
+        return plain_fields(self, ("labels", *(() if self.context_gains else ("context_gains",))))
 
 
 def compare_runs(
@@ -171,11 +154,7 @@ def common_results(runs: Sequence[Run], metric: str | None = None) -> dict[str, 
 def read_matrices(runs: Sequence[Run], slices: Sequence[str] = (), metric: str | None = None) -> list[Matrix]:
     """The runs' item scores side by side, a matrix per task that all have. Errors as `common_results`, and for slices."""
     results = common_results(runs, metric)
-    scorers = {task: found[0].scorer for task, found in results.items()}
-    scores = [item_scores(run, scorers, slices) for run in runs]
-    found = [
-        make_matrix(task, several, [one[task] for one in scores], slices) for task, several in results.items()
-    ]
+    found = matrices(runs, results, slices)
     _check_slices(runs[0], slices, found)
     return found
 
@@ -233,10 +212,9 @@ def _compare(
     higher, lower = one > other, one < other
     paired = unpaired = same = None
     if common.any():
-        (left, right), clusters = found.part(common)
-        paired = compare_paired(left, right, clusters=clusters, value_range=measure.value_range)
+        paired = paired_of(found)
     else:
-        unpaired = _unpaired(found)
+        unpaired = unpaired_of(found)
     if equivalent is not None:
         same = equivalence_of(found, equivalent, names)
     return TaskComparison(
@@ -256,17 +234,6 @@ def _compare(
         slices=tuple(compare_slices(found, key) for key in found.slices),
         equivalence=same,
         warnings=tuple(_warnings(a, b, found, paired)),
-    )
-
-
-def _unpaired(found: Matrix) -> UnpairedComparison:
-    sides = [found.part(asked) for asked in found.asked]
-    return compare_unpaired(
-        sides[0][0][0],
-        sides[1][0][1],
-        clusters_a=sides[0][1],
-        clusters_b=sides[1][1],
-        value_range=found.measure.value_range,
     )
 
 

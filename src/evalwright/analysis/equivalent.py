@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import UNIT_RANGE, Matrix
-from evalwright.statistics import compare_paired, compare_unpaired, equivalence_paired, macro_difference
+from evalwright.runs.measures import UNIT_RANGE, Matrix, paired_of, unpaired_of
+from evalwright.statistics import equivalence_paired, macro_difference
 
 LEVEL = 0.9
 """Of the interval that must lie inside the margin: 1 - 2 x 5%."""
@@ -42,10 +42,7 @@ def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> Task
         low, high, p_value, method = same.low, same.high, same.p_value, same.method
         difference = same.difference
     else:
-        sides = [found.part(asked) for asked in found.asked]
-        apart = compare_unpaired(
-            sides[0][0][0], sides[1][0][1], clusters_a=sides[0][1], clusters_b=sides[1][1], level=LEVEL, value_range=span
-        )  # fmt: skip
+        apart = unpaired_of(found, level=LEVEL)
         low, high, p_value, method = apart.low, apart.high, math.nan, f"TOST, {apart.interval_method}"
         difference = apart.difference
     return _result(difference, low, high, margin, p_value, method, names, found.measure.bounded, "")
@@ -53,10 +50,7 @@ def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> Task
 
 def overall_equivalence(found: Sequence[Matrix], margin: float, names: tuple[str, str]) -> TaskEquivalence:
     """TOST of the mean over tasks, each with the same weight; all must be bounded and have common items."""
-    parts = []
-    for one in found:
-        values, clusters = one.part(one.common())
-        parts.append(compare_paired(values[0], values[1], clusters=clusters, level=LEVEL))
+    parts = [paired_of(one, level=LEVEL) for one in found]
     whole = macro_difference(parts, value_range=UNIT_RANGE)
     method = f"TOST, mean over {len(parts)} fixed tasks"
     return _result(

@@ -94,7 +94,7 @@ def _share(labels: Labels, classes: frozenset[str]) -> Estimate:
 
 
 def hardware_of(run: Run) -> str:
-    """The hardware's label, as recorded by the run, or by the file that it was made from; "" where nobody says one."""
+    """The hardware's label, as recorded by the run, or by the file that it was made from; "" where there is none."""
     own = run.data.get("hardware")
     if isinstance(own, Mapping) and isinstance(own.get("label"), str) and own["label"]:
         return str(own["label"])

@@ -19,21 +19,21 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from evalwright.analysis.comparison import can_average, common_results, read_matrices
-from evalwright.analysis.gate_rules import N_FAILED, OVERALL, Rule, level_of, margin_of, unknown
+from evalwright.analysis.gate_rules import N_FAILED, OVERALL, GateRule, level_of, margin_of, unknown
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
-from evalwright.runs.measures import UNIT_RANGE, Matrix
+from evalwright.runs.measures import UNIT_RANGE, Matrix, paired_of, unpaired_of
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
-from evalwright.statistics import compare_paired, compare_unpaired, macro_difference
+from evalwright.statistics import macro_difference
 
 Mode = Literal["shown", "not-ruled-out"]
 ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RuleResult:
     """One rule on one task ("" for all of them). judged: whether there were numbers to judge it by; if not, it failed."""
 
     rule: str
@@ -51,7 +51,7 @@ class Gate(Plain):
     a: str
     b: str
     mode: Mode
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RuleResult, ...]
 
     @property
     def failed(self) -> bool:
@@ -78,12 +78,12 @@ class Gate(Plain):
 class _Target:
     """What a rule is judged on: a task's metric, the mean over tasks, or failures."""
 
-    rule: Rule
+    rule: GateRule
     task: str
     results: tuple[MetricResult, ...] = ()
 
 
-def judge(a: Run, b: Run, rules: Sequence[Rule], *, mode: Mode = "shown", families: int = 1) -> Gate:
+def judge(a: Run, b: Run, rules: Sequence[GateRule], *, mode: Mode = "shown", families: int = 1) -> Gate:
     """Judge run B against run A, the reference. families: how many such gates share the 5% (runs held against one A).
 
     Raises ConfigurationError for a rule that names no metric of both runs, or asks what cannot be asked of it.
@@ -111,7 +111,7 @@ def judge(a: Run, b: Run, rules: Sequence[Rule], *, mode: Mode = "shown", famili
     return Gate(a.id, b.id, mode, tuple(outcomes))
 
 
-def _targets(a: Run, b: Run, rule: Rule) -> Iterator[_Target]:
+def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
     names_b = {task.name for task in b.tasks}
     both = [task.name for task in a.tasks if task.name in names_b]
     if rule.what in (N_FAILED, OVERALL):
@@ -150,16 +150,16 @@ def _is_test(target: _Target) -> bool:
     return target.rule.verb in ("drops", "rises", "changes", "differs")
 
 
-def _failures(b: Run, target: _Target) -> Outcome:
+def _failures(b: Run, target: _Target) -> RuleResult:
     rule = target.rule
     count = b.n_failed if not target.task else b.task(target.task).n_failed
     failed = count > rule.amount if rule.verb == "above" else count < rule.amount
     where = f"{target.task}: " if target.task else ""
     text = f"{where}{count:,} item{'' if count == 1 else 's'} of {b.id} failed; the limit is {rule.amount:g}."
-    return Outcome(rule.text, target.task, N_FAILED, failed, True, text)
+    return RuleResult(rule.text, target.task, N_FAILED, failed, True, text)
 
 
-def _threshold(b: Run, target: _Target, mode: Mode) -> Outcome:
+def _threshold(b: Run, target: _Target, mode: Mode) -> RuleResult:
     rule, result = target.rule, target.results[1]
     bounded = result.kind in BOUNDED
     limit = level_of(rule, bounded=bounded)
@@ -177,10 +177,10 @@ def _threshold(b: Run, target: _Target, mode: Mode) -> Outcome:
         f"[{_number(found.low, bounded)}, {_number(found.high, bounded)}]; that it is {rule.verb} {_number(limit, bounded)} "
         f"{_verdict(failed, mode)} ({sure})."
     )
-    return Outcome(rule.text, target.task, result.label, failed, True, text)
+    return RuleResult(rule.text, target.task, result.label, failed, True, text)
 
 
-def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int) -> Outcome:
+def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int) -> RuleResult:
     """Drops, rises, changes and differs: by the interval of B - A."""
     rule = target.rule
     if target.task:
@@ -204,7 +204,7 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
         return _not_judged(target, label)
     margin = margin_of(rule, bounded=first.bounded, reference=reference)
     failed = _broken(rule.verb, low, high, margin, mode)
-    return Outcome(
+    return RuleResult(
         rule.text, target.task, label, failed, True, _said(target, label, first.bounded, (gap, low, high), margin, level, how, failed, mode, tests)
     )  # fmt: skip
 
@@ -221,24 +221,10 @@ def _broken(verb: str, low: float, high: float, margin: float, mode: Mode) -> bo
 def _interval(found: Sequence[Matrix], level: float) -> tuple[float, float, float, float, str]:
     """(B - A, low, high, A's mean, how): paired where items are shared; over several matrices their mean."""
     if len(found) == 1 and not found[0].common().any():
-        one = found[0]
-        (left, ids_a), (right, ids_b) = (one.part(asked) for asked in one.asked)
-        span = one.measure.value_range
-        apart = compare_unpaired(
-            right[1], left[0], clusters_a=ids_b, clusters_b=ids_a, level=level, value_range=span
-        )
-        return (
-            apart.difference,
-            apart.low,
-            apart.high,
-            apart.mean_b,
-            f"unpaired, n = {apart.n_b:,} and {apart.n_a:,}",
-        )
-    parts = []
-    for one in found:
-        values, clusters = one.part(one.common())
-        span = one.measure.value_range
-        parts.append(compare_paired(values[1], values[0], clusters=clusters, level=level, value_range=span))
+        apart = unpaired_of(found[0], rows=(1, 0), level=level)
+        how = f"unpaired, n = {apart.n_b:,} and {apart.n_a:,}"
+        return apart.difference, apart.low, apart.high, apart.mean_b, how
+    parts = [paired_of(one, rows=(1, 0), level=level) for one in found]
     if len(parts) == 1:
         only = parts[0]
         return only.difference, only.low, only.high, only.mean_b, f"paired, n = {only.n:,}"
@@ -278,9 +264,9 @@ def _verdict(failed: bool, mode: Mode) -> str:
     return "is not ruled out" if failed else "is ruled out"
 
 
-def _not_judged(target: _Target, label: str) -> Outcome:
+def _not_judged(target: _Target, label: str) -> RuleResult:
     text = f"{target.task or label}: '{target.rule.text}' cannot be judged: there are too few items with a score. It counts as failed."
-    return Outcome(target.rule.text, target.task, label, True, False, text)
+    return RuleResult(target.rule.text, target.task, label, True, False, text)
 
 
 def _number(x: float, bounded: bool) -> str:

@@ -55,7 +55,7 @@ _VERBS: dict[str, Verb] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class GateRule:
     """One rule as it was read. what: a metric's label, with or without its task."""
 
     text: str
@@ -65,7 +65,7 @@ class Rule:
     unit: Unit
 
 
-def parse_rule(text: str) -> Rule:
+def parse_gate_rule(text: str) -> GateRule:
     """Read one rule. Raises ConfigurationError with the forms there are and an example."""
     for pattern in _RULES:
         match = pattern.fullmatch(text.strip())
@@ -78,13 +78,13 @@ def parse_rule(text: str) -> Rule:
                 raise ConfigurationError(
                     f"The rule '{text}' needs a number that is not negative after 'than'."
                 )
-            return Rule(text.strip(), found["what"], verb, amount, unit)
+            return GateRule(text.strip(), found["what"], verb, amount, unit)
     raise ConfigurationError(
         f"The rule '{text}' cannot be read. Rules are: {'; '.join(FORMS)}. For example: --fail-if \"{EXAMPLE}\"."
     )
 
 
-def unknown(rule: Rule, known: Sequence[str]) -> ConfigurationError:
+def unknown(rule: GateRule, known: Sequence[str]) -> ConfigurationError:
     """The error of a rule that names no metric of both runs."""
     near = closest(rule.what, known)
     hint = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
@@ -94,7 +94,7 @@ def unknown(rule: Rule, known: Sequence[str]) -> ConfigurationError:
     )
 
 
-def margin_of(rule: Rule, *, bounded: bool, reference: float) -> float:
+def margin_of(rule: GateRule, *, bounded: bool, reference: float) -> float:
     """The rule's amount in the metric's own unit. reference: A's score, of which "%" is taken.
 
     Raises ConfigurationError where the unit does not fit the metric.
@@ -104,7 +104,7 @@ def margin_of(rule: Rule, *, bounded: bool, reference: float) -> float:
     return level_of(rule, bounded=bounded)
 
 
-def level_of(rule: Rule, *, bounded: bool) -> float:
+def level_of(rule: GateRule, *, bounded: bool) -> float:
     """The rule's amount as a score; "%" and "points" are hundredths. Raises ConfigurationError as `margin_of`."""
     if rule.unit and not bounded:
         raise ConfigurationError(

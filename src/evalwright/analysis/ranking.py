@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Verdict = Literal["better", "worse", "no difference seen", "not compared"]
 
 MOST_LETTERS = 26
-"""With more groups than this no letters are given: nobody could read them."""
+"""With more groups than this no letters are given: they could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Pair(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Ranking:
     """Runs by number. ranks: the sets that hold all true ranks together; own_ranks: each for one run chosen beforehand.
 
     letters: runs that share one cannot be told apart; "" for a run that could be compared with no other, and () where there
@@ -92,9 +92,9 @@ class Standing:
         return [tuple(i for i, own in enumerate(self.letters) if letter in own) for letter in letters]
 
 
-def standing(
+def rank(
     found: Sequence[Matrix], *, level: float = 0.95, items: NDArray[np.bool_] | None = None, draws: int = 2000
-) -> Standing:
+) -> Ranking:
     """How the runs of some matrices stand, over all of these tasks with the same weight. items: of one task, those that count.
 
     All matrices must have the same runs and direction.
@@ -114,7 +114,7 @@ def standing(
     ranks, own = (
         tuple((int(best), int(worst)) for best, worst in zip(one.low, one.high, strict=True)) for one in sets
     )
-    return Standing(differences, less, ranks, own, _letters(differences, less))
+    return Ranking(differences, less, ranks, own, _letters(differences, less))
 
 
 def _pairs(

@@ -13,7 +13,7 @@ from typing import Any
 
 from evalwright.analysis.comparison import can_average, read_matrices
 from evalwright.analysis.differing import configuration_differences
-from evalwright.analysis.ranking import Pair, standing
+from evalwright.analysis.ranking import Pair, rank
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix, common_counts
@@ -33,7 +33,7 @@ class PairTable(Plain):
     """All pairs on one task, on one slice of it, or over all tasks (task "").
 
     means: each run's mean on its own items, in the order of the runs, with its own 95% interval. ranks and letters: as in
-    `Standing`, empty against a baseline. correction: over what the error is controlled.
+    `Ranking`, empty against a baseline. correction: over what the error is controlled.
     """
 
     task: str
@@ -129,7 +129,7 @@ def _table(
     name: str = "",
 ) -> PairTable:
     level = 1 - _SHARE / families
-    made = standing(found, level=level, items=items, draws=2000 if families == 1 else _MORE_DRAWS)
+    made = rank(found, level=level, items=items, draws=2000 if families == 1 else _MORE_DRAWS)
     measure = found[0].measure
     whole = len(found) > 1
     pairs = made.pairs(baseline, families)

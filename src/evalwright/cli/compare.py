@@ -14,7 +14,7 @@ from evalwright.core.files import write_file
 if TYPE_CHECKING:
     from evalwright.analysis.comparison import Comparison
     from evalwright.analysis.gate import Gate
-    from evalwright.analysis.gate_rules import Rule
+    from evalwright.analysis.gate_rules import GateRule
     from evalwright.analysis.several import SeveralComparison
     from evalwright.runs.reader import Run
 
@@ -62,7 +62,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     them. `--fail-if` makes it a gate: B against A, or every other run against A. A single run with a task NAME and its
     twin NAME-closed-book is compared with itself: what the passages add.
     """
-    from evalwright.analysis.gate_rules import parse_rule
+    from evalwright.analysis.gate_rules import parse_gate_rule
     from evalwright.api import compare as compare_runs
     from evalwright.api import open_run
     from evalwright.cli import say
@@ -82,7 +82,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         raise ConfigurationError(
             '--junit writes what --fail-if found. Add a rule, such as --fail-if "accuracy drops by more than 0.02".'
         )
-    rules = [parse_rule(rule) for rule in given["rules"]]
+    rules = [parse_gate_rule(rule) for rule in given["rules"]]
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     baseline = open_run(given["baseline"], given["runs_folder"]) if given["baseline"] else None
     comparison = compare_runs(
@@ -131,7 +131,7 @@ def _show(comparison: Comparison | SeveralComparison, gates: list[Gate], most_fl
         show(several_document(comparison, gates))
 
 
-def _gates(opened: list[Run], baseline: Run | None, rules: list[Rule], mode: Any) -> list[Gate]:
+def _gates(opened: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any) -> list[Gate]:
     """The rules for every run against the baseline, which is the first run where none is named."""
     if not rules:
         return []

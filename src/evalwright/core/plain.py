@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, cast
+from typing import Any
 
 
 class Plain:
@@ -15,7 +15,12 @@ class Plain:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as JSON-ready values: records become mappings, tuples and arrays lists, nan and infinities None."""
-        return {field.name: plain(getattr(self, field.name)) for field in fields(cast(Any, self))}
+        return plain_fields(self)
+
+
+def plain_fields(record: Any, without: Collection[str] = ()) -> dict[str, Any]:
+    """A dataclass's fields as JSON-ready values, some left out."""
+    return {one.name: plain(getattr(record, one.name)) for one in fields(record) if one.name not in without}
 
 
 def plain(value: Any) -> Any:
@@ -25,7 +30,7 @@ def plain(value: Any) -> Any:
     if hasattr(value, "as_dict"):
         return value.as_dict()
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return plain_fields(value)
     if isinstance(value, Mapping):
         return {name: plain(part) for name, part in value.items()}
     if hasattr(value, "tolist"):

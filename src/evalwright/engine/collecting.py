@@ -15,7 +15,7 @@ _THRESHOLDS = (20_000, 20, 50)
 
 @contextmanager
 def seldom_collecting() -> Iterator[None]:
-    """Collect less often inside the block; as before it afterwards. Somebody who collects even less often is left alone."""
+    """Collect less often inside the block; as before it afterwards. Thresholds that are higher already stay as they are."""
     before = gc.get_threshold()
     if 0 < before[0] < _THRESHOLDS[0]:  # 0 is never
         gc.set_threshold(*_THRESHOLDS)

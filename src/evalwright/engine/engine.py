@@ -282,7 +282,7 @@ class Engine:
 
 
 class Door(Ask):
-    """Asks the models of some roles. `counts` are of exactly what was asked through this door."""
+    """Sends requests to the models of some roles. `counts` are of exactly what went through this door."""
 
     def __init__(self, engine: Engine, lanes: Mapping[str, Lane]) -> None:
         self.counts = Counts()
@@ -298,7 +298,7 @@ class Door(Ask):
         return self._lane(role).abilities
 
     def speed(self, role: str) -> Speed:
-        """How fast the model that plays this role has answered, whoever asked it."""
+        """How fast the model that plays this role has answered, whoever sent the requests."""
         return self._lane(role).speed
 
     def paid_by(self, reservation: Reservation) -> Ask:

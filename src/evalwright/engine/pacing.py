@@ -83,8 +83,8 @@ class Pacer:
         self._waiting: deque[tuple[asyncio.Future[Permit], float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._paused_until = 0.0
-        self._asked_until = 0.0
-        self._asked_why = ""
+        self._retry_after_until = 0.0
+        self._retry_after_why = ""
         self._ramp = 0
         self._next_send = 0.0
         self._slow_start = True
@@ -158,7 +158,7 @@ class Pacer:
         if isinstance(error, RateLimited):
             self._refused += (1 - self._refused) * self._weight()
             limited = self._refused > _TOLERATED or error.retry_after is not None
-            # An announced budget that is used up is no matter of how many are in flight.
+            # An announced rate limit that is used up is no matter of how many are in flight.
             if limited and not _exhausted(error.rate_limits):
                 self._cut(permit, now, pause=True, cost=error.retry_after or 0.0)
         elif isinstance(error, (Overloaded, ConnectionFailed, TimedOut)):
@@ -172,8 +172,8 @@ class Pacer:
             self._answers_since_cut += 1
         if error.retry_after is not None and error.retryable:
             self._pause(error.retry_after, now)
-            self._asked_until = max(self._asked_until, now + error.retry_after)
-            self._asked_why = str(error)
+            self._retry_after_until = max(self._retry_after_until, now + error.retry_after)
+            self._retry_after_why = str(error)
             if error.retry_after > self._pacing.deadline:
                 self.drop_waiting(lambda: self._hopeless(now))
         self._leave(permit, error.rate_limits, now)
@@ -327,13 +327,13 @@ class Pacer:
             self._ramp = int(self.limit)
 
     def _refuse_if_hopeless(self, now: float) -> None:
-        if self._asked_until - now > self._pacing.deadline:
+        if self._retry_after_until - now > self._pacing.deadline:
             raise self._hopeless(now)
 
     def _hopeless(self, now: float) -> RateLimited:
-        seconds = self._asked_until - now
+        seconds = self._retry_after_until - now
         return RateLimited(
-            f"{self._asked_why} (the server asks to wait {seconds:.0f} s, longer than the deadline of "
+            f"{self._retry_after_why} (the server asks to wait {seconds:.0f} s, longer than the deadline of "
             f"{self._pacing.deadline:g} s)",
             status=429,
         )

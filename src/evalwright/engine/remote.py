@@ -19,8 +19,8 @@ from evalwright.core.responses import Response
 from evalwright.engine.counts import Counts
 from evalwright.engine.pacing import Pacer, Permit
 from evalwright.engine.retry import Attempts, Breaker
-from evalwright.engine.timeouts import Timeouts
 from evalwright.models.base import RemoteModel
+from evalwright.models.timeouts import Timeouts
 
 _LONG_WAIT = 20.0
 """From how many seconds on a Retry-After is worth telling a person; later ones if they are twice as long."""
@@ -94,28 +94,21 @@ class RemoteSender:
     async def _attempt(self, request: Request, permit: Permit, timeout: float) -> Response:
         """Send once. Every end gives the permit back; what is not a RequestError ends the request."""
         error: Exception
-        late = False
-        task = self._timeouts.begin(timeout)
+        limit = self._timeouts.limit(timeout)
         try:
-            try:
+            with limit:
                 response = await self._model.answer(request)
-            finally:
-                late = self._timeouts.end(task)
-            if isinstance(response, Response):
-                self._pacer.answered(permit, response)
-                return response
-            error = ModelError(f"{self._model.name} gave a {type(response).__name__}, not a Response")
+            if not isinstance(response, Response):
+                raise ModelError(f"{self._model.name} gave a {type(response).__name__}, not a Response")
+            self._pacer.answered(permit, response)
+            return response
         except (RequestError, RequestFailed) as failed:
             error = failed
-        except asyncio.CancelledError:
-            if not late:
-                self._pacer.abandon(permit)
-                raise
-            error = TimedOut(f"{self._model.name}: no answer within {timeout:.0f} s")
-            if self._stopped is not None:
-                error = RequestFailed(self._stopped)
         except TimeoutError as failed:
-            error = TimedOut(f"{self._model.name}: {str(failed) or 'timed out'}")
+            why = f"no answer within {timeout:.0f} s" if limit.expired else str(failed) or "timed out"
+            error = TimedOut(f"{self._model.name}: {why}")
+            if limit.expired and self._stopped is not None:
+                error = RequestFailed(self._stopped)
         except EvalwrightError as other:
             error = RequestFailed(Failure("request failed", other.party, str(other)))
         except Exception as defect:

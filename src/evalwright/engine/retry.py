@@ -1,6 +1,6 @@
-"""Whether to ask again, and when: the one place that decides it.
+"""Whether a request is sent again, and when: the one place that decides it.
 
-| error | asked again |
+| error | sent again |
 |---|---|
 | rate limited, server error, connection failed, timed out | up to `max_attempts` sendings in all, within the deadline |
 | bad reply, empty reply | two more times: a model that keeps answering nonsense will go on doing so |

@@ -1,1 +1,1 @@
-"""Who is asked: one small file per backend. `registry.open_model("provider/name", {...})` finds and makes them."""
+"""Models: what answers requests. `registry.open_model("provider/name", {...})` finds and makes them."""

@@ -87,7 +87,7 @@ def headers(argument: str, value: Mapping[str, str] | str | None) -> dict[str, s
 def pacing(
     timeout: float, deadline: float, max_concurrency: int | None, max_attempts: int, most: int = 512
 ) -> Pacing:
-    """How a remote model may be asked; times in seconds. most: requests at once where nobody said how many.
+    """How requests to a remote model are paced; times in seconds. most: requests at once where no number is given.
 
     A number that was given is where the pace starts, because the person knows what the server takes.
     """

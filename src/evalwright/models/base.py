@@ -39,16 +39,16 @@ class Model(ABC):
         return {"name": self.name, "abilities": sorted(self.abilities), "fingerprint": self.fingerprint}
 
     def check(self) -> None:
-        """Raise a `UsageError` if the model cannot be used (no key, no such folder). Asks nothing that costs."""
+        """Raise a `UsageError` if the model cannot be used (no key, no such folder). Sends nothing that costs."""
 
     def reader(self) -> Reader | None:
-        """How it reads prompts, where that is known without asking it; else None. Weights need not be loaded."""
+        """How it reads prompts, where that is known here; else None. Weights need not be loaded."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """How a remote model may be asked. Times in seconds.
+    """How requests to a remote model are paced. Times in seconds.
 
     max_concurrency: the most requests in flight; start_concurrency: where the adaptive limit begins.
     timeout: for one attempt. deadline: for a request with all its attempts, from its first sending.
@@ -79,7 +79,7 @@ class RemoteModel(Model):
 
     @abstractmethod
     async def answer(self, request: Request) -> Response:
-        """Ask once. Raises a `RequestError` that says what failed; never retries, never sleeps."""
+        """Send the request once. Raises a `RequestError` that says what failed; never retries, never sleeps."""
 
     async def close(self) -> None:
         """Release connections. Called once, when the engine closes."""

@@ -30,7 +30,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "litellm": (
         "litellm/openai/gpt-4o-mini",
-        "any model that the library litellm can ask (pip install 'evalwright[litellm]')",
+        "any model that the library litellm can call (pip install 'evalwright[litellm]')",
     ),
     "lm": ("lm/my-model", "a class of lm-evaluation-harness's model interface, from --plugin my_model.py"),
     "lm_eval": ("lm_eval/dummy", "a model of the installed package lm_eval, with its arguments as -M"),

@@ -1,7 +1,7 @@
 """`oracle/gold` and `oracle/wrong`: simulations that answer with the gold answer, or with a wrong one. No model is behind them.
 
 They show what a benchmark, its scorers and its reports do with answers whose worth is known, without a network. The gold answer
-is never in a prompt and no request of any other model holds it: a run of these models asks nobody, and forms the answers from
+is never in a prompt and no request of any other model holds it: a run of these models sends no request, and forms the answers from
 its own samples (`strategies/simulate.py`). Run, reports and boards say SIMULATION.
 """
 
@@ -45,8 +45,6 @@ class OracleModel(LocalModel):
 
     def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """A request does not tell what is right, so each is a failure that says so."""
-        message = (
-            "An oracle answers a task's own samples alone; it cannot be asked as a judge or by a scorer."
-        )
+        message = "An oracle answers a task's own samples alone; it cannot be a judge or serve a scorer."
         for index, _ in enumerate(requests):
             yield index, Failure("model error", "model", message)

@@ -7,7 +7,7 @@ A recording is one of
 
 A request is found by its prompt (sampling parameters are not looked at) and, for repeated samples, by its draw: in a plain
 file the n-th row with one prompt is draw n. What has no recording is rejected. In memory there is a hash and a place for
-each response; texts are read from the file when they are asked for.
+each response; texts are read from the file when they are needed.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Index:
 
 
 def key_of(subject: Subject, draw: int) -> bytes:
-    """A short hash of what is asked for."""
+    """A short hash of a request."""
     text = json.dumps([*subject, draw], ensure_ascii=False, separators=(",", ":"))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
 

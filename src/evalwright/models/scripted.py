@@ -50,7 +50,7 @@ Scripted = Response | RequestError | str | float | Sequence[float]
 Script = Callable[[Request], Scripted | Awaitable[Scripted]]
 Answers = str | Script | Mapping[Any, Scripted] | Sequence[Scripted]
 Failures = Callable[[Request, int], RequestError | None] | Sequence[RequestError | None]
-"""`failures(request, asked)`, where `asked` counts earlier askings of that request; or one entry per asking, in order."""
+"""`failures(request, asked)`, where `asked` counts earlier sendings of that request; or one entry per sending, in order."""
 
 EVERYTHING: frozenset[Ability] = frozenset(get_args(Ability))
 UNLIKELY = -100.0
@@ -120,7 +120,7 @@ class _Scripted(Model):
 
 
 class ScriptedModel(_Scripted, RemoteModel):
-    """A scripted model that is asked like a remote one: paced, timed and retried.
+    """A scripted model that is called like a remote one: paced, timed and retried.
 
     latency: seconds per request, or a function of it. Answers may be coroutines.
     """
@@ -140,7 +140,7 @@ class ScriptedModel(_Scripted, RemoteModel):
 
 
 class ScriptedLocalModel(_Scripted, LocalModel):
-    """A scripted model that is asked like a local one: in batches, in a worker thread, with load and unload.
+    """A scripted model that is called like a local one: in batches, in a worker thread, with load and unload.
 
     latency: seconds per batch of one request, spent sleeping. loads: how often it was loaded; batches: their sizes, kept
     with `record`.
@@ -239,7 +239,7 @@ def _keys(request: Request) -> list[Any]:
 
 
 class _InTurn:
-    """One answer after another, in the order of asking."""
+    """One answer after another, in the order of the requests."""
 
     def __init__(self, answers: Sequence[Scripted]) -> None:
         self.answers = answers
@@ -259,7 +259,7 @@ def _script_identity(answers: Answers, version: str | None) -> Any:
         return answers
     if isinstance(answers, Mapping):
         return sorted((repr(key), repr(value)) for key, value in answers.items())
-    # What a function or the order of asking would answer cannot be known, so nothing is shared.
+    # What a function or the order of the requests would answer cannot be known, so nothing is shared.
     return uuid.uuid4().hex
 
 

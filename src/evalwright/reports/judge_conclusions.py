@@ -32,7 +32,7 @@ def worded_difference(found: JudgeDifference) -> JudgeDifference:
 
 def _conclusion(found: JudgeCalibration) -> str:
     """What people would have given, how far the judge is off, and what it was good for."""
-    corrected, bias = found.corrected, found.lean
+    corrected, bias = found.corrected, found.excess
     level = f"{100 * corrected.level:g}% interval"
     sentences = [
         f"People would give {found.model} {_points(corrected.value)} of 100 points ({level} {_points(corrected.low)} to "

@@ -9,18 +9,20 @@ F1 over classes) have no item scores of their own: such runs are compared by the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
-from evalwright.runs.scores import ItemScores, SliceCodes
+from evalwright.runs.scores import ItemScores, SliceCodes, item_scores
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from evalwright.statistics import PairedComparison, UnpairedComparison
 
 Form = Literal["score", "negated", "complement", "other"]
 """How a metric comes from the mean of its items' scores; "other": in no such way."""
@@ -108,6 +110,46 @@ def make_matrix(
     found = {key: codes for key in slices if (codes := _slice_codes(key, keys, scores)) is not None}
     clustered = any(one.clustered for one in scores)
     return Matrix(measure, keys, values, asked, clusters if clustered else None, found)
+
+
+def matrices(
+    runs: Sequence[Run], results: Mapping[str, Sequence[MetricResult]], slices: Sequence[str] = ()
+) -> list[Matrix]:
+    """A matrix for each task. results: by task, the metric of each run."""
+    scores = [
+        item_scores(run, {task: found[row].scorer for task, found in results.items()}, slices)
+        for row, run in enumerate(runs)
+    ]
+    return [
+        make_matrix(task, found, [one[task] for one in scores], slices) for task, found in results.items()
+    ]
+
+
+def paired_of(
+    found: Matrix,
+    items: NDArray[np.bool_] | None = None,
+    *,
+    rows: tuple[int, int] = (0, 1),
+    level: float = 0.95,
+) -> PairedComparison:
+    """Two rows of a matrix compared on the items that all were asked, or on some items."""
+    from evalwright.statistics import compare_paired
+
+    values, clusters = found.part(found.common() if items is None else items)
+    return compare_paired(
+        *(values[row] for row in rows), clusters=clusters, level=level, value_range=found.measure.value_range
+    )
+
+
+def unpaired_of(found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95) -> UnpairedComparison:
+    """Two rows of a matrix compared as independent samples, each on the items that it was asked."""
+    from evalwright.statistics import compare_unpaired
+
+    (left, left_ids), (right, right_ids) = (found.part(found.asked[row]) for row in rows)
+    return compare_unpaired(
+        left[rows[0]], right[rows[1]], clusters_a=left_ids, clusters_b=right_ids, level=level,
+        value_range=found.measure.value_range,
+    )  # fmt: skip
 
 
 def common_counts(found: Matrix) -> NDArray[np.int64]:

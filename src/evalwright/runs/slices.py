@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evalwright.core.plain import Plain
-from evalwright.runs.measures import Matrix
-from evalwright.statistics import PairedComparison, compare_paired, holm
+from evalwright.runs.measures import Matrix, paired_of
+from evalwright.statistics import PairedComparison, holm
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,7 @@ def compare_slices(found: Matrix, key: str) -> SliceComparison:
     for code, name in sorted(enumerate(codes.names), key=lambda pair: pair[1]):
         inside = common & (codes.codes == code)
         if inside.any():
-            values, clusters = found.part(inside)
-            paired = compare_paired(
-                values[0], values[1], clusters=clusters, value_range=found.measure.value_range
-            )
-            parts.append((name, paired))
+            parts.append((name, paired_of(found, inside)))
     adjusted = holm([paired.p_value for _, paired in parts])
     return SliceComparison(
         key=key,

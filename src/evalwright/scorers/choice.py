@@ -12,7 +12,8 @@ from string import ascii_uppercase
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.match import Names, Target, mentions, read, targets_of
+from evalwright.scorers.match import Target, mentions, read, targets_of
+from evalwright.scorers.names import Names
 from evalwright.scorers.text.cues import cues, last_revision
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import Said, lines, said

@@ -11,40 +11,21 @@ from functools import lru_cache
 from typing import Any
 
 from evalwright.scorers.text.tokens import fold
+from evalwright.scorers.text.wordlists import word_list, word_set
 
 _SMALL = {
     word: value
     for value, words in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ]
+        word_list(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+            "nineteen"
+        )
     )
     for word in (words,)
 }
 _TENS = {
     word: 10 * value
-    for value, word in enumerate(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2
-    )
+    for value, word in enumerate(word_list("twenty thirty forty fifty sixty seventy eighty ninety"), 2)
 }
 _SCALES = {
     "thousand": 10**3,
@@ -54,7 +35,7 @@ _SCALES = {
     "lakh": 10**5,
     "crore": 10**7,
 }
-_NTHS = ["third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
+_NTHS = word_list("third fourth fifth sixth seventh eighth ninth tenth")
 _PARTS = (
     {
         "half": Decimal("0.5"),
@@ -192,10 +173,10 @@ def _english_value(words: list[str]) -> Decimal | None:
         whole, last = Decimal(0), words
         if "and" in words:
             place = len(words) - 1 - words[::-1].index("and")
-            before, last = _english_value(words[:place]), words[place + 1 :]
-            if before is None:
+            front, last = _english_value(words[:place]), words[place + 1 :]
+            if front is None:
                 return None
-            whole = before
+            whole = front
         count = 1 if last[:-1] in ([], ["a"]) else _SMALL.get(last[0], 0) if len(last) == 2 else 0
         return whole + count * _PARTS[words[-1]] if count else None
     years = _year(words)
@@ -350,32 +331,9 @@ def _looked_up(text: str, table: dict[str, int], longest: int) -> list[Found]:
     return out
 
 
-_COMPANIONS = frozenset(
-    [
-        "komma",
-        "virgule",
-        "coma",
-        "virgula",
-        "virgola",
-        "point",
-        "demi",
-        "medio",
-        "media",
-        "meio",
-        "mezzo",
-        "halb",
-        "halbe",
-        "nonante",
-        "septante",
-        "huitante",
-        "octante",
-        "anderthalb",
-        "und",
-        "et",
-        "y",
-        "e",
-        "and",
-    ]
+_COMPANIONS = word_set(
+    "komma virgule coma virgula virgola point demi medio media meio mezzo halb halbe nonante septante huitante octante",
+    "anderthalb und et y e and",
 )
 
 

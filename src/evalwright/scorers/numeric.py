@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.number import Numbers, goals_of, read_tolerance
+from evalwright.scorers.quantity import Numbers, goals_of, read_tolerance
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import said
 from evalwright.scorers.verdict import not_attempted

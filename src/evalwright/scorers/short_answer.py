@@ -13,8 +13,10 @@ from functools import lru_cache
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
 from evalwright.scorers.dates import Date, judge_date, parse_date
-from evalwright.scorers.match import Names, mentions, read, targets_of
-from evalwright.scorers.number import NO_NUMBER, Numbers, find_numbers, goals_of, read_tolerance
+from evalwright.scorers.match import mentions, read, targets_of
+from evalwright.scorers.names import Names
+from evalwright.scorers.number import find_numbers
+from evalwright.scorers.quantity import NO_NUMBER, Numbers, goals_of, read_tolerance
 from evalwright.scorers.text import mathematics
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import Said, said
@@ -25,6 +27,7 @@ from evalwright.scorers.yes_no import judge_yes_no, polarity_of
 PARTS = ("full", "surname", "given", "any")
 KINDS = ("name", "number", "date", "yes_no", "none")
 _NOTHING = frozenset(("null", "nan", "nil", "tbd", "tba", "to be determined", "to be announced"))
+_INTRODUCING = frozenset(("i", "was", "am", "asked", "the", "question", "is", "you", "your", "q"))
 Judge = Callable[[Said], Verdict]
 
 
@@ -51,17 +54,12 @@ def _verdict(found: Said, sample: Sample, judge: Judge) -> Verdict:
         return not_attempted(f"{found.rule} is empty")
     if found.text.casefold().strip(" .") in _NOTHING or not any(map(str.isalnum, found.text)):
         return not_attempted("the answer is empty")
-    whole = _bare(found.text)
-    if any(whole == _bare(plain(target)) for target in sample.targets):
-        return correct(f"'{whole[:60]}' is a target as written")
-    words = read(found.text).tokens
-    asked = read(plain(sample.input[:2000]))
-    if (
-        len(asked.tokens) > 3
-        and asked.joined in read(found.text).joined
-        and len(words) < len(asked.tokens) + 5
-    ):
+    found = found._replace(text=_without_question(found.text, plain(sample.input)))
+    if not found.text:
         return not_attempted("the answer only repeats the question")
+    whole = _bare(found.text)
+    if not found.after and any(whole == _bare(plain(target)) for target in sample.targets):
+        return correct(f"'{whole[:60]}' is a target as written")
     return judge(found)
 
 
@@ -137,6 +135,16 @@ def _phrases(found: Said, names: Names) -> Verdict:
     if mentions(read(found.text), names.targets):
         return correct("one of the expected phrases")
     return _declining(found) or incorrect("none of the expected phrases in the answer")
+
+
+def _without_question(text: str, question: str) -> str:
+    """The reply without the question where it repeats it; "" where nothing but an introduction is left."""
+    asked = question.strip()
+    place = text.casefold().find(asked.casefold()) if len(asked) > 12 else -1
+    if place < 0:
+        return text
+    rest = f"{text[:place]} {text[place + len(asked) :]}".strip(" .:\n\"'")
+    return rest if any(token not in _INTRODUCING for token in read(rest).tokens) else ""
 
 
 def _bare(text: str) -> str:

@@ -127,7 +127,7 @@ class Unit(NamedTuple):
         return None
 
 
-_SCALES = {
+_SCALES: dict[tuple[tuple[str, int], ...], tuple[Decimal, Decimal]] = {
     (("temperature", 1),): (Decimal(1), Decimal(0)),
     (("celsius", 1),): (Decimal(1), Decimal("273.15")),
     (("fahrenheit", 1),): (Decimal(5) / 9, Decimal("459.67") * 5 / 9),

@@ -8,6 +8,7 @@ from evalwright.scorers.match import Reading, read
 from evalwright.scorers.text.cues import cues, last_revision
 from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
 _YES = """
@@ -83,29 +84,8 @@ _CASELESS_NO = (
     "இல்லை",
     "没有",
 )
-_OPENINGS = frozenset(
-    [
-        "well",
-        "oh",
-        "so",
-        "the",
-        "answer",
-        "is",
-        "it",
-        "would",
-        "be",
-        "that",
-        "in",
-        "short",
-        "therefore",
-        "thus",
-        "hence",
-        "final",
-    ]
-)
-_NO_ANSWER = frozenset(
-    ["one", "body", "doubt", "question", "matter", "longer", "wonder", "idea", "way", "information", "answer"]
-)
+_OPENINGS = word_set("well oh so the answer is it would be that in short therefore thus hence final")
+_NO_ANSWER = word_set("one body doubt question matter longer wonder idea way information answer")
 
 
 @lru_cache(maxsize=64)
@@ -145,50 +125,9 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
     return correct(shown) if side == target else incorrect(shown)
 
 
-_SMALL = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "do",
-        "does",
-        "did",
-        "the",
-        "a",
-        "an",
-        "of",
-        "in",
-        "on",
-        "to",
-        "for",
-        "and",
-        "can",
-        "could",
-        "has",
-        "have",
-        "had",
-        "at",
-        "by",
-        "with",
-        "it",
-        "they",
-        "he",
-        "she",
-        "that",
-        "this",
-        "there",
-        "be",
-        "been",
-        "as",
-        "from",
-        "its",
-        "their",
-        "so",
-        "yes",
-        "will",
-        "would",
-    ]
+_SMALL = word_set(
+    "is are was were do does did the a an of in on to for and can could has have had at by with it they he she that this there",
+    "be been as from its their so yes will would",
 )
 
 

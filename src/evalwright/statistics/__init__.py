@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from evalwright.statistics.estimate import Estimate as Estimate
     from evalwright.statistics.intervals import mean_interval as mean_interval
     from evalwright.statistics.intervals import wilson as wilson
-    from evalwright.statistics.judge_bias import LeanProbe as LeanProbe
+    from evalwright.statistics.judge_bias import AcquiescenceProbe as AcquiescenceProbe
     from evalwright.statistics.judge_bias import LengthProbe as LengthProbe
     from evalwright.statistics.judge_bias import RepeatProbe as RepeatProbe
     from evalwright.statistics.judge_bias import SwapProbe as SwapProbe
+    from evalwright.statistics.judge_bias import acquiescence_bias as acquiescence_bias
     from evalwright.statistics.judge_bias import length_bias as length_bias
     from evalwright.statistics.judge_bias import repeat_flips as repeat_flips
     from evalwright.statistics.judge_bias import swap_consistency as swap_consistency
-    from evalwright.statistics.judge_bias import yes_lean as yes_lean
     from evalwright.statistics.judge_ceiling import JudgeAgreement as JudgeAgreement
     from evalwright.statistics.judge_ceiling import judge_agreement as judge_agreement
     from evalwright.statistics.judge_correction import JudgeCorrection as JudgeCorrection
@@ -86,7 +86,7 @@ _NAMES = {
     "equivalence": "equivalence_paired",
     "estimate": "Estimate",
     "intervals": "mean_interval wilson",
-    "judge_bias": "LeanProbe LengthProbe RepeatProbe SwapProbe length_bias repeat_flips swap_consistency yes_lean",
+    "judge_bias": "AcquiescenceProbe LengthProbe RepeatProbe SwapProbe acquiescence_bias length_bias repeat_flips swap_consistency",
     "judge_ceiling": "JudgeAgreement judge_agreement",
     "judge_correction": "JudgeCorrection corrected_difference corrected_mean",
     "judge_rates": "RoganGladen rogan_gladen",

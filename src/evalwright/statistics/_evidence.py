@@ -238,7 +238,7 @@ class _BinaryFullRun(_CountedPairs):
             total,
             level=self._rule.level,
             alpha=self._settings.alpha,
-            lean=self._rule.kind == "beats",
+            directed=self._rule.kind == "beats",
         )
 
 
@@ -275,7 +275,7 @@ class _GradedFullRun(_Pairs):
 
 
 class _PairsByEValue(_CountedPairs):
-    """Items like these, right or wrong: the e-value says who is better, a betting sequence that nobody is
+    """Items like these, right or wrong: the e-value says who is better, a betting sequence that neither is
     by much."""
 
     method = "pair e-value for items like these"

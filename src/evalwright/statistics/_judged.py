@@ -111,7 +111,7 @@ def _stratum_weights(groups: I64, labelled: npt.NDArray[np.bool_]) -> F64:
     if (drawn < 2).any() and ((drawn < sizes) & (drawn < 2)).any():
         raise ValueError(
             "every stratum needs at least two labels (or a label on each of its items): with fewer, "
-            "nobody knows how labels vary there; label more, or join strata"
+            "it is not known how labels vary there; label more, or join strata"
         )
     weights: F64 = (sizes / np.maximum(drawn, 1))[groups]
     return weights

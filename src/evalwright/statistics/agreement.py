@@ -224,7 +224,7 @@ def interval_of(
 
 
 def _unseen(units: int, expected: float, level: float) -> float:
-    """The lower end where nobody disagreed: as many disagreements as so many units leave possible (Wilson).
+    """The lower end without a disagreement: as many disagreements as so many units leave possible (Wilson).
 
     `expected` is the share of disagreements by chance; an unseen disagreement is taken to be of the usual size.
     """

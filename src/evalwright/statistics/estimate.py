@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.core.plain import Plain
+from evalwright.core.plain import Plain, plain_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Estimate(Plain):
 
     `n` counts scored items (never draws) and `n_failed` the items without a score, which are not part of `value`.
     `n_clusters` is None where every item stands alone. `standard_error` is None where the data show none (fewer
-    than two units, or no spread at all), because 0 would claim a certainty nobody has. `bounds` is
+    than two units, or no spread at all), because 0 would claim a certainty that is not there. `bounds` is
     (value if all that failed were wrong, value if all that failed were right); None where nothing failed or
     where the possible range of the values is not known. `value`, `low` and `high` are nan where they do not exist.
     `n_undecided` items have an answer that rules could not decide; the bounds cover them as they cover what failed.
@@ -39,10 +39,7 @@ class Estimate(Plain):
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as JSON-ready values; no `n_undecided` of 0."""
-        out = Plain.as_dict(self)
-        if not self.n_undecided:
-            del out["n_undecided"]
-        return out
+        return plain_fields(self, () if self.n_undecided else ("n_undecided",))
 
 
 def failure_bounds(

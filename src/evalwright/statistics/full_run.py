@@ -10,7 +10,7 @@ the run could add.
 Right or wrong, every item alone: exact. The full run's verdict depends on D, the number of discordant items
 among N, and W, those that only a got right. D gets a confidence sequence (`finite_counts`) with a tenth of
 alpha; for each D in it the W that the wins among the discordant items refute are dropped. Each (W, D) has
-one bet against it for the whole run, which leans to the side where the verdict would change next, so the
+one bet against it for the whole run, which is weighted towards the side where the verdict would change next, so the
 truth is ever dropped with probability at most alpha.
 
 Anything else (graded, repeated draws, clusters): asymptotic confidence sequences without replacement for
@@ -33,7 +33,7 @@ Settled = Literal["a better", "b better", "no difference seen", "open"]
 
 NUISANCE = 0.1
 """Share of alpha spent on what is not the question: the discordant items, the spread."""
-_LEAN = 0.85
+_STAKE = 0.85
 _FEWEST_UNITS = 30
 _FEWEST_DIFFERING = 8
 
@@ -82,24 +82,24 @@ def binary_outlook(
     level: float = 0.95,
     alpha: float = 0.05,
     interval: bool = True,
-    lean: bool = True,
+    directed: bool = True,
 ) -> Outlook:
     """What the full run over `n_total` right-or-wrong pairs will say, after `n` of them with these
     discordant counts.
 
     `level` is that of the full run's comparison, `alpha` the chance that the verdict (or the interval) is
-    ever wrong. `lean`: bet on the side that would change the verdict; without it verdict and interval come
+    ever wrong. `directed`: bet on the side that would change the verdict; without it verdict and interval come
     from one and the same bet, so that both together are wrong with probability at most alpha.
     """
     seen = wins + losses
     spread = np.array([float(seen + round((n_total - n) * (seen / n if n else 0.5)))])
-    quick = _verdict(wins, seen, spread, n_total, level, alpha, lean)
+    quick = _verdict(wins, seen, spread, n_total, level, alpha, directed)
     if quick == "open" and not interval:
         return Outlook("open", math.nan, math.nan)
     fewest, most = kept_counts(seen, n, np.array([float(n_total)]), alpha * NUISANCE, max(1.0, n_total / 24))
     totals = np.arange(fewest[0], most[0] + 1.0)
     share = alpha * (1 - NUISANCE)
-    verdict = quick if quick == "open" else _verdict(wins, seen, totals, n_total, level, share, lean)
+    verdict = quick if quick == "open" else _verdict(wins, seen, totals, n_total, level, share, directed)
     low = high = math.nan
     if interval:
         least, greatest = kept_counts(wins, seen, totals, share, _weight(totals))
@@ -113,7 +113,7 @@ def _weight(totals: F64) -> F64:
 
 
 def _verdict(
-    wins: int, seen: int, totals: F64, n_total: int, level: float, alpha: float, lean: bool
+    wins: int, seen: int, totals: F64, n_total: int, level: float, alpha: float, directed: bool
 ) -> Settled:
     """The one verdict that fits all numbers of wins that are not refuted, for every number of discordant
     items."""
@@ -125,10 +125,10 @@ def _verdict(
     def refuted(candidate: F64) -> bool:
         inside = (candidate >= 0) & (candidate <= totals)
         w = np.clip(candidate, 0, totals)
-        stake = _stake(w, totals, a_wins, b_wins) if lean else 0.5
+        stake = _stake(w, totals, a_wins, b_wins) if directed else 0.5
         return bool((log_evidence(wins, seen, w, totals, weight, stake)[inside] >= bar).all())
 
-    # Evidence grows with the distance, so the nearest number of each stretch with one lean speaks for the stretch.
+    # Evidence grows with the distance, so the nearest number of each range with one stake speaks for the range.
     rate = wins / seen if seen else 0.5
     if (rate * totals >= a_wins).all():
         settled = refuted(a_wins - 1) and refuted(np.ceil(totals / 2)) and refuted(np.ceil(totals / 2) - 1)
@@ -144,7 +144,7 @@ def _stake(w: F64, totals: F64, a_wins: F64, b_wins: F64) -> F64:
     it outside."""
     inside = (w < a_wins) & (w > b_wins)
     more = np.where(inside, w > totals / 2, w <= b_wins)
-    return np.where(w == totals / 2, 0.5, np.where(more, _LEAN, 1 - _LEAN))
+    return np.where(w == totals / 2, 0.5, np.where(more, _STAKE, 1 - _STAKE))
 
 
 def graded_outlook(

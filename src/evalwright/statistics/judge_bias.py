@@ -72,16 +72,16 @@ class LengthProbe(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class LeanProbe(Plain):
+class AcquiescenceProbe(Plain):
     """Where judge and people disagree on pass or fail.
 
     `false_yes`: share of the items that people failed and the judge passed; `false_no`: of those that people passed and
-    the judge failed. `lean`: judge's pass rate less people's, a paired comparison ("better" means that it says yes more often).
+    the judge failed. `excess`: judge's pass rate less people's, a paired comparison ("better" means that it says yes more often).
     """
 
     false_yes: Estimate
     false_no: Estimate
-    lean: PairedComparison
+    excess: PairedComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ def swap_consistency(
     )
     places = np.column_stack([np.where(forth == 0.5, np.nan, forth), np.where(back == 0.5, np.nan, 1 - back)])
     first_rate = mean_interval(places, clusters=codes, n_failed=n_failed, level=level)
-    lean = forth - back  # 1: the first place twice, -1: the second twice, halves with a tie
-    first, second = int(np.count_nonzero(lean > 0)), int(np.count_nonzero(lean < 0))
+    place = forth - back  # 1: the first place twice, -1: the second twice, halves with a tie
+    first, second = int(np.count_nonzero(place > 0)), int(np.count_nonzero(place < 0))
     if codes is None:
         p_value, test = mcnemar_mid_p(first, second), "exact McNemar mid-p"
     else:
@@ -169,9 +169,9 @@ def length_bias(
     )
 
 
-def yes_lean(
+def acquiescence_bias(
     judge: npt.ArrayLike, human: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95
-) -> LeanProbe:
+) -> AcquiescenceProbe:
     """False yes against false no of a judge (n,) where people labelled, human (n,); 1 = pass, 0 = fail, nan = missing."""
     both, ids = _common(_verdicts(judge, "judge"), _verdicts(human, "human"), clusters)
     there = _complete(both)
@@ -182,8 +182,8 @@ def yes_lean(
         own = None if codes is None else codes[rows]
         return mean_interval((said[rows] == wrong).astype(np.float64), clusters=own, level=level)
 
-    lean = compare_paired(both[:, 0], both[:, 1], clusters=ids, level=level)
-    return LeanProbe(rate(truth == 0.0, 1.0), rate(truth == 1.0, 0.0), lean)
+    excess = compare_paired(both[:, 0], both[:, 1], clusters=ids, level=level)
+    return AcquiescenceProbe(rate(truth == 0.0, 1.0), rate(truth == 1.0, 0.0), excess)
 
 
 def repeat_flips(

@@ -69,7 +69,7 @@ def corrected_mean(
 ) -> JudgeCorrection:
     """The mean human score over all judged items, by PPI++.
 
-    `judge` (N,): verdicts; an item with nan is left out. `human` (N,): labels, nan where nobody looked. The labelled
+    `judge` (N,): verdicts; an item with nan is left out. `human` (N,): labels, nan where there is none. The labelled
     items must be a random part, drawn with equal chances; with `strata` (N,) integers, at random within each stratum,
     whatever its share.
     `clusters` (N,) integers: items that share one are not independent. `judge_weight`: lambda in [0, 1], None for

@@ -124,7 +124,7 @@ def _useless(judged: int, positives: int, negatives: int, separation: float, sep
         return "the judge judged nothing"
     if positives == 0 or negatives == 0:
         missing = "right" if positives == 0 else "wrong"
-        return f"no labelled item is {missing}, so nobody knows what the judge says of such items"
+        return f"no labelled item is {missing}, so it is not known what the judge says of such items"
     if separation_low <= 0:
         return "on these labels the judge cannot be told from one that says the same of right and wrong items"
     if separation < _LEAST_POWER:

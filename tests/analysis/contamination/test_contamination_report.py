@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evalwright import ScriptedModel, Task, evaluate
-from evalwright.analysis.contamination.dates import parse_span, read_cut_off, side_of
+from evalwright.analysis.contamination.dates import read_cut_off, side_of
 from evalwright.analysis.contamination.report import contamination_report
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.requests import Generate, Request
@@ -199,8 +199,3 @@ def test_the_command_shows_it_and_writes_it(
 )
 def test_dates_lie_before_after_or_across(text: object, side: str) -> None:
     assert side_of(text, read_cut_off("2024-06")) == side
-
-
-def test_a_month_ends_with_its_last_day() -> None:
-    span = parse_span("2024-02")
-    assert span is not None and span.last.isoformat() == "2024-02-29"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from evalwright import Sample, load_task
-from evalwright.analysis.contamination.versions import diff_tasks, sample_hash
+from evalwright import load_task
+from evalwright.analysis.contamination.versions import diff_tasks
 from support.typed import typed
 
 ROWS: list[dict[str, Any]] = [
@@ -79,9 +79,3 @@ def test_the_order_of_rows_and_other_metadata_change_no_score() -> None:
     assert data["conclusion"] == "Changed from version 1 to 1.1: 4 with other metadata alone."
     same = typed("tasks", "diff", "1.yaml", "1.yaml")
     assert same.code == 0 and "Nothing changed" in same.out
-
-
-def test_a_hash_is_of_the_content() -> None:
-    one = Sample("x", "Which?", choices=("a", "b"), gold=(0,))
-    assert sample_hash(one) == sample_hash(Sample("y", "Which?", choices=("a", "b"), gold=(0,)))
-    assert sample_hash(one) != sample_hash(Sample("x", "Which?", choices=("a", "b"), gold=(1,)))

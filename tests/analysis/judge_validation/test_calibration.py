@@ -79,7 +79,7 @@ def test_the_corrected_interval_covers_the_truth_where_the_judge_is_off(tmp_path
         covered += found.corrected.low <= 0.55 <= found.corrected.high
         raw += found.judge.low <= 0.55 <= found.judge.high
         widths.append(found.narrower)
-        assert found.lean.value > 0
+        assert found.excess.value > 0
         assert found.counts.labelled == 150
     assert (
         covered >= 18
@@ -104,24 +104,12 @@ def test_the_numbers_are_those_of_the_statistics(tmp_path: Path) -> None:
     assert found.labels_alone.value == pytest.approx(np.nanmean(human))
     kappa = cohen_kappa(np.array(judge)[list(picked.rows)], np.array(truth)[list(picked.rows)])
     assert found.faults["agreement"].judge.kappa.value == pytest.approx(kappa.value)
-    lean = found.faults["yes_lean"]
+    excess = found.faults["acquiescence"]
     seen, said = np.array(truth)[list(picked.rows)], np.array(judge)[list(picked.rows)]
-    assert lean.false_yes.value == pytest.approx(said[seen == 0].mean())
-    assert lean.false_no.value == pytest.approx(1 - said[seen == 1].mean())
+    assert excess.false_yes.value == pytest.approx(said[seen == 0].mean())
+    assert excess.false_no.value == pytest.approx(1 - said[seen == 1].mean())
     rates = found.faults["rogan_gladen"]
     assert (rates.sensitivity, rates.n_judged) == (pytest.approx(said[seen == 1].mean()), 280)
-
-
-def test_strata_of_verdicts_hold_what_the_judge_knows(tmp_path: Path) -> None:
-    truth, judge = simulate(1000, rate=0.55, false_yes=0.3, false_no=0.03, seed=1)
-    run = make_run(tmp_path / "runs", scores=judge, name="run")
-    widths = {}
-    for design in ("random", "stratified"):
-        _, rows = drawn(run, 150, design=design)
-        found = calibrate_judge(run, [labelled(rows, of(truth))])
-        widths[design] = found.corrected.high - found.corrected.low
-        assert ("in the strata already" in found.conclusion) == (design == "stratified")
-    assert widths["stratified"] == pytest.approx(widths["random"], rel=0.15)
 
 
 def test_a_perfect_judge_is_not_accused(tmp_path: Path) -> None:
@@ -129,7 +117,7 @@ def test_a_perfect_judge_is_not_accused(tmp_path: Path) -> None:
     run = make_run(tmp_path / "runs", scores=truth, name="run")
     _, rows = drawn(run, 100)
     found = calibrate_judge(run, [labelled(rows, of(truth))])
-    assert not found.lean.seen
+    assert not found.excess.seen
     assert "No bias of the judge was detected" in found.conclusion
     assert found.corrected.high - found.corrected.low > 0.02  # a hundred labels are no proof
 
@@ -169,7 +157,7 @@ def test_graded_verdicts_are_checked_as_probabilities(tmp_path: Path) -> None:
     )
     assert not found.faults["calibration_error"].miscalibrated
     assert found.faults["auroc"].value > 0.7
-    assert "right or wrong" in found.unknown["yes_lean"]
+    assert "right or wrong" in found.unknown["acquiescence"]
     assert found.faults["agreement"].ceiling is None
     json.dumps(found.as_dict(), allow_nan=False)
 
@@ -204,14 +192,6 @@ def test_unlabelled_rows_are_counted_and_few_labels_warned_of(tmp_path: Path) ->
     assert any("20 labels are few" in note for note in found.notes)
     assert any("2 answers could not be drawn" in note for note in found.notes)
     assert found.judge.n_failed == 2
-
-
-def test_one_label_gives_no_false_certainty(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "runs", scores=[1.0, 0.0] * 20, name="run")
-    _, rows = drawn(run, 10)
-    found = calibrate_judge(run, [labelled(rows, lambda row: "1" if row is rows[0] else "")])
-    assert (found.corrected.low, found.corrected.high) == (0.0, 1.0)
-    json.dumps(found.as_dict(), allow_nan=False)
 
 
 def test_clusters_widen_the_interval(tmp_path: Path) -> None:
@@ -382,16 +362,3 @@ def test_labels_of_answers_that_another_judge_gave_no_verdict_on(tmp_path: Path)
             assert found.judge.n_failed == 5
     with pytest.raises(UsageError, match="None of the labelled answers has a verdict"):
         calibrate_judge(run, [file])
-
-
-def test_a_confidence_that_is_none_is_not_used(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "runs", scores=[1.0, 0.0] * 20, name="run")
-    lines = [json.loads(line) for line in run.samples_file.read_text().splitlines()]
-    for line in lines:
-        line["scores"]["score"]["parts"] = {"confidence": 85.0}
-    run.samples_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    for design in ("random", "stratified"):
-        picked, rows = drawn(run, 20, design=design)
-        assert set(picked.probabilities) == {0.5}
-        found = calibrate_judge(run, [labelled(rows, lambda row: 1)])
-        assert "between 0 and 1" in found.unknown["brier"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from evalwright import UsageError
@@ -37,20 +36,6 @@ def test_what_has_no_verdict_is_not_drawn(tmp_path: Path) -> None:
     assert set(found.probabilities) == {1.0}
     with pytest.raises(UsageError, match="between 1 and 60"):
         draw_set(read_verdicts(run), 61, "random", 0)
-
-
-def test_probabilities_are_how_often_an_answer_is_drawn(tmp_path: Path) -> None:
-    scores = [0.02] * 60 + [0.5] * 40
-    verdicts = read_verdicts(make_run(tmp_path, scores=scores, name="run"))
-    counts, told = np.zeros(100), np.zeros(100)
-    for seed in range(300):
-        found = draw_set(verdicts, 20, "stratified", seed)
-        counts[list(found.rows)] += 1
-        told[list(found.rows)] = found.probabilities
-    assert told[:60].max() < told[60:].min()
-    for part in (slice(0, 60), slice(60, 100)):
-        assert counts[part].mean() / 300 == pytest.approx(told[part].mean(), rel=1e-9)
-        assert abs(counts[part] / 300 - told[part]).max() < 0.13
 
 
 def test_tasks_are_drawn_from_by_name(tmp_path: Path) -> None:

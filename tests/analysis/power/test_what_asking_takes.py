@@ -23,9 +23,8 @@ from evalwright import (
     plan,
     scorer,
 )
-from evalwright.analysis.power import Amount, Price, Usage
+from evalwright.analysis.power import Price
 from evalwright.analysis.power.prompts import MOST_READ
-from evalwright.analysis.power.spending import total
 from evalwright.core.errors import Overloaded, Rejected, UnknownName
 from evalwright.models.local.demo import demo_model
 from support.command import environment
@@ -217,16 +216,6 @@ def test_no_weights_and_no_heavy_library_without_a_pilot() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_sums_keep_what_is_not_known() -> None:
-    some = total([Amount(1.0, 0.5, 2.0, "a"), Amount(3.0, basis="b")])
-    assert (some.value, some.low, some.high, some.basis) == (4.0, 3.5, 5.0, "a; b")
-    open_end = total([Amount(1.0), Amount(None, 0.0, 5.0, "c")])
-    assert (open_end.value, open_end.low, open_end.high) == (None, 1.0, 6.0)
-    unknown = total([Amount(1.0, basis="a"), Amount(None, basis="why")])
-    assert (unknown.known, unknown.basis) == (False, "why")
-    assert Usage.__slots__ == ("requests", "input_tokens", "output_tokens", "money", "seconds", "stored")
-
-
 def test_a_large_task_is_read_in_part_with_limits() -> None:
     rng = np.random.default_rng(0)
     rows = "".join(
@@ -273,11 +262,6 @@ def test_a_pilot_that_fails_altogether_measures_nothing() -> None:
     usage = forecast.models["m/refuses"]
     assert (usage.requests.value, usage.seconds.value) == (60, None)
     assert usage.output_tokens.high == 20 * 60
-
-
-def test_a_run_without_a_key_is_planned_and_not_asked() -> None:
-    usage = plan("questions.yaml", "openai/gpt-4o-mini").models["openai/gpt-4o-mini"]
-    assert usage.requests.value == 60
 
 
 def test_a_run_of_all_items_knows_all_its_tokens() -> None:

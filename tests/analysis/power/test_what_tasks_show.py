@@ -14,9 +14,7 @@ from evalwright import Run, ScriptedModel, Task, compare, evaluate, plan
 from evalwright.analysis.power import Forecast, TaskForecast
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.statistics import (
-    compare_paired,
     items_for_difference,
-    mean_interval,
     smallest_visible_difference,
     wilson,
 )
@@ -76,30 +74,6 @@ def test_the_worst_case_by_hand() -> None:
     assert "worst case" in task.items_for_difference.basis
     assert task.enough is False
     assert task.n_used == 60
-
-
-def test_assumptions_are_taken_at_their_word() -> None:
-    task = only(
-        plan("questions.yaml", ECHO, assume={"accuracy": 0.7, "discordant": 0.2, "design_effect": 1.5})
-    )
-    assert task.items_for_difference.value == math.ceil(Z * Z * (0.2 - 0.02**2) * 1.5 / 0.02**2)
-    assert task.half_width.value == pytest.approx(1.959963984540054 * math.sqrt(0.21 * 1.5 / 60))
-    assert task.score.value == 0.7
-
-
-def test_items_have_the_power_that_was_asked_for() -> None:
-    """Brute force: the plan's number of items, 1,500 experiments, the test that `compare` makes."""
-    n = only(
-        plan("questions.yaml", ECHO, difference=0.08, assume={"discordant": 0.2})
-    ).items_for_difference.value
-    assert n is not None
-    rng = np.random.default_rng(1)
-    seen = 0
-    for _ in range(1500):
-        kinds = rng.choice(3, size=int(n), p=[0.8, 0.14, 0.06])
-        b, c = (kinds == 1).astype(float), (kinds == 2).astype(float)
-        seen += compare_paired(b, c).verdict == "better"
-    assert seen / 1500 == pytest.approx(0.8, abs=0.035)
 
 
 def test_two_runs_give_the_paired_variance(tmp_path: Path) -> None:
@@ -178,12 +152,12 @@ def test_a_power_over_a_stored_pilot_of_the_real_demo_models() -> None:
     forecast = plan("factual-closed-book", runs=[small, large])
     task = only(forecast)
     a, b = (
-        np.array([record.scores["short-answer"].value for record in run.samples()]) for run in (small, large)
+        np.array([one.scores["short-answer"].value if one.scores else np.nan for one in run.samples()])
+        for run in (small, large)
     )
-    assert task.paired_variance.value == pytest.approx(float(np.mean(a != b)) - 4e-4)
-    estimate = mean_interval(a)
-    assert {round(x, 9) for x in (a.mean(), b.mean())} >= {round(task.score.value or 0, 9)}
-    assert estimate.n == 40
+    both = ~np.isnan(a - b)
+    assert task.paired_variance.value == pytest.approx(float(np.mean(a[both] != b[both])) - 4e-4)
+    assert {round(x, 9) for x in (np.nanmean(a), np.nanmean(b))} >= {round(task.score.value or 0, 9)}
     assert list(forecast.models) == ["demo/small", "demo/large"]
     clusters: dict[str, int] = {}
     from evalwright import load_task
@@ -193,17 +167,6 @@ def test_a_power_over_a_stored_pilot_of_the_real_demo_models() -> None:
         for s in load_task("factual-closed-book").samples
     ]
     assert (task.design_effect.high or 1.0) <= cluster_weight(codes) + 1e-9
-
-
-def test_models_that_hardly_ever_disagree_show_no_tiny_difference(tmp_path: Path) -> None:
-    scores = [[1.0] * 40 + [0.0] * 160, [1.0] * 41 + [0.0] * 159]
-    runs = [
-        make_run(tmp_path, scores=x, model=m)
-        for x, m in zip(scores, ("demo/small", "demo/large"), strict=True)
-    ]
-    task = only(plan(small_task(200), ECHO, runs=runs, difference=0.001))
-    # By the formula alone 2.8 sqrt(0.005 / 200) = 1.4 points, which 1.4% of the items would have to make.
-    assert task.visible_paired.value == pytest.approx(1 / (1 + 200 / Z**2))
 
 
 def test_what_a_full_run_could_have_shown_is_what_compare_says() -> None:

@@ -326,7 +326,7 @@ def test_what_cannot_be_submitted() -> None:
     assert done.code == 2 and "3 samples of the run 'bad' failed" in done.err
     evaluate(TASK, "oracle/gold", limit=3, name="other", overrides={"description": "mine"})
     done = typed("submit", "make", "other", "--into", "s.json")
-    assert done.code == 2 and "settings put over its tasks'" in done.err
+    assert done.code == 2 and "overridden settings" in done.err
     assert not Path("s.json").exists()
 
 

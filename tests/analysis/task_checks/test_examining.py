@@ -51,20 +51,6 @@ def test_the_bundled_benchmark_has_no_fault() -> None:
     assert all(finding.ok for finding in check_constants(tasks))
 
 
-def test_a_gold_answer_that_does_not_score_is_named() -> None:
-    found = faults(a_task(["7", "many", "few"], scorers=["numeric"]))
-    assert found[0].startswith("gold answers: numeric fails on the sample '1': The target")
-
-    @scorer("test-wrong")
-    def wrong(sample: Sample, answer: Answer) -> Score:
-        return Score(0.0)
-
-    found = faults(a_task([f"x{i}" for i in range(8)], scorers=["test-wrong"]))
-    assert found == [
-        "test-wrong: the gold answer does not score 1 on 8 samples ('x0' of '0'): 0, 1, 2, 3, 4, ..."
-    ]
-
-
 def test_constants_that_do_well_are_a_fault() -> None:
     assert faults(a_task(["yes", "yes", "no"])) == ["always 'yes': 67 of 100: 0, 1"]
 
@@ -90,12 +76,6 @@ def test_a_scorer_that_fails_is_a_fault_and_no_traceback() -> None:
     assert any("must give a Score, not float" in text for text in faults(a_task(scorers=["test-formless"])))
 
 
-def test_repeated_questions_are_counted() -> None:
-    rows = [{"id": str(i), "input": "Same?", "target": "x"} for i in range(2)]
-    task = task_from_definition({"task": "t", "dataset": {"rows": rows}})
-    assert "1 question stands more than once: 0, 1" in faults(task)
-
-
 def test_slices_and_clusters_are_counted() -> None:
     rows = [{"id": str(i), "input": f"{i}?", "target": "x", "d": "ab"[i % 2]} for i in range(4)]
     sample = {"metadata": {"domain": "{{ d }}"}, "cluster": "{{ d }}"}
@@ -113,16 +93,6 @@ def test_what_needs_a_model_or_a_likelihood_is_not_judged() -> None:
     assert reason in [finding.text for finding in check_task(task) if finding.verdict == "skipped"]
     assert [finding.text for finding in check_constants([task])] == [f"t: {reason}"]
     assert faults(a_task(answer={"mode": "perplexity"})) == []
-
-
-def test_choices_are_checked_by_their_gold_option() -> None:
-    rows = [
-        {"id": str(i), "input": f"{i}?", "choices": ["a", "b", "c"], "target": "abc"[i % 3]} for i in range(6)
-    ]
-    assert (
-        faults(task_from_definition({"task": "t", "dataset": {"rows": rows}, "answer": {"mode": "letter"}}))
-        == []
-    )
 
 
 CHOICES = {"sample": {"choices": ["Paris", "Rome", "Lima"]}}

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from scipy import stats
 
 from evalwright import scorer
 from evalwright.analysis.task_checks import Finding, check_constants, check_task
-from evalwright.analysis.task_checks.ignorance import LEVEL, outcome
 from evalwright.analysis.task_checks.labels import place_test
-from evalwright.analysis.task_checks.material import normalised, words
-from evalwright.analysis.task_checks.metadata import read_date, script_of
+from evalwright.analysis.task_checks.metadata import script_of
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
-from evalwright.statistics import wilson
 from evalwright.tasks.loading import task_from_definition
 
 Rows = list[dict[str, Any]]
@@ -87,25 +83,6 @@ def test_a_continuation_is_right_where_it_is_greedy() -> None:
 # -- chance -------------------------------------------------------------------------------------------------------------
 
 
-def test_chance_is_wilsons_interval_over_clusters() -> None:
-    samples = [Sample(str(n), cluster=f"c{n // 2}") for n in range(40)]
-    got = outcome([1.0] * 10 + [0.0] * 30, samples, [0.25] * 40)
-    assert (got.mean, got.chance) == (0.25, 0.25)
-    assert (got.low, got.high) == wilson(5, 20, LEVEL)
-    assert not got.above
-
-
-def test_guessing_is_seldom_called_a_fault() -> None:
-    """A fair key is called skewed at most as often as the level says."""
-    chance = np.random.default_rng(1)
-    called = 0
-    for _ in range(300):
-        hits = chance.integers(0, 4, 100) == 0
-        samples = [Sample(str(n)) for n in range(100)]
-        called += outcome(hits.astype(float).tolist(), samples, [0.25] * 100).above
-    assert called <= 2
-
-
 def test_labels_that_are_the_same_everywhere_may_be_uneven() -> None:
     def labelled(share: int) -> Task:
         rows = [
@@ -154,21 +131,7 @@ def test_the_test_of_places_agrees_with_the_chi_square_distribution(counts: tupl
     assert p == pytest.approx(stats.chisquare(counts).pvalue, abs=0.03)
 
 
-def test_places_of_samples_with_unlike_options() -> None:
-    """Two options half the time: B is expected more often than C, and exactly so is no skew."""
-    samples = [Sample(f"two {n}", choices=("a", "b"), gold=(n % 2,)) for n in range(60)]
-    samples += [Sample(f"three {n}", choices=("a", "b", "c"), gold=(n % 3,)) for n in range(60)]
-    p, seen, expected = place_test(samples)
-    assert seen == pytest.approx(expected)
-    assert p == 1.0
-
-
 # -- texts --------------------------------------------------------------------------------------------------------------
-
-
-def test_normalising_joins_what_looks_the_same() -> None:
-    assert normalised(" E\u0301TE\u0301  x\n") == normalised("été x")
-    assert words("A well-known fact.") == " a well known fact "
 
 
 def test_words_that_only_look_like_a_placeholder_are_none() -> None:
@@ -180,12 +143,6 @@ def test_words_that_only_look_like_a_placeholder_are_none() -> None:
         {"input": "What does `print(None)` print", "target": "the word"},
     ]
     assert found(a_task(rows)) == []
-
-
-@pytest.mark.parametrize("target", ["TODO", "nan", "N/A", "[insert answer here]", "???", "<answer>"])
-def test_placeholders(target: str) -> None:
-    rows = [{"input": f"{n}?", "target": "x" if n else target} for n in range(3)]
-    assert "1 sample has a placeholder in place of the target: s0" in texts(a_task(rows))
 
 
 def test_white_space_is_no_target() -> None:
@@ -247,18 +204,6 @@ def test_shots_from_the_tasks_own_rows_are_its_choice() -> None:
 
 
 # -- metadata -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "day"),
-    [
-        ("2024", "2024-01-01"), ("2024-05", "2024-05-01"), ("2024-05-31", "2024-05-31"),
-        ("2024-05-31T10:00:00Z", "2024-05-31"), ("31.05.2024", None), ("2024-13", None), ("soon", None), ("", None),
-    ],
-)  # fmt: skip
-def test_dates(text: str, day: str | None) -> None:
-    read = read_date(text)
-    assert (read.isoformat() if read else None) == day
 
 
 def test_scripts() -> None:

@@ -19,6 +19,7 @@ from evalwright.models.local.demo import EMBEDDED, demo_model, demo_names
 from evalwright.models.local.onnx.model import OnnxModel
 from evalwright.models.local.onnx.session import Sharing
 from evalwright.models.registry import open_model
+from support.local_models import answers as answers_of
 
 ROOT = Path(__file__).parents[3]
 NAMES = ("large", "small")
@@ -39,8 +40,7 @@ def card(name: str) -> str:
 
 def ask(model: OnnxModel, *requests: Any) -> list[Response]:
     """All answers, none of which may have failed."""
-    found = dict(model.answer_batch(requests))
-    answers = [found[index] for index in range(len(requests))]
+    answers = answers_of(model, requests)
     assert not any(isinstance(answer, Failure) for answer in answers)
     return [answer for answer in answers if isinstance(answer, Response)]
 

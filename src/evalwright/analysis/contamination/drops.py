@@ -91,7 +91,7 @@ class Control:
         return self.cut_off is not None and side_of(metadata.get(self.date_key), self.cut_off) == "after"
 
     def leaves_out(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether nobody can say on which side of the cut-off an item is: it is neither suspect nor control."""
+        """Whether it is not known on which side of the cut-off an item is: it is neither suspect nor control."""
         return self.cut_off is not None and side_of(metadata.get(self.date_key), self.cut_off) == "across"
 
 

@@ -12,7 +12,7 @@ from evalwright.analysis.judge_validation.evidence import Evidence, file_facts, 
 from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.analysis.judge_validation.probes import look_for_faults
 from evalwright.core.errors import ConfigurationError, RunError
-from evalwright.core.plain import Plain
+from evalwright.core.plain import Plain, plain_fields
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
 
@@ -23,7 +23,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Lean(Plain):
+class Excess(Plain):
     """By how much the judge's score is above people's on the same answers, with its interval; 0 to 1."""
 
     value: float
@@ -53,7 +53,7 @@ class Counts(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeCalibration(Plain):
+class JudgeCalibration:
     """A judge's verdicts on one run, corrected by labels.
 
     judge: its own score; labels_alone: what the labels say without it
@@ -78,7 +78,7 @@ class JudgeCalibration(Plain):
     labels_alone: JudgeCorrection
     corrected: JudgeCorrection
     narrower: float
-    lean: Lean
+    excess: Excess
     faults: Mapping[str, Any]
     unknown: Mapping[str, str]
     stratified: bool
@@ -90,7 +90,7 @@ class JudgeCalibration(Plain):
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, which `calibration-<scorer>.json` holds."""
         hidden = ("files", "stratified", "left_out", "drawn_from")
-        shown = {name: value for name, value in Plain.as_dict(self).items() if name not in hidden}
+        shown = plain_fields(self, hidden)
         return {
             "schema": SCHEMA,
             "kind": "calibration",
@@ -129,7 +129,7 @@ def calibrate_judge(
         labels_alone=alone,
         corrected=corrected,
         narrower=narrower(alone, corrected),
-        lean=find_lean(evidence, level),
+        excess=find_excess(evidence, level),
         faults=faults,
         unknown=unknown,
         stratified=evidence.strata is not None,
@@ -171,7 +171,7 @@ def alone_and_corrected(
     return alone, corrected
 
 
-def find_lean(evidence: Evidence, level: float) -> Lean:
+def find_excess(evidence: Evidence, level: float) -> Excess:
     """The judge's score less people's on the answers that people saw, weighted where chances were unequal."""
     import numpy as np
 
@@ -180,7 +180,7 @@ def find_lean(evidence: Evidence, level: float) -> Lean:
     clusters = evidence.verdicts.clusters
     if evidence.strata is None:
         found = compare_paired(evidence.judge, evidence.human, clusters=clusters, level=level)
-        return Lean(found.difference, found.low, found.high, f"paired, {found.interval_method}")
+        return Excess(found.difference, found.low, found.high, f"paired, {found.interval_method}")
     # A judge that says nothing: the labels' weighted mean.
     nothing = np.where(np.isnan(evidence.judge), np.nan, 0.0)
     mean = corrected_mean(
@@ -192,7 +192,7 @@ def find_lean(evidence: Evidence, level: float) -> Lean:
         value_range=(-1.0, 1.0),
         level=level,
     )
-    return Lean(mean.value, mean.low, mean.high, "paired, weighted by strata")
+    return Excess(mean.value, mean.low, mean.high, "paired, weighted by strata")
 
 
 def count(evidence: Evidence) -> Counts:

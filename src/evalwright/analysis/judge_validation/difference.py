@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalwright.analysis.judge_validation.calibration import SCHEMA, Lean, alone_and_corrected, narrower
+from evalwright.analysis.judge_validation.calibration import SCHEMA, Excess, alone_and_corrected, narrower
 from evalwright.analysis.judge_validation.evidence import Evidence, file_facts, gather, sets_of
 from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.plain import Plain
+from evalwright.core.plain import plain_fields
 from evalwright.runs.reader import Run
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeDifference(Plain):
+class JudgeDifference:
     """Run a minus run b: by the judge, by labels alone, and corrected.
 
     favour: by how much more the judge exceeds people on a than on b; where only one of the two is of the judge's family, this
@@ -43,7 +43,7 @@ class JudgeDifference(Plain):
     labels_alone: JudgeCorrection
     corrected: JudgeCorrection
     narrower: float
-    favour: Lean
+    favour: Excess
     labels: tuple[str, str]
     scorer_b: str
     notes: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class JudgeDifference(Plain):
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, which `calibration-<scorer>-<run b>.json` holds."""
         hidden = ("files", "labels", "scorer_b")
-        shown = {name: value for name, value in Plain.as_dict(self).items() if name not in hidden}
+        shown = plain_fields(self, hidden)
         return {
             "schema": SCHEMA,
             "kind": "difference",
@@ -148,7 +148,7 @@ def _corrected(pair: _Pair, level: float) -> tuple[JudgeCorrection, JudgeCorrect
     return alone_and_corrected(score, nothing)
 
 
-def _favour(pair: _Pair, level: float) -> Lean:
+def _favour(pair: _Pair, level: float) -> Excess:
     """The judge's excess over people on a, less that on b."""
     import numpy as np
 
@@ -165,4 +165,4 @@ def _favour(pair: _Pair, level: float) -> Lean:
         value_range=(-2.0, 2.0),
         level=level,
     )
-    return Lean(mean.value, mean.low, mean.high, mean.method)
+    return Excess(mean.value, mean.low, mean.high, mean.method)

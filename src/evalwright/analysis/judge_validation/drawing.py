@@ -209,7 +209,10 @@ def _read(path: Path, name: str) -> LabelSet:
         raise RunError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(data, Mapping) or data.get("schema") != SCHEMA or not _has_fields(data, name):
         raise RunError(f"{path} is not a labelling set that this version reads.")
-    return LabelSet(**{key: tuple(data[key]) if isinstance(data[key], list) else data[key] for key in _KINDS})
+    parts: dict[str, Any] = {
+        key: tuple(data[key]) if isinstance(data[key], list) else data[key] for key in _KINDS
+    }
+    return LabelSet(**parts)
 
 
 _KINDS: Mapping[str, Any] = {

@@ -26,7 +26,7 @@ class Evidence:
     """A run's verdicts and what people said of some of them.
 
     verdicts: of all records of the set's tasks. judge (records,): the values, nan where there is none or none could be drawn.
-    people (records, labellers): nan where nobody looked. human (records,): the mean of those who looked. strata
+    people (records, labellers): nan where there is no label. human (records,): the mean of those who looked. strata
     (records,) or None. equal_chances: whether every answer was as likely to be drawn. n_unlabelled: rows of the set without a label.
     """
 

@@ -1,7 +1,7 @@
 """Several judges of the same answers: how often each is content, and how far they agree, from recorded scores alone.
 
 The judges may be those of one run (a scorer that asks several at once keeps each one's probability) or of several runs with
-the same answers, as scoring a run again gives them. Nobody is asked.
+the same answers, as scoring a run again gives them. No request is sent.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def judges_agreement(runs: Sequence[Run], *, scorer: str = "", level: float = 0.
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _Judge:
     """Where one judge's verdicts stand. part: of the score, "" for its value. threshold: from which a part is a yes."""
 
     run: Run
@@ -121,7 +121,7 @@ class _Source:
     name: str
 
 
-def _sources(run: Run, wanted: str) -> Iterator[_Source]:
+def _sources(run: Run, wanted: str) -> Iterator[_Judge]:
     """The judges of a run, each scorer once however many tasks have it."""
     from evalwright.scorers.registry import bind
 
@@ -139,16 +139,16 @@ def _sources(run: Run, wanted: str) -> Iterator[_Source]:
                 bound = bind(scorer["kind"], scorer["options"], name)
             except UnknownName:  # of an imported run: its verdicts are all that is known
                 if name == wanted or name == "consistency":
-                    yield _Source(run, name, "", "", _NAN, f"{scorer['options'].get('judge') or name}")
+                    yield _Judge(run, name, "", "", _NAN, f"{scorer['options'].get('judge') or name}")
                 continue
             threshold = float(scorer["options"].get("threshold", 0.5))
             several = len(bound.roles) > 1
             for role in bound.roles:
                 model = run.data.get("roles", {}).get(role, {}).get("name", role)
-                yield _Source(run, name, role, role if several else "", threshold, str(model))
+                yield _Judge(run, name, role, role if several else "", threshold, str(model))
 
 
-def _names(sources: Sequence[_Source]) -> list[str]:
+def _names(sources: Sequence[_Judge]) -> list[str]:
     """A name for each judge that no other has."""
     plain = [source.name for source in sources]
     out = []
@@ -178,7 +178,7 @@ class _Table:
         self.n_other = 0
         self._first: Run | None = None
 
-    def read(self, run: Run, sources: Sequence[tuple[int, _Source]]) -> None:
+    def read(self, run: Run, sources: Sequence[tuple[int, _Judge]]) -> None:
         first = self._first is None
         self._first = self._first or run
         for row in run.rows():
@@ -214,9 +214,7 @@ class _Table:
         return found
 
 
-def _agreement(
-    runs: Sequence[Run], sources: Sequence[_Source], table: _Table, level: float
-) -> PanelAgreement:
+def _agreement(runs: Sequence[Run], sources: Sequence[_Judge], table: _Table, level: float) -> PanelAgreement:
     import numpy as np
 
     votes = np.column_stack([np.frombuffer(column, np.float64) for column in table.votes])
@@ -249,7 +247,7 @@ def _agreement(
     )
 
 
-def _check_votes(votes: NDArray[np.float64], sources: Sequence[_Source]) -> None:
+def _check_votes(votes: NDArray[np.float64], sources: Sequence[_Judge]) -> None:
     if not ((votes == 0) | (votes == 1)).all():
         names = ", ".join(dict.fromkeys(source.scorer for source in sources))
         raise ConfigurationError(

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evalwright.statistics import (
+        AcquiescenceProbe,
         BrierScore,
         CalibrationError,
         Estimate,
         JudgeAgreement,
-        LeanProbe,
         LengthProbe,
         RepeatProbe,
         RoganGladen,
@@ -34,7 +34,7 @@ _MOST_GRADES = 11
 
 @dataclass(frozen=True, slots=True)
 class GradedAgreement:
-    """Krippendorff's alpha for numbers: judge with people, and people among themselves (None where nobody labelled twice)."""
+    """Krippendorff's alpha for numbers: judge with people, and people among themselves (None where no answer has two labels)."""
 
     judge: Estimate
     ceiling: Estimate | None
@@ -103,13 +103,13 @@ def _agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
     )
 
 
-def _yes_lean(evidence: Evidence) -> LeanProbe:
-    from evalwright.statistics import yes_lean
+def _acquiescence(evidence: Evidence) -> AcquiescenceProbe:
+    from evalwright.statistics import acquiescence_bias
 
     _need_equal_chances(evidence)
     _need_binary(evidence)
     judge, human, clusters = _single_labels(evidence)
-    return yes_lean(judge, human, clusters=clusters)
+    return acquiescence_bias(judge, human, clusters=clusters)
 
 
 def _length(evidence: Evidence) -> LengthProbe:
@@ -192,7 +192,7 @@ def _auroc(evidence: Evidence) -> Estimate:
 PROBES: Mapping[str, Callable[[Evidence], Any]] = {
     "rogan_gladen": _rogan_gladen,
     "agreement": _agreement,
-    "yes_lean": _yes_lean,
+    "acquiescence": _acquiescence,
     "length": _length,
     "length_of_people": _length_of_people,
     "position": _position,

@@ -32,7 +32,7 @@ class SheetRow:
 
 
 def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
-    """The rows of one set in the order drawn. Of two sets both answers of ten items at a time, mixed at random: nobody sees which
+    """The rows of one set in the order drawn. Of two sets both answers of ten items at a time, mixed at random: it is not seen which
     run an answer is of or compares the two, and whoever stops early has labelled pairs.
 
     Raises RunError where the records are not those that the set was drawn from.

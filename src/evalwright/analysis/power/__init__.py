@@ -1,8 +1,8 @@
 """Before anything is spent: how many items a question needs, what a task can show at most, and what asking it takes.
 
-settings    what is to be seen, assumptions and prices      spreads    how much scores vary, and what that rests on
+settings    what is to be seen, assumptions and prices      variances  how much scores vary, and what that rests on
 prompts     what would be sent, and how many tokens it is   spending   requests, tokens, money, seconds
-drawing     what repeated draws are worth                   opening    runs, the pilot, models with their tasks
+draws       what repeated draws are worth                   opening    runs, the pilot, models with their tasks
 making      all of it in order
 """
 

@@ -11,22 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.forecasts import Amount, Forecast, TaskForecast, Usage
-from evalwright.analysis.power.drawing import draws_of
+from evalwright.analysis.power.draws import draws_of
 from evalwright.analysis.power.opening import (
     Asked,
-    Source,
+    MeasuredRun,
     as_list,
     configuration_of,
+    measured_run,
     models_asked,
     models_of,
     opened,
     pilot_runs,
-    source_of,
 )
 from evalwright.analysis.power.prompts import Prompts, read_prompts
 from evalwright.analysis.power.settings import Wanted, check_assumptions
 from evalwright.analysis.power.spending import Evidence, add_up, known_price, total, usage_of
-from evalwright.analysis.power.spreads import Spread, spread_of
+from evalwright.analysis.power.variances import Variances, variances_of
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.tasks import Task
 from evalwright.engine.store import FILE as STORE_FILE
@@ -81,7 +81,7 @@ def plan(
         raise ConfigurationError(f"A pilot needs at least 2 items to show how much they vary, not {pilot}.")
     objects = Objects()
     configuration = configuration_of(tasks, models, objects, settings)
-    sources = [source_of(opened(run, configuration.out)) for run in as_list(runs)]
+    sources = [measured_run(opened(run, configuration.out)) for run in as_list(runs)]
     if not configuration.models:
         configuration = replace(configuration, models=models_of(sources))
     asked = models_asked(configuration, objects)
@@ -90,7 +90,7 @@ def plan(
         if _bounded(task, sources):
             wanted.check_bounded(task.name)
     if pilot is not None:
-        sources = [source_of(run) for run in pilot_runs(configuration, pilot, objects, progress)]
+        sources = [measured_run(run) for run in pilot_runs(configuration, pilot, objects, progress)]
     return _forecast(configuration, asked, sources, wanted, assumed, prices or {}, pilot)
 
 
@@ -100,7 +100,7 @@ def _check_prices(prices: Mapping[str, Price], models: Sequence[str]) -> None:
             raise UnknownName("model in --price", name, models, f"Planned: {', '.join(models)}.")
 
 
-def _bounded(task: Task, sources: Sequence[Source]) -> bool:
+def _bounded(task: Task, sources: Sequence[MeasuredRun]) -> bool:
     return (
         _metric(task, [source.tasks[task.name] for source in sources if task.name in source.tasks]) in BOUNDED
     )
@@ -116,7 +116,7 @@ def _metric(task: Task, measured: Sequence[Measured]) -> str:
 def _forecast(
     configuration: Configuration,
     asked: Sequence[Asked],
-    sources: Sequence[Source],
+    sources: Sequence[MeasuredRun],
     wanted: Wanted,
     assumed: Mapping[str, float],
     prices: Mapping[str, Price],
@@ -162,7 +162,7 @@ def _task(
     number: int,
     asked: Sequence[Asked],
     read: Sequence[Prompts],
-    sources: Sequence[Source],
+    sources: Sequence[MeasuredRun],
     wanted: Wanted,
     assumed: Mapping[str, float],
     prices: Mapping[str, Price],
@@ -172,7 +172,7 @@ def _task(
     metric = _metric(task, measured)
     bounded = metric in BOUNDED
     clusters = _clusters(task)
-    spread = spread_of(bounded, clusters, measured, assumed, wanted)
+    spread = variances_of(bounded, clusters, measured, assumed, wanted)
     single, paired = _product(spread.single, spread.design), _product(spread.paired, spread.design)
     n_total = len(task.samples)
     need = _items(
@@ -209,7 +209,7 @@ def _task(
     )
 
 
-def _of_task(source: Source, task: str) -> Measured:
+def _of_task(source: MeasuredRun, task: str) -> Measured:
     """What a run measured on a task. Raises UnknownName with the closest tasks of the run, RunError without scores."""
     if task not in source.tasks:
         source.run.task(task)
@@ -218,7 +218,7 @@ def _of_task(source: Source, task: str) -> Measured:
 
 
 def _evidence(
-    one: Asked, number: int, prompts: Prompts, sources: Sequence[Source], prices: Mapping[str, Price]
+    one: Asked, number: int, prompts: Prompts, sources: Sequence[MeasuredRun], prices: Mapping[str, Price]
 ) -> Evidence:
     task = one.tasks[number]
     own = next((source for source in sources if source.run.model == one.model.name), None)
@@ -292,7 +292,7 @@ def _overall(tasks: Sequence[TaskForecast], wanted: Wanted) -> Amount | None:
     return _visible(total(parts), 1, True, wanted.level, wanted.power)
 
 
-def _paired(variance: Amount, spread: Spread, n: int, bounded: bool, wanted: Wanted) -> Amount:
+def _paired(variance: Amount, spread: Variances, n: int, bounded: bool, wanted: Wanted) -> Amount:
     """The smallest difference of two models on the same n items; of right-or-wrong ones not less than any could show."""
     seen = _visible(variance, n, bounded, wanted.level, wanted.power)
     if not spread.counts:
@@ -306,7 +306,7 @@ def _notes(
     asked: Sequence[Asked],
     tasks: Sequence[TaskForecast],
     models: Mapping[str, Usage],
-    sources: Sequence[Source],
+    sources: Sequence[MeasuredRun],
     pilot: int | None,
 ) -> Iterator[str]:
     if pilot is not None:

@@ -22,7 +22,7 @@ from evalwright.tasks.loading import load_tasks
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MeasuredRun:
     """A run with what it measured."""
 
     run: Run
@@ -89,14 +89,14 @@ def opened(run: Run | str | Path, folder: str) -> Run:
     return run if isinstance(run, Run) else open_run(run, Path(folder))
 
 
-def source_of(run: Run) -> Source:
+def measured_run(run: Run) -> MeasuredRun:
     """A run with what it measured. Raises RunError where its records cannot be read."""
     tasks, pace = measure(run)
     answered = sum(float(found.requests.sum()) for found in tasks.values())
-    return Source(run, tasks, pace, judges_share(run, answered))
+    return MeasuredRun(run, tasks, pace, judges_share(run, answered))
 
 
-def models_of(sources: Sequence[Source]) -> tuple[ModelSpec, ...]:
+def models_of(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
     """The models of the runs, as their configurations name them."""
     if not sources:
         raise ConfigurationError("No models given. Name at least one with --model, for example demo/small.")

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalwright.analysis.task_checks.material import PLACEHOLDER, answered
+from evalwright.analysis.task_checks.material import requests_of
 from evalwright.core.errors import EvalwrightError, MissingExtra, TaskError
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
-from evalwright.core.responses import Response
 from evalwright.core.tasks import Task
 from evalwright.engine.key import request_key
 from evalwright.evaluation.running import run_blocking
@@ -96,19 +95,12 @@ def _reader(model: Model) -> tuple[Reader | None, str]:
 async def _requests(task: Task, places: Sequence[int]) -> list[list[Request]]:
     out: list[list[Request]] = []
     for place in places:
-        asked: list[Request] = []
-
-        async def ask(role: str, request: Request, kept: list[Request] = asked) -> Response:
-            kept.append(request)
-            return Response(text=PLACEHOLDER, log_likelihood=0.0, is_greedy=False, values=(0.5, 0.5))
-
         try:
-            await answered(task, task.samples[place], ask)
+            out.append(await requests_of(task, task.samples[place]))
         except TaskError:
             raise
         except Exception:
-            asked.clear()  # this item will fail in the run too, and `tasks check` says why
-        out.append(asked)
+            out.append([])  # this item will fail in the run too, and `tasks check` says why
     return out
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.forecasts import Amount, Usage
 from evalwright.analysis.power.prompts import BYTES_PER_TOKEN, Prompts
-from evalwright.analysis.power.spreads import ASSUMED
+from evalwright.analysis.power.variances import ASSUMED
 from evalwright.core.words import count, counted, duration
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old

@@ -103,7 +103,7 @@ def _model(model: Mapping[str, Any]) -> dict[str, Any]:
     }
     if label := _text(model.get("label")):
         out["label"] = label
-    # A claim that only ever lowers its standing is believed.
+    # A claim that only ever counts against it is believed.
     return out | ({"simulation": True} if model.get("simulation") else {})
 
 

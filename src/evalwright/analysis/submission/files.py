@@ -62,7 +62,7 @@ class Submission:
 
 
 def make_submission(run: Run, path: Path) -> Submission:
-    """Write a run as one file. Raises RunError where it cannot be one: failed samples, tasks that are nobody else's."""
+    """Write a run as one file. Raises RunError where it cannot be one: failed samples, tasks that others do not have."""
     run.verify()
     _check_fit(run)
     content = {
@@ -93,12 +93,12 @@ def _check_fit(run: Run) -> None:
     if "imported" in configuration or "submission" in configuration:
         raise RunError(f"The run '{run.id}' was imported; only a run that was made here can be submitted.")
     for key, what in (
-        ("overrides", "settings put over its tasks'"),
+        ("overrides", "overridden settings of its tasks"),
         ("dialect", "another framework's tasks"),
     ):
         if configuration.get(key):
             raise RunError(
-                f"The run '{run.id}' has {what}, which nobody else has: submit a run of the task as it is."
+                f"The run '{run.id}' has {what}, which others do not have: submit a run of the task as it is."
             )
     if run.data.get("stopping") or run.data.get("scored_from"):
         raise RunError(

@@ -34,7 +34,7 @@ from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.loading import load_tasks
 
 PROGRAMS = frozenset({"unit-tests"})
-"""Scorers that run what a model wrote, which nobody does with a stranger's file."""
+"""Scorers that run what a model wrote, which is not done with a stranger's file."""
 
 _CLOSE = 1e-6
 _MOST_TASKS = 1000

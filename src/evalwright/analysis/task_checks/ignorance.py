@@ -65,7 +65,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AgainstChance:
     """What an answer got: `mean` of n samples, and what chance gives: `chance`, from low to high."""
 
     mean: float
@@ -84,14 +84,16 @@ class Outcome:
         return f"{points(self.mean)} of 100 (chance gives {points(self.low)} to {points(self.high)})"
 
 
-def outcome(values: Sequence[float], samples: Sequence[Sample], chances: Sequence[float]) -> Outcome:
+def against_chance(
+    values: Sequence[float], samples: Sequence[Sample], chances: Sequence[float]
+) -> AgainstChance:
     """The mean of values beside that of chances. Samples of one cluster count as one."""
     from evalwright.statistics import wilson
 
     chance = sum(chances) / len(chances)
     units = len({(sample.cluster or sample.id) for sample in samples})
     low, high = wilson(chance * units, units, LEVEL)
-    return Outcome(sum(values) / len(values), chance, low, high)
+    return AgainstChance(sum(values) / len(values), chance, low, high)
 
 
 def chance_of(sample: Sample) -> float:
@@ -149,7 +151,7 @@ def _letters(asked: Sequence[Asked], worths_of: Worths) -> Iterator[Finding]:
             _CHECK, f"{counted(n, 'sample')} with options: too few to judge an option that is always chosen"
         )
         return
-    found: dict[int, Outcome] = {}
+    found: dict[int, AgainstChance] = {}
     most = max((len(sample.choices) for one in asked for sample in one.samples), default=0)
     for place in range(min(most, len(ascii_uppercase))):
         values: list[float] = []
@@ -158,7 +160,7 @@ def _letters(asked: Sequence[Asked], worths_of: Worths) -> Iterator[Finding]:
             having, got_there = worths_of(one, place)
             samples += having
             values += got_there
-        found[place] = outcome(values, samples, [chance_of(sample) for sample in samples])
+        found[place] = against_chance(values, samples, [chance_of(sample) for sample in samples])
     if not found:
         return
     fixed = _labels(asked)
@@ -223,7 +225,7 @@ def _judged_text(
 ) -> Finding:
     """An answer that was not taken from the gold answers has to stay within chance."""
     values, samples = _said(asked, text)
-    got = outcome(values, samples, [chance(sample) for sample in samples])
+    got = against_chance(values, samples, [chance(sample) for sample in samples])
     if got.above:
         return fault(_CHECK, f"{name}: {got}", _right(values, samples))
     if _generous(got):
@@ -236,7 +238,7 @@ def _constant(text: str, asked: Sequence[Asked]) -> Finding:
     name = f"always {quoted(text)}"
     values, samples = _said(asked, lambda sample: text)
     chances = [chance_of(sample) or _label_chance(one) for one in asked for sample in one.samples]
-    got = outcome(values, samples, chances)
+    got = against_chance(values, samples, chances)
     if _generous(got):
         return fault(_CHECK, f"{name}: {points(got.mean)} of 100", _right(values, samples))
     if got.chance and got.above:
@@ -251,7 +253,7 @@ def _said(asked: Sequence[Asked], text: Callable[[Sample], str]) -> tuple[list[f
     return values, [sample for one in asked for sample in one.samples]
 
 
-def _generous(got: Outcome) -> bool:
+def _generous(got: AgainstChance) -> bool:
     return got.mean >= (ONE_LABEL if got.chance >= MOST_FOR_NOTHING / 2 else MOST_FOR_NOTHING)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from string import ascii_uppercase
 
 from evalwright.analysis.task_checks.findings import Finding, counted, fault, note, ok, points, skipped
-from evalwright.analysis.task_checks.ignorance import LEAST_SAMPLES, chance_of, outcome
+from evalwright.analysis.task_checks.ignorance import LEAST_SAMPLES, against_chance, chance_of
 from evalwright.analysis.task_checks.material import Material
 from evalwright.core.samples import Sample
 
@@ -88,7 +88,9 @@ def _length(samples: Sequence[Sample]) -> Finding:
     if len(told) < LEAST_SAMPLES:
         return skipped("labels", f"one option is the longest in {len(told)} samples, too few to judge by")
     chosen = [sample for sample, _ in told]
-    got = outcome([float(right) for _, right in told], chosen, [chance_of(sample) for sample in chosen])
+    got = against_chance(
+        [float(right) for _, right in told], chosen, [chance_of(sample) for sample in chosen]
+    )
     text = f"the longest option is the gold one in {got}"
     if got.above and got.mean > got.chance + LEAST_LENGTH:
         return fault("labels", f"{text}: its length gives it away", [one.id for one, right in told if right])

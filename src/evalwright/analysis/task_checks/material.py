@@ -84,7 +84,7 @@ def material_of(task: Task) -> Material:
     async def read_all() -> None:
         for sample in samples:
             try:
-                asked.append(tuple(await _requests(task, sample)))
+                asked.append(tuple(await requests_of(task, sample)))
             except TaskError:
                 raise
             except Exception as error:
@@ -112,10 +112,11 @@ def material_of(task: Task) -> Material:
 
 def preview(task: Task, index: int) -> list[Request]:
     """The requests that a sample would send, exactly. What depends on an earlier reply shows a placeholder for it."""
-    return asyncio.run(_requests(task, task.samples[index]))
+    return asyncio.run(requests_of(task, task.samples[index]))
 
 
-async def _requests(task: Task, sample: Sample) -> list[Request]:
+async def requests_of(task: Task, sample: Sample) -> list[Request]:
+    """The requests of a sample, each answered by a placeholder."""
     asked: list[Request] = []
 
     async def ask(role: str, request: Request) -> Response:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
+from evalwright.analysis.contamination.dates import parse_span
 from evalwright.analysis.task_checks.findings import (
     Finding,
     counted,
@@ -24,67 +25,39 @@ from evalwright.core.samples import Sample
 
 _CHECK = "metadata"
 
-SCRIPTS = {
-    "LATIN": "af az bs ca cs cy da de en eo es et eu fi fil fr ga gl ha hr hu id ig is it jv lt lv mg ms mt nl no nb nn pl "
-    "pt ro sk sl so sq sv sw tl tr uz vi xh yo zu",
-    "CYRILLIC": "be bg kk ky mk mn ru tg uk",
-    "ARABIC": "ar fa ps sd ug ur",
-    "DEVANAGARI": "hi mr ne sa",
-    "CJK": "zh",
-    "CJK HIRAGANA KATAKANA": "ja",
-    "HANGUL": "ko",
-    "GREEK": "el",
-    "HEBREW": "he yi",
-    "THAI": "th",
-    "BENGALI": "bn as",
-    "TAMIL": "ta",
-    "TELUGU": "te",
-    "KANNADA": "kn",
-    "MALAYALAM": "ml",
-    "GUJARATI": "gu",
-    "GURMUKHI": "pa",
-    "SINHALA": "si",
-    "KHMER": "km",
-    "LAO": "lo",
-    "MYANMAR": "my",
-    "ETHIOPIC": "am ti",
-    "GEORGIAN": "ka",
-    "ARMENIAN": "hy",
-}
-"""The script of a language by its ISO 639-1 code, in the first words of Unicode's names; a few languages that use several are
-left out or named by the commonest."""
+_SCRIPTS = """
+LATIN | latn | af az bs ca cs cy da de en eo es et eu fi fil fr ga gl ha hr hu id ig is it jv lt lv mg ms \
+    mt nl no nb nn pl pt ro sk sl so sq sv sw tl tr uz vi xh yo zu
+CYRILLIC | cyrl | be bg kk ky mk mn ru tg uk
+ARABIC | arab | ar fa ps sd ug ur
+DEVANAGARI | deva | hi mr ne sa
+CJK | hans hant | zh
+CJK HIRAGANA KATAKANA | jpan | ja
+HANGUL | hang kore | ko
+GREEK | grek | el
+HEBREW | hebr | he yi
+THAI |  | th
+BENGALI | beng | bn as
+TAMIL | taml | ta
+TELUGU | telu | te
+KANNADA | knda | kn
+MALAYALAM | mlym | ml
+GUJARATI | gujr | gu
+GURMUKHI | guru | pa
+SINHALA | sinh | si
+KHMER | khmr | km
+LAO | laoo | lo
+MYANMAR | mymr | my
+ETHIOPIC | ethi | am ti
+GEORGIAN | geor | ka
+ARMENIAN | armn | hy
+"""
+"""Scripts in the first words of Unicode's names | their ISO 15924 codes, which a language tag may hold ("zho_Hans") | their
+languages by ISO 639-1 code; a few languages that use several are left out or named by the commonest."""
 
-SCRIPT_TAGS = {
-    "latn": "LATIN",
-    "cyrl": "CYRILLIC",
-    "arab": "ARABIC",
-    "deva": "DEVANAGARI",
-    "hans": "CJK",
-    "hant": "CJK",
-    "jpan": "CJK HIRAGANA KATAKANA",
-    "hang": "HANGUL",
-    "kore": "HANGUL",
-    "grek": "GREEK",
-    "hebr": "HEBREW",
-    "beng": "BENGALI",
-    "taml": "TAMIL",
-    "telu": "TELUGU",
-    "knda": "KANNADA",
-    "mlym": "MALAYALAM",
-    "gujr": "GUJARATI",
-    "guru": "GURMUKHI",
-    "sinh": "SINHALA",
-    "khmr": "KHMER",
-    "laoo": "LAO",
-    "mymr": "MYANMAR",
-    "ethi": "ETHIOPIC",
-    "geor": "GEORGIAN",
-    "armn": "ARMENIAN",
-}
-"""The same by the ISO 15924 code of a script that a language tag may hold ("zho_Hans"); it goes before the language."""
-
-_OF_TAG = {tag: frozenset(names.split()) for tag, names in SCRIPT_TAGS.items()}
-_OF_LANGUAGE = {code: frozenset(names.split()) for names, codes in SCRIPTS.items() for code in codes.split()}
+_TABLE = [tuple(part.split() for part in line.split("|")) for line in _SCRIPTS.strip().splitlines()]
+_OF_TAG = {tag: frozenset(names) for names, tags, _ in _TABLE for tag in tags}
+_OF_LANGUAGE = {code: frozenset(names) for names, _, codes in _TABLE for code in codes}
 LEAST_SCRIPT = 0.5
 """Of a language's letters that must be of its script."""
 
@@ -115,27 +88,16 @@ def _dates(material: Material) -> Iterator[Finding]:
         given = sample.metadata.get("created_at")
         if given in (None, ""):
             continue
-        found = read_date(str(given))
+        found = parse_span(given)
         if found is None:
             unread.append(sample)
-        elif found > tomorrow:
+        elif found.first > tomorrow:
             future.append(sample)
     for samples, what in ((unread, "no date (2024, 2024-05 or 2024-05-31)"), (future, "in the future")):
         if samples:
             shown = quoted(str(samples[0].metadata["created_at"]))
             ids = [sample.id for sample in samples]
             yield fault(_CHECK, f"created_at of {counted(len(ids), 'sample')} is {what} ({shown})", ids)
-
-
-def read_date(text: str) -> date | None:
-    """A year, a month, a day or a moment in the form of ISO 8601, as its (first) day; None for anything else."""
-    text = text.strip()
-    if text.isascii() and text.replace("-", "").isdigit():
-        text += {4: "-01-01", 7: "-01"}.get(len(text), "")
-    try:
-        return datetime.fromisoformat(text).date()
-    except ValueError:
-        return None
 
 
 def _languages(material: Material) -> Iterator[Finding]:

@@ -12,10 +12,11 @@ from transformers import T5Config, T5ForTokenClassification
 
 from evalwright.core.errors import ConfigurationError, ModelError
 from evalwright.models.judges.judge import Encoded, Settings
-from evalwright.models.judges.loading import check_device, listed, load_tokenizer, padded
+from evalwright.models.judges.loading import listed, load_tokenizer, padded
 from evalwright.models.judges.prompts import fill
 from evalwright.models.local.hf.batching import scoring_budget
 from evalwright.models.local.hf.hub import open_repository
+from evalwright.models.local.hf.loading import check_device
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.source import Source
 

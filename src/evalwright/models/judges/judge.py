@@ -14,8 +14,9 @@ from evalwright.core.requests import Ability, Classify, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.judges.chunking import Chunking, DoesNotFit, chunks, read_chunking
+from evalwright.models.local.files import weight_files
 from evalwright.models.local.hf.options import as_count, require_libraries, resolve_device, resolve_dtype
-from evalwright.models.local.hf.source import Source, find_source, weight_files
+from evalwright.models.local.hf.source import Source, find_source
 
 if TYPE_CHECKING:
     from evalwright.models.local.hf.batching import Batcher

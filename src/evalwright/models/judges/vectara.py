@@ -103,7 +103,7 @@ class VectaraModel(RemoteModel):
             )
 
     async def answer(self, request: Request) -> Response:
-        """Ask once."""
+        """Send once."""
         if not isinstance(request, Classify):
             raise Rejected(f"'{self.name}' judges pairs; it cannot do '{request.ability}'.")
         if self._key is None and not is_local(self.base_url):

@@ -1,6 +1,6 @@
 """`demo/small` and `demo/large`: two small transformers that come with the package, for a first look without a download.
 
-They are real models asked in the real way, through the `onnx` backend. They were trained, on purpose, on part of the
+They are real models, run by the `onnx` backend. They were trained, on purpose, on part of the
 answers of the bundled benchmark, so what they score says nothing about anything else; their cards say how.
 """
 

@@ -9,16 +9,16 @@ give other vectors than its makers mean. A text that is longer than the model re
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, Failure, ModelError, Rejected
+from evalwright.core.errors import ConfigurationError, Failure, Rejected
 from evalwright.core.requests import Embed, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.local.files import read_json
 from evalwright.models.local.hf.options import as_count, require_libraries, resolve_device
 from evalwright.models.local.hf.source import Source, find_source
 
@@ -45,7 +45,7 @@ class SentenceEmbedder(LocalModel):
         self._source: Source = find_source(str((folder / modules["Transformer"]).resolve()), None)
         self.pooling = _pooling(folder / modules["Pooling"])
         self.normalises = "Normalize" in modules
-        options = _json(folder / modules["Transformer"] / "sentence_bert_config.json")
+        options = read_json(folder / modules["Transformer"] / "sentence_bert_config.json")
         self.max_length = options.get("max_seq_length")
         self.lower = bool(options.get("do_lower_case"))
         self._device = resolve_device(str(device))
@@ -68,10 +68,15 @@ class SentenceEmbedder(LocalModel):
 
     def load(self) -> None:
         """Bring tokenizer and network into memory."""
-        from evalwright.models.judges.loading import load_tokenizer
+        from transformers import AutoModel
+
+        from evalwright.models.judges.loading import load_network, load_tokenizer
 
         self._tokenizer = load_tokenizer(self._source)
-        self._network = _network(self._source, self._device)
+        # The pooler on top of BERT is not used for vectors, and many embedders were saved without it.
+        self._network = load_network(
+            self._source, AutoModel, "float32", self._device, unused="pooler.", use="embed texts"
+        )
 
     def unload(self) -> None:
         """Let go of both."""
@@ -120,28 +125,6 @@ class SentenceEmbedder(LocalModel):
         return [tuple(float(f"{value:.9g}") for value in row) for row in found.cpu().tolist()]
 
 
-def _network(source: Source, device: str) -> Any:
-    import torch
-    from transformers import AutoModel
-
-    from evalwright.models.judges.loading import check_device
-    from evalwright.models.local.hf.quiet import quiet
-
-    check_device(device)
-    try:
-        with quiet():
-            network, said = AutoModel.from_pretrained(
-                source.where, dtype=torch.float32, output_loading_info=True, local_files_only=True
-            )
-    except Exception as error:
-        raise ModelError(f"The model '{source.where}' cannot be loaded: {str(error)[:300]}") from error
-    # The pooler on top of BERT and its kin is not used for vectors, and many embedders were saved without it.
-    missing = sorted(str(key) for key in said.get("missing_keys") or () if not str(key).startswith("pooler."))
-    if missing:
-        raise ConfigurationError(f"The checkpoint '{source.where}' lacks weights: {', '.join(missing[:4])}.")
-    return network.to(device).eval()
-
-
 def _carried(name: str) -> Path | None:
     """The folder of a model that a package carries; the package is not imported."""
     if name not in CARRIED:
@@ -160,7 +143,7 @@ def _modules(folder: Path) -> dict[str, str]:
             f"'{folder}' holds no modules.json, so it is no embedder in the form of sentence-transformers. Give the path of a "
             f"folder that holds one."
         )
-    listed = _json(path, list)
+    listed = read_json(path, list)
     made: dict[str, str] = {}
     for entry in listed:
         kind = str(entry.get("type", "")).rpartition(".")[2] if isinstance(entry, Mapping) else ""
@@ -174,7 +157,7 @@ def _modules(folder: Path) -> dict[str, str]:
         made[kind] = str(inner)
     if list(made)[:2] != ["Transformer", "Pooling"]:
         raise ConfigurationError(f"{path}: the modules must begin with Transformer and Pooling.")
-    prompts = _json(folder / "config_sentence_transformers.json")
+    prompts = read_json(folder / "config_sentence_transformers.json")
     if prompts.get("default_prompt_name"):
         raise ConfigurationError(
             f"'{folder}' puts a prompt before each text by itself, which cannot be followed."
@@ -185,7 +168,7 @@ def _modules(folder: Path) -> dict[str, str]:
 def _pooling(folder: Path) -> str:
     """cls, mean or max. Raises ConfigurationError."""
     path = folder / "config.json"
-    config = _json(path)
+    config = read_json(path)
     chosen = [
         name.removeprefix("pooling_mode_") for name, on in config.items() if on is True and "mode_" in name
     ]
@@ -197,16 +180,3 @@ def _pooling(folder: Path) -> str:
             f"{path}: the pooling {', '.join(chosen) or 'that it names'} cannot be followed; known are {', '.join(_POOLINGS)}."
         )
     return _POOLINGS[chosen[0]]
-
-
-def _json(path: Path, kind: type = dict) -> Any:
-    """What a small file says; {} for one that is not there. Raises ConfigurationError for one that cannot be read."""
-    if not path.is_file():
-        return kind()
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path} cannot be read as JSON: {error}.") from error
-    if not isinstance(found, kind):
-        raise ConfigurationError(f"{path} does not hold what it should: a JSON {kind.__name__}.")
-    return found

@@ -105,14 +105,14 @@ def rules_for(
 def encode_text(encoder: Encoder, rules: TokenRules, text: str) -> list[int]:
     """The tokens of a prompt: with the special tokens that stand in front, no second BOS, and nothing at the end."""
     tokens = encoder.encode(text, rules.add_special_tokens)
-    if rules.add_special_tokens and rules.trailing:
-        tokens = tokens[: -rules.trailing]
-    bos = rules.bos_token
-    if bos is None:
-        return tokens
-    if rules.add_special_tokens and tokens[:2] == [bos, bos]:
-        return tokens[1:]
-    return [bos, *tokens] if rules.add_bos and tokens[:1] != [bos] else tokens
+    return _one_bos(
+        rules, tokens[: -rules.trailing] if rules.add_special_tokens and rules.trailing else tokens
+    )
+
+
+def encode_source(encoder: Encoder, rules: TokenRules, text: str) -> list[int]:
+    """What the encoder of an encoder-decoder model reads: with all special tokens, those at the end too."""
+    return _one_bos(rules, encoder.encode(text, rules.add_special_tokens))
 
 
 def encode_pair(encoder: Encoder, rules: TokenRules, context: str, continuation: str) -> Pair:
@@ -121,18 +121,27 @@ def encode_pair(encoder: Encoder, rules: TokenRules, context: str, continuation:
     White space at the end of the context moves to the continuation, because tokenizers put it in front of words. An
     empty context is the prefix token alone. Raises DoesNotFit where there is nothing to score or nothing to start from.
     """
-    kept = context.rstrip()
-    continuation = context[len(kept) :] + continuation
-    if not continuation:
-        raise DoesNotFit("The continuation is empty, so there is nothing to score.")
+    kept, continuation = _split_spaces(context, continuation)
     if not kept:
         return _after_prefix(rules, encoder.encode(continuation, False))
     alone = encode_text(encoder, rules, kept)
     whole = encode_text(encoder, rules, kept + continuation)
-    split = min(_common_prefix(alone, whole), len(whole) - 1)
+    split = min(common_length(alone, whole), len(whole) - 1)
     if split <= 0:
         return _after_prefix(rules, whole)
     return whole[:split], whole[split:]
+
+
+def encode_sides(encoder: Encoder, rules: TokenRules, context: str, continuation: str) -> Pair:
+    """The same for a model whose encoder reads the context and whose decoder writes the continuation, both encoded apart.
+
+    The context keeps all special tokens that its tokenizer adds, an EOS at its end too; the continuation gets none.
+    """
+    kept, continuation = _split_spaces(context, continuation)
+    targets = encoder.encode(continuation, False)
+    if not kept or not targets:
+        return _after_prefix(rules, targets)
+    return encode_source(encoder, rules, kept), targets
 
 
 def truncate_pair(context: list[int], continuation: list[int], max_length: int) -> Pair:
@@ -147,6 +156,12 @@ def truncate_pair(context: list[int], continuation: list[int], max_length: int) 
         )
     surplus = len(context) + len(continuation) - (max_length + 1)
     return (context[surplus:] if surplus > 0 else context), continuation
+
+
+def truncate_sides(context: list[int], continuation: list[int], max_length: int) -> Pair:
+    """Drop tokens at the context's left until the encoder takes it. Raises DoesNotFit for a continuation that is too long."""
+    truncate_pair([], continuation, max_length)
+    return context[-max_length:], continuation
 
 
 def rolling_windows(
@@ -245,7 +260,26 @@ def _prefix(rules: TokenRules) -> int:
     return rules.prefix_token
 
 
-def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
+def _one_bos(rules: TokenRules, tokens: list[int]) -> list[int]:
+    bos = rules.bos_token
+    if bos is None:
+        return tokens
+    if rules.add_special_tokens and tokens[:2] == [bos, bos]:
+        return tokens[1:]
+    return [bos, *tokens] if rules.add_bos and tokens[:1] != [bos] else tokens
+
+
+def _split_spaces(context: str, continuation: str) -> tuple[str, str]:
+    """Both with the white space at the context's end moved to the continuation, of which there must be some."""
+    kept = context.rstrip()
+    continuation = context[len(kept) :] + continuation
+    if not continuation:
+        raise DoesNotFit("The continuation is empty, so there is nothing to score.")
+    return kept, continuation
+
+
+def common_length(left: Sequence[int], right: Sequence[int]) -> int:
+    """How many tokens two rows begin with alike."""
     for place, (a, b) in enumerate(zip(left, right, strict=False)):
         if a != b:
             return place

@@ -4,7 +4,7 @@
     anthropic/claude-sonnet-4-5  -M thinking=on               a switch that the row describes
     mistral/http://localhost:8000/v1#mistral-small            another server that speaks the same: base URL, '#', model
 
-The row says where the provider is and what it speaks, `models/wire/` how a request is written and a reply is read. This file
+The row says where the provider is and what it speaks, `wire/` how a request is written and a reply is read. This file
 decides what is sent where, with which key.
 """
 
@@ -26,7 +26,7 @@ from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.aws import region_of, require_botocore
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.google import host_of
-from evalwright.models.remote.http import HttpClient, Sign, check_url
+from evalwright.models.remote.http import HttpClient, Sign, basic, check_url
 from evalwright.models.remote.http_faults import PromptFiltered
 from evalwright.models.remote.keys import Secret, find_key, is_local, missing_key, remember
 from evalwright.models.remote.logins import Login, login_of
@@ -119,7 +119,7 @@ class ApiModel(RemoteModel):
         )
         self.abilities = self._abilities()
         self.fingerprint = fingerprint_of(self._identity())
-        # A price of the package's table is that of the provider's own address; a person's own holds wherever they ask.
+        # A price of the package's table is that of the provider's own address; a person's own price holds for any address.
         self.price = next(
             filter(
                 None, (price_of(provider.name, name, packaged=self.official) for name in (plain, self.model))
@@ -332,7 +332,7 @@ class ApiModel(RemoteModel):
     def _make_client(self, timeout: float) -> HttpClient:
         headers, base_url, auth = dict(self.provider.headers), self.base_url, self.provider.auth
         if self._login is not None:
-            headers["Authorization"] = _basic(self._login)
+            headers["Authorization"] = basic(self._login.reveal())
         elif self._key is not None and auth in ("bearer", "aws", "google"):
             headers["Authorization"] = f"Bearer {self._key.reveal()}"
         elif self._key is not None and auth.startswith("header:"):
@@ -465,9 +465,3 @@ def _nested(place: str, value: Any) -> Any:
     for step in reversed(place.split(".")):
         value = {step: value}
     return value
-
-
-def _basic(login: Secret) -> str:
-    from base64 import b64encode
-
-    return "Basic " + b64encode(login.reveal().encode()).decode()

@@ -1,4 +1,4 @@
-"""Amazon's way in: credentials and region from where its tools find them, and a signature (SigV4) over each request.
+"""How requests log in to Amazon: credentials and region from where its tools find them, and a signature (SigV4) over each request.
 
 botocore does both, so that environment variables, profiles, roles, containers and single sign-on work as people know them.
 """
@@ -10,6 +10,7 @@ import os
 import re
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from evalwright.core.errors import AuthenticationFailed, ConfigurationError, MissingExtra
@@ -23,19 +24,11 @@ _HOST = re.compile(r"//bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com")
 def region_of(base_url: str = "", given: str | None = None) -> str | None:
     """The region: as given, as in the address, $AWS_REGION, $AWS_DEFAULT_REGION, or the profile's; None where none is set."""
     found = _HOST.search(base_url)
-    for region in (
-        given,
-        found and found[1],
-        os.environ.get("AWS_REGION"),
-        os.environ.get("AWS_DEFAULT_REGION"),
-    ):
-        if region:
-            return str(region)
-    try:
-        region = _session().get_config_variable("region")
-    except MissingExtra:
-        return None
-    return str(region) if region else None
+    named = (given, found and found[1], os.environ.get("AWS_REGION"), os.environ.get("AWS_DEFAULT_REGION"))
+    with suppress(MissingExtra):
+        region = next(filter(None, named), None) or _session().get_config_variable("region")
+        return str(region) if region else None
+    return None
 
 
 def require_botocore(what: str) -> None:
@@ -79,13 +72,11 @@ class AwsLogin:
         try:
             if self._frozen is None or _runs_out(self._credentials):
                 await asyncio.to_thread(self._fetch)
-        except ConfigurationError as error:
-            raise AuthenticationFailed(str(error)) from None
         except Exception as error:
             # botocore's errors have no common meaning; whatever it was, there are no credentials now.
-            raise AuthenticationFailed(
-                f"AWS credentials could not be had: {clean(str(error), 200)}"
-            ) from None
+            known = isinstance(error, ConfigurationError | MissingExtra)
+            words = str(error) if known else f"No AWS credentials could be loaded: {clean(str(error), 200)}"
+            raise AuthenticationFailed(words) from None
 
     def _fetch(self) -> None:
         with self._lock:
@@ -117,7 +108,7 @@ def _credentials() -> Any:
     try:
         return _session().get_credentials()
     except BotoCoreError as error:
-        raise ConfigurationError(f"AWS credentials could not be had: {clean(str(error), 200)}") from None
+        raise ConfigurationError(f"No AWS credentials could be loaded: {clean(str(error), 200)}") from None
 
 
 def _session() -> Any:

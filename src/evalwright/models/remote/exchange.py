@@ -33,8 +33,9 @@ class Gatherer(Protocol):
 class Call:
     """One thing to send.
 
-    path: below the base URL, with its query, percent-encoded as it is sent. payload: the JSON body, or bytes that are one with their Content-Type in headers; None for none. headers:
-    besides the client's own. gatherer: takes the events of a streamed answer; None where the reply is asked for in one piece.
+    path: below the base URL, with its query, percent-encoded as it is sent. payload: the JSON body, or bytes that are one
+    with their Content-Type in headers; None for none. headers: besides the client's own. gatherer: takes the events of a
+    streamed answer; None where the reply is wanted in one piece.
     decoding: how events stand in the stream, server-sent events or Amazon's frames.
     """
 

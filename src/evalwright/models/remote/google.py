@@ -1,4 +1,4 @@
-"""Google Cloud's way in: an access token from application default credentials, fetched again before it runs out.
+"""How requests log in to Google Cloud: an access token from application default credentials, fetched again before it runs out.
 
 google-auth does it, so that service accounts, `gcloud auth application-default login`, workload identities and the metadata
 server work as people know them.
@@ -43,12 +43,12 @@ class GoogleLogin:
         self._lock = threading.Lock()
 
     def check(self) -> None:
-        """Raise ConfigurationError where there are none. Asks for no token."""
+        """Raise ConfigurationError where there are none. Fetches no token."""
         with self._lock:
             self._find()
 
     async def ready(self) -> None:
-        """Have a token that is good for some minutes more; asking for one is done in a thread."""
+        """Have a token that is good for some minutes more; one is fetched in a thread."""
         if self._credentials is None or not _fresh(self._credentials):
             await asyncio.to_thread(self._fetch)
 

@@ -14,10 +14,10 @@ import json
 import ssl
 import time
 import zlib
+from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from evalwright._version import __version__
@@ -29,8 +29,9 @@ from evalwright.models.remote.http_limits import parse_rate_limits
 from evalwright.models.remote.keys import is_local, remember
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
     from yarl import URL
+
+    from evalwright.models.remote.http_pool import Opened, Pool
 
 CONNECT_TIMEOUT = 30.0
 """Seconds for TCP and TLS."""
@@ -67,15 +68,14 @@ class HttpClient:
         sign: Sign | None = None,
         ready: Ready | None = None,
     ) -> None:
-        self.base_url = base_url.rstrip("/")
-        self.where = urlsplit(base_url).netloc.rpartition("@")[2] or base_url
+        parts = urlsplit(base_url.rstrip("/"))
+        login, _, self.where = parts.netloc.rpartition("@")
+        self.base_url = urlunsplit(parts._replace(netloc=self.where))
         self.timeout = timeout
         ours = {"User-Agent": f"evalwright/{__version__}", "Accept": "*/*", "Accept-Encoding": "gzip"}
-        known = {name.lower(): name for name in ours}
-        self._headers = {
-            **ours,
-            **{known.get(name.lower(), name): text for name, text in (headers or {}).items()},
-        }
+        if login:
+            ours["Authorization"] = basic(unquote(login))
+        self._headers = _merged(ours, headers or {})
         self._max_connections = max_connections
         self._connect_timeout = max(_SMALLEST_CONNECT_TIMEOUT, min(connect_timeout, timeout))
         self._largest_reply = largest_reply
@@ -83,25 +83,31 @@ class HttpClient:
         self._sign = sign
         self._ready = ready
         self._proxy = proxy_for(base_url)
-        self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
+        self._pools: dict[asyncio.AbstractEventLoop, Pool] = {}
+        self._header_lines: dict[tuple[str, bool, bool, str], bytes] = {}
         self._urls: dict[str, URL] = {}
 
     async def send(self, call: Call) -> Reply:
         """Send a call, whole or streamed. Raises a RequestError for anything but a 2xx with JSON or a whole stream.
 
-        A server that answers in one piece although asked to stream is taken at its word.
+        A server that answers in one piece although asked to stream is believed.
         """
         started = time.perf_counter()
         try:
             if self._ready is not None:
                 await self._ready()
-            async with self._request(call) as response:
-                kind = response.headers.get("Content-Type")
-                if call.gatherer is None or response.status >= 300 or "json" in (kind or "").lower():
-                    body = await self._read(response)
-                    return self._understand(response, kind, body, time.perf_counter() - started)
-                data = await gathered(self.where, kind, self._pieces(response), call.gatherer, call.decoding)
-                return Reply(data, time.perf_counter() - started, parse_rate_limits(response.raw_headers))
+            pool = self._pool()
+            with pool.timeouts.limit(self.timeout):
+                reply = await pool.open(*self._request(call))
+                try:
+                    kind = reply.headers.get("Content-Type")
+                    if call.gatherer is None or reply.status >= 300 or "json" in (kind or "").lower():
+                        body = await self._read(reply)
+                        return self._understand(reply, kind, body, time.perf_counter() - started)
+                    data = await gathered(self.where, kind, self._pieces(reply), call.gatherer, call.decoding)
+                    return Reply(data, time.perf_counter() - started, parse_rate_limits(reply.raw_headers))
+                finally:
+                    reply.close()
         except Exception as error:
             raise self._translate(error) from None
 
@@ -111,14 +117,24 @@ class HttpClient:
         try:
             if self._ready is not None:
                 await self._ready()
-            async with self._request(Call(path, method="GET")) as response:
-                if not 200 <= response.status < 300:
-                    self._understand(response, None, await self._read(response), 0.0)
-                async for piece in self._pieces(response, bounded=False):
+            pool = self._pool()
+            with pool.timeouts.limit(self.timeout):
+                reply = await pool.open(*self._request(Call(path, method="GET")))
+            try:
+                if not 200 <= reply.status < 300:
+                    self._understand(reply, None, await self._read(reply), 0.0)
+                pieces = self._pieces(reply, bounded=False)
+                while True:
+                    with pool.timeouts.limit(self.timeout):
+                        piece = await anext(pieces, None)
+                    if piece is None:
+                        break
                     *lines, rest = (rest + piece).split(b"\n")
                     self._check_size(len(rest))
                     for line in lines:
                         yield line
+            finally:
+                reply.close()
         except Exception as error:
             raise self._translate(error) from None
         if rest:
@@ -127,53 +143,53 @@ class HttpClient:
     async def close(self) -> None:
         """Close the connections of this event loop, and forget those of loops that have ended."""
         loop = asyncio.get_running_loop()
-        for other in [other for other in self._sessions if other is loop or other.is_closed()]:
-            await self._sessions.pop(other).close()
+        for other in [other for other in self._pools if other is loop or other.is_closed()]:
+            await self._pools.pop(other).close()
 
-    def _request(self, call: Call) -> AbstractAsyncContextManager[ClientResponse]:
-        """The request, about to be sent; gives the reply once its head has come."""
-        method, url, body, headers = call.method, self._url(call.path), call.payload, call.headers
-        if body is not None:
-            headers = {"Content-Type": "application/json", **headers}
-            body = body if isinstance(body, bytes) else encode(body)
-        if call.gatherer is not None:
-            headers = {**headers, "Accept": KINDS[call.decoding]}
-        if self._sign is not None:
-            headers = self._sign(method, str(url), body or b"", headers)
-        more: dict[str, Any] = {} if method == "POST" else {"middlewares": (self._once,)}
-        return self._session().request(
-            method, url, data=body, headers=headers, allow_redirects=False, proxy=self._proxy, **more
-        )
+    def _request(self, call: Call) -> tuple[str, URL, bytes, bytes | None]:
+        """Method, URL, headers and body as they are sent."""
+        method, url, body = call.method, self._url(call.path), call.payload
+        if body is not None and not isinstance(body, bytes):
+            body = encode(body)
+        plain = not call.headers and self._sign is None
+        key = (method, body is None, call.gatherer is not None, call.decoding)
+        lines = self._header_lines.get(key) if plain else None
+        if lines is None:
+            headers = {} if body is None else {"Content-Type": "application/json"}
+            if call.gatherer is not None:
+                headers["Accept"] = KINDS[call.decoding]
+            headers |= call.headers
+            if self._sign is not None:
+                headers = dict(self._sign(method, str(url), body or b"", headers))
+            lines = _written(_merged({"Host": url.host_port_subcomponent or ""}, self._headers, headers))
+            if plain:
+                self._header_lines[key] = lines
+        return method, url, lines, body
 
-    async def _once(self, request: Any, handler: Any) -> Any:
-        """aiohttp sends a GET again by itself where a kept connection has ended; whether to is the engine's to decide."""
-        try:
-            return await handler(request)
-        except Exception as error:
-            raise self._translate(error) from None
-
-    async def _read(self, response: ClientResponse) -> bytes:
+    async def _read(self, reply: Opened) -> bytes:
         """The body, unpacked, refused as soon as it is too large."""
-        content = response.content
-        if content.is_eof() and "Content-Encoding" not in response.headers:
+        content = reply.content
+        if content.is_eof() and "Content-Encoding" not in reply.headers:
             body: bytes = content.read_nowait(-1)
             self._check_size(len(body))
             return body
-        return b"".join([piece async for piece in self._pieces(response)])
+        return b"".join([piece async for piece in self._pieces(reply)])
 
-    async def _pieces(self, response: ClientResponse, *, bounded: bool = True) -> AsyncIterator[bytes]:
+    async def _pieces(self, reply: Opened, *, bounded: bool = True) -> AsyncIterator[bytes]:
         """The body as it comes, unpacked. bounded: refused where it is too large as a whole."""
-        packing = response.headers.get("Content-Encoding", "identity").strip().lower()
+        packing = reply.headers.get("Content-Encoding", "identity").strip().lower()
         if packing not in ("gzip", "x-gzip", "identity"):
-            raise bad_reply(self.where, f"compressed as was asked for ({clean(packing, 40)})", b"")
+            raise bad_reply(self.where, f"compressed by gzip (it says {clean(packing, 40)})", b"")
         unpacker = None if packing == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 16)
         size, whole = 0, True
-        async for piece in response.content.iter_any():
+        async for piece in reply.content.iter_any():
             while piece:
                 part, piece = piece, b""
                 if unpacker is not None:
                     part = unpacker.decompress(part, _LARGEST_PIECE)
                     piece, whole = unpacker.unconsumed_tail, unpacker.eof
+                    if unpacker.unused_data:  # a second gzip member follows the first
+                        piece, unpacker = unpacker.unused_data, zlib.decompressobj(zlib.MAX_WBITS | 16)
                 if bounded:
                     size += len(part)
                     self._check_size(size)
@@ -187,10 +203,10 @@ class HttpClient:
                 f"{self.where} sent a reply of more than {self._largest_reply} bytes; it was dropped."
             )
 
-    def _understand(self, response: ClientResponse, kind: str | None, body: bytes, seconds: float) -> Reply:
-        status, limits = response.status, parse_rate_limits(response.raw_headers)
+    def _understand(self, reply: Opened, kind: str | None, body: bytes, seconds: float) -> Reply:
+        status, limits = reply.status, parse_rate_limits(reply.raw_headers)
         if not 200 <= status < 300:
-            headers = response.headers
+            headers = reply.headers
             raise fault_of(self.where, status, headers, body, key_source=self._key_source, rate_limits=limits)
         # A reply without a content type is taken at its word: it must still be JSON.
         if kind is not None and "json" not in kind.lower():
@@ -204,6 +220,7 @@ class HttpClient:
     def _translate(self, error: Exception) -> Exception:
         """The error tree's name for whatever aiohttp or the system raised."""
         import aiohttp
+        from aiohttp.http_exceptions import HttpProcessingError
 
         match error:
             case RequestError():
@@ -220,7 +237,7 @@ class HttpClient:
                 )
             case aiohttp.ClientHttpProxyError():
                 return ConnectionFailed(f"The proxy on the way to {self.where} refused ({error.status}).")
-            case aiohttp.ClientResponseError():
+            case aiohttp.ClientResponseError() | HttpProcessingError():
                 return bad_reply(self.where, "HTTP", error.message)
             case zlib.error():
                 return bad_reply(self.where, "compressed as it says (gzip)", "")
@@ -233,31 +250,25 @@ class HttpClient:
                     f"No connection to {self.where}: too many open files. Lower max_concurrency, or raise 'ulimit -n'."
                 )
             case aiohttp.ClientConnectorError():
-                self._forget_addresses()
+                self._pool().forget_addresses()
                 return ConnectionFailed(f"No connection to {self.where}: {_reason(error.os_error)}.")
             case aiohttp.ClientError() | OSError():
                 return ConnectionFailed(f"The connection to {self.where} broke before any answer came.")
         return error
 
-    def _session(self) -> ClientSession:
+    def _pool(self) -> Pool:
         loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is None:
-            from evalwright.models.remote.http_session import open_session
+        pool = self._pools.get(loop)
+        if pool is None:
+            from evalwright.models.remote.http_pool import Pool
 
-            session = self._sessions[loop] = open_session(
-                self._headers,
-                secure=self.base_url.startswith("https:"),
+            pool = self._pools[loop] = Pool(
+                self.base_url,
+                proxy=self._proxy,
                 limit=self._max_connections,
-                timeout=self.timeout,
                 connect_timeout=self._connect_timeout,
             )
-        return session
-
-    def _forget_addresses(self) -> None:
-        """The host may have moved: its name is looked up again."""
-        connector: Any = self._session().connector
-        connector.clear_dns_cache()
+        return pool
 
     def _url(self, path: str) -> URL:
         url = self._urls.get(path)
@@ -318,6 +329,25 @@ def proxy_for(url: str) -> str | None:
     if password := urlsplit(proxy).password:
         remember(password)
     return proxy
+
+
+def basic(login: str) -> str:
+    """The Authorization header of `user:password`."""
+    return "Basic " + b64encode(login.encode()).decode()
+
+
+def _written(headers: Mapping[str, str]) -> bytes:
+    """Headers as they are sent, each with its line's end. Raises ValueError for what could be taken for two."""
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    if any(sign in line for line in lines for sign in "\r\n\0"):
+        raise ValueError("a header has a line break in it")
+    return "".join(f"{line}\r\n" for line in lines).encode()
+
+
+def _merged(*parts: Mapping[str, str]) -> dict[str, str]:
+    """Headers of all parts; of equal names, however they are written, the last."""
+    found = {name.lower(): (name, text) for part in parts for name, text in part.items()}
+    return dict(found.values())
 
 
 def _reason(error: OSError) -> str:

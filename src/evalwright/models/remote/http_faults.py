@@ -54,13 +54,13 @@ class OutOfCredit(AuthenticationFailed):
 
 
 class PromptFiltered(Rejected):
-    """The provider's filter stopped the prompt: a 400 that says so, or Cohere's 498. A fact about the model that was asked."""
+    """The provider's filter stopped the prompt: a 400 that says so, or Cohere's 498. A fact about the model, not a fault."""
 
     kind: ClassVar[str] = "prompt filtered"
 
 
 class CertificateRefused(ConnectionFailed):
-    """The server's certificate cannot be trusted: asking again does not help."""
+    """The server's certificate cannot be trusted: sending again does not help."""
 
     retryable: ClassVar[bool] = False
 

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from evalwright.core.errors import (
     ConfigurationError,
@@ -44,7 +45,8 @@ _OWN = re.compile(
     r"(api_)?base(_url)?|api_key|(max|num)_retries|max_tokens|seed|temperature|timeout|top_p|model|messages"
 )
 _CHANGING = re.compile(r"caching|drop_params|fallbacks|mock_response|n|stream|.*(callback|logger).*")
-_SECRET = re.compile(r"(API_?KEY|_TOKEN|SECRET|PASSWORD|_KEY|HEADERS)$|CREDENTIAL|ACCESS_KEY", re.IGNORECASE)
+_SECRET = re.compile(r"(API_?KEY|_TOKEN|SECRET|PASSWORD|_KEY)$", re.IGNORECASE)
+_MAY_HOLD_SECRETS = re.compile(r"HEADERS$|CREDENTIAL|ACCESS_KEY", re.IGNORECASE)
 
 
 class LiteLLMModel(RemoteModel):
@@ -64,7 +66,7 @@ class LiteLLMModel(RemoteModel):
         self.model = model if revision is None else f"{model}@{revision}"
         self.name = f"litellm/{self.model}"
         self.base_url = None if base_url is None else check_url(arguments.text("base_url", base_url) or "")
-        if "@" in (self.base_url or ""):
+        if "@" in urlsplit(self.base_url or "").netloc:
             raise ConfigurationError("The base URL of a litellm model cannot hold a login: use api_key_env.")
         self._key_named = arguments.text("api_key_env", api_key_env)
         self._key = find_key(self._key_named) if self._key_named else None
@@ -89,16 +91,11 @@ class LiteLLMModel(RemoteModel):
         self.price = price_of(provider, rest, packaged=self.base_url is None)
 
     def _identity(self) -> dict[str, Any]:
-        told = {
-            name: getattr(self._settings, name) for name in ("max_tokens", "temperature", "top_p", "seed")
-        }
+        names = ("max_tokens", "temperature", "top_p", "seed")
+        told: dict[str, Any] = {name: getattr(self._settings, name) for name in names}
         told |= {"refuses": sorted(self._settings.refuses) or None, "extra": self._extra or None}
-        return {
-            "provider": "litellm",
-            "base_url": self.base_url,
-            "model": self.model,
-            "arguments": given(told),
-        }
+        where = {"provider": "litellm", "base_url": self.base_url, "model": self.model}
+        return {**where, "arguments": given(told)}
 
     def describe(self) -> dict[str, Any]:
         """Model, address and arguments, never a key."""
@@ -118,11 +115,8 @@ class LiteLLMModel(RemoteModel):
             ) from None
         if self._key is not None or self._local:
             return
-        missing = (
-            [self._key_named or ""]
-            if self._key_named
-            else library.validate_environment(model=self.model)["missing_keys"]
-        )
+        found = [] if self._key_named else library.validate_environment(model=self.model)["missing_keys"]
+        missing = [self._key_named] if self._key_named else found
         # Litellm looks into the environment only; a key may also stand in `.env`.
         self._key = find_key(missing[0]) if len(missing) == 1 else None
         if missing and self._key is None:
@@ -191,29 +185,30 @@ class LiteLLMModel(RemoteModel):
         headers = _headers(getattr(error, "litellm_response_headers", None)) or _headers(
             getattr(getattr(error, "response", None), "headers", None)
         )
-        codes = [body.get(name) for name in ("code", "type")] if isinstance(body, Mapping) else []
+        codes = (
+            {str(body[name]) for name in ("code", "type") if body.get(name)}
+            if isinstance(body, Mapping)
+            else ()
+        )
         return error_for(
-            where, status if isinstance(status, int) and 400 <= status < 600 else 500, words, codes=frozenset(map(str, codes)),
+            where, status if isinstance(status, int) and 400 <= status < 600 else 500, words, codes=frozenset(codes),
             key_source=self._settings.key_source, rate_limits=parse_rate_limits(headers),
             retry_after=parse_retry_after({name.decode(): value.decode() for name, value in headers}),
         )  # fmt: skip
 
 
 def _checked(extra: dict[str, Any]) -> dict[str, Any]:
-    """`extra`, if it names nothing that has an argument of our own, hides a key in it or would break the record."""
+    """`extra`, if it names nothing that has an argument of our own, may hold a key or would break the record."""
     for name in extra:
         if _OWN.fullmatch(name):
-            raise ConfigurationError(
-                f"extra.{name} has an argument of its own: use -M base_url, api_key_env, max_attempts, or the one of that name."
-            )
-        if _CHANGING.fullmatch(name):
-            raise ConfigurationError(
-                f"extra.{name} cannot be given: the answer would not be what the model says once."
-            )
-        if _SECRET.search(name):
-            raise ConfigurationError(
-                f"extra.{name} may hold a key, which would be kept in the record: set it in the environment."
-            )
+            why = "has an argument of its own: use -M base_url, api_key_env, max_attempts, or the one of that name"
+        elif _CHANGING.fullmatch(name):
+            why = "cannot be given: the answer would not be what the model says once"
+        elif _SECRET.search(name) or _MAY_HOLD_SECRETS.search(name):
+            why = "may hold a key, which would be kept in the record: set it in the environment"
+        else:
+            continue
+        raise ConfigurationError(f"extra.{name} {why}.")
     return extra
 
 

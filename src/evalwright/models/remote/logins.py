@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class Login(Protocol):
-    """A way to be let in. source: where the credentials come from, for messages and the record, never a secret."""
+    """Credentials that requests are sent with. source: where the credentials come from, for messages and the record, never a secret."""
 
     source: str
 

@@ -9,7 +9,7 @@ vllm/my-model   -M interface=completions -M echo=true       a server on this mac
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping
+from collections.abc import Coroutine, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from inspect import Parameter, Signature, signature
 from typing import Any, ClassVar
@@ -71,12 +71,13 @@ class OpenAIModel(ApiModel):
             self._echo_is_known = True
             self.abilities = self._abilities()
 
-    async def answer(self, request: Request) -> Response:
+    def answer(self, request: Request) -> Coroutine[Any, Any, Response]:
         """Send one request; a long text to be scored is several."""
-        if request.ability not in self.abilities or not isinstance(
-            request, LogLikelihood | RollingLogLikelihood
-        ):
-            return await super().answer(request)
+        if request.ability in self.abilities and isinstance(request, LogLikelihood | RollingLogLikelihood):
+            return self._scored(request)
+        return super().answer(request)
+
+    async def _scored(self, request: LogLikelihood | RollingLogLikelihood) -> Response:
         self.ready()
         if isinstance(request, LogLikelihood):
             text, boundary = split_pair(request, self.settings)

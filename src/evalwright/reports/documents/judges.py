@@ -19,7 +19,7 @@ Cells = tuple[str, ...]
 _NAMES = {
     "rogan_gladen": "Rogan-Gladen, as a check",
     "agreement": "agreement",
-    "yes_lean": "acquiescence bias",
+    "acquiescence": "acquiescence bias",
     "length": "length bias",
     "length_of_people": "length bias of people",
     "position": "position bias",
@@ -47,7 +47,7 @@ def calibration_document(found: JudgeCalibration) -> doc.Document:
         ),
         _correction(_alone(found.design), found.labels_alone),
         _correction("corrected", found.corrected),
-        ("judge minus people", _signed(found.lean), used, found.lean.method),
+        ("judge minus people", _signed(found.excess), used, found.excess.method),
     ]
     return doc.Document(
         f"The judge '{found.scorer}' beside people",
@@ -162,8 +162,8 @@ def _rogan_gladen(found: Any) -> Iterator[Cells]:
 def _acquiescence(found: Any) -> Iterator[Cells]:
     yield "yes where people say no", numbers.score(found.false_yes, "points"), _of(found.false_yes)
     yield "no where people say yes", numbers.score(found.false_no, "points"), _of(found.false_no)
-    gap = numbers.difference(found.lean.difference, found.lean.low, found.lean.high, bounded=True)
-    yield _NAMES["yes_lean"], gap, f"{found.lean.test}, p {numbers.p_value(found.lean.p_value)}"
+    gap = numbers.difference(found.excess.difference, found.excess.low, found.excess.high, bounded=True)
+    yield _NAMES["acquiescence"], gap, f"{found.excess.test}, p {numbers.p_value(found.excess.p_value)}"
 
 
 def _length(name: str, more: str = "") -> Callable[[Any], Iterator[Cells]]:
@@ -202,7 +202,7 @@ def _auroc(found: Any) -> Iterator[Cells]:
 
 _FAULTS: dict[str, Callable[[Any], Iterator[Cells]]] = {
     "rogan_gladen": _rogan_gladen,
-    "yes_lean": _acquiescence,
+    "acquiescence": _acquiescence,
     "length": _length("length", "; may be justified: compare with people"),
     "length_of_people": _length("length_of_people"),
     "position": _position,

@@ -32,7 +32,7 @@ def conclusion(reply: str) -> Conclusion:
     reply = reply[-MOST_CHARACTERS:]
     found: list[tuple[int, Conclusion]] = []
     boxes = list(_BOX.finditer(reply))
-    for box in reversed(boxes):
+    for box in reversed(boxes[-20:]):
         content = braced(reply, box.end())
         if content is not None:
             found.append((box.start(), Conclusion(content.strip(), "the last \\boxed{}", True)))
@@ -57,7 +57,7 @@ def conclusion(reply: str) -> Conclusion:
 
 def last_box(text: str) -> str | None:
     """The content of the last `\\boxed{...}`, or None."""
-    for box in reversed(list(_BOX.finditer(text))):
+    for box in reversed(list(_BOX.finditer(text))[-20:]):
         content = braced(text, box.end())
         if content is not None:
             return content.strip()

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from evalwright.scorers.text.wordlists import word_list
+
 _NEGATIONS = """
 en: not never no nor neither none without except excluding unlike instead wrong false incorrect mistaken myth misconception wrongly contrary nobody hardly cannot isnt wasnt arent werent dont doesnt didnt cant wont rather isn wasn aren weren don doesn didn couldn wouldn shouldn avoid opposed fake
 de: nicht kein keine keinen keiner nie niemals weder falsch statt ohne verwechseln
@@ -30,27 +32,9 @@ ar: ليس ليست لا لم لن غير ليسوا وليس وليست
 hi: नहीं न मत नही
 el: δεν οχι μην
 """
-_CASELESS_NEGATIONS = [
-    "不",
-    "非",
-    "没",
-    "未",
-    "無",
-    "无",
-    "ではな",
-    "じゃな",
-    "でな",
-    "ありません",
-    "ない",
-    "違",
-    "아니",
-    "아닙",
-    "않",
-    "ไม่",
-    "இல்லை",
-    "அல்ல",
-    "错",
-]
+_CASELESS_NEGATIONS = word_list(
+    "不 非 没 未 無 无 ではな じゃな でな ありません ない 違 아니 아닙 않 ไม่ இல்லை அல்ல 错"
+)
 
 _ALTERNATIVES = """
 en: or either versus vs nor
@@ -73,20 +57,7 @@ ar: أو ام أم او
 hi: या
 el: ή
 """
-_CASELESS_ALTERNATIVES = [
-    "或",
-    "还是",
-    "還是",
-    "または",
-    "もしくは",
-    "あるいは",
-    "또는",
-    "아니면",
-    "혹은",
-    "이나",
-    "หรือ",
-    "அல்லது",
-]
+_CASELESS_ALTERNATIVES = word_list("或 还是 還是 または もしくは あるいは 또는 아니면 혹은 이나 หรือ அல்லது")
 
 _TURNS = """
 en: but however although yet
@@ -109,24 +80,10 @@ ar: لكن بل ولكن أما
 hi: लेकिन बल्कि परंतु मगर किंतु
 el: αλλα ομως
 """
-_CASELESS_TURNS = [
-    "但",
-    "而是",
-    "而",
-    "不过",
-    "然而",
-    "しかし",
-    "けど",
-    "ですが",
-    "だが",
-    "하지만",
-    "그러나",
-    "แต่",
-    "ஆனால்",
-]
+_CASELESS_TURNS = word_list("但 而是 而 不过 然而 しかし けど ですが だが 하지만 그러나 แต่ ஆனால்")
 
 _REVISIONS = re.compile(
-    r"(?:^|[.,;:!?…—–(\n]|\s-)\s*(?:oh,? |hmm+,? |no,? )?(?:wait|actually|scratch that|correction|on second thought|on reflection|let me correct|i mean|hmm+|edit|my apologies|"
+    r"(?:^|[.,;:!?…—–(\n]|\s--?)\s*(?:oh,? |hmm+,? |no,? )?(?:wait|actually|scratch that|correction|on second thought|on reflection|let me correct|i mean|hmm+|edit|my apologies|"
     r"apologies|hold on|oops|strike that|make that|i was wrong|my mistake|i misspoke|i take (?:it|that) back|that(?:'s| is| was) (?:not right|wrong|incorrect)|sorry|no,|no\.|nope|er,|or rather|"
     r"just kidding|i stand corrected|not quite|check(?:ing)? again|moment|quatsch|korrektur|besser gesagt|entschuldigung|nein|doch nicht|euh|pardon|"
     r"non,|en fait|attendez|je me trompe|espera|perd[oó]n|correcci[oó]n|mejor dicho|en realidad|digo|anzi|scusa|scusate|aspetta|ali[aá]s|desculpe|"
@@ -148,53 +105,11 @@ pl: niż rywal przyjaciel
 ru: чем друг брат сестра отец мать сын дочь жена муж
 """
 
-_SURE = [
-    "so",
-    "therefore",
-    "thus",
-    "hence",
-    "conclusion",
-    "answer",
-    "correct",
-    "final",
-    "summary",
-    "short",
-    "also",
-    "folglich",
-    "daher",
-    "somit",
-    "antwort",
-    "donc",
-    "ainsi",
-    "reponse",
-    "luego",
-    "respuesta",
-    "entonces",
-    "quindi",
-    "dunque",
-    "risposta",
-    "portanto",
-    "logo",
-    "resposta",
-    "dus",
-    "antwoord",
-    "итак",
-    "значит",
-    "ответ",
-    "поэтому",
-    "отже",
-    "відповідь",
-    "więc",
-    "odpowiedź",
-    "zatem",
-    "cevap",
-    "yani",
-    "jadi",
-    "jawaban",
-    "vậy",
-    "jibu",
-    "kwa",
-]
+_SURE = word_list(
+    "so therefore thus hence conclusion answer correct final summary short also folglich daher somit antwort donc ainsi "
+    "reponse luego respuesta entonces quindi dunque risposta portanto logo resposta dus antwoord итак значит ответ поэтому "
+    "отже відповідь więc odpowiedź zatem cevap yani jadi jawaban vậy jibu kwa"
+)
 
 MARKS = (
     "final answer|short answer|correct answer|the answer|my answer|answer|response|final|conclusion|in conclusion|antwort|endgültige antwort|lösung|"

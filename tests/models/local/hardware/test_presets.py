@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.models.local.demo import EMBEDDED
 from evalwright.models.local.hardware.presets import presets, with_preset
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.onnx.model import OnnxModel
@@ -52,9 +53,7 @@ def test_a_real_model_by_preset(tmp_path: Path) -> None:
 
 
 def test_the_embedded_model_by_preset() -> None:
-    import evalwright.models
-
-    folder = Path(evalwright.models.__file__).parent / "embedded" / "demo-small"
+    folder = EMBEDDED / "demo-small"
     model = open_model(f"onnx/{folder}", {"preset": "small", "batch_size": 7})
     assert isinstance(model, OnnxModel)
     assert (model.threads, model.batch_size) == (2, 7)

@@ -13,6 +13,7 @@ from evalwright.core.errors import Failure
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
+from support.local_models import answers, engine_of, greedy_by_hand
 from support.tiny_models import Unusual, make_unusual_model
 
 pytestmark = pytest.mark.torch
@@ -35,36 +36,17 @@ def opened(folder: Path, **options: Any) -> TransformersModel:
     return model
 
 
-def answers(model: TransformersModel, requests: list[Generate]) -> list[Any]:
-    found = list(model.answer_batch(requests))
-    assert sorted(index for index, _ in found) == list(range(len(requests)))
-    return [response for _, response in sorted(found, key=lambda each: each[0])]
-
-
-def inside(model: TransformersModel) -> Any:
-    assert model._engine is not None
-    return model._engine
-
-
-def greedy_by_hand(model: TransformersModel, request: Generate) -> str:
-    """The text of argmax after a full forward pass without any cache, token by token."""
-    loaded = inside(model).loaded
-    tokens = loaded.encoder.encode(request.prompt, True)
-    start = len(tokens)
-    while len(tokens) - start < (request.max_tokens or 0):
-        with torch.no_grad():
-            token = int(loaded.model(torch.tensor([tokens]), use_cache=False).logits[0, -1].argmax())
-        if token in loaded.end_tokens:
-            break
-        tokens.append(token)
-    return str(loaded.encoder.decode(tokens[start:], True))
+def by_hand(model: TransformersModel, request: Generate) -> str:
+    """The text of the greedy tokens."""
+    tokens = greedy_by_hand(model, str(request.prompt), request.max_tokens or 0)
+    return str(engine_of(model).loaded.encoder.decode(tokens, True))
 
 
 class Watched:
     """Stands before a model's forward and notes the shape (rows, tokens) of every pass."""
 
     def __init__(self, model: TransformersModel) -> None:
-        base = inside(model).loaded.model.base_model
+        base = engine_of(model).loaded.model.base_model
         self.passes: list[tuple[int, int]] = []
         self._forward = base.forward
         base.forward = self
@@ -108,8 +90,8 @@ def test_shared_beginnings_change_no_greedy_answer(
     requests = [Generate(prompt, max_tokens=5 + 4 * i) for i, prompt in enumerate(PROMPTS * 2)]
     requests = [Generate(r.prompt, max_tokens=min(r.max_tokens or 0, 20)) for r in requests]
     found = answers(model, requests)
-    assert [response.text for response in found] == [greedy_by_hand(model, each) for each in requests]
-    decoder = inside(model).generator.decoder
+    assert [response.text for response in found] == [by_hand(model, each) for each in requests]
+    decoder = engine_of(model).generator.decoder
     assert decoder.refusal is None
     assert decoder.cascading is (attention == "sdpa")
     assert len({response.text for response in found}) > 3
@@ -126,7 +108,7 @@ def test_other_architectures(
     with caplog.at_level(logging.WARNING, logger="evalwright"):
         found = answers(model, requests) + answers(model, requests)
     said = [record.getMessage() for record in caplog.records if "own loop" in record.getMessage()]
-    assert [response.text for response in found] == 2 * [greedy_by_hand(model, each) for each in requests]
+    assert [response.text for response in found] == 2 * [by_hand(model, each) for each in requests]
     by_transformers = kind == "mamba" or (kind == "gemma2" and window == 16)
     assert len(said) == by_transformers, "one line, however often it is asked"
 
@@ -157,7 +139,7 @@ def test_who_is_done_leaves_and_who_waits_comes_in(folders: dict[str, Path]) -> 
 def test_every_prompt_token_is_computed_once(folders: dict[str, Path]) -> None:
     model = opened(folders["llama"])
     answers(model, [Generate("a", max_tokens=1)])
-    encode = inside(model).loaded.encoder.encode
+    encode = engine_of(model).loaded.encoder.encode
     watched = Watched(model)
     draws = [Generate(PROMPTS[0], max_tokens=3, temperature=1.0, draw=draw) for draw in range(8)]
     answers(model, draws)
@@ -182,14 +164,14 @@ def test_draws_are_the_same_in_any_batch(folders: dict[str, Path]) -> None:
     assert together == answers(opened(folders["llama"], batch_size=5), requests)
     # Nothing is left of the loop when transformers writes the same answers.
     other = opened(folders["llama"])
-    inside(other).generator.decoder.refusal = "it is not asked"
+    engine_of(other).generator.decoder.refusal = "it is not asked"
     assert together == answers(other, requests)
     assert len({response.text for response in together}) > 8
 
 
 def test_a_row_that_is_not_a_number_fails_alone(folders: dict[str, Path]) -> None:
     model = opened(folders["llama"])
-    loaded = inside(model).loaded
+    loaded = engine_of(model).loaded
     requests = [
         Generate(text, max_tokens=6) for text in ("Iron", "naïve", "1 2 3", "A baker", "東京", "gold")
     ]
@@ -215,7 +197,7 @@ def test_no_answer_is_lost_when_memory_runs_out(folders: dict[str, Path]) -> Non
     model = opened(folders["llama"])
     requests = [Generate(f"{i} legs", max_tokens=2 + 3 * (i % 4)) for i in range(12)]
     expected = answers(model, requests)
-    forward = inside(model).loaded.model.base_model.forward
+    forward = engine_of(model).loaded.model.base_model.forward
     refused: list[int] = []
     finished: list[int] = []
 
@@ -226,7 +208,7 @@ def test_no_answer_is_lost_when_memory_runs_out(folders: dict[str, Path]) -> Non
             raise torch.OutOfMemoryError("CUDA out of memory")
         return forward(*args, **given)
 
-    inside(model).loaded.model.base_model.forward = cramped
+    engine_of(model).loaded.model.base_model.forward = cramped
     found = []
     for each in model.answer_batch(requests):
         finished.append(each[0])
@@ -243,15 +225,15 @@ def test_one_request_at_fault_fails_alone(folders: dict[str, Path]) -> None:
     model = opened(folders["llama"])
     requests = [Generate(text, max_tokens=6) for text in ("Iron", "1 2 3", "gold")]
     expected = answers(model, requests)
-    forward = inside(model).loaded.model.base_model.forward
-    bad = inside(model).loaded.encoder.encode("1 2 3", True)[-1]
+    forward = engine_of(model).loaded.model.base_model.forward
+    bad = engine_of(model).loaded.encoder.encode("1 2 3", True)[-1]
 
     def broken(*args: Any, **given: Any) -> Any:
         if given["input_ids"].shape[1] > 1 and bool((given["input_ids"] == bad).any()):
             raise IndexError("no such token")
         return forward(*args, **given)
 
-    inside(model).loaded.model.base_model.forward = broken
+    engine_of(model).loaded.model.base_model.forward = broken
     found = answers(model, requests)
     assert isinstance(found[1], Failure)
     assert "IndexError" in found[1].message
@@ -264,7 +246,7 @@ def test_a_model_whose_logits_come_out_differently_is_left_to_transformers(
     model = opened(folders["llama"])
     requests = [Generate(prompt, max_tokens=6) for prompt in PROMPTS[:3]]
     expected = answers(opened(folders["llama"]), requests)
-    rotary = inside(model).loaded.model.model.rotary_emb
+    rotary = engine_of(model).loaded.model.model.rotary_emb
     forward = rotary.forward
 
     def from_zero(x: Any, position_ids: Any) -> Any:
@@ -277,5 +259,5 @@ def test_a_model_whose_logits_come_out_differently_is_left_to_transformers(
     with caplog.at_level(logging.WARNING, logger="evalwright"):
         found = answers(model, requests)
     assert all(isinstance(each, Response) for each in [*found, *expected])
-    assert inside(model).generator.decoder.refusal == "its logits come out differently"
+    assert engine_of(model).generator.decoder.refusal == "its logits come out differently"
     assert sum("own loop" in record.getMessage() for record in caplog.records) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from evalwright.core.errors import Failure
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
+from support.local_models import answers, engine_of, greedy_by_hand
 
 pytestmark = pytest.mark.torch
 
@@ -24,34 +26,9 @@ PROMPTS = [
 ]
 
 
-def answers(model: TransformersModel, requests: list[Any]) -> list[Any]:
-    out: list[Any] = [None] * len(requests)
-    for index, response in model.answer_batch(requests):
-        assert out[index] is None, "answered twice"
-        out[index] = response
-    return out
-
-
 @pytest.fixture(scope="module", params=["llama", "gpt2", "qwen2"])
 def model(request: pytest.FixtureRequest, folders: dict[str, Path]) -> TransformersModel:
     return TransformersModel(str(folders[request.param]), device="cpu", max_tokens=20)
-
-
-def greedy_by_hand(model: TransformersModel, prompt: str, count: int) -> list[int]:
-    """The argmax after a full forward pass, token by token."""
-    import torch
-
-    assert model._engine is not None
-    loaded = model._engine.loaded
-    tokens = loaded.encoder.encode(prompt, True)
-    start = len(tokens)
-    while len(tokens) - start < count:
-        with torch.no_grad():
-            token = int(loaded.model(torch.tensor([tokens])).logits[0, -1].argmax())
-        if token in loaded.end_tokens:
-            break
-        tokens.append(token)
-    return tokens[start:]
 
 
 def test_greedy_batches_equal_one_by_one(model: TransformersModel) -> None:
@@ -128,7 +105,13 @@ def test_draws_differ_and_repeat(model: TransformersModel) -> None:
 def test_draw_follows_the_distribution() -> None:
     import torch
 
-    from evalwright.models.local.hf.sampling import draw
+    from evalwright.models.local.hf.sampling import choose
+
+    def draw(logits: Any, temperature: float, top_p: float | None, uniform: float) -> int | None:
+        """The token that a uniform number falls on."""
+        stream: Any = SimpleNamespace(random=lambda: uniform)
+        [token] = choose(logits[None], [Generate("", temperature=temperature, top_p=top_p)], [stream])
+        return token
 
     probabilities = torch.tensor([0.1, 0.4, 0.05, 0.3, 0.15])
     logits = probabilities.log()
@@ -179,11 +162,10 @@ def test_end_tokens_end_an_answer_and_are_no_part_of_it(folders: dict[str, Path]
 
     model = TransformersModel(str(folders["plain"]), device="cpu")
     [free] = answers(model, [Generate("Iron", max_tokens=10)])
-    engine = model._engine
-    assert engine is not None
+    engine = engine_of(model)
     tokens = greedy_by_hand(model, "Iron", 10)
     end = next(token for place, token in enumerate(tokens) if place and token not in tokens[:place])
-    engine.generator._loaded = replace(engine.loaded, end_tokens=frozenset({end}))
+    engine.generator.decoder._loaded = replace(engine.loaded, end_tokens=frozenset({end}))
     [ended] = answers(model, [Generate("Iron", max_tokens=10)])
     assert ended.text == engine.loaded.encoder.decode(tokens[: tokens.index(end)], True)
     assert ended.finish_reason == "stop"

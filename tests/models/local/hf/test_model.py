@@ -233,15 +233,6 @@ def test_marks_of_reasoning_stay_in_the_text(folders: dict[str, Path], tmp_path:
     assert separate_reasoning(Response(text=text)).answer == "yes"
 
 
-def test_a_tiny_model_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
-    from evalwright.models.local.hf.source import content_hash
-    from support.tiny_models import make_tiny_model
-
-    first = content_hash(make_tiny_model(tmp_path / "a", seed=1))
-    assert content_hash(make_tiny_model(tmp_path / "b", seed=1)) == first
-    assert content_hash(make_tiny_model(tmp_path / "c", seed=2)) != first
-
-
 @pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
 def test_other_dtypes(folders: dict[str, Path], dtype: str) -> None:
     requests: list[Request] = [

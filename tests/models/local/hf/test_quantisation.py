@@ -117,7 +117,7 @@ def test_what_the_loader_is_handed() -> None:
         ("gptq", ConfigurationError, r"says it in its own config\.json"),
         ({"quant_type": "nf4"}, ConfigurationError, "must be bitsandbytes-8bit or"),
         ({"method": "bitsandbytes-4bit", "quanttype": 1}, UnknownName, "quant_type"),
-        ({"method": "bitsandbytes-4bit", "quant_type": "int4"}, ConfigurationError, "nf4 or fp4"),
+        ({"method": "bitsandbytes-4bit", "quant_type": "int4"}, ConfigurationError, "nf4, fp4"),
         ({"method": "bitsandbytes-4bit", "compute_dtype": "int8"}, ConfigurationError, "compute_dtype"),
         ({"method": "bitsandbytes-8bit", "threshold": "x"}, ConfigurationError, "threshold"),
         ({"method": "bitsandbytes-8bit", "skip_modules": [1]}, ConfigurationError, "list of module names"),

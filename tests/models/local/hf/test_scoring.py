@@ -11,6 +11,7 @@ from evalwright.core.errors import Failure
 from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
+from support.local_models import answers
 from support.tiny_models import Unusual, make_unusual_model
 
 pytestmark = pytest.mark.torch
@@ -29,14 +30,6 @@ PAIRS = [
     (CONTEXT, " Paris"),
 ]
 BOOK = "A baker gets up at three o'clock, when the street is dark, lights the oven and weighs flour. " * 8
-
-
-def answers(model: TransformersModel, requests: list[Request]) -> list[Any]:
-    out: list[Any] = [None] * len(requests)
-    for index, response in model.answer_batch(requests):
-        assert out[index] is None, "answered twice"
-        out[index] = response
-    return out
 
 
 class Naive:

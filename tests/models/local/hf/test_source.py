@@ -16,13 +16,8 @@ import pytest
 
 import evalwright
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.local.hf.source import (
-    content_hash,
-    context_length,
-    find_source,
-    parameter_count,
-    weight_files,
-)
+from evalwright.models.local.files import content_hash, context_length, parameter_count, weight_files
+from evalwright.models.local.hf.source import find_source
 
 
 @pytest.fixture

@@ -17,38 +17,21 @@ from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLo
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.tokens import Pair
+from support.local_models import answers
 from support.tiny_models import Unusual, make_tiny_model, make_unusual_model
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
+from evalwright.models.local.answering import Scored  # noqa: E402
 from evalwright.models.local.hf.batching import Batcher  # noqa: E402
 from evalwright.models.local.hf.reading import LogitReader  # noqa: E402
-from evalwright.models.local.hf.scoring import PlainScorer, Scored  # noqa: E402
+from evalwright.models.local.hf.scoring import PlainScorer  # noqa: E402
 from evalwright.models.local.hf.tree_forward import TreeForward, longest_path  # noqa: E402
 from evalwright.models.local.hf.tree_scoring import Budget, TreeScorer  # noqa: E402
 
 ARCHITECTURES = ["llama", "gpt2", "qwen2", "gemma2", "cohere"]
-WORDS = [
-    "river",
-    "hills",
-    "town",
-    "mill",
-    "sea",
-    "spring",
-    "water",
-    "baker",
-    "street",
-    "oven",
-    "flour",
-    "salt",
-    "sun",
-    "moon",
-    "train",
-    "gold",
-    "lead",
-    "iron",
-]
+WORDS = "river hills town mill sea spring water baker street oven flour salt sun moon train gold lead iron".split()  # noqa: SIM905
 
 
 @pytest.fixture(scope="session")
@@ -63,14 +46,6 @@ def wide(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]) -> 
 
 def model_of(folder: Path, **arguments: Any) -> TransformersModel:
     return TransformersModel(str(folder), **{"device": "cpu", "max_length": 512, **arguments})
-
-
-def answers(model: TransformersModel, requests: list[Request]) -> list[Any]:
-    out: list[Any] = [None] * len(requests)
-    for index, response in model.answer_batch(requests):
-        assert out[index] is None, "answered twice"
-        out[index] = response
-    return out
 
 
 def agree(found: list[Any], expected: list[Any]) -> None:
@@ -444,7 +419,7 @@ def test_verify_scores_so_many_both_ways(wide: dict[str, Path], caplog: pytest.L
     assert told["greedy_flags_that_differ"] == 0
     assert 0 <= told["largest_difference_per_token"] < 1e-5
     [line] = [record.getMessage() for record in caplog.records]
-    assert "verified 7 requests against plain scoring" in line
+    assert "compared 7 requests with plain scoring" in line
     model.unload()
     assert model.describe()["scoring"]["verified"] == told, "it is still known after the model has gone"
 

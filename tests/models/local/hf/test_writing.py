@@ -16,8 +16,9 @@ from support.tiny_models import Kind, make_tokenizer
 pytestmark = pytest.mark.torch
 pytest.importorskip("torch")
 
+from evalwright.models.local.answering import Job  # noqa: E402
 from evalwright.models.local.hf.loading import HubEncoder  # noqa: E402
-from evalwright.models.local.hf.writing import Job, Pieces, Writer  # noqa: E402
+from evalwright.models.local.hf.writing import Pieces, Writer  # noqa: E402
 
 
 @cache

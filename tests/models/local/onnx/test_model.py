@@ -10,40 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, Failure, UnknownName
 from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
-from evalwright.models.local.onnx.decode import _common, _rows, log_likelihood
+from evalwright.models.local.onnx.decode import log_likelihood
 from evalwright.models.local.onnx.model import OnnxModel
 from evalwright.models.local.onnx.session import Decoder, Sharing
+from evalwright.models.local.tokens import rolling_pairs
 from evalwright.models.registry import open_model
+from support.local_models import answers as answers_of
 
 onnx = pytest.importorskip("onnx")
 
 ROOT = Path(__file__).parents[4]
-WORDS = [
-    "the",
-    "river",
-    "runs",
-    "past",
-    "an",
-    "old",
-    "mill",
-    "and",
-    "down",
-    "to",
-    "a",
-    "grey",
-    "sea",
-    "where",
-    "boats",
-    "wait",
-    "for",
-    "wind",
-]
+WORDS = "the river runs past an old mill and down to a grey sea where boats wait for wind".split()  # noqa: SIM905
 SHOTS = "Read the questions and answer each in a word. " * 8
 CHAT = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
@@ -107,10 +88,8 @@ def write_model(path: Path, vocabulary: int, seed: int) -> None:
 
 
 def ask(model: OnnxModel, *requests: Request) -> list[Response | Failure]:
-    """All answers in order; every request is answered exactly once."""
-    found = list(model.answer_batch(requests))
-    assert sorted(index for index, _ in found) == list(range(len(requests)))
-    return [answer for _, answer in sorted(found, key=lambda entry: entry[0])]
+    """All answers in order."""
+    return answers_of(model, requests)
 
 
 def good(answers: list[Response | Failure]) -> list[Response]:
@@ -140,7 +119,7 @@ def likelihood_requests() -> list[Request]:
 def reference(model: OnnxModel, request: LogLikelihood) -> tuple[float, bool]:
     """One forward of the whole sequence, a log-softmax in float64, and nothing shared with any other request."""
     assert model._open is not None
-    (context, continuation) = model._open._pairs(request)[0][0]
+    (context, continuation) = model._open._pair(request)[0]
     tokens = [*context, *continuation[:-1]]
     decoder = model._open.decoder
     logits, _ = decoder.run_row(tokens, 0, decoder.empty_cache(1))
@@ -171,10 +150,17 @@ def test_letters_of_a_question_cost_one_row(folder: Path) -> None:
     model = OnnxModel(str(folder))
     model.load()
     assert model._open is not None
+    runs: list[int] = []
+    run = model._open.decoder.run
+
+    def counted(tokens: Any, *rest: Any) -> Any:
+        runs.append(tokens.size)
+        return run(tokens, *rest)
+
+    model._open.decoder.run = counted  # type: ignore[method-assign, assignment]
     requests = [LogLikelihood("The mill is", digit) for digit in "01234567"]
-    pairs = [model._open._pairs(request)[0][0] for request in requests]
-    assert all(len(continuation) == 1 for _, continuation in pairs)
-    assert len(_rows(pairs, absorb=True)) == 1
+    assert all(answer.tokens_scored == 1 for answer in good(ask(model, *requests)))
+    assert runs == [len(model._open.tokenizer.encode("The mill is", True))]
 
 
 def greedy_tokens(model: OnnxModel, prompt: str, count: int) -> list[int]:
@@ -196,7 +182,7 @@ def test_the_greedy_continuation_is_called_greedy(folder: Path) -> None:
         (token,) = greedy_tokens(model, prompt, 1)
         assert model._open is not None
         text = model._open.tokenizer.decode([token], False)
-        if model._open._pairs(LogLikelihood(prompt, text))[0][0][1] == [token]:
+        if model._open._pair(LogLikelihood(prompt, text))[0][1] == [token]:
             right, wrong = good(ask(model, LogLikelihood(prompt, text), LogLikelihood(prompt, text + "x")))
             assert right.is_greedy and right.tokens_scored == 1
             assert wrong.log_likelihood is not None and right.log_likelihood is not None
@@ -219,7 +205,7 @@ def test_rolling_is_the_sum_over_windows(folder: Path) -> None:
     model = OnnxModel(str(folder))
     model.load()
     assert model._open is not None
-    pairs = model._open._pairs(RollingLogLikelihood(text))[0]
+    pairs = rolling_pairs(model._open.tokenizer, model._open.rules, text)
     assert len(pairs) > 1
     assert whole.tokens_scored == len(model._open.tokenizer.encode(text, False))
     decoder = model._open.decoder
@@ -465,11 +451,11 @@ def broken_folders() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "model.onnx", "has no .onnx file", {}
     yield "tokenizer.json", "has no tokenizer.json", {}
     yield "other", "Unknown file", {"file": "modle.onnx"}
-    yield "config", "not valid JSON", {}
-    yield "list", "must hold a JSON object", {}
+    yield "config", "cannot be read as JSON", {}
+    yield "list", "does not hold a JSON object", {}
     yield "several", "several models", {}
-    yield "nothing", "'threads' must be a whole number", {"threads": -1}
-    yield "nothing", "'max_length' must be a whole number", {"max_length": "many"}
+    yield "nothing", "threads must be", {"threads": -1}
+    yield "nothing", "max_length must be", {"max_length": "many"}
     yield "nothing", "There is no chat template file", {"chat_template": "none.jinja"}
     yield "nothing", "The chat template cannot be read", {"chat_template": "{% if %}"}
     yield "garbage", "onnxruntime cannot open", {}
@@ -572,31 +558,3 @@ def test_the_session_agrees_with_itself_over_a_split_cache(folder: Path) -> None
     first, cache = decoder.run_row(tokens[:17], 0, decoder.empty_cache(1))
     second, _ = decoder.run_row(tokens[17:], 17, cache)
     np.testing.assert_allclose(np.concatenate([first, second]), whole, atol=2e-5)
-
-
-sequences = st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=6), min_size=1, max_size=12)
-
-
-@given(sequences)
-@settings(max_examples=200, deadline=None)
-def test_rows_cover_every_pair_once_and_none_begins_another(found: list[list[int]]) -> None:
-    pairs = [(tokens[: max(1, len(tokens) // 2)], tokens[max(1, len(tokens) // 2) :]) for tokens in found]
-    rows = _rows(pairs, absorb=True)
-    assert sorted(read.index for row in rows for read in row.reads) == list(range(len(pairs)))
-    for row in rows:
-        for read in row.reads:
-            context, continuation = pairs[read.index]
-            tokens = [*context, *continuation[:-1]]
-            assert row.tokens[: len(tokens)] == tokens
-            assert read.start == len(context) - 1
-    ordered = [row.tokens for row in rows]
-    assert ordered == sorted(ordered)
-    for one in ordered:
-        assert sum(other[: len(one)] == one for other in ordered) == 1
-
-
-@given(st.lists(st.integers(0, 3)), st.lists(st.integers(0, 3)))
-def test_common_prefix(left: list[int], right: list[int]) -> None:
-    length = _common(left, right)
-    assert left[:length] == right[:length]
-    assert left[length : length + 1] != right[length : length + 1] or length == min(len(left), len(right))

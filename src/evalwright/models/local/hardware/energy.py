@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.models.local.hardware import nvml
+from evalwright.models.local.hardware.limits import read_number, read_text
 
 LOOK_EVERY = 60.0
 """Seconds between readings. A counter runs round in about three quarters of an hour at 100 watts."""
@@ -26,7 +27,7 @@ class EnergyMeter:
     def __init__(self, root: Path = Path("/"), library: str = nvml.LIBRARY) -> None:
         self._library = library
         self._zones, self.hidden = _zones(root)
-        self._last = {zone: _number(zone / "energy_uj") for zone in self._zones}
+        self._last = {zone: read_number(zone / "energy_uj") for zone in self._zones}
         self._microjoules = 0
         self._broken = False
         self._cards = [card.energy for card in nvml.cards(library)]
@@ -39,13 +40,13 @@ class EnergyMeter:
             return
         self._looked = moment
         for zone, last in self._last.items():
-            current = _number(zone / "energy_uj")
+            current = read_number(zone / "energy_uj")
             if current is None or last is None:
                 self._broken = True
                 continue
             step = current - last
             if step < 0:
-                around = _number(zone / "max_energy_range_uj")
+                around = read_number(zone / "max_energy_range_uj")
                 self._broken |= around is None
                 step += around or -step
             self._microjoules += step
@@ -90,23 +91,11 @@ def _zones(root: Path) -> tuple[list[Path], bool]:
         return [], False
     for name in names:
         zone = folder / name
-        kind = _text(zone / "name")
+        kind = read_text(zone / "name").strip()
         if kind.startswith("package") or kind == "dram":
-            readable = _number(zone / "energy_uj") is not None
+            readable = read_number(zone / "energy_uj") is not None
             hidden |= not readable
             if readable:
                 found.append(zone)
     # Half of the packages would be a number that looks like a whole one.
     return ([], True) if hidden else (found, False)
-
-
-def _number(file: Path) -> int | None:
-    text = _text(file)
-    return int(text) if text.isdecimal() else None
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return ""

@@ -83,7 +83,7 @@ def _status(root: Path, name: str) -> int | None:
 
 
 def _kilobytes(file: Path, name: str) -> int | None:
-    for line in _text(file).splitlines():
+    for line in read_text(file).splitlines():
         key, _, value = line.partition(":")
         words = value.split()
         if key == name and words and words[0].isdecimal():
@@ -93,7 +93,7 @@ def _kilobytes(file: Path, name: str) -> int | None:
 
 def _groups(root: Path, controller: str) -> Iterator[Path]:
     """The folders of this process's control group and of all groups above it, of both versions."""
-    for line in _text(root / "proc/self/cgroup").splitlines():
+    for line in read_text(root / "proc/self/cgroup").splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
         if number == "0" and not controllers:
             top = root / "sys/fs/cgroup"
@@ -109,7 +109,7 @@ def _groups(root: Path, controller: str) -> Iterator[Path]:
 
 
 def _limit_of(folder: Path) -> int | None:
-    limits = [_number(folder / name) for name in ("memory.max", "memory.limit_in_bytes")]
+    limits = [read_number(folder / name) for name in ("memory.max", "memory.limit_in_bytes")]
     return min((limit for limit in limits if limit is not None and limit < _UNLIMITED), default=None)
 
 
@@ -119,7 +119,7 @@ def _room_of(folder: Path) -> int | None:
     if limit is None or used is None:
         return limit
     cached = 0
-    for line in _text(folder / "memory.stat").splitlines():
+    for line in read_text(folder / "memory.stat").splitlines():
         name, _, value = line.partition(" ")
         if name in ("inactive_file", "total_inactive_file") and value.strip().isdecimal():
             cached = max(cached, int(value))
@@ -128,23 +128,25 @@ def _room_of(folder: Path) -> int | None:
 
 def _quotas(root: Path) -> Iterator[float]:
     for folder in _groups(root, "cpu"):
-        quota, period = (*_text(folder / "cpu.max").split(), "", "")[:2]
+        quota, period = (*read_text(folder / "cpu.max").split(), "", "")[:2]
         if not quota:
-            quota, period = (_text(folder / f"cpu.cfs_{part}_us").strip() for part in ("quota", "period"))
+            quota, period = (read_text(folder / f"cpu.cfs_{part}_us").strip() for part in ("quota", "period"))
         if quota.isdecimal() and period.isdecimal() and int(quota) and int(period):
             yield max(math.ceil(100 * int(quota) / int(period)) / 100, 0.01)
 
 
 def _first(folder: Path, *names: str) -> int | None:
-    return next((found for name in names if (found := _number(folder / name)) is not None), None)
+    return next((found for name in names if (found := read_number(folder / name)) is not None), None)
 
 
-def _number(file: Path) -> int | None:
-    text = _text(file).strip()
+def read_number(file: Path) -> int | None:
+    """The whole number that a file of the system holds; None where there is none."""
+    text = read_text(file).strip()
     return int(text) if text.isdecimal() else None
 
 
-def _text(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """What a file of the system says; nothing where it cannot be read."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:

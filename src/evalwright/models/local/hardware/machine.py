@@ -52,11 +52,7 @@ def find_machine(root: Path = Path("/"), library: str = nvml.LIBRARY) -> Machine
 
 
 def _cpu_model(root: Path) -> str | None:
-    try:
-        text = (root / "proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    for line in text.splitlines():
+    for line in limits.read_text(root / "proc/cpuinfo").splitlines():
         key, _, value = line.partition(":")
         # ARM processors have no model name; some say what board they are on.
         if key.strip() in ("model name", "Model", "cpu model") and value.strip():

@@ -1,4 +1,4 @@
-"""Adapters of the library peft (LoRA and its kin) on top of a base model."""
+"""Adapters of the library peft (LoRA and similar) on top of a base model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def find_adapter(name: str) -> Source:
     if method in PROMPT_METHODS:
         raise ConfigurationError(
             f"The adapter '{name}' is of the kind {method}, which puts learnt tokens in front of every input; only adapters "
-            f"that change weights (LoRA and its kin) can be used."
+            f"that change weights (LoRA and similar) can be used."
         )
     return source
 

@@ -10,15 +10,21 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from evalwright.core.errors import Failure, ModelError
+from evalwright.models.local.hardware import limits
+
+Tensor = Any
+"""A torch.Tensor; torch is not typed here."""
 
 Result = TypeVar("Result")
-Outcome = TypeVar("Outcome")
+
+Steps = Iterator[tuple[int, Result | Failure]]
+"""Items with their results, as they finish."""
 
 
 class Batcher(Generic[Result]):
     """Runs items longest first, in batches of up to `rows` rows (None: any number) and `tokens` padded tokens.
 
-    A batch that does not fit into memory is halved and so is the limit, for good; finished batches stay finished. A batch
+    A batch that does not fit into memory is halved and so is the limit, for good; finished items stay finished. A batch
     that raises anything else is run again one by one, so that only the item at fault fails; errors of the kinds in
     `passing` end the whole run instead.
     """
@@ -28,60 +34,69 @@ class Batcher(Generic[Result]):
         self.tokens = tokens
         self._passing = passing
 
-    def run(
-        self, costs: Sequence[int], work: Callable[[list[int]], Sequence[Result]]
-    ) -> Iterator[tuple[int, Result | Failure]]:
+    def run(self, costs: Sequence[int], work: Callable[[list[int]], Sequence[Result]]) -> Steps[Result]:
         """Yield `(item, result or failure)` for every item. costs: tokens per item. work: results of a list of items."""
+
+        def whole(queue: deque[int], _: int) -> Steps[Result]:
+            batch = list(queue)
+            queue.clear()
+            yield from zip(batch, work(batch), strict=True)
+
+        def portion(waiting: deque[int]) -> deque[int]:
+            count = min(self._rows_of(costs[waiting[0]], len(costs)), len(waiting))
+            return deque(waiting.popleft() for _ in range(count))
+
         order = sorted(range(len(costs)), key=lambda item: -costs[item])
-        waiting: list[list[int]] = []
-        place = 0
-        while waiting or place < len(order):
-            if waiting:
-                batch = waiting.pop()
-            else:
-                batch = self._take(order, place, costs)
-                place += len(batch)
-            outcome = self._attempt(work, batch)
-            if not isinstance(outcome, Exception):
-                yield from zip(batch, outcome, strict=True)
-            elif len(batch) == 1:
-                yield batch[0], _failure(outcome)
-            elif is_out_of_memory(outcome):
-                half = len(batch) // 2
-                self._shrink(half, costs[batch[0]])
-                waiting += [batch[half:], batch[:half]]
-            else:
-                waiting += [[item] for item in reversed(batch)]
+        return self._drive(costs, order, whole, portion, len(costs))
 
     def stream(
         self,
         costs: Mapping[int, int],
         order: Sequence[int],
-        work: Callable[[deque[int], int], Iterator[tuple[int, Result | Failure]]],
+        work: Callable[[deque[int], int], Steps[Result]],
         most: int,
-    ) -> Iterator[tuple[int, Result | Failure]]:
+    ) -> Steps[Result]:
         """Like `run`, for work that takes up items as places get free, and yields each when it is done.
 
         costs: tokens per item. order: the items, costly ones first. work: takes items off the left of a queue, holds up to
         a number of them at once, and yields `(item, result)`. most: how many it may hold where `rows` does not say.
         """
+
+        def portion(waiting: deque[int]) -> deque[int]:
+            """All that waits; where few costly items fill the memory, those that are about as costly only."""
+            longest = costs[waiting[0]]
+            roomy = self._rows_of(longest, most) >= min(
+                most if self.rows is None else self.rows, len(waiting)
+            )
+            out: deque[int] = deque()
+            while waiting and (roomy or 2 * costs[waiting[0]] > longest):
+                out.append(waiting.popleft())
+            return out
+
+        return self._drive(costs, order, work, portion, most)
+
+    def _drive(
+        self,
+        costs: Mapping[int, int] | Sequence[int],
+        order: Sequence[int],
+        work: Callable[[deque[int], int], Steps[Result]],
+        portion: Callable[[deque[int]], deque[int]],
+        most: int,
+    ) -> Steps[Result]:
+        """Give out portions of what waits; what a failed one held is given out again, in smaller portions or alone."""
         waiting, alone = deque(order), deque[int]()
         while waiting or alone:
-            queue = deque([alone.popleft()]) if alone else self._portion(waiting, costs, most)
+            queue = deque([alone.popleft()]) if alone else portion(waiting)
             given = list(queue)
-            rows = min(len(given), self._rows_of(costs[given[0]], most))
             done: set[int] = set()
             failed: Exception | None = None
-            steps = work(queue, rows)
-            while failed is None:
-                found = self._attempt_step(steps)
-                if found is None:
-                    break
+            steps = work(queue, min(len(given), self._rows_of(costs[given[0]], most)))
+            while (found := self._next(steps)) is not None:
                 if isinstance(found, Exception):
                     failed = found
-                else:
-                    done.add(found[0])
-                    yield found
+                    break
+                done.add(found[0])
+                yield found
             waiting.extendleft(reversed(queue))
             left = set(queue)
             held = [item for item in given if item not in done and item not in left]
@@ -93,37 +108,14 @@ class Batcher(Generic[Result]):
             else:
                 alone.extend(held)
 
-    def _portion(self, waiting: deque[int], costs: Mapping[int, int], most: int) -> deque[int]:
-        """All that waits; where few costly items fill the memory, those that are about as costly only."""
-        longest = costs[waiting[0]]
-        roomy = self._rows_of(longest, most) >= min(most if self.rows is None else self.rows, len(waiting))
-        out: deque[int] = deque()
-        while waiting and (roomy or 2 * costs[waiting[0]] > longest):
-            out.append(waiting.popleft())
-        return out
-
     def _rows_of(self, cost: int, most: int) -> int:
         rows = max(1, self.tokens // max(1, cost))
         return min(rows, most if self.rows is None else self.rows)
 
-    def _attempt_step(
-        self, steps: Iterator[tuple[int, Result | Failure]]
-    ) -> tuple[int, Result | Failure] | Exception | None:
-        found = self._attempt(lambda _: [next(steps, None)], [])
-        return found if isinstance(found, Exception) else found[0]
-
-    def _take(self, order: Sequence[int], place: int, costs: Sequence[int]) -> list[int]:
-        count = max(1, self.tokens // max(1, costs[order[place]]))
-        if self.rows is not None:
-            count = min(count, self.rows)
-        return list(order[place : place + count])
-
-    def _attempt(
-        self, work: Callable[[list[int]], Sequence[Outcome]], batch: list[int]
-    ) -> Sequence[Outcome] | Exception:
-        """The results, or the error without the frames that keep the failed batch's tensors alive."""
+    def _next(self, steps: Steps[Result]) -> tuple[int, Result | Failure] | Exception | None:
+        """The next result, or the error without the frames that keep the failed batch's tensors alive."""
         try:
-            return work(batch)
+            return next(steps, None)
         except self._passing:
             raise
         except Exception as error:
@@ -164,29 +156,17 @@ def scoring_budget(model: Any, device: str, memory: int | None = None) -> int:
 
     A token's activations live for one layer only; the output head is applied in chunks of its own.
     """
-    config = _text_config(model)
+    config = text_config(model)
     hidden = int(getattr(config, "hidden_size", 1024) or 1024)
     inner = int(getattr(config, "intermediate_size", None) or 4 * hidden)
     each = (16 * hidden + 4 * inner) * _item_size(model)
-    return _clamp(_usable_bytes(device, memory) // 3 // each, 256, 65536 if _is_gpu(device) else 4096)
+    return _clamp(_usable_bytes(device, memory) // 3 // each, 65536 if _is_gpu(device) else 4096)
 
 
 def generation_budget(model: Any, device: str, memory: int | None = None) -> int:
     """Tokens of prompts and answers per generation batch: their keys and values stay in memory."""
-    config = _text_config(model)
-    layers = int(getattr(config, "num_hidden_layers", 32) or 32)
-    heads = int(getattr(config, "num_attention_heads", 32) or 32)
-    groups = int(getattr(config, "num_key_value_heads", None) or heads)
-    hidden = int(getattr(config, "hidden_size", 4096) or 4096)
-    width = int(getattr(config, "head_dim", None) or hidden // heads)
-    each = 2 * layers * groups * width * _item_size(model)
-    return _clamp(_usable_bytes(device, memory) // 4 // each, 256, 262144 if _is_gpu(device) else 131072)
-
-
-def _failure(error: Exception) -> Failure:
-    if is_out_of_memory(error):
-        return ModelError("Out of memory for this request even when it is alone in its batch.").as_failure()
-    return ModelError(f"The model raised {type(error).__name__}: {error}").as_failure()
+    each = cache_bytes(text_config(model), _item_size(model))
+    return _clamp(_usable_bytes(device, memory) // 4 // each, 262144 if _is_gpu(device) else 131072)
 
 
 def stored_budget(device: str, memory: int | None = None) -> int:
@@ -194,9 +174,26 @@ def stored_budget(device: str, memory: int | None = None) -> int:
     return _usable_bytes(device, memory) // 4
 
 
-def _text_config(model: Any) -> Any:
+def cache_bytes(config: Any, number_bytes: int) -> int:
+    """Memory for the keys and values of one token."""
+    layers = int(getattr(config, "num_hidden_layers", 32) or 32)
+    heads = int(getattr(config, "num_attention_heads", 32) or 32)
+    groups = int(getattr(config, "num_key_value_heads", None) or heads)
+    hidden = int(getattr(config, "hidden_size", 4096) or 4096)
+    width = int(getattr(config, "head_dim", None) or hidden // heads)
+    return 2 * layers * groups * width * number_bytes
+
+
+def text_config(model: Any) -> Any:
+    """The part of a model's configuration that is about text."""
     config = model.config
     return config.get_text_config() if hasattr(config, "get_text_config") else config
+
+
+def _failure(error: Exception) -> Failure:
+    if is_out_of_memory(error):
+        return ModelError("Out of memory for this request even when it is alone in its batch.").as_failure()
+    return ModelError(f"The model raised {type(error).__name__}: {error}").as_failure()
 
 
 def _item_size(model: Any) -> int:
@@ -208,19 +205,10 @@ def _is_gpu(device: str) -> bool:
 
 
 def _usable_bytes(device: str, memory: int | None) -> int:
-    return _free_bytes(device) if memory is None else min(memory, _free_bytes(device))
+    free = int(torch.cuda.mem_get_info(torch.device(device))[0]) if _is_gpu(device) else limits.free_memory()
+    free = 4 << 30 if free is None else free
+    return free if memory is None else min(memory, free)
 
 
-def _free_bytes(device: str) -> int:
-    if _is_gpu(device):
-        return int(torch.cuda.mem_get_info(torch.device(device))[0])
-    import os
-
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        return 4 << 30
-
-
-def _clamp(value: int, low: int, high: int) -> int:
-    return max(low, min(value, high))
+def _clamp(value: int, high: int) -> int:
+    return max(256, min(value, high))

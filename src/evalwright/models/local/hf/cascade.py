@@ -9,15 +9,14 @@ end. Within a row, the chain that it begins with is causal, and only the tokens 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-Tensor = Any
-"""A torch.Tensor; torch is not typed here."""
+from evalwright.models.local.hf.batching import Tensor
 
 NAME = "evalwright_cascade"
 _NOT_UNDERSTOOD = ("softcap", "s_aux", "sinks", "position_bias", "head_mask")
@@ -29,11 +28,13 @@ class Plan:
 
     stored: for every layer, keys and values (1, key-value heads, length, width); empty: nothing. trunk: tokens at the start
     of every row that are causal. mask: added to the scores of the tokens after these (rows, 1, length - trunk, length).
+    step: one token of every row attends to the keys of its row; the mask is that of these (rows, 1, 1, keys).
     """
 
     stored: list[tuple[Tensor, Tensor]]
     trunk: int
     mask: Tensor
+    step: bool = False
 
 
 _current = threading.local()
@@ -78,22 +79,50 @@ def attend(
 
     Raises TypeError for a model whose attention is more than scaled dot products.
     """
-    check(query, value, others)
+    unknown = [name for name in _NOT_UNDERSTOOD if others.get(name) is not None]
+    if unknown or query.shape[-1] != value.shape[-1]:
+        raise TypeError(f"its attention is not plain ({', '.join(unknown) or 'widths differ'})")
     plan: Plan = _current.plan
+    stored = plan.stored[module.layer_idx] if plan.stored else None
+    if plan.step:
+        return _step(plan, query, key, value, scaling, stored), None
     out, total = _within(plan, query, key, value, scaling)
-    if plan.stored:
-        before, weight = to_stored(query, plan.stored[module.layer_idx], scaling)
+    if stored is not None:
+        before, weight = _to_stored(query, stored, scaling)
         both = torch.logaddexp(total, weight)
         out = out * (total - both).exp()[..., None].to(out.dtype)
         out += before * (weight - both).exp()[..., None].to(out.dtype)
     return out.transpose(1, 2).contiguous(), None
 
 
-def check(query: Tensor, value: Tensor, others: Mapping[str, Any]) -> None:
-    """Raise TypeError where attention is more than scaled dot products."""
-    unknown = [name for name in _NOT_UNDERSTOOD if others.get(name) is not None]
-    if unknown or query.shape[-1] != value.shape[-1]:
-        raise TypeError(f"its attention is not plain ({', '.join(unknown) or 'widths differ'})")
+def _step(
+    plan: Plan,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    scaling: float | None,
+    stored: tuple[Tensor, Tensor] | None,
+) -> Tensor:
+    """One token of every row; returns (rows, 1, heads, width).
+
+    The queries that share a key-value head become the rows of one small product, so that keys are not repeated.
+    """
+    rows, heads, _, width = query.shape
+    folded = query.reshape(rows, key.shape[1], heads // key.shape[1], width)
+    scale = width**-0.5 if scaling is None else scaling
+    scores = torch.matmul(folded, key.transpose(2, 3)).float() * scale
+    if plan.mask is not None:
+        scores += plan.mask
+    if stored is None:
+        out = torch.matmul(torch.softmax(scores, dim=-1).to(value.dtype), value)
+        return out.reshape(rows, 1, heads, width)
+    before, weight = _to_stored(query, stored, scaling)
+    total = torch.logsumexp(scores, dim=-1, keepdim=True)
+    weight = weight.reshape(total.shape)
+    both = torch.logaddexp(total, weight)
+    out = torch.matmul((scores - both).exp().to(value.dtype), value)
+    out += before.reshape(out.shape) * (weight - both).exp().to(out.dtype)
+    return out.reshape(rows, 1, heads, width)
 
 
 def _within(
@@ -110,7 +139,7 @@ def _within(
     return torch.cat([first[0], rest[0]], dim=2), torch.cat([first[1], rest[1]], dim=2)
 
 
-def to_stored(query: Tensor, stored: tuple[Tensor, Tensor], scaling: float | None) -> tuple[Tensor, Tensor]:
+def _to_stored(query: Tensor, stored: tuple[Tensor, Tensor], scaling: float | None) -> tuple[Tensor, Tensor]:
     """Every query sees all that is stored: rows and the heads of a group become one long row."""
     key, value = stored
     rows, heads, length, width = query.shape

@@ -8,29 +8,26 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import torch
 
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response
-from evalwright.models.local.hf.batching import is_out_of_memory
+from evalwright.models.local.answering import Job
+from evalwright.models.local.hf.batching import Tensor, is_out_of_memory
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import LogitReader
 from evalwright.models.local.hf.sampling import choose
 from evalwright.models.local.hf.slots import Slots
 from evalwright.models.local.hf.tree_forward import TreeForward
-from evalwright.models.local.hf.writing import Job, Pieces, Writer, not_a_number
-
-Tensor = Any
-"""A torch.Tensor; torch is not typed here."""
+from evalwright.models.local.hf.writing import Pieces, Writer, not_a_number
 
 _PROMPT_TOKENS = {"cpu": 2048, "gpu": 16384}
 """Padded tokens of prompts in one pass: what keeps a device busy, and activations near a CPU's caches."""
 
 _ROWS = {"cpu": 128, "gpu": 512}
-"""Rows written at once where nobody says how many: the products of one token each want many rows."""
+"""Rows written at once where no batch size is given: the products of one token each want many rows."""
 
 _TOLERANCE = {8: 1e-4, 4: 1e-3, 2: 0.1}
 """By the bytes of a number: how far logits may lie from those of the plain way, in parts of the largest."""
@@ -41,6 +38,7 @@ class Decoder:
 
     def __init__(self, loaded: Loaded, reader: LogitReader) -> None:
         forward = TreeForward(loaded.model, reader, loaded.device)
+        self._loaded = loaded
         self.refusal = forward.refusal
         self.longest = forward.longest
         self._ways = [True, False] if forward.cascading else [False]
@@ -50,14 +48,14 @@ class Decoder:
         self.most_rows = _ROWS[kind]
         self._prompt_tokens = _PROMPT_TOKENS[kind]
 
-    def ready(self, loaded: Loaded, tokens: Sequence[int]) -> bool:
+    def ready(self, tokens: Sequence[int]) -> bool:
         """Whether it can be used; at the first call a few of these tokens are tried, and `refusal` is known after it."""
         while not self._tried and self.refusal is None:
-            slots = self._empty(loaded)
+            slots = self._empty()
             try:
                 with quiet():
-                    far = _distance(slots, loaded, tokens[: self._tried_on(loaded)])
-                size = int(next(loaded.model.parameters()).element_size())
+                    far = _distance(slots, self._loaded, tokens[: self._tried_on()])
+                size = int(next(self._loaded.model.parameters()).element_size())
                 reason = None if far <= _TOLERANCE.get(size, 0.1) else "its logits come out differently"
             except Exception as error:
                 if is_out_of_memory(error):
@@ -72,21 +70,25 @@ class Decoder:
                 self.refusal = reason
         return self.refusal is None
 
+    def is_short(self, job: Job) -> bool:
+        """Whether every layer attends to all of the prompt and the answer."""
+        return self.longest is None or len(job.tokens) + job.room <= self.longest
+
     @property
     def cascading(self) -> bool:
         """Whether the shared beginning takes memory once, and not in every row."""
         return self._ways[0]
 
     def write(
-        self, loaded: Loaded, jobs: Mapping[int, Job], shared: int, queue: deque[int], rows: int
+        self, jobs: Mapping[int, Job], shared: int, queue: deque[int], rows: int
     ) -> Iterator[tuple[int, Response | Failure]]:
         """Yield `(job, answer)` for all jobs of the queue, which begin with the same `shared` tokens, as they are done.
 
         A job is taken off the queue when its row begins. `rows` are written at once at the most.
         """
-        slots = self._empty(loaded)
+        slots = self._empty()
         room = max(len(jobs[item].tokens) - shared + jobs[item].room for item in queue)
-        pieces = Pieces(loaded.encoder)
+        pieces = Pieces(self._loaded.encoder)
         active: list[tuple[int, Writer]] = []
         try:
             first = self._take(jobs, shared, queue, rows)
@@ -95,7 +97,7 @@ class Decoder:
                 if not first and queue and _worthwhile(len(active), rows):
                     first = self._take(jobs, shared, queue, rows - len(active))
                 if first:
-                    new, logits = self._begin(slots, loaded, jobs, shared, first, pieces)
+                    new, logits = self._begin(slots, jobs, shared, first, pieces)
                     places = range(len(active), len(active) + len(new))
                     active += new
                     first = []
@@ -112,13 +114,13 @@ class Decoder:
         finally:
             slots.close()
 
-    def _tried_on(self, loaded: Loaded) -> int:
+    def _tried_on(self) -> int:
         """How many tokens of a prompt are tried: with ten more they are within every layer's sight."""
-        most = loaded.rules.max_length if self.longest is None else min(self.longest, loaded.rules.max_length)
-        return max(1, min(24, most - 10))
+        most = self._loaded.rules.max_length
+        return max(1, min(24, (most if self.longest is None else min(self.longest, most)) - 10))
 
-    def _empty(self, loaded: Loaded) -> Slots:
-        return Slots(loaded.model, self._reader, loaded.device, self._ways[0])
+    def _empty(self) -> Slots:
+        return Slots(self._loaded.model, self._reader, self._loaded.device, self._ways[0])
 
     def _take(self, jobs: Mapping[int, Job], shared: int, queue: deque[int], free: int) -> list[int]:
         """The next jobs whose prompts go through the model in one pass; equal ones count once."""
@@ -138,7 +140,6 @@ class Decoder:
     def _begin(
         self,
         slots: Slots,
-        loaded: Loaded,
         jobs: Mapping[int, Job],
         shared: int,
         items: Sequence[int],
@@ -156,7 +157,7 @@ class Decoder:
                 rows[tokens] = len(rows)
                 firsts.append(item)
         logits = slots.add(list(rows), copies)
-        return [(item, Writer(loaded, jobs[item], pieces)) for item in [*firsts, *others]], logits
+        return [(item, Writer(self._loaded, jobs[item], pieces)) for item in [*firsts, *others]], logits
 
 
 def _worthwhile(active: int, rows: int) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from evalwright.models.local.hf.writing import common_length
+from evalwright.models.local.tokens import common_length
 
 WORTH = 64
 """Tokens that prompts must share beyond what all others share, to be written apart from these."""

@@ -1,6 +1,6 @@
 """Which number format and quantisation let a checkpoint fit into the memory that is free: the most exact that do.
 
-What a model needs is reckoned, not tried: its weights, the keys and values of one text, the scores of its tokens, and what the
+What a model needs is computed, not tried: its weights, the keys and values of one text, the scores of its tokens, and what the
 libraries take. Weights of 8 bits are LLM.int8() (Dettmers et al. 2022), those of 4 are NF4 with a 32-bit constant per 64 weights
 (Dettmers et al. 2023), 4.5 bits in all; embeddings and the output layer keep the number format of the model.
 """
@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.models.local.files import context_length, parameter_count
 from evalwright.models.local.hardware.machine import Machine
-from evalwright.models.local.hf.source import Source, context_length, parameter_count
+from evalwright.models.local.hf.source import Source
 
 GIB = 2**30
 TEXT_TOKENS = 4096
@@ -98,13 +99,11 @@ def choose_fit(
     dtype: str,
     fixed_dtype: bool,
     quantisation: Any = None,
-    can_quantise: bool | None = None,
 ) -> Fit:
     """The first of the candidates, most exact first, that fits into the free memory of the device.
 
     dtype: to begin with; fixed_dtype: a person has chosen it. quantisation: chosen by a person, else None.
-    can_quantise: whether bitsandbytes may be used; None looks for it.
-    Raises ConfigurationError, naming what would fit, where nothing does, and where nobody knows what is free.
+    Raises ConfigurationError, naming what would fit, where nothing does, and where the free memory is not known.
     """
     free = _free(machine, device)
     if free is None:
@@ -114,7 +113,7 @@ def choose_fit(
             f"quantization yourself without fit."
         )
     candidates = _candidates(dtype, fixed_dtype, quantisation)
-    able = find_spec("bitsandbytes") is not None if can_quantise is None else can_quantise
+    able = find_spec("bitsandbytes") is not None
     unable = None
     for number, method in candidates:
         need = size.needs(number, method, device)
@@ -161,13 +160,7 @@ def _refusal(
     shorter = size.tokens - -(-rest // max(1, size.cache * _BYTES[number]))
     if shorter >= 256:
         return f"{said} With shorter texts it would fit: max_length={shorter // 64 * 64}."
-    fixed = least - round(SPARE * size.parameters * _inner(number, method))
-    most = int(max(0, free - fixed) / (SPARE * _inner(number, method)))
-    return f"{said} A model of its kind with up to about {_count(most)} parameters would fit (it has {_count(size.parameters)})."
-
-
-def _inner(dtype: str, method: str | None) -> float:
-    return _BYTES[dtype] if method is None else _QUANTISED[method]
+    return f"{said} Take a smaller model."
 
 
 def _free(machine: Machine, device: str) -> int | None:
@@ -210,10 +203,3 @@ def _first(config: Mapping[str, Any], *names: str) -> int:
 
 def _gib(count: int) -> str:
     return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / 2**20:.0f} MiB"
-
-
-def _count(parameters: int) -> str:
-    for unit, letter in ((10**9, "B"), (10**6, "M"), (10**3, "K")):
-        if parameters >= unit:
-            return f"{parameters / unit:.3g}{letter}"
-    return str(parameters)

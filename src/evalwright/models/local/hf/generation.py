@@ -1,89 +1,144 @@
 """Generation: every row has its own end, EOS, a stop string, or its own limit, and is answered when it has it.
 
 Prompts that begin alike are written together (`families.py`) by a loop of our own (`decoding.py`); what that cannot serve is
-written by transformers' loop (`builtin_loop.py`), which one line in the log says. Greedy answers do not depend on the batch
+written by transformers' loop, which one line in the log says. Greedy answers do not depend on the batch
 in float32, and sampled ones are decided by their request (`sampling.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response
-from evalwright.models.local.hf.batching import Batcher
-from evalwright.models.local.hf.builtin_loop import write
+from evalwright.models.local.answering import Job
+from evalwright.models.local.hf.batching import Batcher, Tensor
 from evalwright.models.local.hf.decoding import Decoder
-from evalwright.models.local.hf.families import Family, families
+from evalwright.models.local.hf.families import families
 from evalwright.models.local.hf.loading import Loaded
-from evalwright.models.local.hf.quiet import logger
+from evalwright.models.local.hf.quiet import logger, quiet
 from evalwright.models.local.hf.reading import LogitReader
-from evalwright.models.local.hf.writing import Job
+from evalwright.models.local.hf.sampling import choose
+from evalwright.models.local.hf.scoring import pad_right
+from evalwright.models.local.hf.writing import Pieces, Writer, not_a_number
 
 
 class Generator:
-    """Writes answers, in the fastest way that the model allows."""
+    """Writes answers, in the fastest way that the model allows. reader: None for an encoder-decoder model."""
 
     def __init__(
         self,
         loaded: Loaded,
         batcher: Batcher[Response | Failure],
-        reader: LogitReader,
+        reader: LogitReader | None,
         name: str = "the model",
     ) -> None:
         self._loaded = loaded
         self._batcher = batcher
         self._name = name
         self._told: set[str] = set()
-        self.decoder = Decoder(loaded, reader)
+        self.decoder = None if reader is None else Decoder(loaded, reader)
 
     def generate(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
         """Yield `(index into jobs, answer)` once for every job, as they finish."""
-        own = [place for place, job in enumerate(jobs) if self._serves(job)]
-        if own and not self.decoder.ready(self._loaded, jobs[own[0]].tokens):
-            own = []
-        for family in families([jobs[place].tokens for place in own]):
-            yield from self._together(jobs, Family(family.shared, [own[i] for i in family.members]))
+        decoder, own = self.decoder, list[int]()
+        if decoder is not None:
+            own = [
+                place for place, job in enumerate(jobs) if decoder.refusal is None and decoder.is_short(job)
+            ]
+            if own and not decoder.ready(jobs[own[0]].tokens):
+                own = []
+            for family in families([jobs[place].tokens for place in own]):
+                yield from self._together(decoder, jobs, family.shared, [own[i] for i in family.members])
         taken = set(own)
         others = [place for place in range(len(jobs)) if place not in taken]
         if others:
-            self._tell([jobs[place] for place in others])
+            if decoder is not None:
+                self._tell(decoder, [jobs[place] for place in others])
             costs = [len(jobs[place].tokens) + jobs[place].room for place in others]
             for found, answer in self._batcher.run(
                 costs, lambda batch: write(self._loaded, [jobs[others[i]] for i in batch])
             ):
                 yield others[found], answer
 
-    def _together(self, jobs: Sequence[Job], family: Family) -> Iterator[tuple[int, Response | Failure]]:
-        inside = family.shared if self.decoder.cascading else 0
-        some = {place: jobs[place] for place in family.members}
+    def _together(
+        self, decoder: Decoder, jobs: Sequence[Job], shared: int, members: Sequence[int]
+    ) -> Iterator[tuple[int, Response | Failure]]:
+        """Write jobs whose prompts begin with the same `shared` tokens."""
+        inside = shared if decoder.cascading else 0
+        some = {place: jobs[place] for place in members}
         costs = {place: len(job.tokens) - inside + job.room for place, job in some.items()}
         # Equal prompts stand side by side, so that they go through the model together.
-        order = sorted(family.members, key=lambda place: (-costs[place], jobs[place].tokens))
+        order = sorted(members, key=lambda place: (-costs[place], jobs[place].tokens))
         yield from self._batcher.stream(
-            costs,
-            order,
-            lambda queue, rows: self.decoder.write(self._loaded, some, family.shared, queue, rows),
-            self.decoder.most_rows,
+            costs, order, lambda queue, rows: decoder.write(some, shared, queue, rows), decoder.most_rows
         )
 
-    def _serves(self, job: Job) -> bool:
-        return self.decoder.refusal is None and bool(job.tokens) and self._is_short(job)
-
-    def _is_short(self, job: Job) -> bool:
-        return self.decoder.longest is None or len(job.tokens) + job.room <= self.decoder.longest
-
-    def _tell(self, jobs: Sequence[Job]) -> None:
+    def _tell(self, decoder: Decoder, jobs: Sequence[Job]) -> None:
         """Say once why transformers writes these."""
-        reason = self.decoder.refusal
-        if reason is None and not all(map(self._is_short, jobs)):
+        reason = decoder.refusal
+        if reason is None:
             reason = "some texts are longer than what every one of its layers attends to"
-        elif reason is None:
-            reason = (
-                "memory ran out when ours was tried"
-                if any(job.tokens for job in jobs)
-                else "there is no prompt"
-            )
+            if all(map(decoder.is_short, jobs)):
+                reason = "memory ran out when ours was tried"
         if reason not in self._told:
             self._told.add(reason)
             logger.warning("%s: answers are written by transformers' own loop: %s.", self._name, reason)
+
+
+def write(loaded: Loaded, jobs: Sequence[Job]) -> list[Response | Failure]:
+    """The answers of one batch, in its order, by transformers' own loop; the batch ends when its last row has its end.
+
+    Prompts of a decoder are padded on the left, those of an encoder on the right.
+    """
+    pieces = Pieces(loaded.encoder)
+    writers = [Writer(loaded, job, pieces) for job in jobs]
+    found: list[Response | Failure | None] = [None] * len(jobs)
+
+    def chosen(_: Tensor, scores: Tensor) -> Tensor:
+        """`scores` (rows, vocabulary), with all but the token that each row takes next at minus infinity."""
+        out = torch.full_like(scores, float("-inf"))
+        tokens = choose(scores, [job.request for job in jobs], [writer.stream for writer in writers])
+        for row, token in enumerate(tokens):
+            if token is None and found[row] is None:
+                found[row] = not_a_number()
+            out[row, token or 0] = 0.0
+        return out
+
+    def ended(ids: Tensor, _: Tensor, **__: Any) -> Tensor:
+        """Which rows are done, as a boolean tensor of shape (rows,)."""
+        for row, token in enumerate(ids[:, -1].tolist()):
+            if found[row] is None:
+                found[row] = writers[row].add(token)
+        return torch.tensor([end is not None for end in found], dtype=torch.bool, device=ids.device)
+
+    rows, start = [job.tokens for job in jobs], loaded.start_tokens
+    given: dict[str, Any] = {"decoder_input_ids": torch.tensor([start] * len(jobs), device=loaded.device)}
+    ids, mask = pad_right(rows, loaded.device) if start else _pad_left(rows, loaded.pad_token, loaded.device)
+    config = GenerationConfig(
+        max_new_tokens=max(job.room for job in jobs),
+        do_sample=False,
+        pad_token_id=loaded.pad_token,
+        decoder_start_token_id=start[0] if start else None,
+    )
+    with torch.inference_mode(), quiet():
+        loaded.model.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            generation_config=config,
+            stopping_criteria=StoppingCriteriaList([ended]),
+            logits_processor=LogitsProcessorList([chosen]),
+            **(given if start else {}),
+        )
+    return [answer for answer in found if answer is not None]
+
+
+def _pad_left(rows: Sequence[Sequence[int]], pad: int, device: str) -> tuple[Tensor, Tensor]:
+    longest = max(len(row) for row in rows)
+    ids = torch.tensor([[*[pad] * (longest - len(row)), *row] for row in rows], device=device)
+    mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows], device=device)
+    return ids, mask

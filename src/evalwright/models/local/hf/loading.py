@@ -21,13 +21,15 @@ from transformers import (
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
 from evalwright.core.requests import Prompt
+from evalwright.models.local.files import context_length
 from evalwright.models.local.hf.adapters import apply_adapter
+from evalwright.models.local.hf.batching import text_config
 from evalwright.models.local.hf.options import Options
 from evalwright.models.local.hf.placement import input_device, is_spread
 from evalwright.models.local.hf.prompts import ChatRenderer
 from evalwright.models.local.hf.quantisation import bitsandbytes_config
 from evalwright.models.local.hf.quiet import quiet, verbose
-from evalwright.models.local.hf.source import Source, context_length
+from evalwright.models.local.hf.source import Source
 from evalwright.models.local.tokens import Reader, TokenRules, rules_for
 
 FALLBACK_LENGTH = 2048
@@ -120,6 +122,7 @@ class Loaded:
     model: Any
     encoder: HubEncoder
     rules: TokenRules
+    render: Callable[[Prompt], tuple[str, TokenRules]]
     device: str
     end_tokens: frozenset[int]
     pad_token: int
@@ -129,11 +132,7 @@ class Loaded:
 
 def load(source: Source, tokenizer_source: Source, options: Options, adapter: Source | None = None) -> Loaded:
     """Load both. Raises ConfigurationError or ModelError with the library's reason in a sentence."""
-    if options.device.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigurationError(
-            "The model is to run on a GPU, but torch cannot use one here: install a build of torch for it, or say "
-            "device=cpu."
-        )
+    check_device(options.device)
     with quiet():
         tokenizer = _load_tokenizer(tokenizer_source, options)
         model = _load_model(source, options)
@@ -146,15 +145,16 @@ def load(source: Source, tokenizer_source: Source, options: Options, adapter: So
     if options.add_bos and tokenizer.bos_token_id is None:
         raise ConfigurationError(f"add_bos is set, but the tokenizer of '{source.where}' has no BOS token.")
     _check_vocabulary(source, tokenizer, model)
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-    length = options.max_length or context_length(config.to_dict(), tokenizer_source.tokenizer_config)
+    length = context_length(text_config(model).to_dict(), tokenizer_source.tokenizer_config)
+    reader = _reader(encoder, length, options)
     ends, starts = _end_tokens(model, tokenizer), _start_tokens(source, model)
     # What was asked is what is done: a checkpoint's own sampling settings and penalties do not apply.
     model.generation_config = GenerationConfig()
     return Loaded(
         model=model,
         encoder=encoder,
-        rules=_rules(encoder, length, options),
+        rules=reader.rules,
+        render=reader.render,
         device=options.device if options.placement is None else input_device(model),
         end_tokens=ends,
         pad_token=_first(tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0),
@@ -167,9 +167,21 @@ def load_reader(source: Source, tokenizer_source: Source, options: Options) -> R
     """The tokenizer and its rules without the weights. Raises ConfigurationError."""
     with quiet():
         tokenizer = _load_tokenizer(tokenizer_source, options)
-    encoder = HubEncoder(tokenizer)
-    length = options.max_length or context_length(source.config, tokenizer_source.tokenizer_config)
-    rules = _rules(encoder, length, options)
+    length = context_length(source.config, tokenizer_source.tokenizer_config)
+    return _reader(HubEncoder(tokenizer), length, options)
+
+
+def _reader(encoder: HubEncoder, length: int | None, options: Options) -> Reader:
+    tokenizer = encoder.tokenizer
+    rules = rules_for(
+        encoder,
+        bos_token=tokenizer.bos_token_id,
+        eos_token=tokenizer.eos_token_id,
+        max_length=options.max_length or length or FALLBACK_LENGTH,
+        add_special_tokens=options.add_special_tokens,
+        add_bos=options.add_bos,
+    )
+    rules = _with_prefix(rules, tokenizer, options.prefix_token)
     renderer = ChatRenderer(tokenizer, options.chat_template, options.template_arguments)
 
     def render(prompt: Prompt) -> tuple[str, TokenRules]:
@@ -179,25 +191,12 @@ def load_reader(source: Source, tokenizer_source: Source, options: Options) -> R
     return Reader(encoder, rules, render)
 
 
-def _rules(encoder: HubEncoder, length: int | None, options: Options) -> TokenRules:
-    tokenizer = encoder.tokenizer
-    rules = rules_for(
-        encoder,
-        bos_token=tokenizer.bos_token_id,
-        eos_token=tokenizer.eos_token_id,
-        max_length=length or FALLBACK_LENGTH,
-        add_special_tokens=options.add_special_tokens,
-        add_bos=options.add_bos,
-    )
-    return _with_prefix(rules, tokenizer, options.prefix_token)
-
-
 def _load_tokenizer(source: Source, options: Options) -> Any:
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source.where, **_where(source, options))
+        tokenizer = AutoTokenizer.from_pretrained(source.where, **where(source, options.trust_remote_code))
     except Exception as error:
         raise ConfigurationError(
-            f"The tokenizer of '{source.where}' cannot be loaded: {_reason(error)}"
+            f"The tokenizer of '{source.where}' cannot be loaded: {reason(error)}"
         ) from error
     # Lengths are our own matter; the tokenizer would only complain of a text that is cut into windows anyway.
     tokenizer.model_max_length = 1 << 62
@@ -205,7 +204,7 @@ def _load_tokenizer(source: Source, options: Options) -> Any:
 
 
 def _load_model(source: Source, options: Options) -> Any:
-    arguments = _where(source, options)
+    arguments = where(source, options.trust_remote_code)
     if options.attn_implementation is not None:
         arguments["attn_implementation"] = options.attn_implementation
     if options.quantisation is not None:
@@ -217,14 +216,14 @@ def _load_model(source: Source, options: Options) -> Any:
     elif options.quantisation is not None:
         arguments["device_map"] = {"": options.device}
     try:
-        config = AutoConfig.from_pretrained(source.where, **_where(source, options))
+        config = AutoConfig.from_pretrained(source.where, **where(source, options.trust_remote_code))
         kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
         model = kind.from_pretrained(source.where, dtype=getattr(torch, options.dtype), **arguments)
         return (model if placed else model.to(options.device)).eval()
     except EvalwrightError:
         raise
     except Exception as error:
-        raise ModelError(f"The model '{source.where}' cannot be loaded: {_reason(error)}") from error
+        raise ModelError(f"The model '{source.where}' cannot be loaded: {reason(error)}") from error
 
 
 def _with_adapter(model: Any, tokenizer: Any, source: Source, adapter: Source, options: Options) -> Any:
@@ -237,25 +236,35 @@ def _with_adapter(model: Any, tokenizer: Any, source: Source, adapter: Source, o
         raise
     except Exception as error:
         raise ConfigurationError(
-            f"The adapter '{adapter.where}' cannot be put on '{source.where}': {_reason(error)}"
+            f"The adapter '{adapter.where}' cannot be put on '{source.where}': {reason(error)}"
         ) from error
 
 
-def _where(source: Source, options: Options) -> dict[str, Any]:
-    out: dict[str, Any] = {"trust_remote_code": options.trust_remote_code}
-    if source.local:
-        out["local_files_only"] = True
-    if source.revision is not None:
-        out["revision"] = source.revision
-    if source.subfolder is not None:
-        out["subfolder"] = source.subfolder
-    return out
+def where(source: Source, trust_remote_code: bool = False) -> dict[str, Any]:
+    """The arguments of `from_pretrained` that say where a source lies."""
+    given = {
+        "revision": source.revision,
+        "subfolder": source.subfolder,
+        "local_files_only": source.local or None,
+    }
+    found = {name: value for name, value in given.items() if value is not None}
+    return {"trust_remote_code": trust_remote_code, **found}
 
 
-def _reason(error: Exception) -> str:
+def check_device(device: str) -> None:
+    """Raise ConfigurationError where torch cannot use the GPU that was asked for."""
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigurationError(
+            "The model is to run on a GPU, but torch cannot use one here: install a build of torch for it, or say "
+            "device=cpu."
+        )
+
+
+def reason(error: Exception, about_code: str = "; if you trust that, say trust_remote_code=true.") -> str:
+    """What a library raised, in a sentence. about_code: its end where code from the repository is needed."""
     text = " ".join(str(error).split())
     if "trust_remote_code" in text:
-        return "it needs code from its own repository; if you trust that, say trust_remote_code=true."
+        return f"it needs code from its own repository{about_code}"
     return f"{type(error).__name__}: {text[:500]}"
 
 

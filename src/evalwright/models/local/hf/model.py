@@ -9,6 +9,7 @@ from evalwright.core.errors import AbilityError, ConfigurationError, Failure
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of
+from evalwright.models.local.files import context_length, parameter_count, weight_files
 from evalwright.models.local.hardware.machine import find_machine
 from evalwright.models.local.hardware.presets import with_preset
 from evalwright.models.local.hf.adapters import check_embedded, find_adapter
@@ -28,13 +29,7 @@ from evalwright.models.local.hf.options import (
 )
 from evalwright.models.local.hf.placement import Placement, resolve_placement
 from evalwright.models.local.hf.quantisation import require_quantisation_libraries, resolve_quantisation
-from evalwright.models.local.hf.source import (
-    Source,
-    context_length,
-    find_source,
-    parameter_count,
-    weight_files,
-)
+from evalwright.models.local.hf.source import Source, find_source
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
 from evalwright.models.registry import model
 
@@ -57,7 +52,7 @@ class TransformersModel(LocalModel):
     max_tokens: how long an answer may be where the task does not say.
     scoring: log-likelihoods by a prefix tree ("tree"), one input at a time ("plain"), or the former where the model can
     ("auto"). verify: score that many requests both ways and say how they compare. Both are not part of the fingerprint.
-    peft: an adapter (LoRA and its kin) on top, a repository or folder, with `@revision` where wanted.
+    peft: an adapter (LoRA or similar) on top, a repository or folder, with `@revision` where wanted.
     device_map: spread the model over devices, by accelerate: "auto", "balanced", ..., a device, or modules with devices.
     max_memory: by device ({0: "20GiB", "cpu": "60GiB"}). offload_folder: for parts that wait on disk. No answers change.
     quantization: "bitsandbytes-8bit" or "bitsandbytes-4bit", or a mapping with that as `method` and its settings.
@@ -190,7 +185,7 @@ class TransformersModel(LocalModel):
 
     def _check_length(self) -> None:
         most, asked = context_length(self._source.config, {}), self.options.max_length
-        # T5 and its kin know distances, not positions, and may be given longer texts than they were trained on.
+        # T5 and models like it know distances, not positions, and may be given longer texts than they were trained on.
         relative = "relative_attention_num_buckets" in self._source.config
         if most is not None and asked is not None and asked > most and not relative:
             raise ConfigurationError(

@@ -104,28 +104,22 @@ def bitsandbytes_config(settings: Mapping[str, Any]) -> Any:
 
 def _checked(name: str, value: Any) -> Any:
     """One setting, or ConfigurationError."""
+    argument = f"quantization.{name}"
     if name in ("double_quant", "cpu_offload"):
-        return as_flag(f"quantization.{name}", value)
+        return as_flag(argument, value)
     if name == "threshold":
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-            raise ConfigurationError(
-                f"quantization.threshold={value!r} must be a number that is not negative."
-            )
+            raise ConfigurationError(f"{argument}={value!r} must be a number that is not negative.")
         return float(value)
-    if name == "quant_type" and value not in ("nf4", "fp4"):
-        raise ConfigurationError(f"quantization.quant_type={value!r} must be nf4 or fp4.")
-    if name == "compute_dtype":
-        if value not in DTYPES:
-            raise ConfigurationError(
-                f"quantization.compute_dtype={value!r} must be float32, bfloat16 or float16."
-            )
-        return DTYPES[value]
     if name == "skip_modules":
         modules = value.split(",") if isinstance(value, str) else value
         if not isinstance(modules, (list, tuple)) or not all(isinstance(each, str) for each in modules):
-            raise ConfigurationError(f"quantization.skip_modules={value!r} must be a list of module names.")
+            raise ConfigurationError(f"{argument}={value!r} must be a list of module names.")
         return [module.strip() for module in modules]
-    return value
+    known = {"nf4": "nf4", "fp4": "fp4"} if name == "quant_type" else DTYPES
+    if value not in known:
+        raise ConfigurationError(f"{argument}={value!r} must be one of {', '.join(known)}.")
+    return known[value]
 
 
 def _unknown(method: Any) -> str:

@@ -6,10 +6,12 @@ import logging
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 logger = logging.getLogger("evalwright.models.local.hf")
+
+_LIBRARIES = ("transformers", "huggingface_hub", "torch", "tokenizers", "accelerate", "peft", "bitsandbytes")
 
 
 def verbose() -> bool:
@@ -26,58 +28,29 @@ def quiet() -> Iterator[None]:
     if verbose():
         yield
         return
-    undo = [_silence_transformers(), _silence_hub()]
-    try:
-        with warnings.catch_warnings():
-            for library in (
-                "transformers",
-                "huggingface_hub",
-                "torch",
-                "tokenizers",
-                "accelerate",
-                "peft",
-                "bitsandbytes",
-            ):
-                warnings.filterwarnings("ignore", module=rf"{library}(\..*)?")
-            yield
-    finally:
-        for restore in undo:
-            restore()
+    with ExitStack() as undo:
+        if "transformers" in sys.modules:
+            from transformers.utils import logging as transformers
+
+            bars = transformers.is_progress_bar_enabled()
+            _hush(
+                undo, transformers, bars, transformers.disable_progress_bar, transformers.enable_progress_bar
+            )
+        if "huggingface_hub" in sys.modules:
+            from huggingface_hub import utils as hub
+
+            bars = not hub.are_progress_bars_disabled()
+            _hush(undo, hub.logging, bars, hub.disable_progress_bars, hub.enable_progress_bars)
+        undo.enter_context(warnings.catch_warnings())
+        for library in _LIBRARIES:
+            warnings.filterwarnings("ignore", module=rf"{library}(\..*)?")
+        yield
 
 
-def _silence_transformers() -> Any:
-    if "transformers" not in sys.modules:
-        return _nothing
-    from transformers.utils import logging as library
-
-    level, bars = library.get_verbosity(), library.is_progress_bar_enabled()
-    library.set_verbosity_error()
-    library.disable_progress_bar()
-
-    def restore() -> None:
-        library.set_verbosity(level)
-        if bars:
-            library.enable_progress_bar()
-
-    return restore
-
-
-def _silence_hub() -> Any:
-    if "huggingface_hub" not in sys.modules:
-        return _nothing
-    from huggingface_hub import utils
-
-    bars, level = not utils.are_progress_bars_disabled(), utils.logging.get_verbosity()
-    utils.disable_progress_bars()
-    utils.logging.set_verbosity_error()
-
-    def restore() -> None:
-        utils.logging.set_verbosity(level)
-        if bars:
-            utils.enable_progress_bars()
-
-    return restore
-
-
-def _nothing() -> None:
-    pass
+def _hush(undo: ExitStack, logs: Any, bars: bool, disable: Any, enable: Any) -> None:
+    """Turn one library's log and progress bars off, until `undo` ends."""
+    undo.callback(logs.set_verbosity, logs.get_verbosity())
+    logs.set_verbosity_error()
+    if bars:
+        undo.callback(enable)
+        disable()

@@ -13,8 +13,7 @@ from typing import Any
 
 import torch
 
-Tensor = Any
-"""A torch.Tensor; torch is not typed here."""
+from evalwright.models.local.hf.batching import Tensor, text_config
 
 Block = tuple[int, Tensor]
 """Logits (positions, some columns) of the tokens that begin at the given number; whoever gets it may overwrite it."""
@@ -47,7 +46,7 @@ class LogitReader:
         self._accepted = set(signature(model.forward).parameters)
         self._head: Any = model.get_output_embeddings()
         self._base: Any = getattr(model, "base_model", None)
-        config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+        config = text_config(model)
         self.vocabulary = int(config.vocab_size)
         self._finish = _finish(config)
         self._by_blocks = type(self._head) is torch.nn.Linear and not _has_hooks(self._head)
@@ -69,7 +68,9 @@ class LogitReader:
             part = None if bias is None else bias[start:end]
             yield start, self._finish(torch.nn.functional.linear(hidden, weight[start:end], part))
 
-    def prepare(self, ids: Tensor, mask: Tensor, rows: list[int], columns: list[int]) -> LogitsOf:
+    def prepare(
+        self, ids: Tensor, mask: Tensor, rows: list[int], columns: list[int], sources: Sequence[Any] = ()
+    ) -> LogitsOf:
         """Run the model on `ids` (batch, length) and return the logits of the positions at `rows` and `columns`."""
         row_index = torch.tensor(rows, device=ids.device)
         column_index = torch.tensor(columns, device=ids.device)

@@ -10,14 +10,11 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
 from evalwright.core.requests import Generate
-
-Tensor = Any
-"""A torch.Tensor; torch is not typed here."""
+from evalwright.models.local.hf.batching import Tensor
 
 _SORTED_AT_ONCE = 8
 """Rows whose distributions are held in float64 together."""
@@ -50,16 +47,11 @@ def choose(
     return [None if token < 0 else token for token in found]
 
 
-def draw(logits: Tensor, temperature: float, top_p: float | None, uniform: float) -> int:
-    """The token that `uniform` (in [0, 1)) falls on, in order of token number.
+def _draw_rows(logits: Tensor, requests: Sequence[Generate], uniforms: Sequence[float]) -> list[int]:
+    """The tokens that the uniform numbers (in [0, 1)) fall on, in order of token number.
 
     top_p: keep the most probable tokens until their sum reaches it, at least one (nucleus sampling, Holtzman et al. 2020).
     """
-    request = Generate("", temperature=temperature, top_p=top_p)
-    return _draw_rows(logits[None], [request], [uniform])[0]
-
-
-def _draw_rows(logits: Tensor, requests: Sequence[Generate], uniforms: Sequence[float]) -> list[int]:
     given = {"dtype": torch.float64, "device": logits.device}
     temperatures = torch.tensor([request.temperature for request in requests], **given)
     probabilities = torch.softmax(logits.double() / temperatures[:, None], dim=-1).nan_to_num()

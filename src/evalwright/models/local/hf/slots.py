@@ -10,25 +10,19 @@ in `tree_forward.py`, with the same result:
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
 import torch
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from evalwright.models.local.hf import cascade
+from evalwright.models.local.hf.batching import Tensor, text_config
 from evalwright.models.local.hf.reading import LogitReader
 from evalwright.models.local.hf.scoring import pad_right
 
-Tensor = Any
-"""A torch.Tensor; torch is not typed here."""
-
-NAME = "evalwright_slots"
 Stage = Literal["prefix", "add", "step"]
-
-_current = threading.local()
 
 
 class Slots:
@@ -38,14 +32,10 @@ class Slots:
         self._base = model.base_model
         self._reader = reader
         self._device = device
-        self._config = (
-            model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-        )
+        self._config = text_config(model)
         self._dtype = next(model.parameters()).dtype
         self.cascading = cascading
         self._lengths: list[int] = []
-        if cascading:
-            _register()
         self._start_again(0, 0)
 
     @property
@@ -139,7 +129,13 @@ class Slots:
         cache = DynamicCache()
         cache.layer_class_to_replicate = None
         cache.layers = self._layers
-        with self._attending(ids.shape[1]):
+        attending: AbstractContextManager[None] = nullcontext()
+        if self.cascading:
+            stored = [layer.stored for layer in self._layers if layer.stored is not None]
+            stepping = self._stage == "step"
+            plan = cascade.Plan(stored, ids.shape[1], self._mask if stepping else None, stepping)
+            attending = cascade.attending(self._config, plan)
+        with attending:
             return self._base(
                 input_ids=ids,
                 position_ids=positions,
@@ -147,25 +143,6 @@ class Slots:
                 past_key_values=cache,
                 use_cache=True,
             ).last_hidden_state
-
-    @contextmanager
-    def _attending(self, length: int) -> Iterator[None]:
-        if not self.cascading:
-            yield
-            return
-        stored = [layer.stored for layer in self._layers if layer.stored is not None]
-        if self._stage != "step":
-            with cascade.attending(self._config, cascade.Plan(stored, length, None)):
-                yield
-            return
-        usual = self._config._attn_implementation
-        self._config._attn_implementation = NAME
-        _current.stored, _current.mask = stored, self._mask
-        try:
-            yield
-        finally:
-            self._config._attn_implementation = usual
-            _current.stored = _current.mask = None
 
     def _additive(self, seen: Tensor) -> Tensor:
         mask = torch.zeros(seen.shape, dtype=self._dtype, device=self._device)
@@ -247,42 +224,3 @@ class _Layer(DynamicLayer):  # type: ignore[misc]
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Keys, and the place of the first."""
         return self._slots.length() + query_length, 0
-
-
-def _register() -> None:
-    from transformers import AttentionInterface
-
-    AttentionInterface.register(NAME, attend)
-
-
-def attend(
-    module: Any,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor,
-    dropout: float = 0.0,
-    scaling: float | None = None,
-    **others: Any,
-) -> tuple[Tensor, None]:
-    """One token of every row to its own keys and to those of the prefix; returns (rows, 1, heads, width).
-
-    The queries that share a key-value head become the rows of one small product, so that keys are not repeated.
-    """
-    cascade.check(query, value, others)
-    rows, heads, _, width = query.shape
-    folded = query.reshape(rows, key.shape[1], heads // key.shape[1], width)
-    scale = width**-0.5 if scaling is None else scaling
-    scores = torch.matmul(folded, key.transpose(2, 3)).float() * scale
-    if _current.mask is not None:
-        scores += _current.mask
-    if not _current.stored:
-        out = torch.matmul(torch.softmax(scores, dim=-1).to(value.dtype), value)
-        return out.reshape(rows, 1, heads, width), None
-    before, weight = cascade.to_stored(query, _current.stored[module.layer_idx], scaling)
-    total = torch.logsumexp(scores, dim=-1, keepdim=True)
-    weight = weight.reshape(total.shape)
-    both = torch.logaddexp(total, weight)
-    out = torch.matmul((scores - both).exp().to(value.dtype), value)
-    out += before.reshape(out.shape) * (weight - both).exp().to(out.dtype)
-    return out.reshape(rows, 1, heads, width), None

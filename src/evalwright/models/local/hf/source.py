@@ -6,27 +6,17 @@ which only the small files are fetched here. Both raise ConfigurationError, in a
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import tempfile
-import time
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.models.local.files import content_hash, read_json, templates
 from evalwright.models.local.hf.hub import open_repository
 
-NOT_READ = (".md", ".txt.bak", ".png", ".jpg", ".pdf")
-"""Endings of files in a model folder that change no answer."""
-TRAINING_STATE = ("optimizer", "scheduler", "rng_state", "scaler", "trainer_state", "training_args")
 ADAPTER_CONFIG = "adapter_config.json"
 """The file that makes a folder an adapter of the library peft."""
-_CACHED_FROM = 1 << 20
-_SETTLED_AFTER = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,44 +63,6 @@ def find_source(
     return _hub(name, revision, needs, subfolder)
 
 
-def weight_files(folder: Path) -> list[Path]:
-    """The files that hold weights in a model folder."""
-    return sorted(
-        path for path in folder.iterdir() if path.suffix in (".safetensors", ".bin", ".pt", ".gguf")
-    )
-
-
-def parameter_count(folder: Path) -> int | None:
-    """How many parameters the folder's safetensors files hold, read from their headers; None for other formats."""
-    total = 0
-    for path in folder.glob("*.safetensors"):
-        try:
-            with path.open("rb") as file:
-                size = int.from_bytes(file.read(8), "little")
-                header = json.loads(file.read(min(size, 100_000_000)))
-        except (OSError, ValueError):
-            return None
-        for name, tensor in header.items():
-            if name != "__metadata__":
-                count = 1
-                for extent in tensor["shape"]:
-                    count *= extent
-                total += count
-    return total or None
-
-
-def context_length(config: Mapping[str, Any], tokenizer_config: Mapping[str, Any]) -> int | None:
-    """How many tokens the model takes in, as its files say; None where they say nothing."""
-    text = config.get("text_config")
-    for part in (text if isinstance(text, Mapping) else {}, config):
-        for key in ("n_positions", "max_position_embeddings", "n_ctx"):
-            if isinstance(part.get(key), int):
-                return int(part[key])
-    longest = tokenizer_config.get("model_max_length")
-    # Tokenizers without a limit say 1e30.
-    return int(longest) if isinstance(longest, (int, float)) and 0 < longest < 1e9 else None
-
-
 def _folder(name: str, revision: str | None) -> Path | None:
     path = Path(name).expanduser()
     if revision is not None:
@@ -131,54 +83,56 @@ def _local(folder: Path, needs: str) -> Source:
         raise ConfigurationError(
             f"'{folder}' is a file; a transformers model is a folder with config.json, weights and a tokenizer."
         )
-    if not (folder / needs).is_file():
-        raise ConfigurationError(_lacks(f"The folder '{folder}'", needs, folder / ADAPTER_CONFIG))
-    tokenizer_config = _read_json(folder / "tokenizer_config.json")
-    extra = {}
-    for path in sorted(folder.glob("additional_chat_templates/*.jinja")):
-        extra[path.stem] = path.read_text(encoding="utf-8")
-    jinja = folder / "chat_template.jinja"
-    return Source(
-        where=str(folder),
-        revision=None,
-        local=True,
-        identity={"content": content_hash(folder)},
-        config=_read_json(folder / "config.json"),
-        tokenizer_config=tokenizer_config,
-        templates=_templates(
-            tokenizer_config,
-            _read_json(folder / "chat_template.json"),
-            jinja.read_text(encoding="utf-8") if jinja.is_file() else None,
-        )
-        | extra,
-        adapter=_read_json(folder / ADAPTER_CONFIG),
+
+    def path(name: str) -> Path | None:
+        return folder / name if (folder / name).is_file() else None
+
+    if path(needs) is None:
+        raise ConfigurationError(_lacks(f"The folder '{folder}'", needs, path(ADAPTER_CONFIG)))
+    found = _read(
+        path, where=str(folder), revision=None, local=True, identity={"content": content_hash(folder)}
     )
+    more = sorted(folder.glob("additional_chat_templates/*.jinja"))
+    extra = {each.stem: each.read_text(encoding="utf-8") for each in more}
+    return replace(found, templates={**found.templates, **extra})
 
 
 def _hub(name: str, revision: str | None, needs: str, subfolder: str | None) -> Source:
     inside = f"{subfolder.strip('/')}/" if subfolder else ""
     files = open_repository(name, revision, inside + needs)
-    if files.path(inside + needs) is None:
+
+    def path(file: str) -> Path | None:
+        return files.path(inside + file)
+
+    if path(needs) is None:
         at = f" at revision '{revision}'" if revision else ""
         raise ConfigurationError(
-            _lacks(f"The hub repository '{name}'{at}", inside + needs, files.path(inside + ADAPTER_CONFIG))
+            _lacks(f"The hub repository '{name}'{at}", inside + needs, path(ADAPTER_CONFIG))
         )
-    config, tokenizer_config, legacy, adapter = (
-        _read_json(path) if (path := files.path(inside + file)) else {}
-        for file in ("config.json", "tokenizer_config.json", "chat_template.json", ADAPTER_CONFIG)
+    identity = {"repository": name, "revision": files.commit} | (
+        {"subfolder": subfolder} if subfolder else {}
     )
-    jinja = files.path(inside + "chat_template.jinja")
+    return _read(
+        path, where=name, revision=files.commit, local=files.offline, identity=identity, subfolder=subfolder
+    )
+
+
+def _read(path: Callable[[str], Path | None], **given: Any) -> Source:
+    """The source with what its small files say; the later forms of chat templates win, as in transformers."""
+    tokenizer_config, legacy = (
+        read_json(path(name)) for name in ("tokenizer_config.json", "chat_template.json")
+    )
+    jinja = path("chat_template.jinja")
     return Source(
-        where=name,
-        revision=files.commit,
-        local=files.offline,
-        identity={"repository": name, "revision": files.commit}
-        | ({"subfolder": subfolder} if subfolder else {}),
-        config=config,
+        **given,
+        config=read_json(path("config.json")),
         tokenizer_config=tokenizer_config,
-        templates=_templates(tokenizer_config, legacy, jinja.read_text(encoding="utf-8") if jinja else None),
-        subfolder=subfolder,
-        adapter=adapter,
+        templates=templates(
+            tokenizer_config.get("chat_template"),
+            legacy.get("chat_template"),
+            jinja.read_text(encoding="utf-8") if jinja else None,
+        ),
+        adapter=read_json(path(ADAPTER_CONFIG)),
     )
 
 
@@ -186,80 +140,10 @@ def _lacks(what: str, needs: str, adapter: Path | None) -> str:
     """Why a place is no model, or no adapter. adapter: where its adapter_config.json would be, or is."""
     if needs.endswith(ADAPTER_CONFIG):
         return f"{what} has no {needs}, so it is not an adapter of the library peft."
-    base = _read_json(adapter).get("base_model_name_or_path") if adapter is not None else None
+    base = read_json(adapter).get("base_model_name_or_path")
     if base is not None:
         return (
             f"{what} has no {needs}: it is an adapter. Name its base model ('{base}', as its own file says) as the model, "
             f"and the adapter as -M peft=..."
         )
     return f"{what} has no {needs}, so it is not a transformers model."
-
-
-def _templates(
-    tokenizer_config: Mapping[str, Any], legacy: Mapping[str, Any], jinja: str | None
-) -> dict[str, str]:
-    """All chat templates by name; the later forms win over the earlier ones, as in transformers."""
-    out: dict[str, str] = {}
-    for declared in (tokenizer_config.get("chat_template"), legacy.get("chat_template"), jinja):
-        if isinstance(declared, str) and declared:
-            out["default"] = declared
-        elif isinstance(declared, list):
-            out |= {entry["name"]: entry["template"] for entry in declared if isinstance(entry, Mapping)}
-    return out
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"The model's file '{path}' cannot be read as JSON: {error}.") from error
-    if not isinstance(data, dict):
-        raise ConfigurationError(f"The model's file '{path}' does not hold a JSON object.")
-    return data
-
-
-# --- names by content -----------------------------------------------------------------------------------------------
-
-
-def content_hash(folder: Path) -> str:
-    """A hash over the names and contents of the folder's files; training state, pictures and Markdown are left out."""
-    whole = hashlib.blake2b(digest_size=16)
-    files = [path for path in folder.iterdir() if path.is_file() and _is_read(path.name)]
-    for path in sorted([*files, *folder.glob("additional_chat_templates/*.jinja")]):
-        whole.update(f"{path.relative_to(folder).as_posix()}\0{_file_hash(path)}\n".encode())
-    return whole.hexdigest()
-
-
-def _is_read(name: str) -> bool:
-    return not name.startswith((".", *TRAINING_STATE)) and not name.endswith(NOT_READ)
-
-
-def _file_hash(path: Path) -> str:
-    """The hash of one file; that of a large file is kept under `$EVALWRIGHT_HOME` by its path, size and time."""
-    status = path.stat()
-    if status.st_size < _CACHED_FROM:
-        return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
-    key = [str(path.resolve()), status.st_size, status.st_mtime_ns]
-    home = Path(os.environ.get("EVALWRIGHT_HOME", ".evalwright")) / "hashes"
-    note = home / f"{hashlib.blake2b(str(key[0]).encode(), digest_size=16).hexdigest()}.json"
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        known = json.loads(note.read_text(encoding="utf-8"))
-        if known["key"] == key:
-            return str(known["hash"])
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-    # A file written a moment ago may change again within the clock's step, so it is not settled yet.
-    if time.time() - status.st_mtime > _SETTLED_AFTER:
-        with suppress(OSError):
-            _write_note(note, {"key": key, "hash": found})
-    return found
-
-
-def _write_note(note: Path, data: Mapping[str, Any]) -> None:
-    note.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=note.parent, suffix=".part")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(data, file)
-    Path(temporary).replace(note)

@@ -21,11 +21,9 @@ import torch
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from evalwright.models.local.hf import cascade
+from evalwright.models.local.hf.batching import Tensor, cache_bytes, text_config
 from evalwright.models.local.hf.reading import LogitReader
 from evalwright.models.local.hf.tree import Row
-
-Tensor = Any
-"""A torch.Tensor; torch is not typed here."""
 
 _ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
 _SHORT_SIGHTED_ROPE = {"dynamic", "longrope"}
@@ -50,9 +48,7 @@ class TreeForward:
         self._base: Any = getattr(model, "base_model", None)
         self._reader = reader
         self._device = device
-        self._config = (
-            model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-        )
+        self._config = text_config(model)
         self._dtype = next(model.parameters()).dtype
         self.refusal = self._static_refusal()
         self.cascading = self.refusal is None and cascade.is_possible(self._config, device)
@@ -129,11 +125,7 @@ class TreeForward:
 
     def stored_bytes(self, length: int) -> int:
         """Memory for the keys and values of so many tokens."""
-        config = self._config
-        heads = int(config.num_attention_heads)
-        groups = int(getattr(config, "num_key_value_heads", None) or heads)
-        width = int(getattr(config, "head_dim", None) or config.hidden_size // heads)
-        return 2 * int(config.num_hidden_layers) * groups * width * int(self._dtype.itemsize) * length
+        return cache_bytes(self._config, int(self._dtype.itemsize)) * length
 
     def _static_refusal(self) -> str | None:
         if getattr(self._config, "is_encoder_decoder", False):

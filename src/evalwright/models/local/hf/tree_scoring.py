@@ -2,7 +2,7 @@
 
 Shots that many questions share, a question that several choices share and requests that come twice are computed once.
 A request or two of every new kind of pass (below a stored prefix, with branches, longer than any before) are also scored
-the plain way before any of the pass is believed. Where that differs, or the model refuses, the other way of attending is taken,
+the plain way before any result of the pass is used. Where that differs, or the model refuses, the other way of attending is taken,
 then the plain way; what was finished stays finished, and memory that runs out costs only the batch that it ran out in.
 """
 
@@ -13,14 +13,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from evalwright.core.errors import Failure, ModelError
+from evalwright.models.local.answering import Scored
 from evalwright.models.local.hf.batching import Batcher, is_out_of_memory
 from evalwright.models.local.hf.quiet import logger, quiet
 from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods
-from evalwright.models.local.hf.scoring import PairScorer, Scored, checked
+from evalwright.models.local.hf.scoring import Difference, PairScorer, checked
 from evalwright.models.local.hf.tree import Limits, Node, Row, build_tree, cut, regrow
 from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
-from evalwright.models.local.hf.verify import Verification, compare
 from evalwright.models.local.tokens import Pair
 
 Found = list[tuple[int, Scored]]
@@ -104,7 +106,9 @@ class TreeScorer:
         self._insist = insist
         self._batcher: Batcher[Found] = Batcher(budget.rows, budget.tokens, passing=(_Unfit,))
         self._seen: dict[tuple[bool, bool], int] = {}
-        self._verification = Verification(verify, plain, name, number_bytes)
+        self._verify = verify
+        self._noted: list[tuple[Pair, Scored]] = []
+        self._verified = Difference()
         self._given = self._computed = self._read = 0
         if forward.refusal is not None:
             self._refuse(forward.refusal)
@@ -113,7 +117,8 @@ class TreeScorer:
         """See PairScorer."""
         open_ones = set(range(len(pairs)))
         for index, scored in self._by_tree(pairs, open_ones):
-            self._verification.note(pairs[index], scored)
+            if len(self._noted) < self._verify - self._verified.compared:
+                self._noted.append((pairs[index], scored))
             yield index, checked(scored)
         rest = sorted(open_ones)
         if rest and self._insist:
@@ -126,8 +131,18 @@ class TreeScorer:
             )
         for place, outcome in self._plain.score([pairs[index] for index in rest]) if rest else ():
             yield rest[place], outcome
-        with quiet():
-            self._verification.finish()
+        if self._noted:
+            with quiet():
+                self._verified.compare(self._plain, self._noted, self._bytes)
+            self._noted.clear()
+            logger.warning(
+                "%s: compared %d requests with plain scoring: the largest difference is %.1e per token, and %d greedy flags "
+                "differ.",
+                self._name,
+                self._verified.compared,
+                self._verified.largest,
+                self._verified.flags,
+            )
 
     def describe(self) -> dict[str, Any]:
         """How log-likelihoods are computed, and what that saved so far."""
@@ -142,8 +157,8 @@ class TreeScorer:
                 "tokens_computed": self._computed,
                 "positions_read": self._read,
             }
-        if self._verification.difference.compared:
-            out["verified"] = self._verification.describe()
+        if self._verified.compared:
+            out["verified"] = self._verified.describe()
         return out
 
     # --- from pairs to passes ----------------------------------------------------------------------------------------
@@ -181,7 +196,7 @@ class TreeScorer:
         while waiting:
             row, nodes, past = waiting.pop()
             if row is not None:
-                if self._too_much(past.length + row.length):
+                if self._forward.stored_bytes(past.length + row.length) > self._budget.stored:
                     continue  # what hangs below is left to the plain way
                 outcome = self._store(job, row, past)
                 if isinstance(outcome, Failure):
@@ -202,9 +217,6 @@ class TreeScorer:
             return []
         self._batcher.tokens = max(_SHORTEST_PIECE, min(self._batcher.tokens, row.length // 2))
         return [(None, regrow(row, below), past)]
-
-    def _too_much(self, length: int) -> bool:
-        return self._forward.stored_bytes(length) > self._budget.stored
 
     def _limits(self) -> Limits:
         piece = max(_SHORTEST_PIECE, self._batcher.tokens)
@@ -232,10 +244,6 @@ class TreeScorer:
 
     def _store(self, job: _Job, row: Row, past: Stored) -> tuple[Found, Stored] | Failure:
         """Run a prefix and keep its keys and values."""
-        if self._forward.stored_bytes(past.length + row.length) > self._budget.stored:
-            return ModelError(
-                "The keys and values of this prefix do not fit into the memory kept for them."
-            ).as_failure()
         kept: list[Stored] = []
 
         def work(_: list[int]) -> list[Found]:
@@ -267,9 +275,7 @@ class TreeScorer:
             raise _Unfit(f"it refuses to run so ({type(error).__name__}: {text})") from None
 
     def _finish(self, job: _Job, rows: list[Row], past: Stored, hidden: Any) -> Found:
-        """Read what the rows read; believe it, or raise _Unfit."""
-        import torch
-
+        """Read what the rows read; check it, or raise _Unfit."""
         places: dict[tuple[int, int], int] = {}
         reads: list[tuple[int, int]] = []
         slots: list[int] = []
@@ -290,10 +296,10 @@ class TreeScorer:
                 lambda start, end: self._reader.blocks(chosen[start:end]), len(places), reads
             )
         found = job.take(slots, values, greedy)
-        self._believe(job, rows, past, found)
+        self._check(job, rows, past, found)
         return found
 
-    def _believe(self, job: _Job, rows: list[Row], past: Stored, found: Found) -> None:
+    def _check(self, job: _Job, rows: list[Row], past: Stored, found: Found) -> None:
         """Compare the first pass of its kind, and any that is twice as long, with the plain way."""
         kind = (past.length > 0, any(row.branches for row in rows))
         size = (past.length + max(row.length for row in rows)).bit_length()
@@ -303,12 +309,8 @@ class TreeScorer:
         picked = [by_length[0]]
         if kind not in self._seen and len(found) > 1:
             picked.append(by_length[len(found) // 2])
-        difference = compare(
-            self._plain,
-            [job.pairs[index] for index, _ in picked],
-            [scored for _, scored in picked],
-            self._bytes,
-        )
+        noted = [(job.pairs[index], scored) for index, scored in picked]
+        difference = Difference().compare(self._plain, noted, self._bytes)
         if difference.beyond:
             raise _Unfit(f"scores differ by {difference.largest:.1e} per token from those of the plain way")
         self._seen[kind] = size

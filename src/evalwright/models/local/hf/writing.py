@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from evalwright.core.errors import Failure, ModelError
-from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
+from evalwright.models.local.answering import Job
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.sampling import stream_of
 from evalwright.models.local.tokens import Encoder, StopSearch, stop_at
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One answer to write: the prompt's tokens, how many new ones at the most, and the request itself."""
-
-    tokens: list[int]
-    room: int
-    request: Generate
 
 
 class Writer:
@@ -83,11 +71,3 @@ def not_a_number() -> Failure:
     return ModelError(
         "The model's logits are not numbers; its dtype may be too small (try dtype=bfloat16 or float32)."
     ).as_failure()
-
-
-def common_length(left: Sequence[int], right: Sequence[int]) -> int:
-    """How many tokens two rows begin with alike."""
-    for place, (a, b) in enumerate(zip(left, right, strict=False)):
-        if a != b:
-            return place
-    return min(len(left), len(right))

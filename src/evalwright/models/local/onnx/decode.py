@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from evalwright.models.local.answering import Job, Scored
 from evalwright.models.local.onnx.session import Array, Cache, Decoder, Sharing, keep, repeat
-from evalwright.models.local.tokens import Pair, StopSearch
+from evalwright.models.local.tokens import Pair, StopSearch, common_length
 
 MIN_SHARED = 16
 """A common beginning is computed apart only if it has this many tokens; below, the extra pass costs more."""
@@ -74,15 +75,15 @@ def log_likelihood(logits: Array, targets: Sequence[int]) -> tuple[float, bool]:
     return float(logs.astype(np.float64).sum()), bool((best == np.asarray(targets)).all())
 
 
-def score(decoder: Decoder, pairs: Sequence[Pair], batch_size: int) -> Iterator[tuple[int, float, bool]]:
-    """`(index into pairs, log-likelihood, is greedy)` for every pair, as they finish."""
+def score(decoder: Decoder, pairs: Sequence[Pair], batch_size: int) -> Iterator[tuple[int, Scored]]:
+    """`(index into pairs, result)` for every pair, as they finish."""
     rows = _rows(pairs, absorb=decoder.sharing is not Sharing.SINGLE)
     if decoder.sharing is Sharing.RAGGED and decoder.has_cache:
         done = _score_tree(decoder, rows, 0, decoder.empty_cache(1), batch_size)
     else:
         done = _score_flat(decoder, rows, 0, decoder.empty_cache(1), batch_size)
     for read in done:
-        yield read.index, read.total, read.greedy
+        yield read.index, Scored(read.total, read.greedy, len(read.targets))
 
 
 def _rows(pairs: Sequence[Pair], absorb: bool) -> list[_Row]:
@@ -113,7 +114,7 @@ def _score_tree(
             alone.append(rows[group[0]])
             continue
         members = [rows[place] for place in group]
-        end = _common(members[0].tokens, members[-1].tokens)
+        end = common_length(members[0].tokens, members[-1].tokens)
         logits, grown = decoder.run_row(members[0].tokens[start:end], start, cache)
         for row in members:
             yield from row.collect(start, logits)
@@ -144,18 +145,11 @@ def _groups(sequences: Sequence[list[int]], start: int) -> list[list[int]]:
     """Runs of neighbours in sorted order that have at least `MIN_SHARED` tokens after `start` in common."""
     groups: list[list[int]] = []
     for place, tokens in enumerate(sequences):
-        if place and _common(sequences[place - 1], tokens) - start >= MIN_SHARED:
+        if place and common_length(sequences[place - 1], tokens) - start >= MIN_SHARED:
             groups[-1].append(place)
         else:
             groups.append([place])
     return groups
-
-
-def _common(left: Sequence[int], right: Sequence[int]) -> int:
-    most = min(len(left), len(right))
-    if left[:most] == right[:most]:
-        return most
-    return next(place for place in range(most) if left[place] != right[place])
 
 
 def _batches(decoder: Decoder, lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
@@ -179,12 +173,11 @@ def _batches(decoder: Decoder, lengths: Sequence[int], batch_size: int) -> Itera
 
 
 @dataclass(slots=True)
-class Job:
-    """One answer to generate. room: the most tokens. pick: the next token from its logits [vocabulary]."""
+class Answer:
+    """One answer to generate. pick: the next token from its logits [vocabulary]. tokens: those of the answer so far."""
 
     index: int
-    prompt: list[int]
-    room: int
+    job: Job
     stops: StopSearch
     pick: Callable[[Array], int]
     tokens: list[int] = field(default_factory=list)
@@ -192,54 +185,51 @@ class Job:
 
 
 def generate(
-    decoder: Decoder, jobs: Sequence[Job], end_tokens: frozenset[int], batch_size: int
-) -> Iterator[Job]:
-    """Every job once, with its `tokens` (without the end token) and `finish_reason`, as they finish."""
-    ready = [job for job in jobs if job.room > 0]
-    for job in jobs:
-        if job.room <= 0:
-            job.finish_reason = "length"
-            yield job
-    ready.sort(key=lambda job: job.prompt)
+    decoder: Decoder, answers: Sequence[Answer], end_tokens: frozenset[int], batch_size: int
+) -> Iterator[Answer]:
+    """Every answer once, with its `tokens` (without the end token) and `finish_reason`, as they finish."""
+    ready = sorted(answers, key=lambda answer: answer.job.tokens)
     shares = decoder.sharing is Sharing.RAGGED and decoder.has_cache
-    groups = _groups([job.prompt for job in ready], 0) if shares else [list(range(len(ready)))]
+    groups = _groups([answer.job.tokens for answer in ready], 0) if shares else [list(range(len(ready)))]
     for group in groups:
         members = [ready[place] for place in group]
+        prompts = [answer.job.tokens for answer in members]
         start, cache = 0, decoder.empty_cache(1)
         if shares and len(members) > 1:
             # One token of every prompt is left over, because its logits begin the answer.
-            shortest = min(len(job.prompt) for job in members)
-            start = min(_common(members[0].prompt, members[-1].prompt), shortest - 1)
-            _, cache = decoder.run_row(members[0].prompt[:start], 0, cache)
-        for batch in _batches(decoder, [len(job.prompt) - start for job in members], batch_size):
+            start = min(common_length(prompts[0], prompts[-1]), min(map(len, prompts)) - 1)
+            _, cache = decoder.run_row(prompts[0][:start], 0, cache)
+        for batch in _batches(decoder, [len(prompt) - start for prompt in prompts], batch_size):
             chosen = [members[place] for place in batch]
             steps = _Cached(decoder, start, cache) if decoder.has_cache else _Uncached(decoder)
             yield from _decode(steps, chosen, end_tokens)
 
 
-def _decode(steps: _Cached | _Uncached, jobs: list[Job], end_tokens: frozenset[int]) -> Iterator[Job]:
-    logits = steps.begin([job.prompt for job in jobs])
-    while jobs:
+def _decode(
+    steps: _Cached | _Uncached, answers: list[Answer], end_tokens: frozenset[int]
+) -> Iterator[Answer]:
+    logits = steps.begin([answer.job.tokens for answer in answers])
+    while answers:
         going = []
-        for place, job in enumerate(jobs):
-            token = job.pick(logits[place])
+        for place, answer in enumerate(answers):
+            token = answer.pick(logits[place])
             if token in end_tokens:
-                job.finish_reason = "stop"
+                answer.finish_reason = "stop"
             else:
-                job.tokens.append(token)
-                if job.stops.found(job.tokens):
-                    job.finish_reason = "stop"
-                elif len(job.tokens) >= job.room:
-                    job.finish_reason = "length"
-            if job.finish_reason:
-                yield job
+                answer.tokens.append(token)
+                if answer.stops.found(answer.tokens):
+                    answer.finish_reason = "stop"
+                elif len(answer.tokens) >= answer.job.room:
+                    answer.finish_reason = "length"
+            if answer.finish_reason:
+                yield answer
             else:
                 going.append(place)
-        if len(going) < len(jobs):
+        if len(going) < len(answers):
             steps.keep(going)
-            jobs = [jobs[place] for place in going]
-        if jobs:
-            logits = steps.step([job.tokens[-1] for job in jobs])
+            answers = [answers[place] for place in going]
+        if answers:
+            logits = steps.step([answer.tokens[-1] for answer in answers])
 
 
 class _Cached:

@@ -7,22 +7,19 @@ any `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from glob import escape
 from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.models.local.files import file_hash, read_json, templates
 
 DEFAULT_MAX_LENGTH = 2048
 """Tokens of context where neither the configuration nor the person says how many the model takes."""
 
 _LENGTH_KEYS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length", "seq_length")
-_ABSURD_LENGTH = 10_000_000  # tokenizer configurations write "no limit" as a very large number
-_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +41,19 @@ class ExportedFolder:
     @property
     def max_length(self) -> int:
         """Tokens of context: as the configuration says, else as the tokenizer's says, else 2,048."""
-        for key in _LENGTH_KEYS:
-            if isinstance(value := self.config.get(key), int) and value > 0:
-                return value
-        value = self.tokenizer_config.get("model_max_length")
-        if isinstance(value, int) and 0 < value < _ABSURD_LENGTH:
-            return value
-        return DEFAULT_MAX_LENGTH
+        lengths = [self.config.get(key) for key in _LENGTH_KEYS]
+        longest = self.tokenizer_config.get("model_max_length")
+        # Tokenizer configurations write "no limit" as a very large number.
+        lengths.append(longest if isinstance(longest, int) and longest < 10_000_000 else None)
+        known = (length for length in lengths if isinstance(length, int) and length > 0)
+        return next(known, DEFAULT_MAX_LENGTH)
 
     @property
     def chat_template(self) -> str | None:
         """The model's own chat template, if it has one. Of several named ones, the default."""
         if path := self.files.get("chat_template.jinja"):
             return path.read_text(encoding="utf-8")
-        template = self.tokenizer_config.get("chat_template")
-        if isinstance(template, list):
-            named = {
-                entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)
-            }
-            template = named.get("default")
-        return template if isinstance(template, str) else None
+        return templates(self.tokenizer_config.get("chat_template")).get("default")
 
     def special_tokens(self) -> dict[str, str]:
         """Special tokens as text by their role ("bos_token"), for templates and lookups."""
@@ -77,7 +67,7 @@ class ExportedFolder:
 
     def hashes(self) -> dict[str, str]:
         """A content hash for every file in `files`."""
-        return {name: content_hash(path) for name, path in sorted(self.files.items())}
+        return {name: file_hash(path) for name, path in sorted(self.files.items())}
 
 
 class JsonTokenizer:
@@ -126,9 +116,7 @@ def read_folder(name: str, file: str | None) -> ExportedFolder:
         raise ConfigurationError(
             f"'{folder}' has no tokenizer.json, so text cannot be tokenised. Export the model together with its tokenizer."
         )
-    weights = sorted(
-        path for path in model_file.parent.glob(f"{_glob_escape(model_file.name)}*") if path.is_file()
-    )
+    weights = sorted(path for path in model_file.parent.glob(f"{escape(model_file.name)}*") if path.is_file())
     files = {"model" + path.name[len(model_file.name) :]: path for path in weights}
     files["tokenizer.json"] = tokenizer
     for optional in ("config.json", "generation_config.json", "tokenizer_config.json", "chat_template.jinja"):
@@ -137,26 +125,11 @@ def read_folder(name: str, file: str | None) -> ExportedFolder:
     return ExportedFolder(
         folder=folder,
         model_file=model_file,
-        config=_read_json(files.get("config.json")),
-        generation_config=_read_json(files.get("generation_config.json")),
-        tokenizer_config=_read_json(files.get("tokenizer_config.json")),
+        config=read_json(files.get("config.json")),
+        generation_config=read_json(files.get("generation_config.json")),
+        tokenizer_config=read_json(files.get("tokenizer_config.json")),
         files=files,
     )
-
-
-def content_hash(path: Path) -> str:
-    """The BLAKE2b hash of a file's content, remembered while its size and time stay the same."""
-    status = path.stat()
-    return _hash_file(path, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=256)
-def _hash_file(path: Path, size: int, changed: int) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _model_file(folder: Path, file: str | None) -> Path:
@@ -184,19 +157,3 @@ def _model_file(folder: Path, file: str | None) -> Path:
 def _beside(folder: Path, model_file: Path, name: str) -> Path | None:
     """A file of the folder, or else of the folder that the model file lies in."""
     return next((path for path in (folder / name, model_file.parent / name) if path.is_file()), None)
-
-
-def _read_json(path: Path | None) -> Mapping[str, Any]:
-    if path is None:
-        return {}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ConfigurationError(f"'{path}' is not valid JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise ConfigurationError(f"'{path}' must hold a JSON object.")
-    return content
-
-
-def _glob_escape(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)

@@ -2,7 +2,7 @@
 
 The inputs that a file wants are read from the file itself. How far sequences may be computed together is not assumed
 either but tried once, on a few tokens, when the model is loaded (`Sharing`): some exports take no padding inside their
-mask, and dynamically quantised ones give a sequence other numbers when it has company.
+mask, and dynamically quantised ones give a sequence other numbers in a batch.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _TYPES = {
 }
 _TOLERANCE = 2e-3
 """Of the largest logit: rounding between batch shapes stays far below it, a wrong mask is far above."""
-_COMPANY = 7
+_OTHERS = 7
 """Rows beside the one that is watched while sharing is tried."""
 
 
 class Sharing(Enum):
     """What leaves a sequence's logits as they are when it is computed alone.
 
-    RAGGED: padding and a shared cache. EQUAL: company of the same length only. SINGLE: nothing, one at a time.
+    RAGGED: padding and a shared cache. EQUAL: a batch of the same length only. SINGLE: nothing, one at a time.
     """
 
     RAGGED = "ragged"
@@ -98,11 +98,11 @@ class Decoder:
         alone = self.run_row(first, 0, self.empty_cache(1))[0]
         self.vocabulary = int(alone.shape[-1])
         # Several rows of all kinds of tokens, so that anything computed over the whole batch shows.
-        others = np.random.default_rng(0).integers(1, self.vocabulary, (_COMPANY, len(first) + 2))
+        others = np.random.default_rng(0).integers(1, self.vocabulary, (_OTHERS, len(first) + 2))
         tokens = np.vstack([first, others[:, : len(first)]])
         positions = np.tile(np.arange(len(first)), (len(tokens), 1))
-        company = self.run(tokens, np.ones_like(tokens), positions, self.empty_cache(len(tokens)))[0]
-        if not _same(alone[-1], company[0, -1]):
+        together = self.run(tokens, np.ones_like(tokens), positions, self.empty_cache(len(tokens)))[0]
+        if not _same(alone[-1], together[0, -1]):
             return Sharing.SINGLE
         try:
             padded = self._padded_logits(first, others)

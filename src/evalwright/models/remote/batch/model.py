@@ -262,7 +262,7 @@ class BatchModel(RemoteModel):
                 self._early[item] = data
         for item in missing:
             failed[item] = BadReply(f"Batch {entry.batch} of {self.name} has no answer to this request.")
-        # Written first: a request that failed may be asked again at once.
+        # Written first: a request that failed may be sent again at once.
         self._opened().failed(entry.number, failed)
         for item, error in failed.items():
             self._fail([item], error)

@@ -64,7 +64,7 @@ class Provider:
     what is added to a body (`body`), what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
     place of a number of tokens; `efforts` are words that are levels, `effort` is their place in the body, or a table of places by
     wire format. url_variable: the environment variable whose address is used in place of base_url. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
-    instead of a lower one that a task asks for. cost_field: where a reply names its cost in US dollars ("usage.cost").
+    instead of a lower one that a task sets. cost_field: where a reply names its cost in US dollars ("usage.cost").
     docs: where its interface is described.
     """
 

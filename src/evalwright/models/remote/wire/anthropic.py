@@ -187,7 +187,6 @@ class MessageGatherer(Gathering):
             self._usage.update((name, value) for name, value in usage.items() if value is not None)
 
     def result(self) -> Any:
-        """The message."""
         for index, parts in self._parts.items():
             block = self._blocks[index]
             name = str(block.get("type"))

@@ -174,7 +174,6 @@ class ConverseGatherer(Gathering):
             block.setdefault("reasoning", []).append(str(thought.get("text") or ""))
 
     def result(self) -> Any:
-        """The reply."""
         content: list[dict[str, Any]] = []
         for index in sorted(self._blocks):
             block = self._blocks[index]

@@ -153,7 +153,6 @@ class CohereGatherer(Gathering):
         part["type"] = content.get("type") or part["type"]
 
     def result(self) -> Any:
-        """The reply."""
         message: dict[str, Any] = {
             "role": "assistant",
             "content": [self._parts[place] for place in sorted(self._parts)],

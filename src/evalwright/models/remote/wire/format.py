@@ -136,7 +136,7 @@ def _one_of_two(temperature: float, top_p: float, settings: Settings) -> tuple[f
     if temperature == 1:
         return None, top_p
     raise Rejected(
-        f"'{settings.model}' takes a temperature or a top_p, not both ({temperature:g} and {top_p:g} were asked for): leave "
+        f"'{settings.model}' takes a temperature or a top_p, not both ({temperature:g} and {top_p:g} were set): leave "
         f"one of them out with -M top_p=1 or -M temperature=1."
     )
 
@@ -149,7 +149,7 @@ def refuse_prefill(request: Generate, settings: Settings) -> None:
         return
     raise Rejected(
         f"'{settings.model}' does not go on from an answer that is begun for it (a prefill), at least not with these "
-        f"arguments: ask with a prompt that ends with the user's turn."
+        f"arguments: use a prompt that ends with the user's turn."
     )
 
 

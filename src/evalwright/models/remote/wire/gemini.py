@@ -162,7 +162,6 @@ class GeminiGatherer(Gathering):
         return blocked or "finishReason" in self._candidate
 
     def result(self) -> Any:
-        """The reply."""
         if not self._candidate:
             return self._head
         content = {"role": "model", "parts": self._parts}

@@ -159,7 +159,6 @@ class CompletionGatherer(Gathering):
         return {"text": "".join(self._texts)}
 
     def result(self) -> Any:
-        """The completion."""
         choice = {"index": 0, **self._said(), "finish_reason": self._finish}
         return {**self._head, "choices": [choice], "usage": self._usage}
 

@@ -175,7 +175,6 @@ class ResponsesGatherer(Gathering):
         return True
 
     def result(self) -> Any:
-        """The response."""
         return self._reply
 
 

@@ -33,7 +33,7 @@ WORST = "worst case, nothing is known"
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Variances:
     """Mean score, variance of one item's score and of one item's difference of two models, and the design effect.
 
     counts: whether the paired variance is that of right-or-wrong scores, so that a difference needs discordant items.
@@ -56,20 +56,20 @@ class Common:
     names: str
 
 
-def spread_of(
+def variances_of(
     bounded: bool,
     clusters: NDArray[np.int64] | None,
     sources: Sequence[Measured],
     assumed: Mapping[str, float],
     wanted: Wanted,
-) -> Spread:
+) -> Variances:
     """The spread of a task. clusters: a code per item of the whole task, None where every item is alone."""
     commons = [common_items(a, b) for a, b in combinations(sources, 2)]
     score, single = _single(bounded, sources, assumed, wanted)
     paired = _paired(bounded, commons, single, assumed, wanted)
     design = _design(clusters, sources, commons, assumed, wanted)
     counts = bounded and "variance" not in assumed and all(_counted(source) for source in sources)
-    return Spread(score, single, paired, design, counts)
+    return Variances(score, single, paired, design, counts)
 
 
 def common_items(a: Measured, b: Measured) -> Common:

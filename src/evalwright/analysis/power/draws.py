@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evalwright.analysis.forecasts import Amount, DrawsForecast
 from evalwright.analysis.power.settings import Wanted
 from evalwright.analysis.power.spending import Evidence
-from evalwright.analysis.power.spreads import ASSUMED, Spread
+from evalwright.analysis.power.variances import ASSUMED, Variances
 from evalwright.core.tasks import Task
 from evalwright.models.base import LocalModel
 from evalwright.statistics.power import best_draws, paired_variance, smallest_visible_difference
@@ -26,7 +26,7 @@ GREEDY = "answers are not drawn at random, so another draw is the same answer"
 
 def draws_of(
     task: Task,
-    spread: Spread,
+    spread: Variances,
     sources: Sequence[Measured],
     evidence: Sequence[Evidence],
     assumed: Mapping[str, float],
@@ -76,7 +76,7 @@ def _within(
 
 def _best(
     task: Task,
-    spread: Spread,
+    spread: Variances,
     sources: Sequence[Measured],
     evidence: Sequence[Evidence],
     assumed: Mapping[str, float],
@@ -112,7 +112,7 @@ def _costs(evidence: Sequence[Evidence]) -> tuple[float, float, str]:
 
 
 def _needed(
-    n_total: int, between: float, within: list[float], spread: Spread, wanted: Wanted, basis: str
+    n_total: int, between: float, within: list[float], spread: Variances, wanted: Wanted, basis: str
 ) -> Amount:
     """The draws of both models with which all items show the difference."""
     import numpy as np

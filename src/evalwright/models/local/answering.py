@@ -1,0 +1,182 @@
+"""Requests into tokens, tokens through a model's scorer and generator, results into responses: the same for every backend."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from evalwright.core.errors import Failure, ModelError, RequestError
+from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.responses import Response, Usage
+from evalwright.models.local.tokens import (
+    DEFAULT_MAX_TOKENS,
+    TRUNCATED,
+    DoesNotFit,
+    Pair,
+    Reader,
+    encode_pair,
+    encode_sides,
+    encode_source,
+    encode_text,
+    rolling_pairs,
+    room_for_answer,
+    truncate_pair,
+    truncate_sides,
+)
+
+_PREPARED = 512
+"""Requests whose texts are turned into tokens together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Natural log, summed over `tokens` tokens; is_greedy: each of them was the most probable."""
+
+    log_likelihood: float
+    is_greedy: bool
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One answer to write: the prompt's tokens, how many new ones at the most, and the request itself."""
+
+    tokens: list[int]
+    room: int
+    request: Generate
+
+
+class Answering(ABC):
+    """A loaded model. reader: how it reads. start_tokens: what a decoder with an encoder starts from, else none.
+
+    prepare: hears which texts, `(text, add_special_tokens)`, will be encoded next, so that they can be encoded together.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        start_tokens: Sequence[int] = (),
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        prepare: Callable[[Iterable[tuple[str, bool]]], None] | None = None,
+    ) -> None:
+        self.reader = reader
+        self._prepare = prepare
+        self.start_tokens = tuple(start_tokens)
+        self._max_tokens = max_tokens
+
+    @abstractmethod
+    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
+        """Yield `(index into pairs, result)` once for every pair, in any order, as they finish."""
+
+    @abstractmethod
+    def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
+        """Yield `(index into jobs, answer)` once for every job, as they finish."""
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
+        """Yield `(index into requests, answer)`: likelihoods first, then generations."""
+        scored: list[tuple[int, list[Pair], bool]] = []
+        jobs: list[tuple[int, Job]] = []
+        for index, request in enumerate(requests):
+            if self._prepare is not None and index % _PREPARED == 0:
+                self._prepare(self._texts(requests[index : index + _PREPARED]))
+            try:
+                if isinstance(request, LogLikelihood):
+                    pair, cut = self._pair(request)
+                    scored.append((index, [pair], cut))
+                elif isinstance(request, RollingLogLikelihood):
+                    pairs = rolling_pairs(self.reader.encoder, self.reader.rules, request.text)
+                    scored.append((index, pairs, False))
+                elif isinstance(request, Generate):
+                    jobs.append((index, self._job(request)))
+                else:
+                    why = f"A local language model cannot answer '{request.ability}' requests."
+                    yield index, Failure("request rejected", "model", why)
+            except RequestError as error:
+                yield index, error.as_failure()
+            except Exception as error:  # a tokenizer can raise anything, for half a surrogate pair, say
+                reason = f"{type(error).__name__}: {error}"
+                yield index, ModelError(f"The request cannot be turned into tokens ({reason}).").as_failure()
+        if self._prepare is not None:
+            self._prepare(())
+        yield from self._likelihoods(scored)
+        if jobs:
+            for place, response in self.write([job for _, job in jobs]):
+                yield jobs[place][0], response
+
+    def _likelihoods(
+        self, scored: Sequence[tuple[int, list[Pair], bool]]
+    ) -> Iterator[tuple[int, Response | Failure]]:
+        """A request is answered when the last of its windows is."""
+        pairs = [pair for _, own, _ in scored for pair in own]
+        owners = [place for place, (_, own, _) in enumerate(scored) for _ in own]
+        parts: list[dict[int, Scored]] = [{} for _ in scored]
+        failed: set[int] = set()
+        for index, own, _ in scored:
+            if not own:
+                yield index, Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
+        for pair, outcome in self.score(pairs) if pairs else ():
+            place = owners[pair]
+            index, own, cut = scored[place]
+            if place in failed:
+                continue
+            if isinstance(outcome, Failure):
+                failed.add(place)
+                yield index, outcome
+                continue
+            parts[place][pair] = outcome
+            if len(parts[place]) == len(own):
+                # Windows finish in any order; their sum is taken in the text's, so that it is always the same.
+                yield index, _summed([parts[place].pop(i) for i in sorted(parts[place])], own, cut)
+
+    def _pair(self, request: LogLikelihood) -> tuple[Pair, bool]:
+        text, rules = self.reader.render(request.context)
+        split, shorten = (encode_sides, truncate_sides) if self.start_tokens else (encode_pair, truncate_pair)
+        context, continuation = split(self.reader.encoder, rules, text, request.continuation)
+        kept = shorten(context, continuation, rules.max_length)
+        return kept, len(kept[0]) < len(context)
+
+    def _texts(self, requests: Sequence[Request]) -> Iterator[tuple[str, bool]]:
+        """What will be encoded for plain texts; it costs time only where this is wrong."""
+        special = self.reader.rules.add_special_tokens
+        for request in requests:
+            if isinstance(request, RollingLogLikelihood):
+                yield request.text, False
+            elif isinstance(request, LogLikelihood) and isinstance(request.context, str):
+                whole = request.context + request.continuation
+                kept = request.context.rstrip()
+                if self.start_tokens:
+                    yield whole[len(kept) :], False
+                else:
+                    yield whole, bool(kept) and special
+                if kept:
+                    yield kept, special
+
+    def _job(self, request: Generate) -> Job:
+        text, rules = self.reader.render(request.prompt)
+        tokens = (encode_source if self.start_tokens else encode_text)(self.reader.encoder, rules, text)
+        if not tokens:
+            if rules.prefix_token is None:
+                raise DoesNotFit("The prompt is empty, and the model has no BOS or EOS token to begin from.")
+            tokens = [rules.prefix_token]
+        limit = self._max_tokens if request.max_tokens is None else request.max_tokens
+        if not self.start_tokens:
+            return Job(tokens, room_for_answer(len(tokens), limit, rules.max_length), request)
+        if len(tokens) > rules.max_length:
+            raise DoesNotFit(
+                f"The prompt has {len(tokens)} tokens and the model's encoder holds {rules.max_length}. Use fewer shots or a "
+                f"model with a longer context."
+            )
+        # The decoder's own window holds the answer and what it starts from, and its last token is never read again.
+        return Job(tokens, room_for_answer(len(self.start_tokens) - 1, limit, rules.max_length), request)
+
+
+def _summed(parts: Sequence[Scored], pairs: Sequence[Pair], cut: bool) -> Response:
+    return Response(
+        log_likelihood=sum(part.log_likelihood for part in parts),
+        is_greedy=all(part.is_greedy for part in parts),
+        tokens_scored=sum(part.tokens for part in parts),
+        finish_reason=TRUNCATED if cut else "",
+        usage=Usage(input_tokens=sum(len(context) + len(continuation) for context, continuation in pairs)),
+    )

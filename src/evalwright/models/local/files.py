@@ -1,0 +1,122 @@
+"""The small files beside a model's weights, and names by content. No torch, no transformers, no weights."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError
+
+NOT_READ = (".md", ".txt.bak", ".png", ".jpg", ".pdf")
+"""Endings of files in a model folder that change no answer."""
+TRAINING_STATE = ("optimizer", "scheduler", "rng_state", "scaler", "trainer_state", "training_args")
+_CACHED_FROM = 1 << 20
+_SETTLED_AFTER = 2.0
+
+
+def read_json(path: Path | None, kind: type = dict) -> Any:
+    """What a small file says; an empty one of its kind where there is none. Raises ConfigurationError."""
+    if path is None or not path.is_file():
+        return kind()
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"The model's file '{path}' cannot be read as JSON: {error}.") from error
+    if not isinstance(data, kind):
+        shape = "object" if kind is dict else "list"
+        raise ConfigurationError(f"The model's file '{path}' does not hold a JSON {shape}.")
+    return data
+
+
+def templates(*declared: Any) -> dict[str, str]:
+    """All chat templates by name, from texts and lists of named ones; the later forms win over the earlier ones."""
+    out: dict[str, str] = {}
+    for each in declared:
+        if isinstance(each, str) and each:
+            out["default"] = each
+        elif isinstance(each, list):
+            out |= {entry["name"]: entry["template"] for entry in each if isinstance(entry, Mapping)}
+    return out
+
+
+def context_length(config: Mapping[str, Any], tokenizer_config: Mapping[str, Any]) -> int | None:
+    """How many tokens the model takes in, as its files say; None where they say nothing."""
+    text = config.get("text_config")
+    for part in (text if isinstance(text, Mapping) else {}, config):
+        for key in ("n_positions", "max_position_embeddings", "n_ctx"):
+            if isinstance(part.get(key), int):
+                return int(part[key])
+    longest = tokenizer_config.get("model_max_length")
+    # Tokenizers without a limit say 1e30.
+    return int(longest) if isinstance(longest, (int, float)) and 0 < longest < 1e9 else None
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files that hold weights in a model folder."""
+    return sorted(
+        path for path in folder.iterdir() if path.suffix in (".safetensors", ".bin", ".pt", ".gguf")
+    )
+
+
+def parameter_count(folder: Path) -> int | None:
+    """How many parameters the folder's safetensors files hold, read from their headers; None for other formats."""
+    total = 0
+    for path in folder.glob("*.safetensors"):
+        try:
+            with path.open("rb") as file:
+                size = int.from_bytes(file.read(8), "little")
+                header = json.loads(file.read(min(size, 100_000_000)))
+        except (OSError, ValueError):
+            return None
+        total += sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
+    return total or None
+
+
+def content_hash(folder: Path) -> str:
+    """A hash over the names and contents of the folder's files; training state, pictures and Markdown are left out."""
+    whole = hashlib.blake2b(digest_size=16)
+    files = [path for path in folder.iterdir() if path.is_file() and _is_read(path.name)]
+    for path in sorted([*files, *folder.glob("additional_chat_templates/*.jinja")]):
+        whole.update(f"{path.relative_to(folder).as_posix()}\0{file_hash(path)}\n".encode())
+    return whole.hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    """The BLAKE2b hash of one file; that of a large file is kept under `$EVALWRIGHT_HOME` by its path, size and time."""
+    status = path.stat()
+    if status.st_size < _CACHED_FROM:
+        return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    key = [str(path.resolve()), status.st_size, status.st_mtime_ns]
+    home = Path(os.environ.get("EVALWRIGHT_HOME", ".evalwright")) / "hashes"
+    note = home / f"{hashlib.blake2b(str(key[0]).encode(), digest_size=16).hexdigest()}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        known = json.loads(note.read_text(encoding="utf-8"))
+        if known["key"] == key:
+            return str(known["hash"])
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    # A file written a moment ago may change again within the clock's step, so it is not settled yet.
+    if time.time() - status.st_mtime > _SETTLED_AFTER:
+        with suppress(OSError):
+            _write_note(note, {"key": key, "hash": found})
+    return found
+
+
+def _is_read(name: str) -> bool:
+    return not name.startswith((".", *TRAINING_STATE)) and not name.endswith(NOT_READ)
+
+
+def _write_note(note: Path, data: Mapping[str, Any]) -> None:
+    note.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=note.parent, suffix=".part")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(data, file)
+    Path(temporary).replace(note)

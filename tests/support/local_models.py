@@ -1,0 +1,39 @@
+"""What tests of local models share: all answers in order, and what transformers writes without any cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evalwright.core.requests import Request
+from evalwright.models.base import LocalModel
+
+
+def answers(model: LocalModel, requests: Sequence[Request]) -> list[Any]:
+    """All answers in the order of the requests; every request is answered exactly once."""
+    found = list(model.answer_batch(requests))
+    assert sorted(index for index, _ in found) == list(range(len(requests)))
+    return [answer for _, answer in sorted(found, key=lambda each: each[0])]
+
+
+def engine_of(model: Any) -> Any:
+    """The loaded parts of a transformers model."""
+    model.load()
+    assert model._engine is not None
+    return model._engine
+
+
+def greedy_by_hand(model: Any, prompt: str, count: int) -> list[int]:
+    """The argmax after a full forward pass without any cache, token by token."""
+    import torch
+
+    loaded = engine_of(model).loaded
+    tokens = loaded.encoder.encode(prompt, True)
+    start = len(tokens)
+    while len(tokens) - start < count:
+        with torch.no_grad():
+            token = int(loaded.model(torch.tensor([tokens]), use_cache=False).logits[0, -1].argmax())
+        if token in loaded.end_tokens:
+            break
+        tokens.append(token)
+    return list(tokens[start:])
