@@ -28,9 +28,10 @@ def messages(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in apart:
-            if len(node.value.split()) >= 3:
-                yield node.lineno, node.value
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in apart:
+            continue
+        if len(node.value.split()) >= 3:
+            yield node.lineno, node.value
 
 
 def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
