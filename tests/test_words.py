@@ -34,14 +34,16 @@ def messages(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
-    yield name, command
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for child in command.list_commands(context):
-            found = command.get_command(context, child)
+def commands(context: click.Context) -> Iterator[click.Context]:
+    """A command's context and those of the commands below it, with the settings that they have when typed."""
+    yield context
+    if isinstance(context.command, click.Group):
+        for name in context.command.list_commands(context):
+            found = context.command.get_command(context, name)
             assert found is not None
-            yield from commands(found, f"{name} {child}")
+            yield from commands(
+                click.Context(found, parent=context, info_name=name, **found.context_settings)
+            )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -61,10 +63,11 @@ def test_messages(room: Path) -> None:
 
 
 def test_help() -> None:
+    root = click.Context(cli, info_name="evalwright", **cli.context_settings)
     found = [
-        f"{name}: {said}"
-        for name, command in commands(cli, "evalwright")
-        for said in old_words(command.get_help(click.Context(command)))
+        f"{context.command_path}: {said}"
+        for context in commands(root)
+        for said in old_words(context.get_help())
     ]
     assert not found, "\n".join(found)
 
