@@ -50,7 +50,7 @@ def test_a_pilot_and_then_the_command_that_was_proposed() -> None:
         assert done.code == 0
         assert "from a pilot of 4 items of each task" in done.out
         assert (
-            "The pilot's 4 answers are in the store: the run that follows asks only for the rest." in done.out
+            "The pilot's 4 answers are in the store: the run that follows requests only the rest." in done.out
         )
         assert sum(server.received.values()) == 4
         line = next(line for line in done.out.splitlines() if line.startswith("  To run it: evalwright "))

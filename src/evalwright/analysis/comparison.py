@@ -297,4 +297,6 @@ def _estimand(tasks: Sequence[TaskComparison]) -> str:
     clustered = any(task.paired.n_clusters is not None for task in paired if task.paired)
     units = "; items that belong together count as one unit" if clustered else ""
     over = f"over these {len(tasks)} tasks, each with the same weight, " if len(tasks) > 1 else ""
-    return f"Asked is the mean difference A - B {over}on items like these, {how}{units}. Intervals are 95%."
+    return (
+        f"Estimated is the mean difference A - B {over}on items like these, {how}{units}. Intervals are 95%."
+    )

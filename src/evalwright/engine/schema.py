@@ -104,7 +104,7 @@ def store_error(path: Path, error: Exception) -> StoreError:
     if "full" in reason:
         what = "could not be written because the disk is full: free some space and run again"
     elif "not a database" in reason or "malformed" in reason or "corrupt" in reason or "encrypted" in reason:
-        what = "is damaged: move the file away (answers in it are asked again) or restore a copy"
+        what = "is damaged: move the file away (requests answered in it are sent again) or restore a copy"
     elif "locked" in reason or "busy" in reason:
         what = "stayed locked by another process: end that process and run again"
     elif "readonly" in reason or "unable to open" in reason or isinstance(error, PermissionError):

@@ -101,7 +101,9 @@ def make_budget(
     known = {name for spec, _ in asked for name in _names(spec)}
     for name in prices:
         if name and name not in known:
-            raise UnknownName("model in a price", name, known, "A price may be for one of the models asked.")
+            raise UnknownName(
+                "model in a price", name, known, "A price may be for one of the models of this command."
+            )
     by_model: dict[int, Price] = {}
     for spec, model in asked:
         others = None if isinstance(model, LocalModel) else prices.get("")

@@ -78,7 +78,7 @@ def _pair(found: list[Marker]) -> tuple[Marker, Marker] | None:
         there, missing = ("start", "end") if opening else ("end", "start")
         raise ConfigurationError(
             f"it has the {there} marker of a leaderboard (line {found[0].line}) without the {missing} marker. Add "
-            f"'{END if opening else START}', or remove the one that stands there."
+            f"'{END if opening else START}', or remove the one that is there."
         )
     first, last = opening[0], closing[0]
     if first.start > last.start:

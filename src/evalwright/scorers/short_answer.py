@@ -1,7 +1,7 @@
 """Short answers: does the reply surely give the target, or one of its aliases, as its answer?
 
 Rules only, no model, and only what is certain: a reader would not argue with "correct", "incorrect" or "not_attempted"; the rest is
-undecided. docs/short-answer.md explains the rules on one page.
+undecided. docs/scorers.md#short-answer explains the rules on one page.
 """
 
 from __future__ import annotations

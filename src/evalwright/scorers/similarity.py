@@ -1,7 +1,7 @@
 """How alike an answer and a target are: by an embedder's vectors, by words, or by characters. Never for names and numbers alone.
 
 Similar texts may say contrary things. So this is a second column beside a scorer that decides; `similarity_guard` keeps it from
-calling similar what another number or name contradicts. docs/similarity.md shows where it errs.
+calling similar what another number or name contradicts. docs/scorers.md#similarity shows where it errs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from evalwright.scorers.token_f1 import overlap, words
 
 MEASURES = ("cosine", "characters", "token-f1")
 THRESHOLDS = {"cosine": 0.8, "characters": 0.5, "token-f1": 0.5}
-"""Where "similar" begins, where a task does not say. No number is right for all embedders: see docs/similarity.md."""
+"""Where "similar" begins, where a task does not say. No number is right for all embedders: see docs/scorers.md#similarity."""
 
 SIMILAR, DIFFERENT = "similar", "different"
 LONGEST_GRAM = 6

@@ -118,7 +118,7 @@ def check_sample(mode: schema.Mode, sample: Sample) -> None:
         if mode == "letter" and len(sample.choices) > 26:
             raise RowError(f"the row has {len(sample.choices)} choices, and there are 26 letters")
     elif mode == "continuation" and not sample.target:
-        raise RowError("the row has no target, whose likelihood is asked for (`sample.target`)")
+        raise RowError("the row has no target, whose likelihood is to be computed (`sample.target`)")
 
 
 def _check_pair(sample: Sample) -> None:

@@ -99,7 +99,7 @@ class Shots:
             shot = drawn.get(position)
             if shot is None:
                 raise RowError(
-                    f"{self.count} shots are asked for, and the pool has not as many besides the question itself"
+                    f"{self.count} shots are asked for, but the pool has fewer besides the question itself"
                 )
             position += 1
             is_own = shot.user == user or (bool(content) and shot.content == content)

@@ -116,7 +116,7 @@ def test_wordings_learnt_by_heart_are_found_with_their_interval(runs: dict[str, 
     assert check.low > 0 and check.suspicious and report.suspicious
     assert check.control_drop.difference == pytest.approx(HARDER * KNOWN, abs=0.05)
     assert whole.drop.difference == pytest.approx(check.excess + check.control_drop.difference)
-    assert "learnt by heart, no proof" in report.conclusion
+    assert "memorised, no proof" in report.conclusion
     (before,) = report.cut_offs
     assert before.difference is not None and before.difference.low > 0
     assert before.difference.n_a == before.difference.n_b == N // 2
@@ -130,7 +130,7 @@ def test_none_is_found_where_nothing_was_learnt(runs: dict[str, tuple[Run, Run]]
     assert check.low < 0 < check.high and not report.suspicious
     # Rewrites are harder, and the drop alone would have been taken for contamination.
     assert report.drops[0].drop.verdict == "better"
-    assert "no sign that wordings were learnt by heart" in report.conclusion
+    assert "no sign that the original wordings were memorised" in report.conclusion
 
 
 def test_without_control_a_drop_is_no_sign(runs: dict[str, tuple[Run, Run]]) -> None:

@@ -58,7 +58,7 @@ def test_nothing_is_asked_without_a_pilot_and_a_pilot_is_not_paid_twice() -> Non
         whole = plan("questions.yaml", at(server))
         assert whole.models["openai/m"].stored == 60
         assert whole.notes == (
-            "The store has 60 of the answers to all items: they are not asked for, nor paid, again.",
+            "The store has 60 of the answers to all items: they are neither requested nor paid for again.",
         )
         assert first.models["openai/m"].stored == 0
 

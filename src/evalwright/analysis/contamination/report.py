@@ -219,9 +219,9 @@ def _drop_sentence(one: Drop) -> str:
     if check.suspicious:
         return (
             f"{one.task}: the score falls from original wordings to rewrites by {excess} more than on control items: a sign that "
-            "wordings were learnt by heart, no proof."
+            "the original wordings were memorised, no proof."
         )
-    return f"{one.task}: no sign that wordings were learnt by heart: the drop to rewrites exceeds that of control items by {excess}."
+    return f"{one.task}: no sign that the original wordings were memorised: the drop to rewrites exceeds that of control items by {excess}."
 
 
 def _amount(value: float, low: float, high: float, level: float) -> str:

@@ -311,21 +311,21 @@ def _notes(
 ) -> Iterator[str]:
     if pilot is not None:
         answers = sum(int(found.requests.sum()) for source in sources for found in source.tasks.values())
-        yield f"The pilot's {answers:,} answers are in the store: the run that follows asks only for the rest."
+        yield f"The pilot's {answers:,} answers are in the store: the run that follows requests only the rest."
     elif stored := sum(usage.stored or 0 for usage in models.values()):
-        yield f"The store has {stored:,} of the answers to all items: they are not asked for, nor paid, again."
+        yield f"The store has {stored:,} of the answers to all items: they are neither requested nor paid for again."
     roles = sorted({role for task in asked[0].tasks for scorer in task.scorers for role in scorer.roles})
     if roles:
         share = max((source.judges for source in sources), default=0.0)
         known = f", about {share:.2g} for each of the model's own" if share else ""
         yield (
-            f"Requests, tokens and money are those of the models under test; asked besides: {', '.join(roles)}{known}."
+            f"Requests, tokens and money are those of the models under test, without those of the roles {', '.join(roles)}{known}."
         )
     for task in tasks:
         if task.metric not in ("accuracy", "exact-match", "mean", ""):
             yield f"{task.task}: planned in the unit of its items' scores and for their mean, which {task.metric} is not."
         if task.draws.planned > 1:
-            yield f"{task.task}: {task.draws.planned} draws an item are in what asking takes."
+            yield f"{task.task}: {task.draws.planned} draws of each item are included in the requests, tokens and cost."
 
 
 def _command(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str:

@@ -138,7 +138,7 @@ def _output_tokens(evidence: Evidence, n_all: int, assumed: Mapping[str, float],
         return Amount(None, basis="the task leaves the length of an answer to the model")
     amount = _of_prompts(evidence.prompts, most, "the task's limit", n_all, level)
     if not amount.value:
-        return amount.because("no text is written, only likelihoods are asked")
+        return amount.because("no text is generated, only likelihoods are computed")
     high = amount.value if amount.high is None else amount.high
     return Amount(None, 0.0, high, "not known before answers are seen; at most the task's limit")
 

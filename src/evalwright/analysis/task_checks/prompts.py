@@ -23,14 +23,14 @@ def check_prompts(material: Material) -> Iterator[Finding]:
     broken = list(material.broken)
     if broken:
         reason = quoted(next(iter(material.broken.values())))
-        yield fault("prompts", f"{counted(len(broken), 'sample')} cannot be asked ({reason})", broken)
+        yield fault("prompts", f"{counted(len(broken), 'sample')} have no request ({reason})", broken)
     kinds: list[tuple[str, Callable[[tuple[Request, ...]], str]]] = [
         ("a template is left unrendered", lambda asked: _matched(_UNRENDERED, asked)),
-        ("an object stands in place of its text", lambda asked: _matched(_OBJECT, asked)),
+        ("an object is in place of its text", lambda asked: _matched(_OBJECT, asked)),
         ("the prompt begins with a token that tokenizers add themselves (two BOS)", _begins_twice),
         ("the prompt ends with a space, which splits the next word's token", _ends_in_space),
         ("two spaces meet where the prompt ends and the continuation begins", _two_spaces),
-        ("nothing is asked: the prompt is empty", _empty),
+        ("the prompt is empty", _empty),
         ("the continuation that is scored is empty", _empty_continuation),
     ]
     clean = not broken

@@ -91,7 +91,7 @@ def _by_words(words: int) -> Outcome:
         return Outcome(SHORT, f"{words} words{more}")
     if words == 6:
         message = (
-            "The request failed, or thinking was never closed; without the summaries nobody can say which."
+            "The request failed, or thinking was never closed; without the summaries it is unknown which."
         )
         return _failed("request failed or thinking never closed", message)
     if words == 7:

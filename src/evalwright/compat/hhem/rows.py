@@ -45,7 +45,7 @@ def names_of(group: Group, data: DataSet, odd: float | None) -> Names:
         how = f"by the row's place in the file among {n}, as there are no summaries to tell the article"
         if odd is not None:
             how = (
-                f"with no other run: its rows seem to stand in another order (their scores correlate {odd:.2f} "
+                f"with no other run: its rows seem to be in another order (their scores correlate {odd:.2f} "
                 "with those of the other runs)"
             )
         return Names(tuple(f"{place} of {n}{more}" for place in range(1, n + 1)), ("",) * n, how, None)
