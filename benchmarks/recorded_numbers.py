@@ -1,0 +1,239 @@
+"""The numbers of many small evaluations, recorded once with one state of the code and compared with another's, exactly.
+
+    python benchmarks/recorded_numbers.py make FOLDER --source OLD/src [--shared DIR]    evaluate, and keep store, runs and numbers in FOLDER
+    python benchmarks/recorded_numbers.py check FOLDER --source NEW/src [--out DIR]      the same again from the store, and every difference
+
+`check` copies the store and runs the commands anew: not one request may be sent. What is computed from finished runs (comparisons,
+boards, gates, exports, imports) is computed twice, from the runs that `make` kept and from the new ones. Only the command line is
+used and the files that it writes, so that the code under it may change as it likes. Exit code 1 where anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recorded_commands import ANALYSES, EVALUATIONS, RENAMED
+from recorded_differences import Found, differences, numbers_of_run, numbers_of_text, table
+from recorded_inputs import write_inputs
+from recorded_server import Server
+
+PORT = 18734
+"""Of the loopback server; part of what its models are known by, so `check` takes the same."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A working folder: `runs`, `inputs` and `files` in it, a store beside or in it, and the code to run."""
+
+    folder: Path
+    home: Path
+    source: Path
+    shared: Path
+    url: str
+    only: str = ""
+
+    def commands(self, table: dict[str, str]) -> dict[str, str]:
+        """Those of a table that are wanted."""
+        return {name: command for name, command in table.items() if re.search(self.only, name)}
+
+    def call(self, name: str, command: str) -> dict[str, Any]:
+        """Run one command here; returns its exit code, its printed JSON where it is some, and the end of what it said."""
+        words = []
+        for word in shlex.split(command.replace("{url}", self.url).replace("{shared}", str(self.shared))):
+            runs = sorted((self.folder / "runs").glob(word)) if "*" in word else []
+            words += [f"runs/{run.name}" for run in runs] or [word]
+        own = {
+            "PYTHONPATH": str(self.source),
+            "EVALWRIGHT_HOME": str(self.home),
+            "HF_HUB_OFFLINE": "1",
+            "COLUMNS": "200",
+            "OPENAI_API_KEY": "none",
+            "PYTHONHASHSEED": "0",
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "evalwright", *words], cwd=self.folder, env=os.environ | own, capture_output=True, text=True
+        )  # fmt: skip
+        try:
+            printed = json.loads(done.stdout)
+        except ValueError:
+            printed = None
+        if done.returncode > 1:
+            print(f"{name}: exit code {done.returncode}: {done.stderr.strip()[-400:]}", flush=True)
+        return {"exit": done.returncode, "printed": printed}
+
+    def evaluate(self, jobs: int) -> dict[str, Any]:
+        """All evaluations, `jobs` at a time."""
+        with ThreadPoolExecutor(jobs) as pool:
+            done = {
+                name: pool.submit(self.call, name, f"{command} --name {name} --quiet --json")
+                for name, command in self.commands(EVALUATIONS).items()
+            }
+        return {name: {"exit": one.result()["exit"]} for name, one in done.items()}
+
+    def analyse(self) -> dict[str, Any]:
+        """All analyses in order, then the files that they wrote. The person's labels are a rule."""
+        (self.folder / "files").mkdir(exist_ok=True)
+        outputs: dict[str, Any] = {}
+        for name, command in self.commands(ANALYSES).items():
+            outputs[name] = self.call(name, command)
+            if name.startswith("draw"):
+                for file in (self.folder / "files").glob("*.csv"):
+                    _label(file)
+        files = sorted(path for path in (self.folder / "files").rglob("*") if path.is_file())
+        return outputs | {
+            f"file {_plain(path.relative_to(self.folder / 'files'))}": numbers_of_text(path) for path in files
+        }
+
+    def runs(self) -> dict[str, Any]:
+        """The numbers of every run folder here."""
+        return {
+            path.parent.name: numbers_of_run(path.parent)
+            for path in sorted(self.folder.glob("runs/*/run.json"))
+        }
+
+
+def _plain(path: Path) -> str:
+    """A file's name without the time that some programs put in it."""
+    return "/".join(part.partition("_20")[0] + path.suffix if "_20" in part else part for part in path.parts)
+
+
+def _label(path: Path) -> None:
+    """Fill in a table of labels: right where the answer is of even length, two of three times."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    if not rows or "label" not in rows[0] or any(row["label"] for row in rows):
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "label": str(int(len(row["answer"]) % 3 != 0))} for row in rows)
+
+
+def _server(folder: Path, port: int) -> Server:
+    rows = [
+        json.loads(line)
+        for line in (folder / "inputs" / "replies.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    return Server(port, {row["input"]: row["response"] for row in rows})
+
+
+def make(folder: Path, source: Path, shared: Path, jobs: int) -> int:
+    """Evaluate everything with the code under `source`, and keep it."""
+    folder.mkdir(parents=True)
+    write_inputs(folder / "inputs", source, shared)
+    server = _server(folder, PORT)
+    place = Place(folder, folder / "home", source, shared, f"http://127.0.0.1:{server.server_port}/v1")
+    exits = place.evaluate(jobs)
+    kept = {path.name for path in (folder / "runs").iterdir()}
+    outputs = place.analyse()
+    record: dict[str, Any] = {
+        "port": server.server_port,
+        "requests": server.n_requests,
+        "exits": exits,
+        "runs": place.runs(),
+        "outputs": outputs,
+    }
+    for path in (folder / "runs").iterdir():
+        if path.name not in kept:
+            shutil.rmtree(path)
+    shutil.rmtree(folder / "files")
+    with gzip.open(folder / "numbers.json.gz", "wt", encoding="utf-8") as file:
+        json.dump(record, file, ensure_ascii=False)
+    bad = [
+        name for name, one in {**exits, **outputs}.items() if isinstance(one, dict) and one.get("exit", 0) > 1
+    ]
+    print(
+        f"{len(record['runs'])} runs, {len(outputs)} outputs, {server.n_requests} requests to the server. Not usable: {', '.join(bad) or 'none'}."
+    )
+    return 0
+
+
+def check(folder: Path, source: Path, shared: Path, jobs: int, out: Path, only: str) -> int:
+    """Everything again with the code under `source`, without a request, and what differs."""
+    with gzip.open(folder / "numbers.json.gz", "rt", encoding="utf-8") as file:
+        record = json.load(file)
+    server = _server(folder, record["port"])
+    shutil.copytree(folder / "home", out / "home")
+    places = {
+        kind: Place(out / kind, out / "home", source, shared, f"http://127.0.0.1:{record['port']}/v1", only)
+        for kind in ("new", "old")
+    }
+    for place in places.values():
+        shutil.copytree(folder / "inputs", place.folder / "inputs")
+    shutil.copytree(folder / "runs", places["old"].folder / "runs")
+    exits = places["new"].evaluate(jobs)
+    found = differences("exit code", record["exits"], exits, RENAMED)
+    with ThreadPoolExecutor(jobs) as pool:
+        outputs = dict(zip(places, pool.map(Place.analyse, places.values()), strict=True))
+    for kind, place in places.items():
+        runs = place.runs()
+        found += differences(f"runs, {kind}", record["runs"], runs, RENAMED)
+        found += differences(f"from {kind} runs", record["outputs"], outputs[kind], RENAMED)
+        anew = [run for run in runs if kind == "new" or not (folder / "runs" / run).exists()]
+        found += [
+            Found("requests", run, "sent", kind, 0, runs[run]["sent"]) for run in anew if runs[run]["sent"]
+        ]
+    if server.n_requests:
+        found.append(Found("requests", "server", "received", "\n".join(server.first), 0, server.n_requests))
+    if only:
+        found = [one for one in found if one.what != "whole" or one.old != "there"]
+    (out / "differences.json").write_text(
+        json.dumps([one.as_row() for one in found], indent=1, ensure_ascii=False), encoding="utf-8"
+    )
+    (out / "differences.md").write_text(table(found), encoding="utf-8")
+    print(table(found))
+    n = sum(one["numbers"] for one in record["runs"].values())
+    print(
+        f"{len(record['runs'])} runs, {n:,} numbers in them, {len(record['outputs'])} outputs, twice: {len(found):,} differences. All of them: {out / 'differences.json'}"
+    )
+    return int(bool(found))
+
+
+def main() -> int:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description="Record numbers with one state of the code, and compare another's with them."
+    )
+    parser.add_argument("mode", choices=["make", "check"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--source", type=Path, required=True, help="the folder that holds the package")
+    parser.add_argument(
+        "--shared",
+        type=Path,
+        default=Path(__file__).resolve().parents[2] / "shared",
+        help="with data/hhem and parity/rows",
+    )
+    parser.add_argument("--out", type=Path, help="for `check`: where it works; kept")
+    parser.add_argument("--jobs", type=int, default=2, help="evaluations at a time")
+    parser.add_argument(
+        "--only", default="", metavar="REGEX", help="for `check`: only entries with such names"
+    )
+    given = parser.parse_args()
+    began = time.monotonic()
+    folder, source, shared = given.folder.resolve(), given.source.resolve(), given.shared.resolve()
+    if given.mode == "make":
+        code = make(folder, source, shared, given.jobs)
+    else:
+        out = given.out.resolve() if given.out else Path(tempfile.mkdtemp(prefix="recorded-"))
+        code = check(folder, source, shared, given.jobs, out, given.only)
+    print(f"{time.monotonic() - began:.0f} s")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
