@@ -32,8 +32,12 @@ from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
 CASED = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN")
+_SPACELESS = ("CJK", "KANA", "THAI", "LAO", "KHMER", "MYANMAR")
 _SMALL = FUNCTION | ARTICLES
-_JOINS = word_set("and und et y e i og och en ve dan và plus и with mit avec con")
+_MAYBE = word_set("maybe possibly perhaps could vielleicht peut quiza forse talvez")
+_WHO = word_set("who whom whose wer wen wem qui quien quienes chi quem кто ким хто kto")
+_WRONG = word_set("wrong false incorrect mistaken falsch faux falso out")
+_JOINS = _MAYBE | word_set("and und et y e i og och en ve dan và plus и with mit avec con")
 _OF = word_set("of de des du von di del do da van s")
 _PARTED = re.compile(r"[,;:()–—、，；：。]|\s-\s")
 _MOST_SENTENCES, _MOST_WORDS = 12, 60
@@ -52,6 +56,7 @@ class Names:
         self.nouns = language.split("-")[0] == "de"
         self.confusable = confusable
         asked = [token for token in read(plain(question[:2000])).tokens if token]
+        self.person = not _WHO.isdisjoint(asked)
         self.asked = frozenset(token[:5] for token in asked)
         self.about = frozenset(token[:5] for token in asked if len(token) > 3 and token not in _SMALL)
         self.whole = frozenset(form for one in targets for form in (*one.forms, " ".join(one.tokens)))
@@ -97,9 +102,13 @@ class Names:
         first, later = verdicts[kept[0]], [verdicts[place] for place in kept[1:]]
         if first.label == "correct":
             denied = any(self.denied(*one) for one in self._found(parts[kept[0] + 1 :]))
-            return undecided(f"{first.why}, and denied later") if denied else first
+            early = any(self._takes_up(part) for part in parts[: kept[0]])
+            denied = denied or (early and not self._takes_up(parts[kept[0]]))
+            return undecided(f"{first.why}, and not surely as the answer") if denied else first
         if first.label == "incorrect":
-            if any(one.label == "correct" for one in later) or (not self._is_bare(parts[kept[0]]) and later):
+            if any(one.label == "correct" for one in later) or (
+                later and not self._is_bare(parts[kept[0]]) and not self._takes_up(parts[kept[0]])
+            ):
                 return undecided(f"{first.why}; more is said later")
             return first
         given = [place for place in kept[1:] if labels[place] == "correct" and self._takes_up(parts[place])]
@@ -123,7 +132,7 @@ class Names:
         if len(reading.tokens) > 5 or "?" in text or ":" in text:
             return False
         if script_of(text) not in CASED:
-            return len("".join(reading.cased)) <= 10
+            return len("".join(reading.cased)) <= (10 if script_of(text) in _SPACELESS else 30)
         words = zip(reading.cased, reading.tokens, strict=True)
         return all(word[:1].isupper() or token in NAME_PARTICLES | ARTICLES for word, token in words)
 
@@ -137,7 +146,7 @@ class Names:
 
     def sentence(self, text: str) -> Verdict:
         """What one sentence says."""
-        if self._is_target(text):
+        if self._is_target(text) and "?" not in text:
             return correct(f"'{_shown(text)}' is a target")
         reading = read(text)
         if len(reading.tokens) > _MOST_WORDS and script_of(text) in CASED:
@@ -154,7 +163,7 @@ class Names:
         if free:
             return self._given(reading, free[0], found)
         if not any(one.sure for one in found):
-            other = self._is_bare(text) and all(is_anothers(reading, one, self.targets) for one in found)
+            other = self.person and (self._is_bare(text) or self._takes_up(text)) and all(is_anothers(reading, one, self.targets) for one in found)
             return incorrect(f"'{_shown(text)}' is another name") if other else undecided("a target in part")
         others = self._names(reading, 0, len(reading.tokens), found)
         denied = all(self.denied(reading, one) for one in found if one.sure)
@@ -171,19 +180,21 @@ class Names:
         before = tokens[start : one.start]
         if others := self._names(reading, start, one.start, found):
             return undecided(f"'{others[0]}' stands before the target")
+        if self.cues.turn_in(tokens[one.end :]) and not start:
+            return undecided("a 'but' after the target")
         unknown = self._content(before)
         related = before[-1:] and before[-1] in _OF and before[-2:-1] and before[-2] in unknown
         if related or tokens[one.end : one.end + 1] == ["s"] or reading.gaps[one.end][:1] in ("^", "=", "/"):
             return undecided("the target may stand beside the answer")
-        after = reading.cased[one.end : one.end + 1]
-        listed = re.fullmatch(r"[,、/]\s?", reading.gaps[one.end]) is not None and after[:1] != [""]
-        joined = tokens[one.end : one.end + 1] and tokens[one.end] in _JOINS
-        if listed or joined:
-            end = min(len(tokens), one.end + 3)
-            if names := self._names(reading, one.end, end, found):
-                short = names[0] in reading.cased[one.end : one.end + 2]
-                if short:
+        if one.end < len(tokens):
+            joined = tokens[one.end] in _JOINS
+            if joined or re.fullmatch(r"[,、/; \d)]+", reading.gaps[one.end]):
+                more = 2 if joined or tokens[one.end] in ARTICLES else 1
+                if names := self._names(reading, one.end, one.end + more, found):
                     return undecided(f"'{names[0]}' stands beside the target")
+        inside = re.search(r"[(（]", reading.gaps[one.start]) is not None
+        if inside and one.start and not script_of(reading.text) in CASED:
+            return undecided("the target stands in brackets")
         return correct(f"'{' '.join(reading.cased[one.start : one.end])}' is given, and no other name before it")
 
     def denied(self, reading: Reading, one: Mention) -> bool:
@@ -197,13 +208,17 @@ class Names:
         before = before[self.cues.turn_in(before) :]
         if before[-2:] == ["other", "than"]:
             return False
-        left, right = "".join(before)[-4:], "".join(after)[:6]
+        if not _WRONG.isdisjoint(reading.tokens[one.end : one.end + 5]):
+            return True
+        left, right = "".join(before)[-8:], "".join(reading.tokens[one.end : one.end + 6])
         return self.cues.denies([*before, *after], left) or self.cues.denies([], right)
 
     def _aside(self, reading: Reading, one: Mention) -> bool:
         """Whether a mention only explains another name ("the rival of ...", "after ..."): such a word stands near before it."""
         start = max(self.cues.turn_in(reading.tokens[: one.start]), one.start - 4)
         near = reading.tokens[start : one.start]
+        if "than" in near[-2:]:
+            return True
         return any(token in self.cues.aside and token[:5] not in self.asked for token in near)
 
     def _content(self, tokens: Sequence[str]) -> list[str]:
@@ -214,7 +229,7 @@ class Names:
         """Capitalised words between two places that are neither the question's nor a target's, nor in a clause that denies."""
         left_out = HEADS | self.cues.negations | self.cues.aside | self.cues.turns | self.cues.sure
         out = []
-        for place in range(start, end):
+        for place in range(start, min(end, len(reading.tokens))):
             word, token = reading.cased[place], reading.tokens[place]
             if not word[:1].isupper() or word.isdecimal() or len(token) < 2 or token in left_out:
                 continue
@@ -223,7 +238,8 @@ class Names:
             beside = reading.cased[place + 1 : place + 2]
             if place == 0 and not (beside and (beside[0][:1].isupper() or reading.tokens[1] in FUNCTION)):
                 continue
-            if self.nouns and not (beside and beside[0][:1].isupper()) and place:
+            closing = place and reading.tokens[place - 1] in self.cues.turns
+            if self.nouns and not (beside and beside[0][:1].isupper()) and place and not closing:
                 continue
             if not self.denied(reading, Mention(place, place + 1, True)):
                 out.append(word)
@@ -240,17 +256,23 @@ class Names:
             return undecided("no target, and nothing that can be compared")
         if is_near(content, self.targets):
             return undecided("something like a target")
-        named = self._names(reading, 0, len(tokens)) if script in CASED else []
-        bare = len(content) <= 4 and self._is_bare(text)
         proper = all(target.text[:1].isupper() for target in same) or script not in CASED
-        if bare and (proper or len(tokens) <= 3):
+        if len(content) <= 4 and ((self._is_bare(text) and proper) or (not proper and len(tokens) <= 3)):
             return incorrect(f"'{_shown(text)}' is none of the targets")
-        if not proper and len(tokens) <= 3:
-            return incorrect(f"'{_shown(text)}' is none of the targets")
-        if proper and named and len(content) <= 4 and not self.cues.aside.intersection(tokens):
-            if self._takes_up(text) or tokens[0] in FUNCTION:
-                return incorrect(f"'{named[0]}' is given, and no target")
-        return undecided(_NOTHING if not named else "no target in a sentence")
+        if proper and script in CASED and (name := self._only_name(reading)):
+            return incorrect(f"'{name}' is given, and no target")
+        return undecided(_NOTHING)
+
+    def _only_name(self, reading: Reading) -> str:
+        """The name that is all that a sentence gives up to its first comma or the like; "" where it says more."""
+        end = next((place for place in range(1, len(reading.tokens)) if _PARTED.search(reading.gaps[place])), len(reading.tokens))
+        tokens = reading.tokens[:end]
+        places = [place for place, token in enumerate(tokens) if token and token not in _SMALL and token[:5] not in self.asked]
+        if not places or not self.cues.aside.isdisjoint(reading.tokens) or len(places) > 4 or places[-1] - places[0] >= len(places) + 1:
+            return ""
+        capital = all(reading.cased[place][:1].isupper() for place in places)
+        answers = self._takes_up(" ".join(tokens)) or tokens[0] in FUNCTION or self._is_bare(" ".join(reading.cased[:end]))
+        return " ".join(reading.cased[places[0] : places[-1] + 1]) if capital and answers else ""
 
 
 def _shown(text: str) -> str:
