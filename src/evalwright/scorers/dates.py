@@ -233,7 +233,9 @@ def judge_date(said: Said, targets: Sequence[Date], language: str) -> Verdict:
         for reading in readings
         if any(reading.covers(target) and not _narrowed(reading, target, targets) for target in targets)
     }
-    if len(found) > 1 and right != readings and (right.isdisjoint(found[0].readings) if right else len(found) > 2):
+    if len(found) > 1 and right != readings and (
+        right.isdisjoint(found[0].readings) or found[1].start - found[0].end < 8
+    ):
         return undecided("several dates")
     if right:
         return correct(f"{shown} is the target date")

@@ -254,6 +254,8 @@ class Names:
         same = [target for target in self.targets if target.script == script]
         if not script or not same or "?" in text or self.cues.denies(tokens, text):
             return undecided("no target, and nothing that can be compared")
+        if all(_differs_in_digits(tokens, target.tokens) for target in self.targets):
+            return incorrect(f"'{_shown(text)}' has other digits than the target")
         if is_near(content, self.targets):
             return undecided("something like a target")
         proper = all(target.text[:1].isupper() for target in same) or script not in CASED
@@ -273,6 +275,13 @@ class Names:
         capital = all(reading.cased[place][:1].isupper() for place in places)
         answers = self._takes_up(" ".join(tokens)) or tokens[0] in FUNCTION or self._is_bare(" ".join(reading.cased[:end]))
         return " ".join(reading.cased[places[0] : places[-1] + 1]) if capital and answers else ""
+
+
+def _differs_in_digits(tokens: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether a text is a target with another number in it: "World War I", "H2O2", "Carbon-12"."""
+    one, other = ("".join(part for part in tokens if part not in ARTICLES) for tokens in (tokens, wanted))
+    letters = re.sub(r"\d", "", one)
+    return one != other and letters == re.sub(r"\d", "", other) and letters != one and letters != other
 
 
 def _shown(text: str) -> str:
