@@ -121,12 +121,13 @@ _FORMULA = re.compile(r"[=^√π±∞\\]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-�
 
 def _formula(found: Said, targets: Sequence[str]) -> Verdict:
     """A formula is right where it is the target in one spelling of signs; whether another form is equal is not decided here."""
-    wanted = {mathematics.normalised(target) for target in targets}
-    parts = [found.text, found.text.rpartition("=")[2], re.split(r"[=(（]", found.text)[0]]
-    for part in parts:
-        given = mathematics.normalised(plain(part).strip(" .")).replace("·", "").replace("*", "")
-        if given and given in {one.replace("·", "").replace("*", "") for one in wanted}:
-            return correct(f"'{part.strip()[:60]}' is the target formula")
+    for part in mathematics.stated(plain(found.text)):
+        if any(mathematics.same(part, target) for target in targets):
+            return correct(f"'{part[:60]}' is the target formula")
+    given = mathematics.number(mathematics.normalised(plain(found.text)))
+    others = [mathematics.number(mathematics.normalised(target)) for target in targets]
+    if given is not None and None not in others:
+        return incorrect(f"'{found.text[:60]}' is another number")
     return undecided("a formula in another form")
 
 
