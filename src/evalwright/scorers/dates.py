@@ -233,8 +233,10 @@ def judge_date(said: Said, targets: Sequence[Date], language: str) -> Verdict:
         for reading in readings
         if any(reading.covers(target) and not _narrowed(reading, target, targets) for target in targets)
     }
-    if len(found) > 1 and right != readings and (
-        right.isdisjoint(found[0].readings) or found[1].start - found[0].end < 8
+    if (
+        len(found) > 1
+        and right != readings
+        and (right.isdisjoint(found[0].readings) or found[1].start - found[0].end < 8)
     ):
         return undecided("several dates")
     if right:

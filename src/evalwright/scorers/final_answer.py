@@ -109,7 +109,9 @@ def _text(sample: Sample, found: Conclusion, *, mathematical: bool) -> Score:
     given = mathematics.stated(found.text) if mathematical and not found.marked else [found.text]
     for target in sample.targets:
         wanted = (last_box(target) or target) if mathematical else target
-        if any(mathematics.same(one, wanted) if mathematical else _words(one) == _words(wanted) for one in given):
+        if any(
+            mathematics.same(one, wanted) if mathematical else _words(one) == _words(wanted) for one in given
+        ):
             return Score(1.0, "correct", f"{found.rule}: '{shown}' is a target")
     return Score(0.0, "incorrect", f"{found.rule}: '{shown}' is no target")
 

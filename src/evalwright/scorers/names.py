@@ -93,7 +93,11 @@ class Names:
         if len(parts) > 1 and all(self._is_bare(part.lstrip("0123456789.) ")) for part in parts):
             return undecided("a list")
         labels = [one.label for one in verdicts]
-        if len(parts) > 1 and (labels[-1] == "correct" or "incorrect" not in labels[:-1]) and self._concludes(parts[-1]):
+        if (
+            len(parts) > 1
+            and (labels[-1] == "correct" or "incorrect" not in labels[:-1])
+            and self._concludes(parts[-1])
+        ):
             if labels[-1] == "correct" or (labels[-1] == "incorrect" and "correct" not in labels):
                 return verdicts[-1]
         kept = [place for place, one in enumerate(verdicts) if one.why != _NOTHING]
@@ -158,12 +162,18 @@ class Names:
         if "?" in text or self.cues.offers([one for one in reading.tokens if one not in self.asked], text):
             return undecided("an alternative or a question")
         free = [
-            one for one in found if one.sure and not self.denied(reading, one) and not self._aside(reading, one)
+            one
+            for one in found
+            if one.sure and not self.denied(reading, one) and not self._aside(reading, one)
         ]
         if free:
             return self._given(reading, free[0], found)
         if not any(one.sure for one in found):
-            other = self.person and (self._is_bare(text) or self._takes_up(text)) and all(is_anothers(reading, one, self.targets) for one in found)
+            other = (
+                self.person
+                and (self._is_bare(text) or self._takes_up(text))
+                and all(is_anothers(reading, one, self.targets) for one in found)
+            )
             return incorrect(f"'{_shown(text)}' is another name") if other else undecided("a target in part")
         others = self._names(reading, 0, len(reading.tokens), found)
         denied = all(self.denied(reading, one) for one in found if one.sure)
@@ -193,9 +203,11 @@ class Names:
                 if names := self._names(reading, one.end, one.end + more, found):
                     return undecided(f"'{names[0]}' stands beside the target")
         inside = re.search(r"[(（]", reading.gaps[one.start]) is not None
-        if inside and one.start and not script_of(reading.text) in CASED:
+        if inside and one.start and script_of(reading.text) not in CASED:
             return undecided("the target stands in brackets")
-        return correct(f"'{' '.join(reading.cased[one.start : one.end])}' is given, and no other name before it")
+        return correct(
+            f"'{' '.join(reading.cased[one.start : one.end])}' is given, and no other name before it"
+        )
 
     def denied(self, reading: Reading, one: Mention) -> bool:
         """Whether a negation stands before a mention in its clause, or right after it."""
@@ -267,13 +279,29 @@ class Names:
 
     def _only_name(self, reading: Reading) -> str:
         """The name that is all that a sentence gives up to its first comma or the like; "" where it says more."""
-        end = next((place for place in range(1, len(reading.tokens)) if _PARTED.search(reading.gaps[place])), len(reading.tokens))
+        end = next(
+            (place for place in range(1, len(reading.tokens)) if _PARTED.search(reading.gaps[place])),
+            len(reading.tokens),
+        )
         tokens = reading.tokens[:end]
-        places = [place for place, token in enumerate(tokens) if token and token not in _SMALL and token[:5] not in self.asked]
-        if not places or not self.cues.aside.isdisjoint(reading.tokens) or len(places) > 4 or places[-1] - places[0] >= len(places) + 1:
+        places = [
+            place
+            for place, token in enumerate(tokens)
+            if token and token not in _SMALL and token[:5] not in self.asked
+        ]
+        if (
+            not places
+            or not self.cues.aside.isdisjoint(reading.tokens)
+            or len(places) > 4
+            or places[-1] - places[0] >= len(places) + 1
+        ):
             return ""
         capital = all(reading.cased[place][:1].isupper() for place in places)
-        answers = self._takes_up(" ".join(tokens)) or tokens[0] in FUNCTION or self._is_bare(" ".join(reading.cased[:end]))
+        answers = (
+            self._takes_up(" ".join(tokens))
+            or tokens[0] in FUNCTION
+            or self._is_bare(" ".join(reading.cased[:end]))
+        )
         return " ".join(reading.cased[places[0] : places[-1] + 1]) if capital and answers else ""
 
 

@@ -175,7 +175,9 @@ class Numbers:
         self.cues = cues(language)
         self.asked = {value for one in find_numbers(plain(question[:2000]), language) for value in one.values}
         self.words = frozenset(token[:5] for token in read(plain(question[:2000])).tokens)
-        self.nouns = frozenset(token for token in self.words if len(token) > 3) - {token[:5] for token in FUNCTION}
+        self.nouns = frozenset(token for token in self.words if len(token) > 3) - {
+            token[:5] for token in FUNCTION
+        }
         self.bounds = re.search(
             r"\b(?:at least|at most|minimum|maximum|limit|up to|more than|less than|how far|range)\b",
             question,
@@ -194,7 +196,9 @@ class Numbers:
         if not numbers:
             return undecided(NO_NUMBER)
         states = {one.start: self._state(one) for one in numbers}
-        if len(set(states.values())) > 1 or (len({one.value for one in numbers}) > 1 and "right" not in states.values()):
+        if len(set(states.values())) > 1 or (
+            len({one.value for one in numbers}) > 1 and "right" not in states.values()
+        ):
             place = self._place(text, said)
             chosen = [one for one in numbers if place is not None and place[0] <= one.start < place[1]]
             if len({one.value for one in chosen}) != 1:
@@ -224,7 +228,7 @@ class Numbers:
         if len({one.value for one in nouns}) == 1:
             return nouns[0].start, nouns[0].end
         first = numbered[0] if numbered else None
-        if first is not None and (len(text[slice(*first)].split()) <= 6 or self.goals[0].year):
+        if first is not None and (len(text[slice(*first)].split()) <= 4 or self.goals[0].year):
             return first
         ends = [0, *(found.end() for found in _SENTENCE.finditer(text)), len(text)]
         last = [one for one in zip(ends, ends[1:], strict=False) if self._answers(text[slice(*one)])]
@@ -275,7 +279,11 @@ class Numbers:
         ):
             numbers = [one for one in numbers if one.start > text.rfind("=")]
         year = any(goal.year for goal in self.goals)
-        if year and (years := [one for one in numbers if not one.word and one.unit is None and 1000 <= one.value <= 2100]):
+        if year and (
+            years := [
+                one for one in numbers if not one.word and one.unit is None and 1000 <= one.value <= 2100
+            ]
+        ):
             numbers = years
         kept = [one for one in numbers if not one.ordinal and (year or not self._is_year(one, text))]
         rest = [one for one in kept if not set(one.values) & self.asked]

@@ -108,10 +108,12 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
     """Whether the answer says `target` ("yes" or "no")."""
     text = said.text
     change = None if said.marked else last_revision(text[6:])
-    if change is not None and _side(text[6 + change[1] :], language):
-        return undecided("a change of mind")
+    if change is not None and (later := _side(text[6 + change[1] :].strip(" .,:;!-"), language)):
+        return correct("after a change of mind") if later == target else incorrect("after a change of mind")
     parts = lines(text)
     side = _side(parts[0], language) if parts else ""
+    if not side and len(parts) > 1:
+        side = _side(parts[-1], language)
     asked = read(plain(question[:600])).tokens
     if side and cues(language).denies(asked, question):
         return undecided("a yes or no to a question that denies")

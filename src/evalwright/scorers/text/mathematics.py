@@ -41,7 +41,9 @@ def stated(text: str) -> list[str]:
     line = text.strip().rstrip(".。")
     after = _LAST.search(line)
     parts = [line, line.rpartition("=")[2], re.split(r"[(（]", line.rpartition("=")[2])[0]]
-    return list(dict.fromkeys(part.strip() for part in [*parts, after.group() if after else ""] if part.strip()))
+    return list(
+        dict.fromkeys(part.strip() for part in [*parts, after.group() if after else ""] if part.strip())
+    )
 
 
 def normalised(text: str) -> str:
