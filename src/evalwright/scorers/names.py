@@ -40,7 +40,8 @@ _WRONG = word_set("wrong false incorrect mistaken falsch faux falso out")
 _JOINS = _MAYBE | word_set("and und et y e i og och en ve dan và plus и with mit avec con")
 _OF = word_set("of de des du von di del do da van s")
 _PARTED = re.compile(r"[,;:()–—、，；：。]|\s-\s")
-_MOST_SENTENCES, _MOST_WORDS = 12, 60
+_COPULA = word_set("is was are were ist war est était es era fue è foi był była jest")
+_MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN = 12, 60, 4
 _NOTHING = "nothing that answers"
 """Why a sentence is undecided that offers no candidate at all."""
 
@@ -76,9 +77,9 @@ class Names:
             denied = any(self.denied(*one) for one in self._found([said.after]))
             if denied or last_revision(said.after) is not None:
                 return undecided(f"{verdict.why}, and something else after it")
-        if verdict.label == "undecided" and len(said.bold) == 1 and self._is_target(said.bold[0]):
-            if not any(self.denied(*one) for one in self._found([text])):
-                return correct(f"'{said.bold[0]}' in bold is a target")
+        bold = verdict.label == "undecided" and len(said.bold) == 1 and self._is_target(said.bold[0])
+        if bold and not any(self.denied(*one) for one in self._found([text])):
+            return correct(f"'{said.bold[0]}' in bold is a target")
         return verdict
 
     # -- several sentences
@@ -125,6 +126,9 @@ class Names:
     def _takes_up(self, text: str) -> bool:
         """Whether a sentence speaks with at least half of the question's words."""
         return len({token[:5] for token in read(text).tokens} & self.about) * 2 >= max(len(self.about), 1)
+
+    def _about(self, tokens: Sequence[str]) -> bool:
+        return any(token[:5] in self.about for token in tokens)
 
     def _found(self, parts: Sequence[str]) -> list[tuple[Reading, Mention]]:
         readings = [read(part) for part in parts]
@@ -192,7 +196,22 @@ class Names:
             return undecided(f"'{others[0]}' stands before the target")
         if self.cues.turn_in(tokens[one.end :]) and not start:
             return undecided("a 'but' after the target")
+        clause = max((place for place in range(one.start + 1) if ";" in reading.gaps[place]), default=0)
+        if clause and self._about(tokens[:clause]) and not self._about(tokens[clause:]):
+            return undecided("the target stands in a later clause")
+        predicate = tokens[one.end : one.end + 12]
+        if (
+            one.start <= 1
+            and self.about
+            and predicate[:1]
+            and predicate[0] in _COPULA
+            and not self._about(predicate)
+            and self._content(predicate)
+        ):
+            return undecided("what is said of the target is not what is asked")
         unknown = self._content(before)
+        if len(unknown) > _MOST_UNKNOWN:
+            return undecided("the sentence says more than is asked")
         related = before[-1:] and before[-1] in _OF and before[-2:-1] and before[-2] in unknown
         if related or tokens[one.end : one.end + 1] == ["s"] or reading.gaps[one.end][:1] in ("^", "=", "/"):
             return undecided("the target may stand beside the answer")
@@ -271,7 +290,7 @@ class Names:
         if is_near(content, self.targets):
             return undecided("something like a target")
         proper = all(target.text[:1].isupper() for target in same) or script not in CASED
-        if len(content) <= 4 and ((self._is_bare(text) and proper) or (not proper and len(tokens) <= 3)):
+        if len(content) <= 4 and (self._is_bare(text) and proper):
             return incorrect(f"'{_shown(text)}' is none of the targets")
         if proper and script in CASED and (name := self._only_name(reading)):
             return incorrect(f"'{name}' is given, and no target")

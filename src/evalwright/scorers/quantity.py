@@ -29,7 +29,7 @@ _DATE_NEAR = re.compile(
     re.IGNORECASE,
 )
 _LIST_ITEM = re.compile(r"(?m)^[ \t]{0,4}\d{1,2}[.)](?=\s)")
-_MOST_UNKNOWN = 4
+_MOST_UNKNOWN = 3
 """Words of a right number's sentence that are neither small ones nor the question's."""
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
 _SENTENCE = re.compile(r"[.!?](?=\s)|[。！？\n]")
@@ -252,7 +252,7 @@ class Numbers:
         start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
         stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
         unknown = self._unknown(text[start:stop], numbers)
-        if unknown > (_MOST_UNKNOWN if state == "right" else 1):
+        if unknown > (_MOST_UNKNOWN if state == "right" else 0 if one.word else 1):
             return undecided(f"{shown}, and words that may say what else it counts")
         if state == "right":
             return correct(f"{shown} is the target number")
@@ -347,7 +347,7 @@ class Numbers:
             return "unsure" if self._close(value, one, goal) else "wrong"
         converted = unit.of(value, goal.unit)
         if converted is None:
-            return "wrong"
+            return "unsure"
         if self.tolerance.allows(converted, goal):
             return "right"
         if unit.factor == goal.unit.factor and unit.dimensions == goal.unit.dimensions:
