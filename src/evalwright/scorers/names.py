@@ -179,6 +179,8 @@ class Names:
                 and all(is_anothers(reading, one, self.targets) for one in found)
             )
             return incorrect(f"'{_shown(text)}' is another name") if other else undecided("a target in part")
+        if "than" in reading.tokens and self.cues.denies(reading.tokens, ""):
+            return undecided("a comparison that is denied")
         others = self._names(reading, 0, len(reading.tokens), found)
         denied = all(self.denied(reading, one) for one in found if one.sure)
         if others and (denied or others[0] in reading.cased[: found[0].start]):
@@ -241,7 +243,7 @@ class Names:
             return False
         if not _WRONG.isdisjoint(reading.tokens[one.end : one.end + 5]):
             return True
-        left, right = "".join(before)[-8:], "".join(reading.tokens[one.end : one.end + 6])
+        left, right = "".join(before)[-8:], "".join(reading.tokens[one.end : one.end + 8])
         return self.cues.denies([*before, *after], left) or self.cues.denies([], right)
 
     def _aside(self, reading: Reading, one: Mention) -> bool:
