@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import repeat
 from typing import NamedTuple
 
 from evalwright.scorers.text.cues import cues, last_revision
@@ -248,8 +247,12 @@ def judge_date(said: Said, targets: Sequence[Date], language: str) -> Verdict:
         for target in targets
     ):
         return undecided(f"{shown} has not every part of the target")
-    if len(found) > 1 or len(text.split()) > 14 or not any(map(_comparable, readings, repeat(targets))):
-        return undecided(f"{shown} may be one date of several, or of another calendar")
+    if (
+        len(found) > 1
+        or len(text.split()) > 14
+        or not any(reading.parts >= one.parts for reading in readings for one in targets)
+    ):
+        return undecided(f"{shown} may be one date of several, or a part of one")
     if _OFFSET.search(text.casefold()):
         return undecided(f"{shown}, and what is said from it on")
     return incorrect(f"{shown} is another date")
@@ -258,11 +261,6 @@ def judge_date(said: Said, targets: Sequence[Date], language: str) -> Verdict:
 def _narrowed(reading: Date, target: Date, targets: Sequence[Date]) -> bool:
     """Whether an alias says more than a target, and the reading is not as it says ("14 June 2024" for "14 June", "14 June 2025")."""
     return any(other.covers(target) and reading.conflicts(other) for other in targets)
-
-
-def _comparable(reading: Date, targets: Sequence[Date]) -> bool:
-    """Whether a date has as many parts as a target, in a year that may be of the same calendar."""
-    return any(reading.parts >= one.parts and abs(reading.year - one.year) < 400 for one in targets)
 
 
 _OFFSET = re.compile(r"\b(?:later|earlier|following|next|previous|tags darauf|später|suivant|siguiente)\b")

@@ -94,13 +94,10 @@ class Names:
         if len(parts) > 1 and all(self._is_bare(part.lstrip("0123456789.) ")) for part in parts):
             return undecided("a list")
         labels = [one.label for one in verdicts]
-        if (
-            len(parts) > 1
-            and (labels[-1] == "correct" or "incorrect" not in labels[:-1])
-            and self._concludes(parts[-1])
-        ):
-            if labels[-1] == "correct" or (labels[-1] == "incorrect" and "correct" not in labels):
-                return verdicts[-1]
+        last, before = labels[-1], labels[:-1]
+        sure = last == "correct" or (last == "incorrect" and not {"correct", "incorrect"} & set(before))
+        if before and sure and self._concludes(parts[-1]):
+            return verdicts[-1]
         kept = [place for place, one in enumerate(verdicts) if one.why != _NOTHING]
         if not kept:
             return verdicts[0]

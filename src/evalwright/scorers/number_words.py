@@ -26,7 +26,7 @@ _TENS = {
     word: 10 * value
     for value, word in enumerate(word_list("twenty thirty forty fifty sixty seventy eighty ninety"), 2)
 }
-_SCALES = dict(thousand=10**3, million=10**6, billion=10**9, trillion=10**12, lakh=10**5, crore=10**7)
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "lakh": 10**5, "crore": 10**7}  # fmt: skip
 _NTHS = word_list("third fourth fifth sixth seventh eighth ninth tenth")
 _PARTS = {f"{word}s": Decimal(1) / part for part, word in enumerate(_NTHS, 3)} | {
     word: Decimal(1) / part

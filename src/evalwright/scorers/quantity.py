@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from evalwright.core.errors import ScoringError
@@ -231,7 +232,7 @@ class Numbers:
         if first is not None and (len(text[slice(*first)].split()) <= 4 or self.goals[0].year):
             return first
         ends = [0, *(found.end() for found in _SENTENCE.finditer(text)), len(text)]
-        last = [one for one in zip(ends, ends[1:], strict=False) if self._answers(text[slice(*one)])]
+        last = [one for one in pairwise(ends) if self._answers(text[slice(*one)])]
         return last[-1] if len(last) > 1 else None
 
     def _verdict(self, text: str, numbers: Sequence[Number], state: str) -> Verdict:
@@ -279,12 +280,10 @@ class Numbers:
         ):
             numbers = [one for one in numbers if one.start > text.rfind("=")]
         year = any(goal.year for goal in self.goals)
-        if year and (
-            years := [
-                one for one in numbers if not one.word and one.unit is None and 1000 <= one.value <= 2100
-            ]
-        ):
-            numbers = years
+        plain_years = [
+            one for one in numbers if not one.word and one.unit is None and 1000 <= one.value <= 2100
+        ]
+        numbers = plain_years if year and plain_years else numbers
         kept = [one for one in numbers if not one.ordinal and (year or not self._is_year(one, text))]
         rest = [one for one in kept if not set(one.values) & self.asked]
         kept = rest or kept or [one for one in numbers if not one.ordinal]
@@ -347,7 +346,7 @@ class Numbers:
             return "unsure" if self._close(value, one, goal) else "wrong"
         converted = unit.of(value, goal.unit)
         if converted is None:
-            return "unsure"
+            return "wrong"
         if self.tolerance.allows(converted, goal):
             return "right"
         if unit.factor == goal.unit.factor and unit.dimensions == goal.unit.dimensions:
