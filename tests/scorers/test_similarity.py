@@ -246,7 +246,6 @@ class Anything(dict[str, Sequence[float]]):
     ("target", "text", "kind"),
     [
         ("Paris", "It is Lyon.", "name"),
-        ("Paris", "Perhaps a big city.", "name"),
         ("12", "It is thirteen.", "number"),
         ("4 July 1776", "5 July 1776", "date"),
         ("yes", "No, it is not.", "yes_no"),

@@ -233,7 +233,11 @@ def judge_date(said: Said, targets: Sequence[Date], language: str) -> Verdict:
         for reading in readings
         if any(reading.covers(target) and not _narrowed(reading, target, targets) for target in targets)
     }
-    if len(found) > 1 and right != readings:
+    if (
+        len(found) > 1
+        and right != readings
+        and (right.isdisjoint(found[0].readings) or found[1].start - found[0].end < 8)
+    ):
         return undecided("several dates")
     if right:
         return correct(f"{shown} is the target date")
@@ -243,6 +247,12 @@ def judge_date(said: Said, targets: Sequence[Date], language: str) -> Verdict:
         for target in targets
     ):
         return undecided(f"{shown} has not every part of the target")
+    if (
+        len(found) > 1
+        or len(text.split()) > 14
+        or not any(reading.parts >= one.parts for reading in readings for one in targets)
+    ):
+        return undecided(f"{shown} may be one date of several, or a part of one")
     if _OFFSET.search(text.casefold()):
         return undecided(f"{shown}, and what is said from it on")
     return incorrect(f"{shown} is another date")

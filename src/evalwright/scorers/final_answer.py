@@ -106,9 +106,12 @@ def _last_number(text: str) -> Fraction | None:
 
 def _text(sample: Sample, found: Conclusion, *, mathematical: bool) -> Score:
     shown = found.text if len(found.text) <= 60 else found.text[:57] + "..."
+    given = mathematics.stated(found.text) if mathematical and not found.marked else [found.text]
     for target in sample.targets:
         wanted = (last_box(target) or target) if mathematical else target
-        if mathematics.same(found.text, wanted) if mathematical else _words(found.text) == _words(wanted):
+        if any(
+            mathematics.same(one, wanted) if mathematical else _words(one) == _words(wanted) for one in given
+        ):
             return Score(1.0, "correct", f"{found.rule}: '{shown}' is a target")
     return Score(0.0, "incorrect", f"{found.rule}: '{shown}' is no target")
 

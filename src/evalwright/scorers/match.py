@@ -256,13 +256,13 @@ def _with_given_names(reading: Reading, start: int, end: int, target: Target) ->
         first > 0
         and not (full and reading.tokens[first - 1] in NAME_PARTICLES)
         and _is_name_word(reading, first - 1)
-        and touch(reading, first - 1)
+        and _touch(reading, first - 1)
     ):
         first -= 1
     own = [
         token for token in reading.tokens[first:start] if token not in HEADS and token not in NAME_PARTICLES
     ]
-    after = end < len(reading.tokens) and _is_name_word(reading, end) and touch(reading, end - 1)
+    after = end < len(reading.tokens) and _is_name_word(reading, end) and _touch(reading, end - 1)
     if not own:
         return start, not after
     if full or not target.given or whole not in (target.surname, *target.forms):
@@ -283,7 +283,7 @@ def _initial(one: str, other: str) -> bool:
     )
 
 
-def alike(one: str, other: str) -> bool:
+def _alike(one: str, other: str) -> bool:
     """Whether two given names may be spellings of one: the same first letter, or letters that transliterations exchange."""
     return one[:1] == other[:1] or any(
         {one[:1], other[:1]} <= set(group) for group in ("ijy", "ckqx", "vw", "fp", "sz", "gh", "eyi")
@@ -299,48 +299,22 @@ def _is_name_word(reading: Reading, place: int) -> bool:
     )
 
 
-def touch(reading: Reading, place: int) -> bool:
+def _touch(reading: Reading, place: int) -> bool:
     """Whether only a space, a full stop or a hyphen stands between a token and the next."""
     return re.fullmatch(r"\.?[ -]?", reading.gaps[place + 1]) is not None
 
 
-# -- names that are surely, or maybe, something else --------------------------------------------------------------------
+# -- names that may be something else -----------------------------------------------------------------------------------
 
 
-def is_other_person(own: Sequence[str], targets: Sequence[Target]) -> bool:
-    """Whether a name of several words has another surname, or other given names, than every target that is a person."""
-    own = [
-        token for token in own if token not in HEADS and token not in NAME_PARTICLES and token not in ARTICLES
-    ]
-    persons = [target for target in targets if target.given]
-    if not persons or len(own) < 2 or any(map(str.isdigit, "".join(own))):
-        return False
-    given = [name for target in persons for name in target.given]
-    far = not any(_resembles(own[-1], word) for target in targets for word in target.tokens)
-    if far and not any(_resembles(own[0], target.surname) for target in persons):
-        return True
-    return not any(
-        alike(own[0], name) or any(_resembles(token, name) for token in own[:-1]) for name in given
-    )
+def is_anothers(reading: Reading, one: Mention, targets: Sequence[Target]) -> bool:
+    """Whether a mention is another person's name: a surname with given names that cannot be the target's."""
+    own = [token for token in reading.tokens[one.start : one.end] if token not in HEADS]
+    fits = [target for target in targets if target.given and " ".join(own).endswith(target.surname)]
+    return bool(fits) and not any(_alike(own[0], given) for target in fits for given in target.given)
 
 
-def is_other_numeral(own: Sequence[str], targets: Sequence[Target]) -> bool:
-    """Whether a name is every target with another number in it ("Carbon-12" for "Carbon-14"), or another formula."""
-    given = [token for token in own if token not in ARTICLES]
-    single = [target.tokens[0] for target in targets if len(target.tokens) == 1]
-    if len(given) == 1 and _is_code(given[0]) and single and all(_is_code(token) for token in single):
-        return True
-    for target in targets:
-        wanted = [token for token in target.tokens if token not in ARTICLES]
-        if len(given) != len(wanted) or not any(token.isdigit() for token in wanted) or given == wanted:
-            return False
-        pairs = zip(given, wanted, strict=True)
-        if not all(one == other or (one.isdigit() and other.isdigit()) for one, other in pairs):
-            return False
-    return bool(targets)
-
-
-def is_near(own: Sequence[str], content: Sequence[str], targets: Sequence[Target]) -> bool:
+def is_near(content: Sequence[str], targets: Sequence[Target]) -> bool:
     """Whether a word of a name's content may be a target's: misspelt, inflected, transliterated, a part of it, an abbreviation."""
     if any(map(str.isdigit, "".join(target.text for target in targets))):
         return True
@@ -349,12 +323,7 @@ def is_near(own: Sequence[str], content: Sequence[str], targets: Sequence[Target
         return True
     initials = {"".join(token[0] for token in target.tokens) for target in targets if len(target.tokens) > 1}
     short = any(target.text.isupper() and len(target.text) <= 5 for target in targets)
-    return "".join(own) in initials or (short and len(own) > 1)
-
-
-def _is_code(token: str) -> bool:
-    """Whether a word is letters with digits in it, such as a formula."""
-    return any(map(str.isdigit, token)) and any(map(str.isalpha, token))
+    return "".join(content) in initials or (short and len(content) > 1)
 
 
 def _resembles(one: str, other: str, ratio: float = 0.6) -> bool:

@@ -15,37 +15,24 @@ from evalwright.scorers.text.wordlists import word_list, word_set
 
 _SMALL = {
     word: value
-    for value, words in enumerate(
+    for value, word in enumerate(
         word_list(
             "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
             "nineteen"
         )
     )
-    for word in (words,)
 }
 _TENS = {
     word: 10 * value
     for value, word in enumerate(word_list("twenty thirty forty fifty sixty seventy eighty ninety"), 2)
 }
-_SCALES = {
-    "thousand": 10**3,
-    "million": 10**6,
-    "billion": 10**9,
-    "trillion": 10**12,
-    "lakh": 10**5,
-    "crore": 10**7,
-}
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "lakh": 10**5, "crore": 10**7}  # fmt: skip
 _NTHS = word_list("third fourth fifth sixth seventh eighth ninth tenth")
-_PARTS = (
-    {
-        "half": Decimal("0.5"),
-        "halves": Decimal("0.5"),
-        "quarter": Decimal("0.25"),
-        "quarters": Decimal("0.25"),
-    }
-    | {f"{word}s": Decimal(1) / part for part, word in enumerate(_NTHS, 3)}
-    | {"third": Decimal(1) / 3}
-)
+_PARTS = {f"{word}s": Decimal(1) / part for part, word in enumerate(_NTHS, 3)} | {
+    word: Decimal(1) / part
+    for part, words in ((2, "half halves"), (3, "third"), (4, "quarter quarters"))
+    for word in words.split()
+}
 _OTHERS = {"dozen": 12, "twice": 2, "thrice": 3}
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH = frozenset({*_SMALL, *_TENS, *_SCALES, *_PARTS, *_OTHERS, "hundred", "and", "a", "point"})
@@ -53,59 +40,24 @@ _ENGLISH = frozenset({*_SMALL, *_TENS, *_SCALES, *_PARTS, *_OTHERS, "hundred", "
 _DIGITS = {
     char: value
     for value, chars in enumerate(
-        (
-            "零〇영공",
-            "一壹일",
-            "二贰兩两이",
-            "三叁삼",
-            "四肆사",
-            "五伍오",
-            "六陆륙육",
-            "七柒칠",
-            "八捌팔",
-            "九玖구",
-        )
+        word_list("零〇영공 一壹일 二贰兩两이 三叁삼 四肆사 五伍오 六陆륙육 七柒칠 八捌팔 九玖구")
     )
     for char in chars
 }
-_PLACES = {"十": 10, "拾": 10, "십": 10, "百": 100, "佰": 100, "백": 100, "千": 1000, "仟": 1000, "천": 1000}
+_PLACES = {char: 10**power for power, chars in enumerate(("十拾십", "百佰백", "千仟천"), 1) for char in chars}
 _MYRIADS = {
-    "万": 10**4,
-    "萬": 10**4,
-    "만": 10**4,
-    "亿": 10**8,
-    "億": 10**8,
-    "억": 10**8,
-    "兆": 10**12,
-    "조": 10**12,
+    char: 10 ** (4 * power) for power, chars in enumerate(("万萬만", "亿億억", "兆조"), 1) for char in chars
 }
 _CHARACTERS = re.compile(f"[{''.join((*_DIGITS, *_PLACES, *_MYRIADS))}]+")
 _KOREAN = {
-    "하나": 1,
-    "한": 1,
-    "둘": 2,
-    "두": 2,
-    "셋": 3,
-    "세": 3,
-    "넷": 4,
-    "네": 4,
-    "다섯": 5,
-    "여섯": 6,
-    "일곱": 7,
-    "여덟": 8,
-    "아홉": 9,
+    word: value
+    for value, words in enumerate(word_list("하나|한 둘|두 셋|세 넷|네 다섯 여섯 일곱 여덟 아홉"), 1)
+    for word in words.split("|")
 }
 _KOREAN_TENS = {
-    "열": 10,
-    "스물": 20,
-    "스무": 20,
-    "서른": 30,
-    "마흔": 40,
-    "쉰": 50,
-    "예순": 60,
-    "일흔": 70,
-    "여든": 80,
-    "아흔": 90,
+    word: 10 * value
+    for value, words in enumerate(word_list("열 스물|스무 서른 마흔 쉰 예순 일흔 여든 아흔"), 1)
+    for word in words.split("|")
 }
 _NATIVE = re.compile(
     rf"(?<![가-힣])(?P<tens>{'|'.join(_KOREAN_TENS)})?(?P<ones>{'|'.join(_KOREAN)})?(?=\s?(?:개|명|마리|살|번|가지|곳)|\s|$)"
@@ -286,13 +238,7 @@ def _table(language: str) -> tuple[dict[str, int], int] | None:
     if code not in CONVERTER_CLASSES or code in ("ja", "ko", "en"):
         return None
     table: dict[str, int] = {}
-    values = [
-        *range(1000),
-        *range(1000, 2100),
-        *range(3000, 101000, 1000),
-        *(10**6 * n for n in range(1, 20)),
-        10**9,
-    ]
+    values = [*range(2100), *range(3000, 101000, 1000), *(10**6 * n for n in range(1, 20)), 10**9]
     for value in values:
         for form in _forms(num2words, value, code):
             table.setdefault(form, value)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from evalwright.core.errors import ScoringError
@@ -29,9 +30,10 @@ _DATE_NEAR = re.compile(
     re.IGNORECASE,
 )
 _LIST_ITEM = re.compile(r"(?m)^[ \t]{0,4}\d{1,2}[.)](?=\s)")
-_MOST_UNKNOWN = 1
+_MOST_UNKNOWN = 3
 """Words of a right number's sentence that are neither small ones nor the question's."""
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
+_SENTENCE = re.compile(r"[.!?](?=\s)|[。！？\n]")
 _PERCENT = (("percent", 1),)
 _BUDDHIST = 543
 """Years of the Thai era count from 543 BC."""
@@ -69,6 +71,10 @@ class Goal(NamedTuple):
     figures: int
     year: bool
     scale: Decimal = Decimal(1)
+
+
+def _shown(text: str, one: Number) -> str:
+    return text[one.start : one.end].strip()
 
 
 def read_tolerance(given: Mapping[str, Any] | None) -> Tolerance:
@@ -131,7 +137,7 @@ def goals_of(targets: tuple[str, ...], unit: str, question: str, language: str) 
 
 
 _ASKED = re.compile(
-    r"\b(?:in|en|in the|how many|wie viele|combien d['e]|cuántos|cuántas|quanti|quante|quantos|hoeveel)\s*((?:degrees\s)?[^\W\d_]+(?:[ /](?:per )?[^\W\d_]+){0,3})",
+    r"\b(?:in|en|in the|how many|wie viele|combien d['e]|cuántos|cuántas|quanti|quante|quantos|hoeveel)\s*(?=((?:degrees\s)?[^\W\d_]+(?:[ /](?:per )?[^\W\d_]+){0,3}))",
     re.IGNORECASE,
 )
 
@@ -170,6 +176,9 @@ class Numbers:
         self.cues = cues(language)
         self.asked = {value for one in find_numbers(plain(question[:2000]), language) for value in one.values}
         self.words = frozenset(token[:5] for token in read(plain(question[:2000])).tokens)
+        self.nouns = frozenset(token for token in self.words if len(token) > 3) - {
+            token[:5] for token in FUNCTION
+        }
         self.bounds = re.search(
             r"\b(?:at least|at most|minimum|maximum|limit|up to|more than|less than|how far|range)\b",
             question,
@@ -179,84 +188,78 @@ class Numbers:
     def judge(self, said: Said) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
         text = said.text if len(_LIST_ITEM.findall(said.text)) < 2 else _LIST_ITEM.sub(" ", said.text)
-        if said.marked:
-            verdict = self._one_of(text)
-            return (
-                undecided("a change of mind after the answer")
-                if said.after and last_revision(said.after)
-                else verdict
-            )
-        change = last_revision(text)
+        change = None if said.marked else last_revision(text)
         if change is not None and find_numbers(text[change[1] :], self.language):
-            return self._one_of(text[change[1] :])
-        verdict = self._one_of(text)
-        if verdict.label != "undecided" or verdict.why == NO_NUMBER:
-            return verdict
-        if len(said.bold) == 1 and find_numbers(said.bold[0], self.language):
-            return self._one_of(said.bold[0])
-        clauses = [clause for clause in _CLAUSE.split(text) if any(map(str.isalnum, clause))]
-        totals = [clause for clause in clauses if _TOTAL.search(clause)]
-        first = clauses[0] if clauses else ""
-        number_clauses = [clause for clause in clauses if find_numbers(clause, self.language)]
-        if totals and number_clauses[-1:] != totals[-1:] and "=" not in totals[-1]:
-            return verdict
-        if totals and not re.fullmatch(r"\s*[a-zA-Z]\s?=\s?\S+\s*", first):
-            return self._one_of(totals[-1])
-        opening = find_numbers(first, self.language)
-        if (
-            len(clauses) > 1
-            and len(first.split()) <= 3
-            and opening
-            and not set(opening[0].values) & self.asked
-        ):
-            return self._one_of(first)
-        return verdict
-
-    def _one_of(self, text: str) -> Verdict:
-        """The verdict on a stretch of text that gives one number, in whatever units."""
+            text = text[change[1] :]
+        elif said.marked and said.after and last_revision(said.after):
+            return undecided("a change of mind after the answer")
         numbers = self._answers(text)
         if not numbers:
             return undecided(NO_NUMBER)
-        shown = f"'{text[numbers[0].start : numbers[0].end].strip()}'"
-        states = {self._state(one) for one in numbers}
-        if (
-            "≠" in text
-            or "!=" in text
-            or "?" in text
-            or (any(one.bound for one in numbers) and not self.bounds)
+        states = {one.start: self._state(one) for one in numbers}
+        if len(set(states.values())) > 1 or (
+            len({one.value for one in numbers}) > 1 and "right" not in states.values()
         ):
+            place = self._place(text, said)
+            chosen = [one for one in numbers if place is not None and place[0] <= one.start < place[1]]
+            if len({one.value for one in chosen}) != 1:
+                return undecided(f"several numbers, among them '{_shown(text, numbers[0])}'")
+            if states[chosen[0].start] != "right" and "right" in states.values() and not said.marked:
+                return undecided("the target number, and another that may be the answer")
+            numbers = chosen
+        return self._verdict(text, numbers, states[numbers[0].start])
+
+    def _place(self, text: str, said: Said) -> tuple[int, int] | None:
+        """Which stretch of a text with several numbers holds the answer: a total, bold, a short first clause, the question's noun."""
+        if len(said.bold) == 1 and find_numbers(said.bold[0], self.language):
+            start = text.rfind(said.bold[0])
+            return (start, start + len(said.bold[0])) if start >= 0 else None
+        edges = [0, *(edge for found in _CLAUSE.finditer(text) for edge in found.span()), len(text)]
+        clauses = list(zip(edges[::2], edges[1::2], strict=True))
+        numbered = [one for one in clauses if self._answers(text[slice(*one)])]
+        totals = [one for one in numbered if _TOTAL.search(text[slice(*one)])]
+        if totals and totals[-1] == numbered[-1]:
+            equals = text.rfind("=", *totals[-1])
+            return (max(equals, totals[-1][0]), totals[-1][1])
+        nouns = [
+            one
+            for one in self._answers(text)
+            if any(token[:5] in self.nouns for token in read(text[one.end : one.end + 30]).tokens[:2])
+        ]
+        if len({one.value for one in nouns}) == 1:
+            return nouns[0].start, nouns[0].end
+        first = numbered[0] if numbered else None
+        if first is not None and (len(text[slice(*first)].split()) <= 4 or self.goals[0].year):
+            return first
+        ends = [0, *(found.end() for found in _SENTENCE.finditer(text)), len(text)]
+        last = [one for one in pairwise(ends) if self._answers(text[slice(*one)])]
+        return last[-1] if len(last) > 1 else None
+
+    def _verdict(self, text: str, numbers: Sequence[Number], state: str) -> Verdict:
+        """The verdict on one number of a text."""
+        one = numbers[0]
+        shown = f"'{_shown(text, one)}'"
+        if re.search(r"≠|!=|\?", text) or (any(one.bound for one in numbers) and not self.bounds):
             return undecided(f"{shown} is a bound, a range or a question")
-        around = fold(text[max(0, numbers[0].start - 16) : numbers[0].start].casefold()).split()
-        after = text[numbers[0].end : numbers[0].end + 12]
+        around = fold(text[max(0, one.start - 16) : one.start].casefold()).split()
+        after = text[one.end : one.end + 12].casefold()
         if (
             self.cues.denies(around, "".join(around)[-4:])
-            or (not text.isascii() and self.cues.denies(after.casefold().split(), after[:6]))
-            or self.cues.denies(after.casefold().split()[:2], "")
+            or self.cues.denies(after.split()[:2], "")
+            or (not text.isascii() and self.cues.denies(after.split(), after[:6]))
         ):
-            alone = (
-                len(numbers) == 1
-                and len(text.split()) <= 8
-                and states == {"right"}
-                and not self.cues.turn_in(around)
-            )
-            return (
-                incorrect(f"{shown} is denied")
-                if alone and self.cues.denies(around[-2:], "")
-                else undecided(f"a denial beside {shown}")
-            )
-        if len(states) > 1 or (states == {"wrong"} and len({one.value for one in numbers}) > 1):
-            return undecided(f"several numbers, among them {shown}")
-        state = states.pop()
-        unknown = self._unknown(text, numbers)
-        if unknown > (_MOST_UNKNOWN if state == "right" else 0):
+            alone = state == "right" and len(text.split()) <= 8 and self.cues.denies(around[-2:], "")
+            return incorrect(f"{shown} is denied") if alone else undecided(f"a denial beside {shown}")
+        start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
+        stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
+        unknown = self._unknown(text[start:stop], numbers)
+        if unknown > (_MOST_UNKNOWN if state == "right" else 0 if one.word else 1):
             return undecided(f"{shown}, and words that may say what else it counts")
         if state == "right":
             return correct(f"{shown} is the target number")
-        return (
-            incorrect(f"{shown} is another number")
-            if state == "wrong"
-            else undecided(f"{shown} may be the target, rounded or in another form")
-        )
+        if state == "wrong":
+            return incorrect(f"{shown} is another number")
+        return undecided(f"{shown} may be the target, rounded or in another form")
 
     def _answers(self, text: str) -> list[Number]:
         """The numbers of a text that may be its answer: not years beside it, places in a row, nor those of the question."""
@@ -277,6 +280,10 @@ class Numbers:
         ):
             numbers = [one for one in numbers if one.start > text.rfind("=")]
         year = any(goal.year for goal in self.goals)
+        plain_years = [
+            one for one in numbers if not one.word and one.unit is None and 1000 <= one.value <= 2100
+        ]
+        numbers = plain_years if year and plain_years else numbers
         kept = [one for one in numbers if not one.ordinal and (year or not self._is_year(one, text))]
         rest = [one for one in kept if not set(one.values) & self.asked]
         kept = rest or kept or [one for one in numbers if not one.ordinal]
@@ -309,6 +316,8 @@ class Numbers:
         with localcontext() as context:
             context.prec = 40
             states = {self._reading(value, one) for value in one.values}
+        if "right" in states:
+            return "right"
         return states.pop() if len(states) == 1 else "unsure"
 
     def _reading(self, value: Decimal, one: Number) -> str:

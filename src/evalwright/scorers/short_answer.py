@@ -79,10 +79,10 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
         return lambda found: _phrases(found, names), symbols
     side = polarity_of(targets, language) if kind in ("yes_no", "") else ""
     if side:
-        return lambda found: _declining(found) or judge_yes_no(found, side, question, language), symbols
+        return lambda found: _unless_declined(found, judge_yes_no(found, side, question, language)), symbols
     dates = _dates(targets) if kind in ("date", "") else ()
     if dates and (kind == "date" or max(date.parts for date in dates) > 1):
-        return lambda found: _declining(found) or judge_date(found, dates, language), symbols
+        return lambda found: _unless_declined(found, judge_date(found, dates, language)), symbols
     if not kind and any(_FORMULA.search(target) for target in targets):
         return lambda found: _declining(found) or _formula(found, targets), symbols
     unit = str(metadata.get("unit") or "")
@@ -121,12 +121,9 @@ _FORMULA = re.compile(r"[=^√π±∞\\]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-�
 
 def _formula(found: Said, targets: Sequence[str]) -> Verdict:
     """A formula is right where it is the target in one spelling of signs; whether another form is equal is not decided here."""
-    wanted = {mathematics.normalised(target) for target in targets}
-    parts = [found.text, found.text.rpartition("=")[2], re.split(r"[=(（]", found.text)[0]]
-    for part in parts:
-        given = mathematics.normalised(plain(part).strip(" .")).replace("·", "").replace("*", "")
-        if given and given in {one.replace("·", "").replace("*", "") for one in wanted}:
-            return correct(f"'{part.strip()[:60]}' is the target formula")
+    for part in mathematics.stated(plain(found.text)):
+        if any(mathematics.same(part, target) for target in targets):
+            return correct(f"'{part[:60]}' is the target formula")
     return undecided("a formula in another form")
 
 
@@ -158,6 +155,14 @@ def _declining(found: Said) -> Verdict | None:
     if declined and "depend" in declined.words:
         return undecided(f"says {declined}")
     return not_attempted(f"gives no answer: {declined}") if declined else None
+
+
+def _unless_declined(found: Said, verdict: Verdict) -> Verdict:
+    """A verdict, or that the reply declines; where it does both, nothing is certain."""
+    declined = _declining(found)
+    if declined is None:
+        return verdict
+    return declined if verdict.label == "undecided" else undecided(f"{declined.why}, beside an answer")
 
 
 def _strings(value: object) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from evalwright.scorers.match import Reading, read
 from evalwright.scorers.text.cues import cues, last_revision
 from evalwright.scorers.text.locate import Said, lines
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.wordlists import word_set
+from evalwright.scorers.text.wordlists import word_list, word_set
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
 _YES = """
@@ -53,37 +53,8 @@ ar: لا كلا خطأ
 hi: नहीं नही गलत
 el: όχι οχι
 """
-_CASELESS_YES = (
-    "是的",
-    "对",
-    "對",
-    "はい",
-    "そうです",
-    "예",
-    "네",
-    "맞습니다",
-    "그렇습니다",
-    "ใช่",
-    "ஆம்",
-    "ஆமாம்",
-    "是",
-)
-_CASELESS_NO = (
-    "不是",
-    "不对",
-    "不",
-    "否",
-    "いいえ",
-    "違います",
-    "아니요",
-    "아니오",
-    "아닙니다",
-    "아뇨",
-    "ไม่ใช่",
-    "ไม่",
-    "இல்லை",
-    "没有",
-)
+_CASELESS_YES = word_list("是的 对 對 はい そうです 예 네 맞습니다 그렇습니다 ใช่ ஆம் ஆமாம் 是")
+_CASELESS_NO = word_list("不是 不对 不 否 いいえ 違います 아니요 아니오 아닙니다 아뇨 ไม่ใช่ ไม่ இல்லை 没有")
 _OPENINGS = word_set("well oh so the answer is it would be that in short therefore thus hence final")
 _NO_ANSWER = word_set("one body doubt question matter longer wonder idea way information answer")
 
@@ -108,10 +79,12 @@ def judge_yes_no(said: Said, target: str, question: str, language: str = "en") -
     """Whether the answer says `target` ("yes" or "no")."""
     text = said.text
     change = None if said.marked else last_revision(text[6:])
-    if change is not None and _side(text[6 + change[1] :], language):
-        return undecided("a change of mind")
+    if change is not None and (later := _side(text[6 + change[1] :].strip(" .,:;!-"), language)):
+        return correct("after a change of mind") if later == target else incorrect("after a change of mind")
     parts = lines(text)
     side = _side(parts[0], language) if parts else ""
+    if not side and len(parts) > 1:
+        side = _side(parts[-1], language)
     asked = read(plain(question[:600])).tokens
     if side and cues(language).denies(asked, question):
         return undecided("a yes or no to a question that denies")

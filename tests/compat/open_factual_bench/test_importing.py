@@ -42,7 +42,7 @@ for _one in QUESTIONS:
 
 ANSWERS: dict[str, tuple[str, bool | None, str]] = {
     "chem_1": ("**Ag**", True, ""),
-    "metal_1": ("It shines because it is rare.", True, ""),
+    "metal_1": ("Tantalum, because it is rare.", True, ""),
     "days_1": ("three hundred and sixty-six", False, ""),
     "sea_1": ("the Mariana Trench.", True, ""),
     "open_1": ("Nobody", None, ""),
@@ -242,7 +242,7 @@ def test_by_the_command_line() -> None:
     done = typed("import", "open-factual-bench", "results", "--tasks", "tasks.py", "--scoring", "published")
     assert (done.code, done.err) == (0, "")
     assert "accuracy 3 of 4" in done.out and "accuracy 4 of 4" in done.out
-    assert "Differs: metal_1 'It shines because it is rare.' (reference 'Au')" in done.out
+    assert "Differs: metal_1 'Tantalum, because it is rare.' (reference 'Au')" in done.out
     found = json.loads(typed("import", "open-factual-bench", "results", "--name", "x", "--json").out)
     assert [run["model"] for run in found["runs"]] == ["acme/small", "acme/large"]
     assert found["runs"][0]["hardware"] == "a toaster"

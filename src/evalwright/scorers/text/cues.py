@@ -12,7 +12,7 @@ from functools import cache
 from evalwright.scorers.text.wordlists import word_list
 
 _NEGATIONS = """
-en: not never no nor neither none without except excluding unlike instead wrong false incorrect mistaken myth misconception wrongly contrary nobody hardly cannot isnt wasnt arent werent dont doesnt didnt cant wont rather isn wasn aren weren don doesn didn couldn wouldn shouldn avoid opposed fake
+en: doubt anything not never no nor neither none without except excluding unlike instead wrong false incorrect mistaken myth misconception wrongly contrary nobody hardly cannot isnt wasnt arent werent dont doesnt didnt cant wont rather isn wasn aren weren don doesn didn couldn wouldn shouldn avoid opposed fake
 de: nicht kein keine keinen keiner nie niemals weder falsch statt ohne verwechseln
 fr: ne n pas jamais ni non faux aucun aucune confondre plutot
 es: no ni nunca jamas tampoco falso ningun confundir sino

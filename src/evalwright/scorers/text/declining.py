@@ -129,7 +129,7 @@ class _Language:
 
         spaced = code not in _SPACELESS
         start, stop = (r"(?<![^\W_])", r"(?![^\W_])") if spaced else ("", "")
-        self.script = code in ("ru", "zh", "ja", "ko", "ar", "hi", "th", "ta")
+        self.script = code in ("ru", "uk", "zh", "ja", "ko", "ar", "hi", "th", "ta")
         self.opener = pattern(
             [row.get("opener", r"(?!)"), row.get("but", r"(?!)")],
             end=r"(?:[\s,.!:;，、。،—–-]+|$)" if spaced else r"[\s,，、。]*",

@@ -42,18 +42,7 @@ _MARK = re.compile(
 )
 _FENCE = re.compile(r"^```[a-z]{0,10}\s*|\s*```$")
 _BOLD = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
-_FIELDS = (
-    "final_answer",
-    "answer",
-    "final answer",
-    "response",
-    "result",
-    "choice",
-    "option",
-    "value",
-    "prediction",
-    "label",
-)
+_FIELDS = ("final_answer", "answer", "final answer", "response", "result", "choice", "option", "value", "prediction", "label")  # fmt: skip
 
 
 class Said(NamedTuple):

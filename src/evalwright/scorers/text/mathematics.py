@@ -6,6 +6,7 @@ Equality of form and of rational numbers only: `x + 1` is not recognised as `1 +
 from __future__ import annotations
 
 import re
+import unicodedata
 from fractions import Fraction
 
 _WORDS = re.compile(r"\\(?:text|mathrm|textbf|mathbf|mbox|operatorname|textit)\s*\{([^{}]*)\}")
@@ -20,7 +21,9 @@ _UNIT = re.compile(
     r"(?:\^\{?\d\}?)?$",
     re.IGNORECASE,
 )
+_POWER = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻ⁿ]+")
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)")
+_LAST = re.compile(r"(?<![\w.])[-+−±√$]?[\dπ√][^\s,;:(（]{0,40}$")
 _RATIO = re.compile(r"([-+]?)\(?([-+]?[\d.]+)\)?/\(?([-+]?[\d.]+)\)?")
 
 
@@ -33,11 +36,23 @@ def same(one: str, other: str) -> bool:
     return value is not None and value == number(right)
 
 
+def stated(text: str) -> list[str]:
+    """What of a sentence may be its formula: all of it, what an equation comes to, what stands before a bracket or after words."""
+    line = text.strip().rstrip(".。")
+    after = _LAST.search(line)
+    parts = [line, line.rpartition("=")[2], re.split(r"[(（]", line.rpartition("=")[2])[0]]
+    return list(
+        dict.fromkeys(part.strip() for part in [*parts, after.group() if after else ""] if part.strip())
+    )
+
+
 def normalised(text: str) -> str:
     """One spelling: no dollar signs, sizes, spaces, words' wrappers, units at the end, or thousands separators."""
-    text = text.strip().strip(".").replace("$", "").replace("\\(", "").replace("\\)", "").replace("\\[", "")
+    text = _POWER.sub(lambda run: "^" + unicodedata.normalize("NFKC", run.group()), text)
+    text = text.strip().rstrip(".").replace("$", "").replace("\\(", "").replace("\\)", "").replace("\\[", "")
     text = text.replace("\\]", "").replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac").replace("−", "-")
     text = _WORDS.sub(r"\1", _SIZES.sub("", text))
+    text = re.sub(r"(?<=\w)\s*[*·](?=\s*[a-zA-Z(])", "", text)
     text = _SPACES.sub("", _THOUSANDS.sub("", text))
     text = _ROOT_SHORT.sub(r"\\sqrt{\1}", text)
     for _ in range(8):
