@@ -65,7 +65,7 @@ def a_task(folder: Path, **more: Any) -> Task:
 
 def reply(request: Request) -> str:
     place = int(str(getattr(request, "prompt", "")).split("place ")[1].split("?")[0])
-    said = f"K{place}" if RIGHT[place] else "X"
+    said = f"K{place}" if RIGHT[place] else f"K{place + N}"
     return said if place < 10 else f"{said}\n\nConfidence: {100 * SURE[place]:.0f}%"
 
 

@@ -330,13 +330,13 @@ CASES = [
             ]
         },
         ("Blue Brook", "the Blue Brook.", "Brook Blue"),
-        ("Red Brook", "", "I don't know"),
+        ("Green Valley", "", "I don't know"),
     ),
     Case(
         "nq-open",
         {("google-research-datasets/nq_open", "nq_open", "validation"): [{"question": "who built the old mill", "answer": ["Olga Vent", "O. Vent"]}]},
         ("Olga Vent", "O. Vent"),
-        ("Otto Vent", ""),
+        ("Peter Smith", ""),
     ),
     Case(
         "simpleqa-verified",

@@ -253,7 +253,14 @@ class Numbers:
         start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
         stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
         unknown = self._unknown(text[start:stop], numbers)
-        if unknown > (_MOST_UNKNOWN if state == "right" else 0 if one.word else 1):
+        alone = len({found.value for found in find_numbers(text, self.language)}) == 1
+        if state == "right":  # a lone number, or one with its unit, needs no more
+            most = len(text) if alone or one.unit is not None else _MOST_UNKNOWN
+        elif one.word:
+            most = 0
+        else:
+            most = _MOST_UNKNOWN if alone and one.unit is not None else 1
+        if unknown > most:
             return undecided(f"{shown}, and words that may say what else it counts")
         if state == "right":
             return correct(f"{shown} is the target number")

@@ -80,7 +80,6 @@ ar: لكن بل ولكن أما
 hi: लेकिन बल्कि परंतु मगर किंतु
 el: αλλα ομως
 """
-_CASELESS_TURNS = word_list("但 而是 而 不过 然而 しかし けど ですが だが 하지만 그러나 แต่ ஆனால்")
 
 _REVISIONS = re.compile(
     r"(?:^|[.,;:!?…—–(\n]|\s--?)\s*(?:oh,? |hmm+,? |no,? )?(?:wait|actually|scratch that|correction|on second thought|on reflection|let me correct|i mean|hmm+|edit|my apologies|"
@@ -154,10 +153,6 @@ class Cues:
     def turn_in(self, tokens: list[str]) -> int:
         """The place after the last "but" or the like, 0 where there is none."""
         return max((place + 1 for place, token in enumerate(tokens) if token in self.turns), default=0)
-
-    def turns_in(self, text: str) -> bool:
-        """Whether a text in a script without spaces holds a "but"."""
-        return _has(_CASELESS_TURNS, text)
 
 
 def _has(signs: list[str], text: str) -> bool:
