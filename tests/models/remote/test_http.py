@@ -221,7 +221,7 @@ def test_what_is_not_whole_valid_json_is_a_bad_reply(body: str | bytes, kind: st
     assert isinstance(error, BadReply) and error.retryable and len(str(error)) < 250
 
 
-PACKED = gzip.compress(b'{"text": "' + b"x" * 5_000_000 + b'"}')
+PACKED = gzip.compress(b'{"text": "' + b"x" * 5_000_000 + b'"}', mtime=0)
 CHUNKED = "Transfer-Encoding: chunked"
 
 
@@ -318,7 +318,7 @@ def test_streams_are_gathered_and_never_short() -> None:
 # -- what goes wrong ------------------------------------------------------------------------------------------------------
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
-PACKED_CUT = gzip.compress(b'{"a": 1}')[:-9]
+PACKED_CUT = gzip.compress(b'{"a": 1}', mtime=0)[:-9]
 
 
 @pytest.mark.parametrize(
