@@ -77,7 +77,7 @@ def test_recorded_models_are_published(tree: Path) -> None:
 
     page = (tree / "models" / "google-gemma-3-4b-it.html").read_text(encoding="utf-8")
     assert "answered" in page and "5,205" in page and "2,525" in page
-    assert "The record holds no texts" in page
+    assert "The record has no texts" in page
 
     done = evalwright("export", "hf-results", *names, "--json", folder=tree)
     for file in json.loads(done.out):

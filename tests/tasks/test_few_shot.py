@@ -149,7 +149,7 @@ def test_a_pool_that_is_too_small_once_the_question_is_out() -> None:
     pool = [sample("a"), sample("b")]
     draws = shots(pool, 2)
     draws.check(sample("c"))
-    with pytest.raises(RowError, match="the pool has not as many besides the question itself"):
+    with pytest.raises(RowError, match="the pool has fewer besides the question itself"):
         draws.draw(pool[0], pool[0].input)
     with pytest.raises(
         RowError, match="2 shots are asked for, besides the question itself, and the pool has 2 rows"

@@ -245,12 +245,12 @@ def test_judges_are_counted_apart() -> None:
     model, roles = ScriptedModel("1", name="m/a", version="1"), {"judge": ScriptedModel("yes", name="m/j")}
     forecast = plan("questions.yaml", model, pilot=10, roles=roles)
     assert forecast.models["m/a"].requests.value == 60
-    assert "asked besides: judge, about 1 for each of the model's own" in forecast.notes[1]
+    assert "Not counted are the other roles: judge, about 1 for each of the model's own" in forecast.notes[1]
     assert "20 requests took" in forecast.models["m/a"].seconds.basis
     took = open_run(forecast.pilot_runs[0]).data["seconds"]
     assert forecast.models["m/a"].seconds.high == pytest.approx(took * 120 / 20)
     without = plan("questions.yaml", model)
-    assert without.notes[1].endswith("asked besides: judge.")
+    assert without.notes[1].endswith("Not counted are the other roles: judge.")
 
 
 def test_a_pilot_that_fails_altogether_measures_nothing() -> None:

@@ -319,7 +319,7 @@ def _notes(
         share = max((source.judges for source in sources), default=0.0)
         known = f", about {share:.2g} for each of the model's own" if share else ""
         yield (
-            f"Requests, tokens and money are those of the models under test, without those of the roles {', '.join(roles)}{known}."
+            f"Requests, tokens and money are those of the models under test. Not counted are the other roles: {', '.join(roles)}{known}."
         )
     for task in tasks:
         if task.metric not in ("accuracy", "exact-match", "mean", ""):
