@@ -188,7 +188,9 @@ def test_modes_find_rows_that_they_cannot_use(write: Write, load: Load) -> None:
     with pytest.raises(DatasetError, match="row 1: the row has 27 choices, and there are 26 letters"):
         load("task: t\ndataset: data.jsonl\nanswer: {mode: letter}\n")
     write("data.jsonl", [{"id": 1, "input": "x", "target": ""}])
-    with pytest.raises(DatasetError, match="row 1: the row has no target, whose likelihood is to be computed"):
+    with pytest.raises(
+        DatasetError, match="row 1: the row has no target, whose likelihood is to be computed"
+    ):
         load("task: t\ndataset: data.jsonl\nanswer: {mode: continuation}\n")
 
 
