@@ -138,7 +138,7 @@ def test_in_a_browser_nothing_loads_and_nothing_acts(tmp_path: Path) -> None:
     async def look() -> None:
         async with open_tab(tmp_path / "profile") as tab:
             await tab.open(board_page.as_uri())
-            await tab.evaluate("document.querySelector('#board tbody a').click()")
+            await tab.evaluate("setTimeout(() => document.querySelector('#board tbody a').click()); 0")
             for _ in range(50):
                 if "acme-nova" in await tab.evaluate("location.href"):
                     break

@@ -73,8 +73,15 @@ class Tab:
         await asyncio.sleep(0.3)
 
     async def evaluate(self, expression: str) -> Any:
-        """The JSON value of a JavaScript expression in the page."""
-        found = await self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+        """The JSON value of a JavaScript expression in the page; asked again where a navigation cut it off."""
+        for left in reversed(range(50)):
+            try:
+                found = await self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+                break
+            except AssertionError as error:
+                if "navigated" not in str(error) or not left:
+                    raise
+                await asyncio.sleep(0.1)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
