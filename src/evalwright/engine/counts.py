@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalwright.core.errors import Failure
 from evalwright.core.responses import Response, Usage
 
 
@@ -53,8 +52,3 @@ class Counts:
             "cost": None if self.cost is None else round(self.cost, 12),
             "failures": dict(self.failures),
         }
-
-
-def in_words(failure: Failure) -> str:
-    """The failure as one short sentence, for events."""
-    return f"{failure.kind}: {failure.message}"

@@ -13,7 +13,7 @@ _MOST_VALUES = 40
 
 
 def registry_document(index: Mapping[str, Any]) -> doc.Document:
-    """The page. index: as `runs.registry.index_of` makes it."""
+    """The page. index: as `analysis.run_index.index_of` makes it."""
     runs = index["runs"]
     blocks: list[doc.Block] = [_runs(runs)] if runs else [doc.Note("There are no runs here yet.")]
     for task, keys in index["by_slice"].items():
