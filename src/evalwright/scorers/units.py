@@ -12,39 +12,42 @@ from typing import NamedTuple
 
 # dimension | factor | names; those that begin with ~ also with the prefixes kilo, mega, giga, milli, micro, nano, centi
 _TABLE = """
-length|1|~m ~meter ~metre ~metern ~mètre ~metro ~metri метр метров м 米 公尺 メートル 미터 mét เมตร मीटर
-length|1000|км километров километра 公里 千米 キロメートル 킬로미터 กิโลเมตร किलोमीटर kilómetro kilomètre chilometri quilómetro quilômetro
+length|1|~m ~meter ~metre metern metri metros ~metro mètre mètres метр метра метров метрах м 米 公尺 メートル 미터 mét เมตร मीटर metr metrów متر مترا متراً
+length|1000|км километр километра километров 公里 千米 キロメートル キロ 킬로미터 กิโลเมตร किलोमीटर kilómetro kilómetros kilomètre kilomètres chilometri quilómetro quilômetro quilómetros quilômetros كم كيلومتر ki-lô-mét
+length|0.01|см сантиметр сантиметров 厘米 センチ センチメートル 센티미터 เซนติเมตร सेंटीमीटर centymetr centymetrów centímetros centimètres santimetre
+length|0.001|мм миллиметров 毫米 ミリ ミリメートル 밀리미터 มิลลิเมตร
 length|0.0254|inch inches zoll
 length|0.3048|foot feet ft
 length|0.9144|yard yards yd
-length|1609.344|mile miles mi
+length|1609.344|mile miles mi meilen milles millas miglia milhas
 length|1852|nautical_mile nautical_miles nmi
 length|149597870700|AU astronomical_unit astronomical_units
-length|9460730472580800|light_year light_years ly lightyears
+length|9460730472580800|light_year light_years ly lightyears lichtjahre
 length|30856775814913673|~pc ~parsec
-mass|0.001|~g ~gram ~gramme ~gramm г грамм 克 グラム 그램
-mass|1|кг кило kilo kilos 公斤 千克 キログラム 킬로그램 kilogramo quilograma
+mass|0.001|~g ~gram ~gramme ~gramm gramos grammi gramas г грамм граммов 克 グラム 그램 กรัม ग्राम gam جرام غرام
+mass|1|кг кило kilo kilos килограмм килограммов 公斤 千克 キログラム 킬로그램 กิโลกรัม किलोग्राम kilogramo kilogramos quilograma quilogramas chilogrammi كيلوغرام
+mass|0.5|斤
 mass|1000|t tonne tonnes tonnen ton tons metric_tons metric_tonnes 吨 トン 톤 тонн tonnellate toneladas
 mass|0.45359237|pound pounds lb lbs
 mass|0.028349523125|ounce ounces oz
-time|1|~s ~second ~sec sekunde sekunden seconde secondes segundo segundos secondi detik giây 秒 초 секунд วินาที
-time|60|minute minutes min mins minuten minuto minutos minuti menit phút 分 分钟 분 минут นาที
-time|3600|hour hours h hr hrs stunde stunden heure heures hora horas ore jam giờ 小时 時間 시간 часов часа ชั่วโมง
-time|86400|day days tag tage tagen jour jours día días dia dias giorno giorni hari ngày 天 日間 дней วัน
-time|604800|week weeks woche wochen semaine semaines semana semanas settimane minggu tuần 周
-year|0.083333333333333333333333333333|month months monat monate mois mes meses mesi bulan tháng 个月
+time|1|~s ~second ~sec sekunde sekunden seconde secondes segundo segundos secondi detik giây 秒 秒間 초 секунд วินาที saniye sekund ثانية
+time|60|minute minutes min mins minuten minuto minutos minuti menit phút 分 分钟 分間 분 минут минуты นาที dakika minut دقيقة मिनट
+time|3600|hour hours h hr hrs stunde stunden heure heures hora horas ore jam giờ 小时 小時 時間 시간 час часа часов ชั่วโมง saat godzin ساعة घंटे
+time|86400|day days tag tage tagen jour jours día días dia dias giorno giorni hari ngày 天 日間 일 день дня дней วัน gün dni dzień يوم يوما يومًا أيام दिन
+time|604800|week weeks woche wochen semaine semaines semana semanas settimane minggu tuần 周 недель
+year|0.083333333333333333333333333333|month months monat monate mois mes meses mesi bulan tháng 个月 か月 ヶ月 개월 месяцев
 year|1000000|Myr Ma
 year|1000000000|Gyr Ga
-year|1|year years yr yrs jahr jahre jahren ans année années año años ano anos anni tahun năm 年 年間 년 лет годов ปี वर्ष साल
+year|1|year years yr yrs jahr jahre jahren ans année années año años ano anos anni tahun năm 年 年間 년 год года лет годов ปี वर्ष साल yıl lat سنة
 year|10|decade decades
 year|100|century centuries
 year|1000|millennium millennia
 temperature|1|k kelvin kelvins
 celsius|1|°c celsius degree_celsius degrees_celsius degrees_centigrade grad_celsius degrés_celsius grados_celsius 摄氏度 ℃
 fahrenheit|1|°f fahrenheit degree_fahrenheit degrees_fahrenheit ℉
-angle|1|° degree degrees grad degrés grados gradi graus градусов
+angle|1|° degree degrees grad degrés grados gradi graus градусов 度 도
 angle|57.295779513082320876798154814|radian radians rad
-volume|0.001|~l ~liter ~litre ~litro litri 升 リットル 리터 литров
+volume|0.001|~l ~liter ~litre ~litro litri litros litrów 升 リットル 리터 литр литра литров ลิตร लीटर
 volume|0.003785411784|gallon gallons gal
 volume|0.158987294928|barrel barrels
 area|10000|hectare hectares ha hektar hectáreas
@@ -60,6 +63,7 @@ pressure|1|~pa ~pascal
 pressure|101325|atm atmosphere atmospheres
 voltage|1|~v ~volt
 current|1|~ampere ~amp
+charge|1|coulomb coulombs
 resistance|1|~ohm Ω
 data|1|~b ~byte
 data|0.125|~bit
@@ -67,7 +71,7 @@ amount|1|~mol mole moles
 speed|0.514444444444444444444444444444|knot knots kn
 speed|0.44704|mph
 percent|0.1|‰
-percent|1|% percent per_cent prozent pourcent por_ciento per_cento por_cento procent процентов процента persen phần_trăm 퍼센트 パーセント ％
+percent|1|% percent per_cent prozent pourcent por_ciento per_cento por_cento procent процент процента процентов persen phần_trăm 퍼센트 パーセント yüzde
 usd|1|$ dollar dollars usd us_dollars
 eur|1|€ euro euros eur
 gbp|1|£ gbp pounds_sterling
@@ -89,30 +93,46 @@ _PREFIXES = {
     "h": 2,
 }
 _LONG_PREFIXES = {
-    "kilo": 3,
-    "mega": 6,
-    "giga": 9,
-    "tera": 12,
-    "milli": -3,
-    "micro": -6,
-    "nano": -9,
-    "centi": -2,
-    "deci": -1,
-    "hecto": 2,
+    "kilo": 3, "mega": 6, "giga": 9, "tera": 12, "milli": -3, "micro": -6, "nano": -9, "centi": -2, "zenti": -2, "deci": -1, "hecto": 2,
+}  # fmt: skip
+_POWERS = {
+    "square": 2,
+    "sq": 2,
+    "quadrat": 2,
+    "cubic": 3,
+    "kubik": 3,
+    "平方": 2,
+    "立方": 3,
+    "²": 2,
+    "³": 3,
+    "2": 2,
+    "3": 3,
 }
-_POWERS = {"²": 2, "³": 3, "^2": 2, "^3": 3, "2": 2, "3": 3}
-_PIECE = re.compile(r"[^\W\d_]+(?:_[^\W\d_]+)*|[%°$€£¥₹℃℉％Ω]")
 _WORD = re.compile(
-    r"[ -]?((?:square|cubic|sq|quadrat)[ -]?)?(°\s?[CFcf](?!\w)|[^\W\d_²³]{1,24}|[%‰°$€£¥₹℃℉％Ω])(\^?[23²³](?!\d))?",
+    r"[ -]?(?:(?P<power>square|sq|quadrat|cubic|kubik|平方|立方)[ -]?)?"
+    r"(?P<name>°\s?[CFcf](?![A-Za-z])|[A-Za-zÀ-ɏΩµμ]{1,24}|[^\W\d_²³]{1,16}|[%‰°$€£¥₹])(?:\^?(?P<raised>[23²³])(?!\d))?",
     re.IGNORECASE,
 )
+_SECOND = re.compile(r"[ -]([^\W\d_]{1,16})")
+_PER = re.compile(r"\s?/\s?| per (?:an? )?| pro | par | por | a(?=s )")
+_SPACELESS = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+Dimensions = tuple[tuple[str, int], ...]
+PERCENT: Dimensions = (("percent", 1),)
+_SCALES: dict[Dimensions, tuple[Decimal, Decimal]] = {
+    (("temperature", 1),): (Decimal(1), Decimal(0)),
+    (("celsius", 1),): (Decimal(1), Decimal("273.15")),
+    (("fahrenheit", 1),): (Decimal(5) / 9, Decimal("459.67") * 5 / 9),
+}
+"""Temperatures: kelvins in a degree, and where the scale begins."""
+_DERIVED = {"volume": ("length", 3), "area": ("length", 2)}
 
 
 class Unit(NamedTuple):
-    """factor: base units in one. dimensions: name and power of each, sorted. Temperatures have an offset by their dimension's name."""
+    """factor: base units in one. dimensions: name and power of each, sorted."""
 
     factor: Decimal
-    dimensions: tuple[tuple[str, int], ...]
+    dimensions: Dimensions
 
     def of(self, value: Decimal, other: Unit) -> Decimal | None:
         """`value` of this unit in another; None where they do not measure the same."""
@@ -120,19 +140,17 @@ class Unit(NamedTuple):
         if mine == theirs:
             return value * self.factor / other.factor
         if {mine, theirs} <= _SCALES.keys():
-            ratio, offset = _SCALES[mine]
-            kelvin = value * ratio + offset
-            ratio, offset = _SCALES[theirs]
-            return (kelvin - offset) / ratio
+            (ratio, offset), (other_ratio, other_offset) = _SCALES[mine], _SCALES[theirs]
+            return (value * ratio + offset - other_offset) / other_ratio
         return None
 
-
-_SCALES: dict[tuple[tuple[str, int], ...], tuple[Decimal, Decimal]] = {
-    (("temperature", 1),): (Decimal(1), Decimal(0)),
-    (("celsius", 1),): (Decimal(1), Decimal("273.15")),
-    (("fahrenheit", 1),): (Decimal(5) / 9, Decimal("459.67") * 5 / 9),
-}
-_BASE = {"volume": ("length", 3), "area": ("length", 2)}
+    def ratios(self) -> set[Decimal]:
+        """How many of this unit each unit of the table that measures the same is."""
+        return {
+            factor / self.factor
+            for factor, dimension in _names().values()
+            if ((dimension, 1),) == self.dimensions
+        }
 
 
 @lru_cache(maxsize=1)
@@ -142,11 +160,10 @@ def _names() -> dict[str, tuple[Decimal, str]]:
         dimension, factor, names = row.split("|")
         for name in names.split():
             bare = name.lstrip("~")
+            prefixes = {} if name == bare else _LONG_PREFIXES if len(bare) > 3 else _PREFIXES
             for form in {bare, bare + "s"} if len(bare) > 3 and bare.isascii() else {bare}:
                 out.setdefault(form, (Decimal(factor), dimension))
-                for prefix, power in (
-                    (_LONG_PREFIXES if len(bare) > 3 else _PREFIXES).items() if name != bare else ()
-                ):
+                for prefix, power in prefixes.items():
                     out.setdefault(prefix + form, (Decimal(factor).scaleb(power), dimension))
     return out
 
@@ -157,43 +174,35 @@ def unit_after(text: str, start: int) -> tuple[Unit, int] | None:
     if found is None:
         return None
     factor, powers, end = found
-    while (
-        joint := re.compile(r"\s?/\s?| per (?:an? )?| pro | par | por | a(?=s )").match(text, end)
-    ) is not None:
-        other = _one(text, joint.end())
-        if other is None:
-            break
+    while (joint := _PER.match(text, end)) is not None and (other := _one(text, joint.end())) is not None:
         factor /= other[0]
         for name, power in other[1].items():
             powers[name] = powers.get(name, 0) - power
         end = other[2]
     dimensions = tuple(sorted((name, power) for name, power in powers.items() if power))
-    return Unit(factor, _speed(dimensions)), end
-
-
-def _speed(dimensions: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
-    return (("speed", 1),) if dimensions == (("length", 1), ("time", -1)) else dimensions
+    return Unit(factor, (("speed", 1),) if dimensions == (("length", 1), ("time", -1)) else dimensions), end
 
 
 def _one(text: str, start: int) -> tuple[Decimal, dict[str, int], int] | None:
     match = _WORD.match(text, start)
     if match is None:
         return None
-    names = _names()
-    longer = re.compile(r"[ -]([^\W\d_]{1,16})").match(text, match.end(2))
-    written = match[2].replace(" ", "")
-    for form, end in ([(f"{written}_{longer[1]}".casefold(), longer.end())] if longer else []) + [
-        (written, match.end(2)),
-        (written.casefold(), match.end(2)),
-    ]:
+    names, written, end = _names(), match["name"].replace(" ", ""), match.end("name")
+    second = _SECOND.match(text, end)
+    forms = [(f"{written}_{second[1]}".casefold(), second.end())] if second else []
+    forms += [(written, end), (written.casefold(), end)]
+    if _SPACELESS.match(written):  # the unit, then a particle or the next word
+        forms += [(written[:size], end - len(written) + size) for size in range(len(written) - 1, 0, -1)]
+    elif text[end : end + 1].isalpha() and not _SPACELESS.match(text, end):
+        return None  # the beginning of a longer word
+    for form, stop in forms:
         if form in names:
             factor, dimension = names[form]
-            square = (match[1] or "").casefold()
-            power = 2 if square.startswith(("sq", "qu")) else 3 if square.startswith("cu") else 1
-            if end == match.end(2) and match[3]:
-                power, end = _POWERS[match[3]], match.end(3)
-            name, times = _BASE.get(dimension, (dimension, 1))
-            return factor**power, {name: times * power}, end
+            power = _POWERS.get((match["power"] or "").casefold(), 1)
+            if match["raised"] and stop == end:
+                power, stop = _POWERS[match["raised"]], match.end("raised")
+            name, times = _DERIVED.get(dimension, (dimension, 1))
+            return factor**power, {name: times * power}, stop
     return None
 
 
