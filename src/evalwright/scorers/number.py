@@ -59,7 +59,7 @@ _RANGE = re.compile(
 _BOUND = re.compile(
     r"(?:before|after|until|since|prior to|minimum of|maximum of|more than|over|less than|under|fewer than|at least|at most|up to|above|below|between|from|greater than|nearly|almost|exceed\w*|no more than|mehr als|weniger als|mindestens|höchstens|"
     r"über|unter|zwischen|fast|knapp|bis zu|plus de|moins de|au moins|au plus|entre|presque|près de|más de|menos de|al menos|hasta|casi|più di|meno di|almeno|fino a|tra|quasi|mais de|quase|meer dan|minder dan|bijna|"
-    r"более|менее|больше|меньше|почти|от|ponad|prawie|lebih dari|kurang dari|sekitar antara|hampir|hơn|gần|ít nhất|超过|多于|少于|不到|至少|近|以上|約束|>|<|≥|≤|±)\s?[$€£~]?$",
+    r"более|менее|больше|меньше|почти|от|ponad|prawie|lebih dari|kurang dari|sekitar antara|hampir|hơn|gần|ít nhất|超过|多于|少于|不到|至少|近|以上|約束|昭和|平成|令和|明治|大正|民國|民国|>|<|≥|≤|±)\s?[$€£~]?$",
     re.IGNORECASE,
 )
 _BOUND_AFTER = re.compile(

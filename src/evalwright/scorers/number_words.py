@@ -44,7 +44,7 @@ _PARTS = {
 _PART = re.compile(r"(?:([ -](?:and|et|y|e|und)[ -])(?:an? |un |una )?|[ -])([^\W\d_]+)")
 _POINT = re.compile(rf"[ -]point((?:[ -](?:{'|'.join(_ONES[:10])}))+)(?!\w)")
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|'(?=[а-яіїє])|[\u0900-\u0dff\u0e30-\u0e4f])*")
-_GAP = re.compile(r"[ -]{0,2}|[ -](?:and|und|y|e|et|na|og|och|i|și|va)[ -]|, ")
+_GAP = re.compile(r"[ -]{0,2}|[ -](?:and|und|y|e|et|na|og|och|i|și|va|lẻ|linh)[ -]|, ")
 _AFTER = re.compile(r"[ -](?:(?:and|et|y|e|und) )?([^\W\d_]{2,30})")
 _BEFORE = re.compile(r"([^\W\d_]{3,30})(?: (?:and|et|y|e|und))?[ -]$")
 _GOES_ON = word_set("komma virgule coma virgula point nonante septante huitante octante", *_PARTS)
@@ -100,10 +100,11 @@ def spelled(text: str, language: str) -> list[Spelled]:
 
 
 class _Table(NamedTuple):
-    """longest: how many words an entry may have. spaceless: finds entries where a script has no spaces."""
+    """longest: how many words an entry may have. stems: how entries begin. spaceless: finds entries where a script has no spaces."""
 
     values: dict[str, Decimal]
     longest: int
+    stems: frozenset[str]
     spaceless: re.Pattern[str] | None
 
 
@@ -111,7 +112,6 @@ class _Table(NamedTuple):
 def _table(language: str) -> _Table | None:
     """Number words with their values; None where they are not known."""
     hand = [word.partition("=") for word in _HAND.get(language, "").split()]
-    rows: Iterator[tuple[str, Decimal | int]] | list[tuple[str, int]]
     rows = [(word, int(value or place)) for place, (word, _, value) in enumerate(hand)]
     values: dict[str, Decimal] = {}
     for form, value in _english() if language == "en" else rows or _by_library(language):
@@ -124,7 +124,11 @@ def _table(language: str) -> _Table | None:
         return None
     longest = min(6, max(form.count(" ") for form in values) + 1)
     spaceless = sorted((form for form in values if "\u0e00" < form[0] < "\u0eff"), key=len, reverse=True)
-    return _Table(values, longest, re.compile("|".join(map(re.escape, spaceless))) if spaceless else None)
+    stems = frozenset(
+        word[: 5 if word.isascii() else 4] for form in values for word in form.split() if len(word) > 3
+    )
+    pattern = re.compile("|".join(map(re.escape, spaceless))) if spaceless else None
+    return _Table(values, longest, stems, pattern)
 
 
 def _english() -> Iterator[tuple[str, Decimal | int]]:
@@ -136,10 +140,11 @@ def _english() -> Iterator[tuple[str, Decimal | int]]:
                 yield f"{form} {'oh ' if last < 10 else ''}{rest}", 100 * value + last
     for name, scale in _SCALES.items():
         yield from ((name, scale), (f"a {name}", scale))
-    yield from (*_HALVES.items(), ("twice", 2), ("thrice", 3))
+    yield from _HALVES.items()
+    yield from (("twice", 2), ("thrice", 3))
 
 
-def _by_library(language: str) -> Iterator[tuple[str, int]]:
+def _by_library(language: str) -> Iterator[tuple[str, Decimal | int]]:
     try:
         from num2words import CONVERTER_CLASSES, num2words
     except ImportError:
@@ -161,7 +166,8 @@ def _by_library(language: str) -> Iterator[tuple[str, int]]:
         if value >= 10**6:
             scale = 10**6 if value < 10**9 else 10**9
             yield form.removeprefix(str(num2words(value // scale, lang=code))).split()[-1], scale
-    yield from _HALVES.items() if language == "de" else ()  # type: ignore[misc]
+    if language == "de":
+        yield from _HALVES.items()
 
 
 def _entries(text: str, table: _Table) -> list[Spelled]:
@@ -248,11 +254,11 @@ def _is_cut(text: str, start: int, end: int, table: _Table) -> bool:
     """Whether a neighbour in words belongs to the number and is not read."""
     if table.spaceless is not None:
         return table.spaceless.match(text, end) is not None
+    if re.match(r"-[^\W\d_]", text[end : end + 2]):
+        return True  # "twenty-first"
     for near in (_AFTER.match(text[end : end + 40]), _BEFORE.search(text[max(0, start - 40) : start])):
         word = fold(near[1]).removeprefix("و") if near else ""
-        if word in _GOES_ON or (
-            len(word) > 3 and any(form in table.values for form in (word, word[:5], word[:4]))
-        ):
+        if word in _GOES_ON or (len(word) > 3 and word[: 5 if word.isascii() else 4] in table.stems):
             return True
     return False
 
@@ -266,7 +272,10 @@ def _east_asian(text: str) -> Iterator[Spelled]:
         ratio = _RATIO.match(text, end)
         if ratio and value and (above := _CHARACTERS.match(text, ratio.end())) is not None:
             value, end = _characters(above.group()) / value, above.end()
-        yield Spelled(value, run.start(), end, text[end : end + 1] in tuple("多几点點점"))
+        cut = text[end : end + 1] in tuple("多几点點점余半") or text[run.start() - 1 : run.start()] in tuple(
+            "第点點점半数几"
+        )
+        yield Spelled(value, run.start(), end, cut)
     for native in _NATIVE_RUN.finditer(text):
         yield Spelled(Decimal(_NATIVE[native[1]] + _NATIVE.get(native[2] or "", 0)), *native.span())
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from functools import lru_cache
 from itertools import pairwise
-from math import prod
+from math import gcd, prod
 from typing import Any, Literal, NamedTuple
 
 from evalwright.core.errors import ScoringError
@@ -18,6 +18,7 @@ from evalwright.scorers.text.cues import cues, last_revision
 from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words, fold
+from evalwright.scorers.text.wordlists import word_set
 from evalwright.scorers.units import PERCENT, Unit, parse_unit, unit_after
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
@@ -45,25 +46,18 @@ _SHARE_ASKED = re.compile(
 _BOUND_ASKED = re.compile(
     r"\b(?:at least|at most|minimum|maximum|limit|up to|more than|less than|how far|range)\b", re.IGNORECASE
 )
+_EACH = re.compile(
+    r"\b(?:each|per|every|half|halves|twice|times|je|pro|jeweils|chacune?|par|cada|ciascun\w*|per|по)\b|每|ずつ|씩",
+    re.IGNORECASE,
+)
 _LOWEST_ASKED = re.compile(r"simplif|reduce|lowest|kürze|vereinfach|irreduc", re.IGNORECASE)
-_MEASURES = {
-    "percent",
-    "length",
-    "mass",
-    "volume",
-    "temperature",
-    "celsius",
-    "fahrenheit",
-    "speed",
-    "energy",
-    "power",
-}
+_MEASURES = word_set("percent length mass volume temperature celsius fahrenheit speed energy power")
 """What is measured and not counted, so that a round number may be a rounded one."""
 _MOST_UNKNOWN = 3
 """Words of a number's sentence that are neither small ones nor the question's."""
 _BUDDHIST = 543
 """Years of the Thai era count from 543 BC."""
-_SLACK = Decimal("1e-9")
+_SLACK, _LITTLE, _MUCH = Decimal("1e-9"), Decimal("0.01"), Decimal("0.1")
 AS_TARGET = -1
 """A tolerance of as many significant figures as the target shows."""
 NO_NUMBER = "no number that can be read"
@@ -163,13 +157,17 @@ def _asked_unit(unit: str, question: str) -> tuple[Decimal, Unit | None]:
         return Decimal(1).scaleb(power), parse_unit(unit) if unit else None
     for found in _ASKED.finditer(question[:1000]):
         got = unit_after(" " + found[1], 0)
-        word = found[1].split()[0]
-        years = got is not None and got[0].dimensions == (("year", 1),)
-        if (
+        short = (
+            found[1].isascii()
+            and len(found[1].split()[0]) <= 2
+            and not re.match(r"[?.,)]|$", question[found.end(1) :])
+        )
+        years = (
             got is not None
-            and (len(word) > 2 or not word.isascii())
-            and not (years and found.group()[:2].casefold() in ("in", "en", "em"))
-        ):
+            and got[0].dimensions == (("year", 1),)
+            and found.group()[:2].casefold() in ("in", "en", "em")
+        )
+        if got is not None and not short and not years:
             return Decimal(1), got[0]
     return Decimal(1), parse_unit("%") if _SHARE_ASKED.search(question[:1000]) else None
 
@@ -209,7 +207,8 @@ class Numbers:
                 if "right" in states.values():
                     return undecided("the target number, and another that may be the answer")
                 if any(
-                    self._state(Number((value,), 0, 0)) == "right" for value in (sum(values), prod(values))
+                    self._state(Number((Decimal(value),), 0, 0)) == "right"
+                    for value in (sum(values), prod(values))
                 ):
                     return undecided("numbers that come to the target")
             numbers = chosen
@@ -298,31 +297,37 @@ class Numbers:
             any(one.bound for one in numbers) and not _BOUND_ASKED.search(self.question)
         ):
             return undecided(f"{shown} is a bound, a range or a question")
-        before = fold(text[max(0, one.start - 16) : one.start].casefold()).split()
-        after = text[one.end : one.end + 16].casefold()
+        before = re.findall(r"\w+", fold(text[max(0, one.start - 16) : one.start].casefold()))
+        after = text[one.end : one.end + 24].casefold()
         signs = "".join(before)[-4:], "" if text.isascii() else after[:6]
-        if self.cues.denies(before, signs[0]) or self.cues.denies(after.split()[:3], signs[1]):
+        if self.cues.denies(before, signs[0]) or self.cues.denies(
+            re.findall(r"\w+", fold(after))[:3], signs[1]
+        ):
             alone = state == "right" and len(text.split()) <= 8 and self.cues.denies(before[-2:], "")
             return incorrect(f"{shown} is denied") if alone else undecided(f"a denial beside {shown}")
-        if state == "unsure":
+        if state == "unsure" or (_LOWEST_ASKED.search(self.question) and _reducible(shown)):
             return undecided(f"{shown} may be the target, rounded or in another form")
         start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
         stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
         unknown = self._unknown(text[start:stop])
         alone = len({found.value for found in find_numbers(text, self.language)}) == 1
         if state == "right":  # a lone number, or one with its unit, needs no more
-            most = len(text) if alone or one.unit is not None else _MOST_UNKNOWN
+            other = self._counts(text, one) == 2 and one.unit is None
+            if not other and (alone or one.unit is not None or unknown <= _MOST_UNKNOWN):
+                return correct(f"{shown} is the target number")
         else:
             most = (
                 0 if one.word and one.unit is None else _MOST_UNKNOWN if alone and one.unit is not None else 1
             )
-        if unknown > most or (state == "right" and self._counts(text, one) == 2 and one.unit is None):
-            return undecided(f"{shown}, and words that may say what else it counts")
-        return (
-            correct(f"{shown} is the target number")
-            if state == "right"
-            else incorrect(f"{shown} is another number")
-        )
+            another_unit = (
+                one.unit is None
+                and any(goal.unit for goal in self.goals)
+                and self._unknown(text[one.end : stop])
+            )
+            part = _EACH.search(text[one.end : one.end + 24]) or re.search(r"\d\s?/\s?\d", shown)
+            if unknown <= most and not another_unit and not part:
+                return incorrect(f"{shown} is another number")
+        return undecided(f"{shown}, and words that may say what else it counts")
 
     def _unknown(self, text: str) -> int:
         """How many words beside the numbers are neither small ones nor the question's."""
@@ -338,10 +343,7 @@ class Numbers:
         with localcontext() as context:
             context.prec = 40
             states = [self._against(value, one, goal) for value in one.values for goal in self.goals]
-            if "right" in states:
-                return "right"
-            by_value = [states[place :: len(self.goals)] for place in range(len(self.goals))]
-        return "unsure" if "unsure" in states or not by_value else "wrong"
+        return "right" if "right" in states else "unsure" if "unsure" in states else "wrong"
 
     def _against(self, value: Decimal, one: Number, goal: Goal) -> State:
         unit = one.unit
@@ -352,72 +354,64 @@ class Numbers:
             and goal.unit.dimensions[0][0] in ("celsius", "fahrenheit")
         ):
             unit = None  # "100 degrees"
-        if unit == goal.unit or unit is None or goal.unit is None:
-            if self.tolerance.allows(value, goal) or (
-                unit is None and self.tolerance.allows(value * goal.scale, goal)
-            ):
+        given, wanted = value, goal.value
+        if unit and goal.unit and unit != goal.unit:
+            there, back = unit.of(value, goal.unit), goal.unit.of(goal.value, unit)
+            if there is None or back is None:
+                return "wrong"
+            given, wanted = (there, back)
+        if self.tolerance.allows(given, goal) or (
+            unit is None and self.tolerance.allows(value * goal.scale, goal)
+        ):
+            return "unsure" if unit and not goal.unit and unit.dimensions == PERCENT else "right"
+        if (unit is None) != (goal.unit is None):
+            share = PERCENT in (unit and unit.dimensions, goal.unit and goal.unit.dimensions)
+            ratios = [Decimal(100) if unit else Decimal("0.01")] * share + [*(unit.ratios() if unit else ())]
+            if goal.fraction and share and self.tolerance.allows(value / ratios[0], goal):
                 return "right"
-            if unit != goal.unit and self._in_another_form(value, unit, goal):
-                exact = goal.fraction and self.tolerance.allows(value / 100, goal)
-                return "right" if exact else "unsure"
-            return self._near(value, one, goal)
-        converted, back = unit.of(value, goal.unit), goal.unit.of(goal.value, unit)
-        if converted is None or back is None:
-            return "wrong"
-        if self.tolerance.allows(converted, goal) or abs(converted - goal.value) <= abs(goal.value) * Decimal(
-            "1e-15"
-        ):
-            return "right"
-        same = goal._replace(value=back)
-        if one.figures >= 3 and abs(back - value) <= one.step * (1 + _SLACK) / (1 if one.figures > 3 else 2):
-            return "right"
-        near = self._near(value, one, same)
-        far = (
-            abs(converted - goal.value) > abs(goal.value) * Decimal("0.1") or unit.factor == goal.unit.factor
-        )
-        return near if near != "wrong" or far else "unsure"
+            if any(ratio != 1 and _off(value / ratio, goal.value) <= _LITTLE for ratio in ratios):
+                return "unsure"
+        return self._near(value, wanted, one, goal, converted=given != value)
 
-    def _in_another_form(self, value: Decimal, unit: Unit | None, goal: Goal) -> bool:
-        """Whether one of two numbers may have a unit that the other leaves out: percent and share, metres and an unnamed unit."""
-        if unit is None:
-            return (
-                goal.unit is not None
-                and goal.unit.dimensions == PERCENT
-                and self.tolerance.allows(value * 100, goal)
-            )
-        return any(
-            self.tolerance.allows(value / ratio, goal)
-            for ratio in (*unit.ratios(), *([Decimal(100)] if unit.dimensions == PERCENT else []))
-        )
-
-    def _near(self, value: Decimal, one: Number, goal: Goal) -> State:
-        """Whether the number may be the target rounded, or be meant as about it."""
-        gap, size = abs(value - goal.value), abs(goal.value)
-        if not size or (goal.year and gap == _BUDDHIST):
-            return "unsure" if goal.year else "wrong"
-        if value == -goal.value:
+    def _near(self, value: Decimal, wanted: Decimal, one: Number, goal: Goal, *, converted: bool) -> State:
+        """Whether a number may be the right one (`wanted`, in the number's unit) rounded, less rounded, or meant as about it."""
+        if goal.year or not wanted:
+            return "unsure" if goal.year and abs(value - wanted) == _BUDDHIST else "wrong"
+        if value == -wanted:
             return "unsure" if one.figures > 2 else "wrong"
-        off = gap / size
-        figures = len(value.normalize().as_tuple().digits)
-        whole = value == int(value) and goal.value == int(goal.value)
-        counted = whole and size < 100 and (goal.unit is None or goal.unit.dimensions[0][0] not in _MEASURES)
-        rounded = not goal.year and _rounded(goal.value, figures) == value
+        off, whole = _off(value, wanted), value == int(value) and goal.value == int(goal.value)
+        if whole and abs(wanted) < 100 and not (goal.unit and goal.unit.dimensions[0][0] in _MEASURES):
+            return "unsure" if one.about and off <= _MUCH else "wrong"  # a count
         if (
-            one.about
-            and rounded
-            and (figures >= 3 or (self.rough and figures == 2))
-            and off <= Decimal("0.01")
+            converted
+            and one.figures >= 3
+            and abs(value - wanted) <= one.step * (1 + _SLACK) / (1 if one.figures > 3 else 2)
         ):
             return "right"
-        if rounded and figures >= 4 and off <= Decimal("0.0005") and not (whole and size < 10**6):
+        figures = len(value.normalize().as_tuple().digits)
+        rounded = _rounded(wanted, figures) == value
+        if rounded and off <= _LITTLE and one.about and (figures >= 3 or (self.rough and figures == 2)):
             return "right"
-        if one.about and not goal.year:
-            return "unsure" if off <= Decimal("0.1") else "wrong"
-        return "unsure" if rounded and not counted and off <= Decimal("0.05") else "wrong"
+        if not whole and figures > goal.figures and _rounded(value, goal.figures) == wanted:
+            return "right" if goal.figures >= 4 else "unsure"
+        if rounded and figures >= 4 and off <= _LITTLE / 20 and (not whole or abs(wanted) >= 10**6):
+            return "right"
+        if figures < goal.figures and off <= _LITTLE:
+            return "unsure"
+        return "unsure" if off <= (_MUCH if one.about or converted else _MUCH / 2 * rounded) else "wrong"
+
+
+def _off(value: Decimal, wanted: Decimal) -> Decimal:
+    return abs(value - wanted) / abs(wanted) if wanted else Decimal(1)
 
 
 def _shown(text: str, one: Number) -> str:
     return text[one.start : one.end].strip()
+
+
+def _reducible(text: str) -> bool:
+    above, _, below = text.strip("'").partition("/")
+    return above.strip().isdecimal() and below.strip().isdecimal() and gcd(int(above), int(below)) != 1
 
 
 def _looks_like_year(one: Number) -> bool:

@@ -6,8 +6,7 @@ undecided. docs/scorers.md#short-answer explains the rules on one page.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 from evalwright.core.errors import ScoringError
@@ -83,8 +82,8 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
     dates = _dates(targets) if kind in ("date", "") else ()
     if dates and (kind == "date" or max(date.parts for date in dates) > 1):
         return lambda found: _unless_declined(found, judge_date(found, dates, language)), symbols
-    if not kind and any(_FORMULA.search(target) for target in targets):
-        return lambda found: _declining(found) or _formula(found, targets), symbols
+    if not kind and any(map(mathematics.is_formula, targets)):
+        return lambda found: _declining(found) or mathematics.judge_formula(found, targets, question), symbols
     unit = str(metadata.get("unit") or "")
     if kind == "number" or (kind in ("", "date") and targets and _is_number(targets[0], language)):
         goals = goals_of(targets, unit, question, language)
@@ -114,17 +113,6 @@ def _number(found: Said, numbers: Numbers, names: Names) -> Verdict:
         whole = names.judge(found)  # an alias in other words, such as "half past six"
         return whole if whole.label == "correct" else verdict
     return verdict
-
-
-_FORMULA = re.compile(r"[=^√π±∞\\]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-−][A-Za-z0-9]")
-
-
-def _formula(found: Said, targets: Sequence[str]) -> Verdict:
-    """A formula is right where it is the target in one spelling of signs; whether another form is equal is not decided here."""
-    for part in mathematics.stated(plain(found.text)):
-        if any(mathematics.same(part, target) for target in targets):
-            return correct(f"'{part[:60]}' is the target formula")
-    return undecided("a formula in another form")
 
 
 def _phrases(found: Said, names: Names) -> Verdict:

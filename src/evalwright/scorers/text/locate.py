@@ -48,7 +48,7 @@ _FIELDS = ("final_answer", "answer", "final answer", "response", "result", "choi
 class Said(NamedTuple):
     """text: what is to be judged, plain. rule: how it was found. marked: whether a mark sets it apart. after: what follows it.
 
-    bold: what stands in bold. none: whether a field for the answer is empty.
+    bold: what stands in bold. raw: `text` as it is written. none: whether a field for the answer is empty.
     """
 
     text: str
@@ -57,6 +57,7 @@ class Said(NamedTuple):
     after: str = ""
     bold: tuple[str, ...] = ()
     none: bool = False
+    raw: str = ""
 
 
 def said(reply: str) -> Said:
@@ -65,7 +66,7 @@ def said(reply: str) -> Said:
     if (field := _field(text)) is not None:
         return field
     if (box := last_box(text)) is not None:
-        return Said(plain(box), "in \\boxed{}", True)
+        return Said(plain(box), "in \\boxed{}", True, raw=box)
     bold = tuple(dict.fromkeys(plain(found).strip() for found in _BOLD.findall(text)))
     opening = _OPENING.match(text)
     body = text[opening.end() :] if opening else text
@@ -94,8 +95,9 @@ def said(reply: str) -> Said:
                 True,
                 f"{more}\n{plain(rest[end:])}".strip(),
                 bold,
+                raw=rest[start:end],
             )
-    return Said(plain(body).strip(), bold=bold)
+    return Said(plain(body).strip(), bold=bold, raw=body)
 
 
 def own_part(reply: str) -> str:
@@ -133,5 +135,5 @@ def _field(text: str) -> Said | None:
             if value is None or value == "":
                 return Said("", f"the field '{name}'", True, none=True)
             if isinstance(value, str | int | float) and not isinstance(value, bool):
-                return Said(plain(str(value)), f"the field '{name}'", True)
+                return Said(plain(str(value)), f"the field '{name}'", True, raw=str(value))
     return None
