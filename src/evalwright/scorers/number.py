@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from evalwright.scorers.number_words import spelled
 from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.units import Unit, parse_unit, unit_after
+from evalwright.scorers.units import Unit, parse_unit, table, unit_after
 
 _DIGITS = re.compile(
     r"(?<![A-Za-zÀ-ɏЀ-ӿ\d_.,/^√])(?<!\^[-−])"
@@ -35,16 +35,7 @@ _MINUS = re.compile(
 _BELOW_ZERO = re.compile(
     r"\s?(?:below (?:zero|freezing)|unter null|sous zéro|bajo cero|sotto zero|abaixo de zero)", re.IGNORECASE
 )
-_MAGNITUDES = {
-    3: "thousand tausend mille mil mila duizend тысяч тыс тысячи tysięcy tysiące tys bin ribu nghìn ngàn elfu ألف آلاف हज़ार हजार พัน k 千 천",
-    6: "million millions mio mln m millionen millones millón milhões milhão milioni milione miljoen miljoner миллион миллиона миллионов млн milion miliony "
-    "milionów milyon juta triệu مليون ล้าน mn",
-    9: "billion billions bn b milliarden milliarde mrd milliard milliards miliardi miliardo miljard миллиард миллиарда миллиардов млрд miliard "
-    "miliardy miliardów milyar miliar tỷ مليار",
-    12: "trillion trillions tn billionen triliun",
-    5: "lakh lakhs lac लाख", 7: "crore crores करोड़", 2: "hundred", 4: "万 萬 만 หมื่น", 8: "亿 億 억",
-}  # fmt: skip
-MAGNITUDE = {word: power for power, words in _MAGNITUDES.items() for word in words.split()}
+MAGNITUDE = {word: int(power) for power, words in table("magnitudes").items() for word in words.split()}
 _MAGNITUDE_WORD = re.compile(
     r"[ -]?([万萬만亿億억千천]|[^\W\d_](?:[^\W\d_]|[\u0900-\u0dff\u0e00-\u0eff]){0,12})"
 )
@@ -52,25 +43,16 @@ _ABBREVIATED = word_set("mio mrd mln тыс млн млрд tys")
 _MORE = re.compile(r"\s?(\d{1,4})(?!\d)([万萬만千천]?)")
 _DECIMAL_COMMA = word_set("de es fr it pt nl id vi tr pl ru uk sv da no nb fi cs sk el ro hu bg sr hr sl ca")
 _PAIRS = re.compile(r"\s?(?:pairs?|couples?|paare?|paires?|pares|paia|пар)(?!\w)", re.IGNORECASE)
-_RANGE = re.compile(
-    r"\s?(?:[-–~～]|to|bis|à|a|до|至|到|から|and|und|et|y|e|or|oder|ou|o|или|або|lub|do|veya|ile|atau|sampai|hoặc|đến|或|または|또는|에서|ถึง|หรือ)\s?[$€£]?|\s?±\s?",
-    re.IGNORECASE,
-)
+_BESIDE = {name: f"(?:{'|'.join(lines)})" for name, lines in table("beside").items()}
+_RANGE = re.compile(rf"\s?{_BESIDE['range']}\s?[$€£]?|\s?±\s?", re.IGNORECASE)
 _BOUND = re.compile(
-    r"(?:before|after|until|since|prior to|minimum of|maximum of|more than|over|less than|under|fewer than|at least|at most|up to|above|below|between|from|greater than|nearly|almost|exceed\w*|no more than|mehr als|weniger als|mindestens|höchstens|"
-    r"über|unter|zwischen|fast|knapp|bis zu|plus de|moins de|au moins|au plus|entre|presque|près de|más de|menos de|al menos|hasta|casi|più di|meno di|almeno|fino a|tra|quasi|mais de|quase|meer dan|minder dan|bijna|"
-    r"более|менее|больше|меньше|почти|от|ponad|prawie|lebih dari|kurang dari|sekitar antara|hampir|hơn|gần|ít nhất|超过|多于|少于|不到|至少|近|以上|約束|昭和|平成|令和|明治|大正|民國|民国|>|<|≥|≤|±)\s?[$€£~]?$",
-    re.IGNORECASE,
+    rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['bound']}\s?[$€£~]?$", re.IGNORECASE
 )
-_BOUND_AFTER = re.compile(
-    r"\s?(?:\+(?!\s?\d)|bce?\b|b\.c|v\. ?chr|av\. j|a\.c\b|点\S|點|점|or more|or less|or so|and more|oder mehr|ou plus|o más|以上|以下|多|余|几|이상|이하)",
-    re.IGNORECASE,
-)
+_BOUND_AFTER = re.compile(rf"\s?{_BESIDE['bound_after']}|:\d", re.IGNORECASE)
 ABOUT = re.compile(
-    r"(?:about|around|roughly|approximately|approx\.?|circa|ca\.?|some|~|≈|etwa|rund|ungefähr|environ|à peu près|unos|unas|aproximadamente|alrededor de|circa|cerca de|ongeveer|około|около|примерно|приблизительно|"
-    r"sekitar|khoảng|大约|约|約|およそ|약|ประมาณ|लगभग|yaklaşık|حوالي)(?: the| of)?\s?[$€£]?$",
-    re.IGNORECASE,
+    rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['about']}(?: the| of)?\s?[$€£]?$", re.IGNORECASE
 )
+_ABOUT_AFTER = re.compile(rf"\s?{_BESIDE['about_after']}", re.IGNORECASE)
 _JOINS = re.compile(r",? (?:and |und |et |y |e )?|\s?")
 _PI = Decimal("3.14159265358979323846264338327950288")
 
@@ -233,12 +215,14 @@ def _in_context(found: Sequence[Number], text: str) -> Iterator[Number]:
         bool(gap.strip()) and len(gap) <= 8 and _RANGE.fullmatch(gap.strip()) is not None for gap in gaps
     ]
     for place, one in enumerate(found):
-        before, behind = text[max(0, one.start - 24) : one.start], text[one.end : one.end + 24]
+        before, behind = text[max(0, one.start - 32) : one.start], text[one.end : one.end + 24]
         bound = one.bound or any(ranges[max(0, place - 1) : place + 1])
         bound = bound or _BOUND.search(before) is not None or _BOUND_AFTER.match(behind) is not None
+        bound = bound or re.search(r"\d:$", before) is not None
         minus = _MINUS.search(before[-12:]) is not None or _BELOW_ZERO.match(behind) is not None
         values = tuple(-abs(value) for value in one.values) if minus else one.values
-        yield replace(one, values=values, bound=bound, about=ABOUT.search(before) is not None)
+        about = ABOUT.search(before) or _ABOUT_AFTER.match(behind)
+        yield replace(one, values=values, bound=bound, about=about is not None)
 
 
 def _ratio(above: str, below: str) -> Decimal:

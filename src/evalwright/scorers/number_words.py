@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.text.wordlists import word_list, word_set
+from evalwright.scorers.units import table
 
 _ONES = word_list(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
@@ -22,25 +23,10 @@ _TENS = word_list("twenty thirty forty fifty sixty seventy eighty ninety")
 _SCALES = {
     "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "lakh": 10**5, "crore": 10**7, "dozen": 12,
 }  # fmt: skip
-_HAND = {
-    "hi": "शून्य एक दो तीन चार पांच छह सात आठ नौ दस ग्यारह बारह तेरह चौदह पंद्रह सोलह सत्रह अठारह उन्नीस बीस तीस=30 चालीस=40 पचास=50 "
-    "साठ=60 सत्तर=70 अस्सी=80 नब्बे=90 पाँच=5 छः=6 सौ=100 हज़ार=1000 हजार=1000 लाख=100000 करोड़=10000000",
-    "sw": "sifuri moja mbili tatu nne tano sita saba nane tisa kumi ishirini=20 thelathini=30 arobaini=40 hamsini=50 sitini=60 sabini=70 "
-    "themanini=80 tisini=90 mia=100 elfu=1000 milioni=1000000",
-}
-"""The words from zero on, and those of a stated value."""
 _ALIKE = {"ms": "id", "fil": "tl", "nb": "no", "nn": "no"}
 _ARTICLES = word_set("un une uno una um uma ein eine en een et se")
 _HALVES = {"half": Decimal("0.5"), "a half": Decimal("0.5"), "a quarter": Decimal("0.25"), "einhalb": Decimal("0.5"), "anderthalb": Decimal("1.5")}  # fmt: skip
-_PARTS = {
-    name: Decimal(1) / below
-    for below, names in {
-        2: "half halves demi demie medio media meio mezzo halb halbe", 3: "third thirds drittel tiers tercio tercios terzo terzi terços",
-        4: "quarter quarters viertel quart quarts cuarto cuartos quarto quarti", 5: "fifth fifths fünftel", 6: "sixth sixths sechstel",
-        7: "seventh sevenths", 8: "eighth eighths achtel", 9: "ninth ninths", 10: "tenth tenths zehntel",
-    }.items()
-    for name in names.split()
-}  # fmt: skip
+_PARTS = {name: Decimal(1) / int(below) for below, names in table("parts").items() for name in names.split()}
 _PART = re.compile(r"(?:([ -](?:and|et|y|e|und)[ -])(?:an? |un |una )?|[ -])([^\W\d_]+)")
 _POINT = re.compile(rf"[ -]point((?:[ -](?:{'|'.join(_ONES[:10])}))+)(?!\w)")
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|'(?=[а-яіїє])|[\u0900-\u0dff\u0e30-\u0e4f])*")
@@ -111,7 +97,7 @@ class _Table(NamedTuple):
 @lru_cache(maxsize=8)
 def _table(language: str) -> _Table | None:
     """Number words with their values; None where they are not known."""
-    hand = [word.partition("=") for word in _HAND.get(language, "").split()]
+    hand = [word.partition("=") for word in table("words").get(language, "").split()]
     rows = [(word, int(value or place)) for place, (word, _, value) in enumerate(hand)]
     values: dict[str, Decimal] = {}
     for form, value in _english() if language == "en" else rows or _by_library(language):

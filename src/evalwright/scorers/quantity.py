@@ -50,6 +50,12 @@ _EACH = re.compile(
     r"\b(?:each|per|every|half|halves|twice|times|je|pro|jeweils|chacune?|par|cada|ciascun\w*|per|по)\b|每|ずつ|씩",
     re.IGNORECASE,
 )
+_ONCE = re.compile(
+    r"\b(?:used to|formerly|previously|originally|until|claim\w*|some (?:people )?(?:say|think)|often said|supposedly|allegedly|früher|ehemals|"
+    r"autrefois|antiguamente|un tempo|antigamente|раньше|kiedyś|eskiden|dulu)\b|以前|かつて|예전|เคย",
+    re.IGNORECASE,
+)
+"""What is no longer so, or only said to be."""
 _LOWEST_ASKED = re.compile(r"simplif|reduce|lowest|kürze|vereinfach|irreduc", re.IGNORECASE)
 _MEASURES = word_set("percent length mass volume temperature celsius fahrenheit speed energy power")
 """What is measured and not counted, so that a round number may be a rounded one."""
@@ -297,8 +303,12 @@ class Numbers:
             any(one.bound for one in numbers) and not _BOUND_ASKED.search(self.question)
         ):
             return undecided(f"{shown} is a bound, a range or a question")
-        before = re.findall(r"\w+", fold(text[max(0, one.start - 16) : one.start].casefold()))
-        after = text[one.end : one.end + 24].casefold()
+        start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
+        stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
+        before = re.findall(
+            r"\w+", fold(text[max(start, one.start - 60) : one.start].replace("'", "").casefold())
+        )
+        after = text[one.end : one.end + 32].replace("'", "").casefold()
         signs = "".join(before)[-4:], "" if text.isascii() else after[:6]
         if self.cues.denies(before, signs[0]) or self.cues.denies(
             re.findall(r"\w+", fold(after))[:3], signs[1]
@@ -307,12 +317,11 @@ class Numbers:
             return incorrect(f"{shown} is denied") if alone else undecided(f"a denial beside {shown}")
         if state == "unsure" or (_LOWEST_ASKED.search(self.question) and _reducible(shown)):
             return undecided(f"{shown} may be the target, rounded or in another form")
-        start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
-        stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
         unknown = self._unknown(text[start:stop])
         alone = len({found.value for found in find_numbers(text, self.language)}) == 1
         if state == "right":  # a lone number, or one with its unit, needs no more
             other = self._counts(text, one) == 2 and one.unit is None
+            other = other or _ONCE.search(text[start:stop]) is not None
             if not other and (alone or one.unit is not None or unknown <= _MOST_UNKNOWN):
                 return correct(f"{shown} is the target number")
         else:
@@ -358,7 +367,9 @@ class Numbers:
         if unit and goal.unit and unit != goal.unit:
             there, back = unit.of(value, goal.unit), goal.unit.of(goal.value, unit)
             if there is None or back is None:
-                return "wrong"
+                return (
+                    "unsure" if _may_mean(unit, goal.unit) and self.tolerance.allows(value, goal) else "wrong"
+                )
             given, wanted = (there, back)
         if self.tolerance.allows(given, goal) or (
             unit is None and self.tolerance.allows(value * goal.scale, goal)
@@ -376,7 +387,8 @@ class Numbers:
     def _near(self, value: Decimal, wanted: Decimal, one: Number, goal: Goal, *, converted: bool) -> State:
         """Whether a number may be the right one (`wanted`, in the number's unit) rounded, less rounded, or meant as about it."""
         if goal.year or not wanted:
-            return "unsure" if goal.year and abs(value - wanted) == _BUDDHIST else "wrong"
+            gap = abs(value - wanted)
+            return "unsure" if goal.year and (gap == _BUDDHIST or (one.about and gap <= 10)) else "wrong"
         if value == -wanted:
             return "unsure" if one.figures > 2 else "wrong"
         off, whole = _off(value, wanted), value == int(value) and goal.value == int(goal.value)
@@ -390,7 +402,12 @@ class Numbers:
             return "right"
         figures = len(value.normalize().as_tuple().digits)
         rounded = _rounded(wanted, figures) == value
-        if rounded and off <= _LITTLE and one.about and (figures >= 3 or (self.rough and figures == 2)):
+        if (
+            rounded
+            and off <= _LITTLE
+            and one.about
+            and (figures >= 3 or off <= _LITTLE / 10 or (self.rough and figures == 2))
+        ):
             return "right"
         if not whole and figures > goal.figures and _rounded(value, goal.figures) == wanted:
             return "right" if goal.figures >= 4 else "unsure"
@@ -399,6 +416,13 @@ class Numbers:
         if figures < goal.figures and off <= _LITTLE:
             return "unsure"
         return "unsure" if off <= (_MUCH if one.about or converted else _MUCH / 2 * rounded) else "wrong"
+
+
+def _may_mean(unit: Unit, other: Unit) -> bool:
+    """Whether one of two units may be a slip for the other: metres and square metres or metres in an hour, years and days."""
+    mine, theirs = ({name for name, _ in one.dimensions} for one in (unit, other))
+    near = ({"speed", "length"}, {"speed", "time"}, {"year", "time"})
+    return bool(mine & theirs) or mine | theirs in near
 
 
 def _off(value: Decimal, wanted: Decimal) -> Decimal:

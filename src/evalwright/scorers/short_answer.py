@@ -83,7 +83,10 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
     if dates and (kind == "date" or max(date.parts for date in dates) > 1):
         return lambda found: _unless_declined(found, judge_date(found, dates, language)), symbols
     if not kind and any(map(mathematics.is_formula, targets)):
-        return lambda found: _declining(found) or mathematics.judge_formula(found, targets, question), symbols
+        return (
+            lambda found: _declining(found) or mathematics.judge_formula(found, targets, question, language),
+            symbols,
+        )
     unit = str(metadata.get("unit") or "")
     if kind == "number" or (kind in ("", "date") and targets and _is_number(targets[0], language)):
         goals = goals_of(targets, unit, question, language)

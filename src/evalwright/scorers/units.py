@@ -1,4 +1,4 @@
-"""Units as a small table: what a unit is called, what it measures and how many base units it is.
+"""Units: what a unit is called, what it measures and how many base units it is (`numbers.toml`).
 
 "km/h", "kilometres per hour" and "m²" are composed from rows of the table.
 """
@@ -6,78 +6,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from decimal import Decimal
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
-# dimension | factor | names; those that begin with ~ also with the prefixes kilo, mega, giga, milli, micro, nano, centi
-_TABLE = """
-length|1|~m ~meter ~metre metern metri metros ~metro mètre mètres метр метра метров метрах м 米 公尺 メートル 미터 mét เมตร मीटर metr metrów متر مترا متراً
-length|1000|км километр километра километров 公里 千米 キロメートル キロ 킬로미터 กิโลเมตร किलोमीटर kilómetro kilómetros kilomètre kilomètres chilometri quilómetro quilômetro quilómetros quilômetros كم كيلومتر ki-lô-mét
-length|0.01|см сантиметр сантиметров 厘米 センチ センチメートル 센티미터 เซนติเมตร सेंटीमीटर centymetr centymetrów centímetros centimètres santimetre
-length|0.001|мм миллиметров 毫米 ミリ ミリメートル 밀리미터 มิลลิเมตร
-length|0.0254|inch inches zoll
-length|0.3048|foot feet ft
-length|0.9144|yard yards yd
-length|1609.344|mile miles mi meilen milles millas miglia milhas
-length|1852|nautical_mile nautical_miles nmi
-length|149597870700|AU astronomical_unit astronomical_units
-length|9460730472580800|light_year light_years ly lightyears lichtjahre
-length|30856775814913673|~pc ~parsec
-mass|0.001|~g ~gram ~gramme ~gramm gramos grammi gramas г грамм граммов 克 グラム 그램 กรัม ग्राम gam جرام غرام
-mass|1|кг кило kilo kilos килограмм килограммов 公斤 千克 キログラム 킬로그램 กิโลกรัม किलोग्राम kilogramo kilogramos quilograma quilogramas chilogrammi كيلوغرام
-mass|0.5|斤
-mass|1000|t tonne tonnes tonnen ton tons metric_tons metric_tonnes 吨 トン 톤 тонн tonnellate toneladas
-mass|0.45359237|pound pounds lb lbs
-mass|0.028349523125|ounce ounces oz
-time|1|~s ~second ~sec sekunde sekunden seconde secondes segundo segundos secondi detik giây 秒 秒間 초 секунд วินาที saniye sekund ثانية
-time|60|minute minutes min mins minuten minuto minutos minuti menit phút 分 分钟 分間 분 минут минуты นาที dakika minut دقيقة मिनट
-time|3600|hour hours h hr hrs stunde stunden heure heures hora horas ore jam giờ 小时 小時 時間 시간 час часа часов ชั่วโมง saat godzin ساعة घंटे
-time|86400|day days tag tage tagen jour jours día días dia dias giorno giorni hari ngày 天 日間 일 день дня дней วัน gün dni dzień يوم يوما يومًا أيام दिन
-time|604800|week weeks woche wochen semaine semaines semana semanas settimane minggu tuần 周 недель
-year|0.083333333333333333333333333333|month months monat monate mois mes meses mesi bulan tháng 个月 か月 ヶ月 개월 месяцев
-year|1000000|Myr Ma
-year|1000000000|Gyr Ga
-year|1|year years yr yrs jahr jahre jahren ans année années año años ano anos anni tahun năm 年 年間 년 год года лет годов ปี वर्ष साल yıl lat سنة
-year|10|decade decades
-year|100|century centuries
-year|1000|millennium millennia
-temperature|1|k kelvin kelvins
-celsius|1|°c celsius degree_celsius degrees_celsius degrees_centigrade grad_celsius degrés_celsius grados_celsius 摄氏度 ℃
-fahrenheit|1|°f fahrenheit degree_fahrenheit degrees_fahrenheit ℉
-angle|1|° degree degrees grad degrés grados gradi graus градусов 度 도
-angle|57.295779513082320876798154814|radian radians rad
-volume|0.001|~l ~liter ~litre ~litro litri litros litrów 升 リットル 리터 литр литра литров ลิตร लीटर
-volume|0.003785411784|gallon gallons gal
-volume|0.158987294928|barrel barrels
-area|10000|hectare hectares ha hektar hectáreas
-area|4046.8564224|acre acres
-frequency|1|~hz ~hertz
-force|1|~n ~newton
-energy|1|~j ~joule
-energy|4.184|~cal ~calorie
-energy|3600000|kwh kilowatt_hour kilowatt_hours kilowattstunden
-energy|1.602176634e-19|~ev ~electronvolt
-power|1|~w ~watt
-pressure|1|~pa ~pascal
-pressure|101325|atm atmosphere atmospheres
-voltage|1|~v ~volt
-current|1|~ampere ~amp
-charge|1|coulomb coulombs
-resistance|1|~ohm Ω
-data|1|~b ~byte
-data|0.125|~bit
-amount|1|~mol mole moles
-speed|0.514444444444444444444444444444|knot knots kn
-speed|0.44704|mph
-percent|0.1|‰
-percent|1|% percent per_cent prozent pourcent por_ciento per_cento por_cento procent процент процента процентов persen phần_trăm 퍼센트 パーセント yüzde
-usd|1|$ dollar dollars usd us_dollars
-eur|1|€ euro euros eur
-gbp|1|£ gbp pounds_sterling
-jpy|1|¥ yen jpy 円
-inr|1|₹ rupee rupees inr
-"""
 _PREFIXES = {
     "k": 3,
     "M": 6,
@@ -95,26 +29,15 @@ _PREFIXES = {
 _LONG_PREFIXES = {
     "kilo": 3, "mega": 6, "giga": 9, "tera": 12, "milli": -3, "micro": -6, "nano": -9, "centi": -2, "zenti": -2, "deci": -1, "hecto": 2,
 }  # fmt: skip
-_POWERS = {
-    "square": 2,
-    "sq": 2,
-    "quadrat": 2,
-    "cubic": 3,
-    "kubik": 3,
-    "平方": 2,
-    "立方": 3,
-    "²": 2,
-    "³": 3,
-    "2": 2,
-    "3": 3,
-}
 _WORD = re.compile(
-    r"[ -]?(?:(?P<power>square|sq|quadrat|cubic|kubik|平方|立方)[ -]?)?"
-    r"(?P<name>°\s?[CFcf](?![A-Za-z])|[A-Za-zÀ-ɏΩµμ]{1,24}|[^\W\d_²³]{1,16}|[%‰°$€£¥₹])(?:\^?(?P<raised>[23²³])(?!\d))?",
+    r"[ -]?(?:(?P<power>square|sq|quadrat|cubic|kubik|平方|立方|제곱|세제곱|ตาราง|квадратн\w{2,4}|кубическ\w{2,4}|vierkante|kubieke)[ -]?)?"
+    r"(?P<name>°\s?[CFcf](?![A-Za-z])|[A-Za-zÀ-ɏΩµμ]{1,24}|[^\W\d_²³]{1,16}|[%‰°$€£¥₹])(?:\^?(?P<raised>[23²³])(?!\d)|[ -](?P<after>carr[ée]e?s?|cuadrad[oa]s?|quadrat[io]|quadrad[oa]s?|vuông|persegi|cubes?|cúbic[oa]s?|cub[io]|khối|kubik)(?!\w))?",
     re.IGNORECASE,
 )
 _SECOND = re.compile(r"[ -]([^\W\d_]{1,16})")
-_PER = re.compile(r"\s?/\s?| per (?:an? )?| pro | par | por | a(?=s )")
+_PER = re.compile(
+    r"\s?/\s?| per (?:an? )?| pro | par | por | al? (?=s |ora)| an? (?=hour|minute|second|day|year)| à l'| в | за "
+)
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 Dimensions = tuple[tuple[str, int], ...]
@@ -153,11 +76,20 @@ class Unit(NamedTuple):
         }
 
 
-@lru_cache(maxsize=1)
+@cache
+def table(name: str) -> dict[str, Any]:
+    """A part of `numbers.toml`."""
+    found: dict[str, Any] = tomllib.loads(
+        Path(__file__).with_name("numbers.toml").read_text(encoding="utf-8")
+    )[name]
+    return found
+
+
+@cache
 def _names() -> dict[str, tuple[Decimal, str]]:
     out: dict[str, tuple[Decimal, str]] = {}
-    for row in _TABLE.strip().splitlines():
-        dimension, factor, names = row.split("|")
+    rows = [(dimension, *row) for dimension, factors in table("units").items() for row in factors.items()]
+    for dimension, factor, names in rows:
         for name in names.split():
             bare = name.lstrip("~")
             prefixes = {} if name == bare else _LONG_PREFIXES if len(bare) > 3 else _PREFIXES
@@ -198,12 +130,18 @@ def _one(text: str, start: int) -> tuple[Decimal, dict[str, int], int] | None:
     for form, stop in forms:
         if form in names:
             factor, dimension = names[form]
-            power = _POWERS.get((match["power"] or "").casefold(), 1)
+            power = _power(match["power"] or match["after"] or "")
+            stop = match.end("after") if match["after"] and stop == end else stop
             if match["raised"] and stop == end:
-                power, stop = _POWERS[match["raised"]], match.end("raised")
+                power, stop = (2 if match["raised"] in "2²" else 3), match.end("raised")
             name, times = _DERIVED.get(dimension, (dimension, 1))
             return factor**power, {name: times * power}, stop
     return None
+
+
+def _power(word: str) -> int:
+    """2 for "square", 3 for "cubic", in any language of the table, else 1."""
+    return 1 if not word else 3 if re.match(r"c[uú]b|kub|куб|立|세|khối", word, re.IGNORECASE) else 2
 
 
 def parse_unit(text: str) -> Unit | None:

@@ -16,7 +16,9 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
+from evalwright.scorers.text.cues import cues, last_revision
 from evalwright.scorers.text.locate import Said
+from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.units import parse_unit
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
@@ -60,7 +62,7 @@ _FORM_ASKED = re.compile(
     re.IGNORECASE,
 )
 _FORMULA = re.compile(
-    r"[=^√π±∞\\<>≤≥]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-−][A-Za-z0-9]|^[(\[{].*,|\d[a-z]\b|\b(?:sin|cos|tan|ln|log)\b"
+    r"[=^√π±∞\\<>≤≥]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-−][A-Za-z0-9]|^[(\[{].*,|\d[xyzabn]\b|\b(?:sin|cos|tan|ln|log)\b"
 )
 Number = Fraction | complex
 Value = tuple[Number, ...]
@@ -87,9 +89,13 @@ def same(one: str, other: str) -> bool | None:
     return len(first) == len(second) and all(any(_alike(item, also) for also in second) for item in first)
 
 
-def judge_formula(said: Said, targets: tuple[str, ...], question: str) -> Verdict:
+def judge_formula(said: Said, targets: tuple[str, ...], question: str, language: str = "en") -> Verdict:
     """Whether a reply gives a target formula, or surely another."""
     raw = said.raw or said.text
+    change = None if said.marked else last_revision(raw)
+    raw = raw[change[1] :] if change else raw
+    if cues(language).denies(re.findall(r"\w+", fold(raw.casefold().replace("'", ""))), raw):
+        return undecided("a denial beside a formula")
     parts = stated(raw)
     wanted = [sorted(_bare(spelling(target))) for target in targets]
     for part in parts:
@@ -114,7 +120,7 @@ def stated(text: str) -> list[str]:
         pieces[-1],
         pieces[-1].rpartition("=")[2],
         line.rpartition("=")[2],
-        re.split(r"[(（](?=\D)", pieces[0])[0],
+        pieces[0][: head.start()] if (head := re.search(r"[(（](?=\D)", pieces[0])) else "",
     ]
     return list(dict.fromkeys(part.strip(" $:,") for part in parts if part.strip(" $:,")))
 
