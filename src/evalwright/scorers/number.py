@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from itertools import pairwise
+from math import prod
 
 from evalwright.scorers.number_words import spelled
 from evalwright.scorers.text.wordlists import word_set
@@ -36,11 +37,17 @@ _BELOW_ZERO = re.compile(
     r"\s?(?:below (?:zero|freezing)|unter null|sous zéro|bajo cero|sotto zero|abaixo de zero)", re.IGNORECASE
 )
 MAGNITUDE = {word: int(power) for power, words in table("magnitudes").items() for word in words.split()}
-_MAGNITUDE_WORD = re.compile(
-    r"[ -]?([万萬만亿億억千천]|[^\W\d_](?:[^\W\d_]|[\u0900-\u0dff\u0e00-\u0eff]){0,12})"
+_MAGNITUDE_WORD = re.compile(r"[ -]?([^\W\d_](?:[^\W\d_]|[\u0900-\u0dff\u0e00-\u0eff]){0,12})")
+_PLACES = {
+    char: 10**power
+    for power, chars in {1: "十십", 2: "百백", 3: "千천", 4: "万萬만", 8: "亿億억", 12: "兆조"}.items()
+    for char in chars
+}
+_MYRIADS = re.compile(
+    r" ?(?:[百백]?[万萬만亿億억兆조]|[천千](?![가-힣米克瓦])|[천千百백][万萬만亿億억])(?: ?\d{1,4}(?:,\d{3})? ?[十십百백千천]?[万萬만亿億억]?(?![\d.]))*"
 )
+_MYRIAD_STEP = re.compile(r" ?(\d[\d,]*)? ?([十십百백千천]*)([万萬만亿億억兆조]?)")
 _ABBREVIATED = word_set("mio mrd mln тыс млн млрд tys")
-_MORE = re.compile(r"\s?(\d{1,4})(?!\d)([万萬만千천]?)")
 _DECIMAL_COMMA = word_set("de es fr it pt nl id vi tr pl ru uk sv da no nb fi cs sk el ro hu bg sr hr sl ca")
 _PAIRS = re.compile(r"\s?(?:pairs?|couples?|paare?|paires?|pares|paia|пар)(?!\w)", re.IGNORECASE)
 _BESIDE = {name: f"(?:{'|'.join(lines)})" for name, lines in table("beside").items()}
@@ -115,7 +122,7 @@ def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
         or (len(written) == 2 and text[start - 1 : start] == "'")
     ):
         return None
-    step = Decimal(1).scaleb(-max(-int(value.as_tuple().exponent) for value in values))
+    step = Decimal(1).scaleb(int(values[0].as_tuple().exponent))
     figures = len(re.sub(r"\D", "", written).lstrip("0"))
     if (mixed := _MIXED.match(text, end)) is not None and len(written) <= 4:
         values, end = (values[0] + _ratio(mixed[1], mixed[2]),), mixed.end()
@@ -148,34 +155,23 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
     """With the magnitude and the unit that follow, or the currency before."""
     end, values, step = number.end, number.values, number.step
     before = text[max(0, number.start - 1) : number.start]
+    if (myriads := _MYRIADS.match(text, end)) is not None and not number.word:
+        values, step, end = _with_myriads(values, myriads.group()), Decimal(0), myriads.end()
     for _ in range(2):
         word = _MAGNITUDE_WORD.match(text, end)
         form = word[1].casefold() if word else ""
         power = MAGNITUDE.get(form)
-        if word is None or power is None:
-            break
-        if (
-            len(form) == 1
-            and form.isascii()
-            and (text[end] in " -" or (form in "mb" and before not in tuple("$€£")))
-        ):
+        small = (
+            form in tuple("mb") and not word[1].isupper() and before not in tuple("$€£") if word else False
+        )
+        if word is None or power is None or small or (form == "k" and text[end] in " -"):
             break
         if form == "billionen" or (form in ("billion", "billones") and language in ("de", "es", "nl")):
             power = 12
-        if (
-            word.end() - word.start(1) == 1
-            and not form.isascii()
-            and unit_after(text, word.start(1))
-            and power == 3
-        ):
-            break  # "5千米" is kilometres
         values, step = tuple(value.scaleb(power) for value in values), step.scaleb(power)
         end = word.end() + (form in _ABBREVIATED and text[word.end() : word.end() + 1] == ".")
-        while form in tuple("万萬만亿億억") and (more := _MORE.match(text, end)):
-            added = Decimal(more[1]).scaleb({"万": 4, "萬": 4, "만": 4, "千": 3, "천": 3}.get(more[2], 0))
-            values, end = tuple(value + added for value in values), more.end()
     if (pairs := _PAIRS.match(text, end)) is not None:
-        values, end = tuple(dict.fromkeys((*values, *(2 * value for value in values)))), pairs.end()
+        values, end = (*(2 * value for value in values), *values), pairs.end()
     unit = unit_after(text, end)
     if unit is None:
         money = parse_unit(before) if before and before in "$€£¥₹" else None
@@ -183,6 +179,17 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
     # "1m75", "m s^-1": what goes on is not read.
     cut = re.match(r"\d|\s?[a-z]{1,3}\^[-−]", text[unit[1] :]) is not None
     return replace(number, values=values, step=step, end=unit[1], unit=unit[0], bound=number.bound or cut)
+
+
+def _with_myriads(values: tuple[Decimal, ...], text: str) -> tuple[Decimal, ...]:
+    """The values times the characters that follow, and what is added: the "億2500万" of "1億2500万"."""
+    total, part, number = Decimal(0), Decimal(0), values[0]
+    for digits, places, myriad in _MYRIAD_STEP.findall(text):
+        if digits or places or myriad:
+            number = Decimal(digits.replace(",", "")) if digits else number
+            part, number = part + number * prod(_PLACES[char] for char in places), Decimal(0)
+            total, part = (total + part * _PLACES[myriad], Decimal(0)) if myriad else (total, part)
+    return (total + part,)
 
 
 def _together(found: Sequence[Number], text: str) -> list[Number]:
@@ -233,7 +240,7 @@ def _ratio(above: str, below: str) -> Decimal:
 
 def _readings(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
     """The values that digits with separators may have, the likeliest first; none for what is no number (a version, a date)."""
-    comma = language.casefold().replace("_", "-").split("-")[0] in _DECIMAL_COMMA
+    comma = has_decimal_comma(language)
     text = re.sub(r"[ '_]", "", written)
     if spaced:
         return (Decimal(text.replace(",", ".")),)
@@ -250,9 +257,14 @@ def _readings(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
     if len(marks) > 1:
         return (as_group,) if grouped else ()
     as_point = Decimal("0" + text.replace(",", "."))
-    if not grouped or text.startswith("0") or (last == "." and not comma):
+    if not grouped or text.startswith("0"):
         return (as_point,)
-    return ((as_point, as_group) if last == "," else (as_group, as_point)) if comma else (as_group,)
+    return (as_point, as_group) if (last == ",") == comma else (as_group, as_point)
+
+
+def has_decimal_comma(language: str) -> bool:
+    """Whether a language writes 3,5 for three and a half."""
+    return language.casefold().replace("_", "-").split("-")[0] in _DECIMAL_COMMA
 
 
 def _is_grouped(text: str, mark: str) -> bool:

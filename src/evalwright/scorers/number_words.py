@@ -199,7 +199,7 @@ def _sum(first: Decimal, second: Decimal) -> Decimal | None:
     if second in _SCALES.values():
         step = {100: 10, 10**5: 100, 12: 10**9}.get(int(second), 1000)
         low = first % (second * step)
-        if 0 < low < second and low == int(low):
+        if 0 < low < second:
             return first - low + low * second
     for power in (12, 9, 6, 3, 2, 1):
         if first >= 10**power and first % 10**power == 0:
@@ -233,6 +233,12 @@ def _joined(text: str, entries: list[Spelled], table: _Table, language: str) -> 
             )  # "a million and a half"
             value, end = (value + share * large if part[1] else value * share), part.end()
             place += place < len(entries) and entries[place].start < end
+            if (
+                place < len(entries)
+                and entries[place].value in _SCALES.values()
+                and text[end : entries[place].start] == " "
+            ):
+                value, end, place = value * entries[place].value, entries[place].end, place + 1
         yield Spelled(value, start, end, cut or torn or _is_cut(text, start, end, table))
 
 

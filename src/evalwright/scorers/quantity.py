@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from evalwright.core.errors import ScoringError
 from evalwright.scorers.dates import find_dates
 from evalwright.scorers.match import ARTICLES, FUNCTION, read
-from evalwright.scorers.number import ABOUT, MAGNITUDE, Number, find_numbers
+from evalwright.scorers.number import ABOUT, MAGNITUDE, Number, find_numbers, has_decimal_comma
 from evalwright.scorers.text.cues import cues, last_revision
 from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.normalise import plain
@@ -241,11 +241,15 @@ class Numbers:
         else:
             other = [one for one in numbers if one not in years_only]
             near = any(1000 <= goal.value <= 2100 for goal in self.goals)
-            dated = [
-                one for one in years_only if _YEAR_BEFORE.search(text[max(0, one.start - 12) : one.start])
-            ]
-            numbers = (other if not near else [one for one in numbers if one not in dated]) or numbers
-        numbers = [one for one in numbers if not set(one.values) & self.asked] or numbers
+            dated = {
+                one.start
+                for one in years_only
+                if _YEAR_BEFORE.search(text[max(0, one.start - 12) : one.start])
+            }
+            undated = [one for one in numbers if one.start not in dated]
+            numbers = undated if near or not other else other
+        rest = [one for one in numbers if not set(one.values) & self.asked]
+        numbers = rest or (numbers if self._unknown(text) <= _MOST_UNKNOWN else [])
         digits = [one for one in numbers if not one.word or one.value > 10]
         if digits and all(one in digits or one.value <= 3 for one in numbers):
             numbers = digits  # "one", "two" beside digits are articles and the like
@@ -306,9 +310,9 @@ class Numbers:
         start = max((found.end() for found in _CLAUSE.finditer(text, 0, one.start)), default=0)
         stop = next((found.start() for found in _CLAUSE.finditer(text, numbers[-1].end)), len(text))
         before = re.findall(
-            r"\w+", fold(text[max(start, one.start - 60) : one.start].replace("'", "").casefold())
+            r"\w+", fold(text[max(start, one.start - 30) : one.start].replace("'", "").casefold())
         )
-        after = text[one.end : one.end + 32].replace("'", "").casefold()
+        after = re.sub(r'"[^"]*"?', " ", text[one.end : one.end + 32].replace("'", "").casefold())
         signs = "".join(before)[-4:], "" if text.isascii() else after[:6]
         if self.cues.denies(before, signs[0]) or self.cues.denies(
             re.findall(r"\w+", fold(after))[:3], signs[1]
@@ -351,8 +355,13 @@ class Numbers:
         """ "unsure": a number with several readings, or one that may be rounded or in another form."""
         with localcontext() as context:
             context.prec = 40
-            states = [self._against(value, one, goal) for value in one.values for goal in self.goals]
-        return "right" if "right" in states else "unsure" if "unsure" in states else "wrong"
+            readings = [[self._against(value, one, goal) for goal in self.goals] for value in one.values]
+        if "right" in readings[0]:
+            return "right"
+        states = {state for reading in readings for state in reading}
+        if "right" in states:
+            return "right" if has_decimal_comma(self.language) else "unsure"
+        return "unsure" if "unsure" in states else "wrong"
 
     def _against(self, value: Decimal, one: Number, goal: Goal) -> State:
         unit = one.unit
