@@ -12,7 +12,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.ranking import Ranking, rank
@@ -24,11 +26,7 @@ from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, matrices
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 from evalwright.runs.stopping import early_notes
-from evalwright.statistics import macro_average, mean_interval, simultaneous_means
-
-if TYPE_CHECKING:
-    from evalwright.statistics import Estimate
-
+from evalwright.statistics import Estimate, macro_average, mean_interval, simultaneous_means
 
 SIMULTANEOUS_NOTE = (
     "A score's interval is its own; the simultaneous ones hold for all models of the board at once."
@@ -291,8 +289,6 @@ def _notes(
 
 def _kept(found: Sequence[Matrix]) -> list[str]:
     """What a reader must know of the items that pairs share, and of metrics that are no means."""
-    import numpy as np
-
     notes = []
     without = "are compared as independent samples" if len(found) == 1 else "cannot be told apart"
     for one in found:

@@ -13,13 +13,12 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.core.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 N = 13
 """Words of an n-gram, as in Brown et al. 2020 (arXiv:2005.14165, appendix C)."""
@@ -118,8 +117,6 @@ class _Index:
 
     def read(self, pieces: Iterator[str]) -> int:
         """Count the n-grams of one document, given in pieces that end between words; how many words it has."""
-        import numpy as np
-
         longest = max(self.grams, default=0)
         tail = np.zeros(0, np.uint64)
         total = 0
@@ -137,8 +134,6 @@ class _Index:
         return total
 
     def _count(self, ids: NDArray[np.uint64], length: int, table: dict[tuple[int, ...], int]) -> None:
-        import numpy as np
-
         if len(ids) < length:
             return
         hashes = _windows(ids, length)
@@ -161,8 +156,6 @@ class _Index:
 
 def _windows(ids: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
     """A hash of every window of words, modulo 2^64; what it finds is compared word by word."""
-    import numpy as np
-
     out = np.zeros(len(ids) - length + 1, np.uint64)
     for offset in range(length):
         out = out * np.uint64(_MULTIPLIER) + ids[offset : offset + len(out)]
@@ -170,8 +163,6 @@ def _windows(ids: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
 
 
 def _gram_hashes(table: dict[tuple[int, ...], int], length: int) -> NDArray[np.uint64]:
-    import numpy as np
-
     rows = np.array(list(table), np.uint64).reshape(-1, length)
     out = np.zeros(len(rows), np.uint64)
     for offset in range(length):

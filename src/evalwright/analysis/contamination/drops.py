@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.analysis.contamination.dates import side_of
 from evalwright.analysis.contamination.items import (
@@ -29,10 +32,6 @@ from evalwright.statistics import (
     contamination_check,
     mean_interval,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 ALL = "all"
 """The kind of rewrite that means every kind together."""

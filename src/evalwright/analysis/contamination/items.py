@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import ItemRows, padded, read_rows
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 OF, OF_TASK, KIND, BY, CHECKED = (
     "rewrite_of",
@@ -76,8 +75,6 @@ class ClusterCodes:
 
     def of(self, items: Items, places: Iterable[int]) -> NDArray[np.int64]:
         """A code per item, (n,)."""
-        import numpy as np
-
         names = (
             ("cluster", items.clusters[place]) if items.clusters[place] else ("item", f"{items.task}\0{items.ids[place]}")
             for place in places

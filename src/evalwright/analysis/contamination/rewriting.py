@@ -17,6 +17,7 @@ from typing import Any
 from evalwright.analysis.contamination.checks import problem
 from evalwright.analysis.contamination.items import BY, CHECKED, KIND, OF, OF_TASK
 from evalwright.core.errors import ConfigurationError, TaskError
+from evalwright.core.files import write_text
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import Task
 from evalwright.tasks.definitions import Definition
@@ -82,8 +83,6 @@ def write_rewrites(
         json.dumps(_row(one, task.name, definition, several), ensure_ascii=False) for one in found.rewrites
     ]
     text = _yaml(_file(found, task, definition, title, data.name, into.parent))
-    from evalwright.core.files import write_text
-
     try:
         into.parent.mkdir(parents=True, exist_ok=True)
         write_text(data, "\n".join([*lines, ""]))

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from evalwright.analysis.judge_validation.evidence import Evidence, file_facts, gather, sets_of
 from evalwright.analysis.judge_validation.labels import read_label_files
@@ -15,9 +17,7 @@ from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
-
-if TYPE_CHECKING:
-    from evalwright.statistics import Estimate, JudgeCorrection
+from evalwright.statistics import Estimate, JudgeCorrection, compare_paired, corrected_mean, mean_interval
 
 SCHEMA = 1
 
@@ -107,8 +107,6 @@ def calibrate_judge(
     scorer: another one of the run than the set was drawn for. level: of the intervals of the three scores.
     Raises ConfigurationError for labels that cannot be used, with file and line, and where they are too few.
     """
-    from evalwright.statistics import mean_interval
-
     files = read_label_files(label_files)
     evidence = gather(run, files, sets_of(files, [run]), scorer)
     alone, corrected = corrected_scores(evidence, level)
@@ -140,7 +138,6 @@ def calibrate_judge(
 
 def corrected_scores(evidence: Evidence, level: float) -> tuple[JudgeCorrection, JudgeCorrection]:
     """The score by labels alone, and corrected."""
-    from evalwright.statistics import corrected_mean
 
     def score(judge_weight: float | None) -> JudgeCorrection:
         return corrected_mean(
@@ -173,10 +170,6 @@ def alone_and_corrected(
 
 def find_excess(evidence: Evidence, level: float) -> Excess:
     """The judge's score less people's on the answers that people saw, weighted where chances were unequal."""
-    import numpy as np
-
-    from evalwright.statistics import compare_paired, corrected_mean
-
     clusters = evidence.verdicts.clusters
     if evidence.strata is None:
         found = compare_paired(evidence.judge, evidence.human, clusters=clusters, level=level)
@@ -197,8 +190,6 @@ def find_excess(evidence: Evidence, level: float) -> Excess:
 
 def count(evidence: Evidence) -> Counts:
     """What the numbers rest on."""
-    import numpy as np
-
     judged = ~np.isnan(evidence.judge)
     used = int(np.count_nonzero(evidence.labelled & judged))
     labelled = int(np.count_nonzero(evidence.labelled))

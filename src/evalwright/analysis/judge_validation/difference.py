@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from evalwright.analysis.judge_validation.calibration import SCHEMA, Excess, alone_and_corrected, narrower
 from evalwright.analysis.judge_validation.evidence import Evidence, file_facts, gather, sets_of
@@ -13,9 +15,13 @@ from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import plain_fields
 from evalwright.runs.reader import Run
-
-if TYPE_CHECKING:
-    from evalwright.statistics import JudgeCorrection, PairedComparison
+from evalwright.statistics import (
+    JudgeCorrection,
+    PairedComparison,
+    compare_paired,
+    corrected_difference,
+    corrected_mean,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +74,6 @@ def calibrate_difference(
 
     Raises ConfigurationError for labels that cannot be used, with file and line, and where the set was drawn for one run only.
     """
-    from evalwright.statistics import compare_paired
-
     files = read_label_files(label_files)
     sets = sets_of(files, [a, b])
     first, second = gather(a, files, sets, scorer), gather(b, files, sets, scorer)
@@ -116,8 +120,6 @@ class _Pair:
 
 
 def _paired(a: Evidence, b: Evidence) -> _Pair:
-    import numpy as np
-
     _, in_a, in_b = np.intersect1d(a.verdicts.keys, b.verdicts.keys, return_indices=True)
     return _Pair(
         a.judge[in_a],
@@ -130,8 +132,6 @@ def _paired(a: Evidence, b: Evidence) -> _Pair:
 
 
 def _corrected(pair: _Pair, level: float) -> tuple[JudgeCorrection, JudgeCorrection]:
-    from evalwright.statistics import corrected_difference
-
     def score(judge_weight: float | None) -> JudgeCorrection:
         return corrected_difference(
             pair.judge_a,
@@ -150,10 +150,6 @@ def _corrected(pair: _Pair, level: float) -> tuple[JudgeCorrection, JudgeCorrect
 
 def _favour(pair: _Pair, level: float) -> Excess:
     """The judge's excess over people on a, less that on b."""
-    import numpy as np
-
-    from evalwright.statistics import corrected_mean
-
     excess = (pair.judge_a - pair.human_a) - (pair.judge_b - pair.human_b)
     nothing = np.where(np.isnan(pair.judge_a - pair.judge_b), np.nan, 0.0)
     mean = corrected_mean(

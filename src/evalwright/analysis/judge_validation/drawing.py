@@ -12,18 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.analysis.judge_validation.verdicts import CONFIDENCE, Verdicts
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain
 from evalwright.runs.writer import write_json
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from evalwright.statistics.labelling import Design
+from evalwright.statistics import draw_labelling_set
+from evalwright.statistics.labelling import DESIGNS, Design
 
 SCHEMA = 1
 USUAL_SIZE = 200
@@ -82,8 +81,6 @@ def draw_set(verdicts: Verdicts, size: int | None, design: Design, seed: int) ->
     Graded verdicts are taken for the judge's confidence where it states none between 0 and 1, so that a stratified set has more of the
     doubtful ones. Raises ConfigurationError for a size that cannot be drawn.
     """
-    import numpy as np
-
     sure = verdicts.parts[CONFIDENCE]
     stated = bool((~np.isnan(sure)).any() and ((sure >= 0) & (sure <= 1) | np.isnan(sure)).all())
     confidence = sure if stated else verdicts.values if verdicts.graded else None
@@ -100,8 +97,6 @@ def draw_sets(
     Strata, where asked for, are by the difference of the two verdicts. Raises ConfigurationError where they have no item in
     common, and for a size that cannot be drawn.
     """
-    import numpy as np
-
     _, in_a, in_b = np.intersect1d(a.keys, b.keys, return_indices=True)
     order = np.argsort(in_a)
     in_a, in_b = in_a[order], in_b[order]
@@ -123,10 +118,6 @@ def _drawn(
     design: Design,
     seed: int,
 ) -> list[LabelSet]:
-    import numpy as np
-
-    from evalwright.statistics import draw_labelling_set
-
     there = int(np.count_nonzero(~np.isnan(values)))
     wanted = min(USUAL_SIZE, there) if size is None else size
     if not 1 <= wanted <= there:
@@ -227,8 +218,6 @@ _KINDS: Mapping[str, Any] = {
 
 def _has_fields(data: Mapping[str, Any], name: str) -> bool:
     """Whether the fields are there with the kinds of values that they have; `LabelSet.check` looks at the numbers."""
-    from evalwright.statistics.labelling import DESIGNS
-
     return (
         all(key in data and isinstance(data[key], kind) for key, kind in _KINDS.items())
         and all(isinstance(task, str) for task in data["tasks"])

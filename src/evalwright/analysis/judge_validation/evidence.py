@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.analysis.judge_validation.drawing import LabelSet, find_set
 from evalwright.analysis.judge_validation.labels import Label, LabelFile
 from evalwright.analysis.judge_validation.verdicts import Verdicts, read_verdicts
 from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 EQUAL_CHANCES = 1.1
 """Labels whose chances differ by no more than this factor are counted alike where a figure knows no weights."""
@@ -124,8 +122,6 @@ def _own_set(
 
 
 def _evidence(verdicts: Verdicts, drawn: LabelSet, labels: Sequence[Label]) -> Evidence:
-    import numpy as np
-
     size = len(verdicts.values)
     graded = drawn.graded or verdicts.graded
     given = [label for label in labels if label.value == label.value]

@@ -11,18 +11,18 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.analysis.judge_validation.verdicts import shown_answer
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import cluster_code, hashed
+from evalwright.scorers.registry import bind
 from evalwright.statistics import Estimate, cohen_kappa, gwet_ac1, mean_interval, raw_agreement
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MOST_DISPUTED = 10
 """Answers shown on which the judges differ most."""
@@ -123,8 +123,6 @@ class _Judge:
 
 def _sources(run: Run, wanted: str) -> Iterator[_Judge]:
     """The judges of a run, each scorer once however many tasks have it."""
-    from evalwright.scorers.registry import bind
-
     names = {scorer["name"]: None for task in run.data["tasks"] for scorer in task["scorers"]}
     if wanted and wanted not in names:
         raise UnknownName(f"scorer of the run '{run.id}'", wanted, names)
@@ -215,8 +213,6 @@ class _Table:
 
 
 def _agreement(runs: Sequence[Run], sources: Sequence[_Judge], table: _Table, level: float) -> PanelAgreement:
-    import numpy as np
-
     votes = np.column_stack([np.frombuffer(column, np.float64) for column in table.votes])
     shown = np.column_stack([np.frombuffer(column, np.float64) for column in table.values])
     there = ~np.isnan(votes)
@@ -256,8 +252,6 @@ def _check_votes(votes: NDArray[np.float64], sources: Sequence[_Judge]) -> None:
 
 
 def _share(votes: NDArray[np.float64], clusters: NDArray[np.int64] | None, level: float) -> Estimate:
-    import numpy as np
-
     there = ~np.isnan(votes)
     return mean_interval(votes[there], clusters=None if clusters is None else clusters[there], level=level)
 
@@ -284,8 +278,6 @@ def _pair(
 
 def _disputed(run: Run, votes: NDArray[np.float64], shown: NDArray[np.float64]) -> tuple[Disputed, ...]:
     """The answers with both verdicts whose values lie furthest apart."""
-    import numpy as np
-
     differ = np.flatnonzero((votes == 0).any(axis=1) & (votes == 1).any(axis=1))
     if not len(differ):
         return ()

@@ -7,16 +7,15 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import cluster_code, hashed
 from evalwright.scorers.registry import bind
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 CONFIDENCE, ANSWER_FIRST, ANSWER_SECOND = "confidence", "answer_first", "answer_second"
 """Parts of a score that are read: how sure the judge is (0 to 1), and its verdicts with the answer shown first and second."""
@@ -121,8 +120,6 @@ class _Records:
         column.append(_MISSING if value is None else value)
 
     def verdicts(self, run: Run, scorer: str) -> Verdicts:
-        import numpy as np
-
         tasks = tuple(name for name in self._names if scorer in self.seen.get(name, ()))
         kept = np.isin(np.frombuffer(self._tasks, np.int32), [self._names[name] for name in tasks])
 
@@ -183,8 +180,6 @@ def _asks(run: Run, name: str) -> bool:
 
 
 def _check_values(found: Verdicts) -> None:
-    import numpy as np
-
     values = found.values[~np.isnan(found.values)]
     if len(values) and not (values.min() >= 0 and values.max() <= 1):
         least, most = float(values.min()), float(values.max())

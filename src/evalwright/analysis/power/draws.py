@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from evalwright.analysis.forecasts import Amount, DrawsForecast
 from evalwright.analysis.power.settings import Wanted
@@ -12,11 +13,9 @@ from evalwright.analysis.power.spending import Evidence
 from evalwright.analysis.power.variances import ASSUMED, Variances
 from evalwright.core.tasks import Task
 from evalwright.models.base import LocalModel
+from evalwright.runs.measurements import Measured
 from evalwright.statistics.power import best_draws, paired_variance, smallest_visible_difference
 from evalwright.statistics.units import variance_components
-
-if TYPE_CHECKING:
-    from evalwright.runs.measurements import Measured
 
 MOST_DRAWS = 64
 """More draws an item than this are not proposed."""
@@ -115,8 +114,6 @@ def _needed(
     n_total: int, between: float, within: list[float], spread: Variances, wanted: Wanted, basis: str
 ) -> Amount:
     """The draws of both models with which all items show the difference."""
-    import numpy as np
-
     draws = np.arange(1, MOST_DRAWS + 1)
     a, b = within[0], within[1] if len(within) > 1 else within[0]
     variance = paired_variance(between, within_a=a, within_b=b, draws_a=draws, draws_b=draws)

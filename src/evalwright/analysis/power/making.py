@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.analysis.forecasts import Amount, Forecast, TaskForecast, Usage
 from evalwright.analysis.power.draws import draws_of
@@ -40,10 +43,6 @@ from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run
 from evalwright.statistics import items_for_difference, items_for_half_width, smallest_visible_difference
 from evalwright.statistics.spread import least_visible_difference
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _HALF = 0.5
 """A difference seen half of the time is exactly the half width of its interval."""
@@ -235,8 +234,6 @@ def _evidence(
 
 
 def _clusters(task: Task) -> NDArray[np.int64] | None:
-    import numpy as np
-
     names: dict[str, int] = {}
     codes = []
     for place, sample in enumerate(task.samples):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.analysis.forecasts import Amount, Usage
 from evalwright.analysis.power.prompts import BYTES_PER_TOKEN, Prompts
@@ -13,10 +13,8 @@ from evalwright.analysis.power.variances import ASSUMED
 from evalwright.core.words import count, counted, duration
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old
+from evalwright.runs.measurements import Measured, Pace
 from evalwright.statistics import mean_interval
-
-if TYPE_CHECKING:
-    from evalwright.runs.measurements import Measured, Pace
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.analysis.forecasts import Amount
 from evalwright.analysis.power.settings import Wanted
 from evalwright.core.words import counted
+from evalwright.runs.measurements import Measured
 from evalwright.statistics import mean_interval
 from evalwright.statistics.power import discordant_variance
 from evalwright.statistics.spread import (
@@ -21,12 +24,6 @@ from evalwright.statistics.spread import (
     difference_variance,
     score_variance,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from evalwright.runs.measurements import Measured
 
 ASSUMED = "assumed"
 WORST = "worst case, nothing is known"
@@ -74,8 +71,6 @@ def variances_of(
 
 def common_items(a: Measured, b: Measured) -> Common:
     """The items that both runs have, in the order of the first."""
-    import numpy as np
-
     places = {name: place for place, name in enumerate(b.ids)}
     pairs = [(place, places[name]) for place, name in enumerate(a.ids) if name in places]
     left = np.array([pair[0] for pair in pairs], dtype=np.int64)
@@ -185,15 +180,11 @@ def _amount(limits: Limits, basis: str) -> Amount | None:
 
 def _counted(source: Measured) -> bool:
     """Whether all items of a run are right or wrong."""
-    import numpy as np
-
     means = source.means
     return bool((np.isnan(means) | (means == 0.0) | (means == 1.0)).all())
 
 
 def _both(common: Common) -> int:
-    import numpy as np
-
     return int(np.count_nonzero(~np.isnan(common.a - common.b)))
 
 
