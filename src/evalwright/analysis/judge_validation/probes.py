@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.judge_validation.evidence import Evidence
 from evalwright.analysis.judge_validation.verdicts import ANSWER_FIRST, ANSWER_SECOND, CONFIDENCE
+from evalwright.core.plain import Plain
 from evalwright.statistics import (
     AcquiescenceProbe,
-    BrierScore,
-    CalibrationError,
     Estimate,
     JudgeAgreement,
     LengthProbe,
@@ -41,18 +40,11 @@ _MOST_GRADES = 11
 
 
 @dataclass(frozen=True, slots=True)
-class GradedAgreement:
+class GradedAgreement(Plain):
     """Krippendorff's alpha for numbers: judge with people, and people among themselves (None where no answer has two labels)."""
 
-    judge: Estimate
-    ceiling: Estimate | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values."""
-        return {
-            "judge_alpha": self.judge.as_dict(),
-            "ceiling_alpha": None if self.ceiling is None else self.ceiling.as_dict(),
-        }
+    judge_alpha: Estimate
+    ceiling_alpha: Estimate | None
 
 
 def look_for_faults(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]:
@@ -70,7 +62,8 @@ def look_for_faults(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]
 def _rogan_gladen(evidence: Evidence) -> RoganGladen:
     _need_equal_chances(evidence)
     _need_binary(evidence)
-    if _clusters(evidence) is not None:
+    clusters = evidence.verdicts.clusters[~np.isnan(evidence.judge)]
+    if len(np.unique(clusters)) < len(clusters):
         raise ValueError("its interval takes every item for independent, and these come in clusters")
     if ((~np.isnan(evidence.people)).sum(axis=1) > 1).any():
         raise ValueError("it takes one label an item, and several people labelled the same ones")
@@ -151,22 +144,17 @@ def _repeats(evidence: Evidence) -> RepeatProbe:
     return repeat_flips(table[several], clusters=verdicts.clusters[order[starts[several]]])
 
 
-def _brier(evidence: Evidence) -> BrierScore:
-    sure, human, clusters = _probabilities(evidence)
-    return brier_score(sure, human, clusters=clusters)
+def _stated(measure: Callable[..., Any]) -> Callable[[Evidence], Any]:
+    """A probe that measures what the judge takes for the chance that an answer is right."""
 
+    def probe(evidence: Evidence) -> Any:
+        sure, human, clusters = _probabilities(evidence)
+        found = measure(sure, human, clusters=clusters)
+        if isinstance(found, Estimate) and found.value != found.value:
+            raise ValueError("people called all of the labelled answers right, or all wrong")
+        return found
 
-def _calibration_error(evidence: Evidence) -> CalibrationError:
-    sure, human, clusters = _probabilities(evidence)
-    return calibration_error(sure, human, clusters=clusters)
-
-
-def _auroc(evidence: Evidence) -> Estimate:
-    sure, human, clusters = _probabilities(evidence)
-    found = auroc(sure, human, clusters=clusters)
-    if found.value != found.value:
-        raise ValueError("people called all of the labelled answers right, or all wrong")
-    return found
+    return probe
 
 
 PROBES: Mapping[str, Callable[[Evidence], Any]] = {
@@ -177,9 +165,9 @@ PROBES: Mapping[str, Callable[[Evidence], Any]] = {
     "length_of_people": _length_of_people,
     "position": _position,
     "repeats": _repeats,
-    "brier": _brier,
-    "calibration_error": _calibration_error,
-    "auroc": _auroc,
+    "brier": _stated(brier_score),
+    "calibration_error": _stated(calibration_error),
+    "auroc": _stated(auroc),
 }
 """What is looked for, by the names of the results."""
 
@@ -198,12 +186,6 @@ def _need_binary(evidence: Evidence) -> None:
 def _need_both(verdicts: NDArray[np.float64]) -> None:
     if len(np.unique(verdicts[~np.isnan(verdicts)])) < 2:
         raise ValueError("all verdicts are alike")
-
-
-def _clusters(evidence: Evidence) -> NDArray[np.int64] | None:
-    """The clusters of the judged records, None where each stands alone."""
-    own: NDArray[np.int64] = evidence.verdicts.clusters[~np.isnan(evidence.judge)]
-    return None if len(np.unique(own)) == len(own) else own
 
 
 def _rows_of_labels(evidence: Evidence) -> NDArray[np.int64]:
