@@ -14,7 +14,6 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.models.judges.judge import LocalJudge
 from evalwright.models.judges.prompts import read_prompt
 from evalwright.models.local.hf.source import Source, find_source, find_tokenizer
-from evalwright.models.registry import model
 
 if TYPE_CHECKING:
     from evalwright.models.judges.network import PairNetwork
@@ -44,7 +43,6 @@ _SHARED: dict[str, Any] = {
 }
 
 
-@model("hhem")
 class HhemModel(LocalJudge):
     """P(supported) by HHEM-2.1-Open, or another checkpoint of its form.
 

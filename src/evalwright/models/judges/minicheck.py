@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.judges.checkpoint import window_of
 from evalwright.models.judges.judge import LocalJudge
-from evalwright.models.registry import model
 
 if TYPE_CHECKING:
     from evalwright.models.judges.network import PairNetwork
@@ -38,7 +37,6 @@ FORMS: dict[str, Form] = {
 """By the checkpoint's model_type; others are taken as RoBERTa, with the window that their files name."""
 
 
-@model("minicheck")
 class MiniCheckModel(LocalJudge):
     """P(supported) by a MiniCheck checkpoint, such as minicheck/lytang/MiniCheck-Flan-T5-Large.
 

@@ -22,6 +22,7 @@ from evalwright.models.judges.prompts import fill
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
 from evalwright.models.local.hf.loading import check_device, check_vocabulary, load_tokenizer, reason, where
 from evalwright.models.local.hf.quiet import quiet
+from evalwright.models.local.hf.scoring import pad
 from evalwright.models.local.hf.source import Source
 
 NO_CODE = ", which judges never run."
@@ -77,9 +78,9 @@ class PairNetwork:
     def supported(self, batch: Sequence[Encoded]) -> list[float]:
         """P(supported) of each pair: a softmax, or the sigmoid of the one logit there is. A pair's number does not
         depend on its company."""
-        pad = self._unlike_any_end(batch) if self._reads_last else self._pad
+        token = self._unlike_any_end(batch) if self._reads_last else self._pad
         with torch.inference_mode(), quiet():
-            logits = self._logits(padded(batch, pad, self._device)).double()
+            logits = self._logits(padded(batch, token, self._device)).double()
         single = logits.shape[-1] == 1
         found = torch.sigmoid(logits[:, 0]) if single else torch.softmax(logits, dim=-1)[:, self._place]
         return [float(each) for each in found.cpu()]
@@ -214,20 +215,13 @@ def load_network(
     return network.to(device).eval()
 
 
-def padded(batch: Sequence[Encoded], pad: int, device: str) -> dict[str, Tensor]:
+def padded(batch: Sequence[Encoded], token: int, device: str) -> dict[str, Tensor]:
     """Token ids, padded on the right, and a mask that hides the padding by its place, whatever its token.
 
     Each is [batch, longest]; token types where the pairs have them.
     """
-    width = max(len(each.tokens) for each in batch)
-
-    def rows(parts: Sequence[Sequence[int]], filler: int) -> Tensor:
-        return torch.tensor([[*part, *[filler] * (width - len(part))] for part in parts], device=device)
-
-    inputs = {
-        "input_ids": rows([each.tokens for each in batch], pad),
-        "attention_mask": rows([[1] * len(each.tokens) for each in batch], 0),
-    }
+    ids, mask = pad([each.tokens for each in batch], device, token)
+    inputs = {"input_ids": ids, "attention_mask": mask}
     if batch[0].types is not None:
-        inputs["token_type_ids"] = rows([each.types or () for each in batch], 0)
+        inputs["token_type_ids"] = pad([each.types or () for each in batch], device)[0]
     return inputs

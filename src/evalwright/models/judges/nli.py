@@ -16,7 +16,6 @@ from evalwright.models.judges.checkpoint import class_names, supported_class, wi
 from evalwright.models.judges.judge import LocalJudge
 from evalwright.models.judges.prompts import read_prompt
 from evalwright.models.local.hf.source import find_tokenizer
-from evalwright.models.registry import model
 
 if TYPE_CHECKING:
     from evalwright.models.judges.network import PairNetwork
@@ -25,7 +24,6 @@ PAIR = "pair"
 """The prompt of checkpoints that read two texts, joined as their tokenizer joins them."""
 
 
-@model("nli")
 class NliModel(LocalJudge):
     """P(supported) by a sequence-classification checkpoint.
 

@@ -18,7 +18,6 @@ from evalwright.core.requests import Ability, Classify, Request
 from evalwright.core.responses import Response
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
-from evalwright.models.registry import model
 from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.http import HttpClient, check_url
 from evalwright.models.remote.http_faults import bad_reply
@@ -34,7 +33,6 @@ _SPACE = re.compile(r"\s+")
 _BEFORE_PUNCTUATION = re.compile(r"\s([.,!?])")
 
 
-@model("vectara")
 class VectaraModel(RemoteModel):
     """P(supported) as Vectara's interface scores it.
 

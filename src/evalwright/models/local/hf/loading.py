@@ -122,8 +122,7 @@ class Loaded:
 
     model: Any
     encoder: HubEncoder
-    rules: TokenRules
-    render: Callable[[Prompt], tuple[str, TokenRules]]
+    reader: Reader
     device: str
     end_tokens: frozenset[int]
     pad_token: int
@@ -154,8 +153,7 @@ def load(source: Source, tokenizer_source: Source, options: Options, adapter: So
     return Loaded(
         model=model,
         encoder=encoder,
-        rules=reader.rules,
-        render=reader.render,
+        reader=reader,
         device=options.device if options.placement is None else input_device(model),
         end_tokens=ends,
         pad_token=_first(tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0),

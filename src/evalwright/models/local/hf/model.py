@@ -31,14 +31,12 @@ from evalwright.models.local.hf.placement import Placement, resolve_placement
 from evalwright.models.local.hf.quantisation import require_quantisation_libraries, resolve_quantisation
 from evalwright.models.local.hf.source import Source, find_source, find_tokenizer
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
-from evalwright.models.registry import model
 
 if TYPE_CHECKING:
     from evalwright.models.local.hf.engine import Engine
     from evalwright.models.local.tokens import Reader
 
 
-@model("hf")
 class TransformersModel(LocalModel):
     """A decoder-only or encoder-decoder model from the hub or a folder: log-likelihood, rolling, generation, chat.
 
@@ -264,7 +262,7 @@ class TransformersModel(LocalModel):
             self._known.pop("scoring", None)
             self._known = {
                 "parameters": loaded.model.num_parameters(),
-                "context_length": loaded.rules.max_length,
+                "context_length": loaded.reader.rules.max_length,
             }
 
     def unload(self) -> None:
