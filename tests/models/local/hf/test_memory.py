@@ -100,8 +100,8 @@ def test_a_budget_that_a_person_sets(long_model: Path) -> None:
     inside, given = model._engine.loaded.model, 2**26
     # 16 hidden and 4 inner numbers of four bytes for a token, in a third of it.
     assert scoring_budget(inside, "cpu", given) == given // 3 // ((16 * 256 + 4 * 512) * 4)
-    assert scoring_budget(inside, "cpu", given) == model._engine.scorer._budget.tokens  # type: ignore[attr-defined]
-    assert stored_budget("cpu", given) == given // 4 == model._engine.scorer._budget.stored  # type: ignore[attr-defined]
+    assert scoring_budget(inside, "cpu", given) == model._engine.scorer._batcher.tokens  # type: ignore[attr-defined]
+    assert stored_budget("cpu", given) == given // 4 == model._engine.scorer._stored  # type: ignore[attr-defined]
     assert generation_budget(inside, "cpu", given) < generation_budget(inside, "cpu")
     wrong: Any
     for wrong in (0, -1, "much", True, float("nan"), float("inf")):

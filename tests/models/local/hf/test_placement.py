@@ -11,9 +11,9 @@ import pytest
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.core.responses import Response
-from evalwright.models.local.hf import placement
+from evalwright.models.local.hf import options
 from evalwright.models.local.hf.model import TransformersModel
-from evalwright.models.local.hf.placement import input_device, is_spread, resolve_placement
+from evalwright.models.local.hf.options import resolve_placement
 
 pytestmark = pytest.mark.torch
 
@@ -67,16 +67,13 @@ def test_the_same_numbers_wherever_the_parts_lie(
 
 def test_what_is_handed_to_the_loader() -> None:
     found = resolve_placement("balanced", {"0": "20GiB", "cpu": 10**9}, "offload", "auto")
-    assert found is not None
-    assert found.arguments() == {
+    assert found == {
         "device_map": "balanced",
         "max_memory": {0: "20GiB", "cpu": 10**9},
         "offload_folder": "offload",
     }
-    assert not found.on_cpu
     numbered = resolve_placement({"model": "0", "lm_head": "cuda:1"}, None, None, "auto")
-    assert numbered is not None
-    assert numbered.arguments() == {"device_map": {"model": 0, "lm_head": "cuda:1"}}
+    assert numbered == {"device_map": {"model": 0, "lm_head": "cuda:1"}}
     assert resolve_placement(None, None, None, "cuda") is None
 
 
@@ -101,13 +98,15 @@ def test_what_does_not_fit(arguments: tuple[Any, Any, Any, str], message: str) -
 
 
 def test_without_accelerate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "find_spec", lambda name: None)
+    monkeypatch.setattr(options, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"'accelerate'.*evalwright\[hf\]"):
         resolve_placement("auto", None, None, "auto")
 
 
 def test_inputs_go_where_the_embeddings_are_computed() -> None:
     """Weights that wait elsewhere lie on "meta"; only accelerate's hook knows where they are used."""
+    pytest.importorskip("torch")
+    from evalwright.models.local.hf.loading import input_device, is_spread
 
     def model(weight: str, hook: Any, where: dict[str, Any] | None = None) -> Any:
         embeddings = SimpleNamespace(weight=SimpleNamespace(device=weight), _hf_hook=hook)

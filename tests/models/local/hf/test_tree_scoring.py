@@ -28,7 +28,7 @@ from evalwright.models.local.hf.batching import Batcher  # noqa: E402
 from evalwright.models.local.hf.reading import LogitReader  # noqa: E402
 from evalwright.models.local.hf.scoring import PlainScorer  # noqa: E402
 from evalwright.models.local.hf.tree_forward import TreeForward, longest_path  # noqa: E402
-from evalwright.models.local.hf.tree_scoring import Budget, TreeScorer  # noqa: E402
+from evalwright.models.local.hf.tree_scoring import TreeScorer  # noqa: E402
 
 ARCHITECTURES = ["llama", "gpt2", "qwen2", "gemma2", "cohere"]
 WORDS = "river hills town mill sea spring water baker street oven flour salt sun moon train gold lead iron".split()  # noqa: SIM905
@@ -105,7 +105,7 @@ def _forward(model: TransformersModel) -> TreeForward:
     assert model._engine is not None
     scorer = model._engine.scorer
     assert isinstance(scorer, TreeScorer)
-    return scorer._forward
+    return scorer.forward
 
 
 class Scorers:
@@ -126,8 +126,8 @@ class Scorers:
         cascading = how.pop("cascading", True)
         forward = TreeForward(self.model, self.reader, "cpu")
         forward.cascading = forward.cascading and cascading
-        budget = Budget(tokens, rows, stored)
-        return TreeScorer(forward, self.reader, self.plain, budget, name="m", number_bytes=4, **how)
+        given = {"tokens": tokens, "rows": rows, "stored": stored, "name": "m", **how}
+        return TreeScorer(forward, self.reader, self.plain, **given)
 
 
 @pytest.fixture(scope="session")
@@ -236,7 +236,7 @@ def test_prefixes_that_may_not_be_kept_go_the_plain_way(scorers: dict[str, Score
             left.append(len(pairs))
             return both.plain.score(pairs)
 
-    tree._plain = Counted()
+    tree._plain = Counted()  # type: ignore[assignment]
     same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
     assert left == [len(pairs)]
 
@@ -263,14 +263,14 @@ def test_results_come_while_the_work_goes_on(scorers: dict[str, Scorers]) -> Non
     both, pairs = scorers["llama"], shared_pairs(prefixes=6)
     tree = both.tree(tokens=256)
     passes = 0
-    inner = tree._forward.run
+    inner = tree.forward.run
 
     def counted(*args: Any, **given: Any) -> Any:
         nonlocal passes
         passes += 1
         return inner(*args, **given)
 
-    tree._forward.run = counted  # type: ignore[method-assign]
+    tree.forward.run = counted  # type: ignore[method-assign]
     outcomes = tree.score(pairs)
     next(outcomes)
     early = passes
@@ -343,7 +343,7 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
 ) -> None:
     both, pairs = scorers["llama"], shared_pairs()
     tree = both.tree()
-    inner, positions = tree._forward._base, []
+    inner, positions = tree.forward._base, []
 
     class Misplaced:
         """A model that goes by the place in the row instead of by the position that it is given."""
@@ -354,7 +354,7 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
                 given["position_ids"] = torch.arange(given["position_ids"].shape[1])[None]
             return inner(**given)
 
-    tree._forward._base = Misplaced()
+    tree.forward._base = Misplaced()
     with caplog.at_level(logging.WARNING, "evalwright"):
         same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
     assert positions
@@ -362,7 +362,7 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
     assert tree.describe()["path"] == "plain"
     assert "differ by" in tree.describe()["because"]
     again = both.tree(insist=True)
-    again._forward._base = Misplaced()
+    again.forward._base = Misplaced()
     with pytest.raises(ModelError, match="cannot be scored by a prefix tree: scores differ"):
         dict(again.score(pairs))
 
@@ -370,17 +370,17 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
 def test_a_model_that_refuses_masks_goes_the_plain_way(scorers: dict[str, Scorers]) -> None:
     both, pairs = scorers["qwen2"], shared_pairs()
     tree = both.tree()
-    inner = tree._forward._base
+    inner = tree.forward._base
     tried: list[bool] = []
 
     class Stubborn:
         def __call__(self, **given: Any) -> Any:
-            tried.append(tree._forward.cascading)
+            tried.append(tree.forward.cascading)
             if given["past_key_values"] is not None and len(tried) > 2:
                 raise ValueError("attention mask must be of two dimensions")
             return inner(**given)
 
-    tree._forward._base = Stubborn()
+    tree.forward._base = Stubborn()
     same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
     assert tree.describe()["path"] == "plain"
     assert "ValueError: attention mask must be of two dimensions" in tree.describe()["because"]
@@ -404,24 +404,6 @@ def test_half_precision_takes_part(wide: dict[str, Path]) -> None:
         if isinstance(theirs, Response) and theirs.tokens_scored:
             assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, rel=0.02, abs=0.2)
     assert model.describe()["scoring"]["path"] == "tree"
-
-
-# --- verify ---------------------------------------------------------------------------------------------------------------
-
-
-def test_verify_scores_so_many_both_ways(wide: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
-    model = model_of(wide["llama"], verify=7)
-    with caplog.at_level(logging.WARNING, "evalwright"):
-        answers(model, benchmark_requests(questions=3))
-        answers(model, benchmark_requests(seed=1, questions=3))
-    told = model.describe()["scoring"]["verified"]
-    assert told["requests"] == 7
-    assert told["greedy_flags_that_differ"] == 0
-    assert 0 <= told["largest_difference_per_token"] < 1e-5
-    [line] = [record.getMessage() for record in caplog.records]
-    assert "compared 7 requests with plain scoring" in line
-    model.unload()
-    assert model.describe()["scoring"]["verified"] == told, "it is still known after the model has gone"
 
 
 # --- how long a path may be ------------------------------------------------------------------------------------------------

@@ -21,9 +21,8 @@ from evalwright.models.local.hf.decoding import Decoder
 from evalwright.models.local.hf.families import families
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.quiet import logger, quiet
-from evalwright.models.local.hf.reading import LogitReader
+from evalwright.models.local.hf.reading import LogitReader, pad
 from evalwright.models.local.hf.sampling import RowWriter, choose, not_a_number
-from evalwright.models.local.hf.scoring import pad
 from evalwright.models.local.writing import Pieces
 
 

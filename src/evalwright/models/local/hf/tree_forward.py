@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers.cache_utils import DynamicCache, DynamicLayer
+from transformers.cache_utils import DynamicCache
 
 from evalwright.models.local.hf import cascade
 from evalwright.models.local.hf.batching import Tensor, cache_bytes, text_config
@@ -34,7 +34,7 @@ class Stored:
     """Keys and values of one path from the start: for every layer a pair of (1, key-value heads, length, width)."""
 
     length: int
-    layers: list[tuple[Tensor, Tensor]]
+    layers: list[cascade.KeysValues]
 
 
 NOTHING = Stored(0, [])
@@ -50,6 +50,7 @@ class TreeForward:
         self._device = device
         self._config = text_config(model)
         self._dtype = next(model.parameters()).dtype
+        self.number_bytes = int(self._dtype.itemsize)
         self.refusal = self._static_refusal()
         self.cascading = self.refusal is None and cascade.is_possible(self._config, device)
         self.longest = longest_path(self._config)
@@ -110,22 +111,27 @@ class TreeForward:
         return hidden, _extended(past, cache) if keep else None
 
     def _cache(self, past: Stored, keep: bool, joined: bool) -> DynamicCache:
-        cache = DynamicCache()
-        cache.layer_class_to_replicate = None
-        nothing: list[tuple[Tensor, Tensor] | None] = [None] * int(self._config.num_hidden_layers)
-        layers = past.layers or nothing
-        cache.layers = [_Layer(past.length, own, keep, joined) for own in layers]
-        return cache
+        """It gives what is stored, if that is to be joined, and holds new keys and values only if asked to."""
+
+        def take(layer: Any, key: Tensor, value: Tensor) -> cascade.KeysValues:
+            if keep:
+                layer.new = (key, value)
+            if layer.stored is None or not joined:
+                return key, value
+            keys, values = (part.expand(key.shape[0], -1, -1, -1) for part in layer.stored)
+            return torch.cat([keys, key], dim=-2), torch.cat([values, value], dim=-2)
+
+        nothing: list[cascade.KeysValues | None] = [None] * int(self._config.num_hidden_layers)
+        return cascade.cache_of(
+            [cascade.PassLayer(take, lambda: past.length, own) for own in past.layers or nothing]
+        )
 
     def _mask(self, seen: np.ndarray) -> Tensor:
-        """From what is seen (rows, queries, keys) to what is added to attention scores; every kernel takes that."""
-        mask = torch.zeros(seen.shape, dtype=self._dtype)
-        mask.masked_fill_(torch.from_numpy(~seen), torch.finfo(self._dtype).min)
-        return mask[:, None].to(self._device)
+        return cascade.additive(torch.from_numpy(seen).to(self._device), self._dtype)[:, None]
 
     def stored_bytes(self, length: int) -> int:
         """Memory for the keys and values of so many tokens."""
-        return cache_bytes(self._config, int(self._dtype.itemsize)) * length
+        return cache_bytes(self._config, self.number_bytes) * length
 
     def _static_refusal(self) -> str | None:
         if getattr(self._config, "is_encoder_decoder", False):
@@ -142,36 +148,6 @@ class TreeForward:
         missing = {"position_ids", "past_key_values", "attention_mask", "use_cache"}
         missing -= set(signature(self._base.forward).parameters)
         return f"it does not take {', '.join(sorted(missing))}" if missing else None
-
-
-class _Layer(DynamicLayer):  # type: ignore[misc]
-    """One layer's cache within one pass: it gives what is stored, and holds new keys and values only if asked to."""
-
-    def __init__(self, length: int, stored: tuple[Tensor, Tensor] | None, keep: bool, joined: bool) -> None:
-        super().__init__()
-        self._length = length
-        self._stored = stored
-        self._keep = keep
-        self._joined = joined
-        self.new: tuple[Tensor, Tensor] | None = None
-
-    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """The keys and values to attend to."""
-        if self._keep:
-            self.new = (key_states, value_states)
-        if self._stored is None or not self._joined:
-            return key_states, value_states
-        rows = key_states.shape[0]
-        keys, values = (part.expand(rows, -1, -1, -1) for part in self._stored)
-        return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
-
-    def get_seq_length(self) -> int:
-        """Tokens before those of this pass."""
-        return self._length
-
-    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Keys, and the place of the first."""
-        return self._length + query_length, 0
 
 
 def _extended(past: Stored, cache: Any) -> Stored:
