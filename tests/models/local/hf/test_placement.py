@@ -10,10 +10,10 @@ import pytest
 
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.core.requests import Generate, LogLikelihood, Request
-from evalwright.core.responses import Response
 from evalwright.models.local.hf import options
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.hf.options import resolve_placement
+from support.local_models import answers, engine_of
 
 pytestmark = pytest.mark.torch
 
@@ -32,13 +32,6 @@ ON_DISK = {
 }
 
 
-def answers(model: TransformersModel) -> list[Response]:
-    found = dict(model.answer_batch(REQUESTS))
-    out = [found[index] for index in range(len(REQUESTS))]
-    assert all(isinstance(each, Response) for each in out), out
-    return out  # type: ignore[return-value]
-
-
 @pytest.mark.parametrize("device_map", ["cpu", {"": "cpu"}, "auto", ON_DISK], ids=str)
 def test_the_same_numbers_wherever_the_parts_lie(
     folders: dict[str, Path], tmp_path: Path, device_map: Any
@@ -53,12 +46,11 @@ def test_the_same_numbers_wherever_the_parts_lie(
         str(folders["llama"]), device_map=device_map, offload_folder=str(tmp_path / "offload")
     )
     assert spread.fingerprint == plain.fingerprint, "where the parts lie changes no answer"
-    for ours, theirs in zip(answers(spread), answers(plain), strict=True):
+    for ours, theirs in zip(answers(spread, REQUESTS), answers(plain, REQUESTS), strict=True):
         assert ours.text == theirs.text
         if theirs.log_likelihood is not None:
             assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, abs=1e-5)
-    assert spread._engine is not None
-    assert spread._engine.loaded.device == "cpu"
+    assert engine_of(spread).loaded.device == "cpu"
     wanted = "plain" if device_map == ON_DISK else "tree"
     assert spread.describe()["scoring"]["path"] == wanted
     expected = {"": "cpu"} if device_map == "cpu" else device_map
