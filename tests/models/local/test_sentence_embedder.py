@@ -16,6 +16,7 @@ from evalwright.core.responses import Response
 from evalwright.models.local.sentence_embedder import SentenceEmbedder
 from evalwright.models.registry import open_model
 from evalwright.scorers.similarity import cosines
+from support.local_models import answers
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -62,14 +63,7 @@ def make(
 
 
 def vectors(model: SentenceEmbedder, texts: Sequence[str]) -> list[tuple[float, ...]]:
-    found = dict(model.answer_batch([Embed(text) for text in texts]))
-    assert sorted(found) == list(range(len(texts)))
-    made = []
-    for index in range(len(texts)):
-        response = found[index]
-        assert isinstance(response, Response)
-        made.append(response.values)
-    return made
+    return [response.values for response in answers(model, [Embed(text) for text in texts])]
 
 
 def embedder(folder: Path, **arguments: Any) -> SentenceEmbedder:

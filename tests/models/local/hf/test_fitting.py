@@ -123,7 +123,7 @@ def test_the_size_is_that_of_the_real_model(folder: Path, tmp_path: Path) -> Non
 MEASURE = """
 import json, sys
 from evalwright.core.requests import Generate
-from evalwright.models.local.hardware.limits import peak_memory
+from evalwright.models.local.hardware.machine import peak_memory
 from evalwright.models.local.hf.fitting import model_size
 from evalwright.models.local.hf.model import TransformersModel
 import evalwright.engine.engine
