@@ -20,7 +20,7 @@ from support.local_models import answers
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
-from support.tiny_models import _two_sided_tokenizer  # noqa: E402
+from support.tiny_models import make_two_sided_tokenizer  # noqa: E402
 
 TEXTS = ["the cat", "the cat sat on the mat and looked at the moon", "a dog", "Der Hund läuft", "猫", "sat"]
 KINDS = {
@@ -37,7 +37,7 @@ def make(
     """A folder as the library sentence-transformers writes it."""
     from transformers import BertConfig, BertModel
 
-    tokenizer = _two_sided_tokenizer("bart")
+    tokenizer = make_two_sided_tokenizer("bart")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}

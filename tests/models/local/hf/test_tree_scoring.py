@@ -324,7 +324,7 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
 ) -> None:
     both, pairs = scorers["llama"], shared_pairs()
     tree = both.tree()
-    inner, positions = tree.forward._base, []
+    inner, positions = tree.forward.base, []
 
     class Misplaced:
         """A model that goes by the place in the row instead of by the position that it is given."""
@@ -335,7 +335,7 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
                 given["position_ids"] = torch.arange(given["position_ids"].shape[1])[None]
             return inner(**given)
 
-    tree.forward._base = Misplaced()
+    tree.forward.base = Misplaced()
     with caplog.at_level(logging.WARNING, "evalwright"):
         same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
     assert positions
@@ -343,7 +343,7 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
     assert tree.describe()["path"] == "plain"
     assert "differ by" in tree.describe()["because"]
     again = both.tree(insist=True)
-    again.forward._base = Misplaced()
+    again.forward.base = Misplaced()
     with pytest.raises(ModelError, match="cannot be scored by a prefix tree: scores differ"):
         dict(again.score(pairs))
 
@@ -351,7 +351,7 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
 def test_a_model_that_refuses_masks_goes_the_plain_way(scorers: dict[str, Scorers]) -> None:
     both, pairs = scorers["qwen2"], shared_pairs()
     tree = both.tree()
-    inner = tree.forward._base
+    inner = tree.forward.base
     tried: list[bool] = []
 
     class Stubborn:
@@ -361,7 +361,7 @@ def test_a_model_that_refuses_masks_goes_the_plain_way(scorers: dict[str, Scorer
                 raise ValueError("attention mask must be of two dimensions")
             return inner(**given)
 
-    tree.forward._base = Stubborn()
+    tree.forward.base = Stubborn()
     same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
     assert tree.describe()["path"] == "plain"
     assert "ValueError: attention mask must be of two dimensions" in tree.describe()["because"]

@@ -20,6 +20,7 @@ from evalwright.models.local.onnx.session import Sharing
 from evalwright.models.local.tokens import rolling_pairs
 from evalwright.models.registry import open_model
 from support.local_models import answers as answers_of
+from support.tiny_models import byte_level_bpe
 
 onnx = pytest.importorskip("onnx")
 
@@ -40,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_folder(folder: Path, *, seed: int = 0, chat: str | None = None) -> Path:
     """Write model.onnx (two layers, cache), config.json, tokenizer.json and tokenizer_config.json."""
-    tokenizer = make_tokenizer()
+    tokenizer = byte_level_bpe(["<|end|>"], vocab=300)
     tokenizer.save(str(folder / "tokenizer.json"))
     write_model(folder / "model.onnx", tokenizer.get_vocab_size(), seed)
     (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 256, "eos_token_id": 0}))
@@ -49,23 +50,6 @@ def make_folder(folder: Path, *, seed: int = 0, chat: str | None = None) -> Path
         settings["chat_template"] = chat
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     return folder
-
-
-def make_tokenizer() -> Any:
-    """A byte-level BPE tokenizer of 300 tokens."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=300,
-        special_tokens=["<|end|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator([" ".join(WORDS), SHOTS], trainer)
-    return tokenizer
 
 
 def write_model(path: Path, vocabulary: int, seed: int) -> None:

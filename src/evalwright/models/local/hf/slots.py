@@ -12,28 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal
 
 import torch
 
 from evalwright.models.local.hf import cascade
-from evalwright.models.local.hf.batching import Tensor, text_config
+from evalwright.models.local.hf.batching import Tensor
 from evalwright.models.local.hf.reading import LogitReader, pad
-
-Stage = Literal["prefix", "add", "step"]
+from evalwright.models.local.hf.tree import Node, Part, Row
+from evalwright.models.local.hf.tree_forward import NOTHING, TreeForward
 
 
 class Slots:
     """Places for up to `rows` rows of up to `length` tokens each below a shared prefix, of which `used` are in use."""
 
-    def __init__(self, model: Any, reader: LogitReader, device: str, cascading: bool) -> None:
-        self._base = model.base_model
-        self._reader = reader
-        self._device = device
-        self._config = text_config(model)
-        self._dtype = next(model.parameters()).dtype
-        self.cascading = cascading
+    def __init__(self, forward: TreeForward, reader: LogitReader) -> None:
+        self._whole, self._reader = forward, reader
+        self._device, self._config, self._dtype = forward.device, forward.config, forward.dtype
+        self.cascading = forward.cascading
         self._lengths: list[int] = []
+        self._layers: list[_Layer] = []
         self._start_again(0, 0)
 
     @property
@@ -43,13 +40,14 @@ class Slots:
 
     def open(self, prefix: Sequence[int], rows: int, length: int) -> None:
         """Forget all rows, make places for others, and compute the tokens that all of them begin with."""
-        with torch.inference_mode():
-            self._start_again(rows, length)
-            if prefix:
-                self._stage = "prefix"
-                ids = torch.tensor([list(prefix)], device=self._device)
-                self._forward(ids, torch.arange(len(prefix), device=self._device)[None], torch.ones_like(ids))
-                self._prefix = len(prefix)
+        self._start_again(rows, length)
+        if prefix:
+            row = Row([Part(Node(prefix, 0, len(prefix)), -1)], len(prefix))
+            _, stored = self._whole.run([row], NOTHING, keep=True)
+            assert stored is not None
+            for layer, own in zip(self._layers, stored.layers, strict=True):
+                layer.stored = own
+            self._prefix = len(prefix)
 
     def close(self) -> None:
         """Free the memory."""
@@ -61,8 +59,7 @@ class Slots:
         copies: for every further row that equals one of them, which. Logits are (rows and copies, vocabulary).
         """
         with torch.inference_mode():
-            self._stage = "add"
-            self._adding = len(rows)
+            self._stepping, self._adding = False, len(rows)
             ids, mask = pad(rows, self._device)
             length = ids.shape[1]
             positions = torch.arange(self._prefix, self._prefix + length, device=self._device)[None]
@@ -87,7 +84,7 @@ class Slots:
     def step(self, tokens: Sequence[int]) -> Tensor:
         """Put one more token into every row; returns the logits after it, (used, vocabulary)."""
         with torch.inference_mode():
-            self._stage = "step"
+            self._stepping = True
             self._ends = torch.tensor(self._lengths, device=self._device)
             longest = max(self._lengths)
             before = 0 if self.cascading else self._prefix
@@ -123,7 +120,7 @@ class Slots:
         self._rows, self._room = rows, length
         self._lengths = []
         self._prefix = 0
-        self._adding = 0
+        self._stepping, self._adding = False, 0
         self._layers = [
             _Layer(self._take_in, self._length) for _ in range(int(self._config.num_hidden_layers))
         ]
@@ -132,11 +129,11 @@ class Slots:
         attending: AbstractContextManager[None] = nullcontext()
         if self.cascading:
             stored = [layer.stored for layer in self._layers if layer.stored is not None]
-            stepping = self._stage == "step"
-            plan = cascade.Plan(stored, ids.shape[1], self._mask if stepping else None, stepping)
+            mask_of_step = self._mask if self._stepping else None
+            plan = cascade.Plan(stored, ids.shape[1], mask_of_step, self._stepping)
             attending = cascade.attending(self._config, plan)
         with attending:
-            return self._base(
+            return self._whole.base(
                 input_ids=ids,
                 position_ids=positions,
                 attention_mask=mask,
@@ -154,14 +151,11 @@ class Slots:
 
     def _take_in(self, layer: _Layer, key: Tensor, value: Tensor) -> cascade.KeysValues:
         """Keep one layer's new keys and values; returns what is attended to."""
-        if self._stage == "prefix":
-            layer.stored = (key.contiguous(), value.contiguous())
-            return key, value
         before = 0 if self.cascading else self._prefix
         if layer.places is None:
             layer.open((key, value), self._rows, before, self._room)
         keys, values = layer.places  # type: ignore[misc]
-        if self._stage == "add":
+        if not self._stepping:
             rows = slice(self.used, self.used + self._adding)
             end = before + key.shape[2]
             for part, new in ((keys, key), (values, value)):
@@ -176,9 +170,7 @@ class Slots:
 
     def _length(self) -> int:
         """Tokens before those of the pass that goes on."""
-        if self._stage == "prefix":
-            return 0
-        return self._prefix + (max(self._lengths) if self._stage == "step" else 0)
+        return self._prefix + (max(self._lengths) if self._stepping else 0)
 
 
 class _Layer(cascade.PassLayer):

@@ -45,15 +45,15 @@ class TreeForward:
 
     def __init__(self, model: Any, reader: LogitReader, device: str) -> None:
         self._model = model
-        self._base: Any = getattr(model, "base_model", None)
+        self.base: Any = getattr(model, "base_model", None)
         self._reader = reader
-        self._device = device
-        self._config = text_config(model)
-        self._dtype = next(model.parameters()).dtype
-        self.number_bytes = int(self._dtype.itemsize)
+        self.device = device
+        self.config = text_config(model)
+        self.dtype = next(model.parameters()).dtype
+        self.number_bytes = int(self.dtype.itemsize)
         self.refusal = self._static_refusal()
-        self.cascading = self.refusal is None and cascade.is_possible(self._config, device)
-        self.longest = longest_path(self._config)
+        self.cascading = self.refusal is None and cascade.is_possible(self.config, device)
+        self.longest = longest_path(self.config)
 
     def run(self, rows: Sequence[Row], past: Stored, keep: bool = False) -> tuple[Tensor, Stored | None]:
         """The last hidden states (rows, longest row, width) of rows below `past`; with `keep`, what to store below one row.
@@ -70,8 +70,8 @@ class TreeForward:
                 ids[place, start:end] = part.node.tokens
                 positions[place, start:end] = np.arange(part.node.start, part.node.end)
         given: dict[str, Any] = {
-            "input_ids": torch.from_numpy(ids).to(self._device),
-            "position_ids": torch.from_numpy(positions).to(self._device),
+            "input_ids": torch.from_numpy(ids).to(self.device),
+            "position_ids": torch.from_numpy(positions).to(self.device),
             "use_cache": keep or past.length > 0,
         }
         with torch.inference_mode():
@@ -92,7 +92,7 @@ class TreeForward:
             # Padding stands on the right, where no token looks; so no mask is needed, and the fast kernel is used.
             given["attention_mask"] = torch.ones_like(given["input_ids"])
         cache = self._cache(past, keep, joined=True) if given["use_cache"] else None
-        hidden = self._base(past_key_values=cache, **given).last_hidden_state
+        hidden = self.base(past_key_values=cache, **given).last_hidden_state
         return hidden, _extended(past, cache) if keep else None
 
     def _cascaded(
@@ -104,10 +104,10 @@ class TreeForward:
         if trunk < length:
             mask = self._mask(np.stack([visible(row, length)[trunk:] for row in rows]))
         cache = self._cache(past, keep, joined=False) if given["use_cache"] else None
-        with cascade.attending(self._config, cascade.Plan(past.layers, trunk, mask)):
+        with cascade.attending(self.config, cascade.Plan(past.layers, trunk, mask)):
             # Only a mask that is given keeps some models from warning of padding; this one is not used.
             given["attention_mask"] = torch.ones_like(given["input_ids"])
-            hidden = self._base(past_key_values=cache, **given).last_hidden_state
+            hidden = self.base(past_key_values=cache, **given).last_hidden_state
         return hidden, _extended(past, cache) if keep else None
 
     def _cache(self, past: Stored, keep: bool, joined: bool) -> DynamicCache:
@@ -121,32 +121,32 @@ class TreeForward:
             keys, values = (part.expand(key.shape[0], -1, -1, -1) for part in layer.stored)
             return torch.cat([keys, key], dim=-2), torch.cat([values, value], dim=-2)
 
-        nothing: list[cascade.KeysValues | None] = [None] * int(self._config.num_hidden_layers)
+        nothing: list[cascade.KeysValues | None] = [None] * int(self.config.num_hidden_layers)
         return cascade.cache_of(
             [cascade.PassLayer(take, lambda: past.length, own) for own in past.layers or nothing]
         )
 
     def _mask(self, seen: np.ndarray) -> Tensor:
-        return cascade.additive(torch.from_numpy(seen).to(self._device), self._dtype)[:, None]
+        return cascade.additive(torch.from_numpy(seen).to(self.device), self.dtype)[:, None]
 
     def stored_bytes(self, length: int) -> int:
         """Memory for the keys and values of so many tokens."""
-        return cache_bytes(self._config, self.number_bytes) * length
+        return cache_bytes(self.config, self.number_bytes) * length
 
     def _static_refusal(self) -> str | None:
-        if getattr(self._config, "is_encoder_decoder", False):
+        if getattr(self.config, "is_encoder_decoder", False):
             return "it is an encoder-decoder model"
         if getattr(self._model, "_is_stateful", False):
             return "it carries a state from token to token that cannot branch"
-        kinds = set(getattr(self._config, "layer_types", None) or [])
+        kinds = set(getattr(self.config, "layer_types", None) or [])
         if kinds - _ATTENTION_LAYERS:
             return f"it has layers other than attention ({', '.join(sorted(kinds - _ATTENTION_LAYERS))})"
         if not self._reader.sliced:
             return "its output head cannot be applied to single positions"
-        if getattr(self._config, "_attn_implementation", None) not in ("sdpa", "eager"):
+        if getattr(self.config, "_attn_implementation", None) not in ("sdpa", "eager"):
             return "its attention takes no mask in four dimensions (attn_implementation sdpa and eager do)"
         missing = {"position_ids", "past_key_values", "attention_mask", "use_cache"}
-        missing -= set(signature(self._base.forward).parameters)
+        missing -= set(signature(self.base.forward).parameters)
         return f"it does not take {', '.join(sorted(missing))}" if missing else None
 
 
