@@ -19,7 +19,7 @@ class QuantileSketch:
 
     def __init__(self, accuracy: float = 0.01) -> None:
         if not 0 < accuracy < 1:
-            raise ValueError(f"The accuracy must lie between 0 and 1, not {accuracy}.")
+            raise ValueError(f"The accuracy must be between 0 and 1, not {accuracy}.")
         self.accuracy = accuracy
         self.n = 0
         self.total = 0.0

@@ -100,7 +100,7 @@ class Monitor:
         if estimand not in ("this benchmark", "items like these"):
             raise ValueError(f"estimand must be 'this benchmark' or 'items like these', but is {estimand!r}")
         if binary and value_range != (0.0, 1.0):
-            raise ValueError("binary scores lie in the value_range (0.0, 1.0); give binary=False for others")
+            raise ValueError("binary scores have the value_range (0.0, 1.0); give binary=False for others")
         self.rule, self.n_total, self.estimand = rule, n_total, estimand
         self._settings = Settings(
             n_total=n_total,
@@ -136,7 +136,7 @@ class Monitor:
         length, or several items without `clustered`.
         """
         if not 0 <= place < self.n_total:
-            raise ValueError(f"place must lie between 0 and {self.n_total - 1}, but is {place}")
+            raise ValueError(f"place must be between 0 and {self.n_total - 1}, but is {place}")
         if place < self._prefix or place in self._waiting:
             raise ValueError(f"the unit at place {place} was submitted before")
         first = self._scores(a)
@@ -175,7 +175,7 @@ class Monitor:
         valid = self._settings.value_range or (-math.inf, math.inf)
         for score in scores:
             if math.isinf(score) or not (math.isnan(score) or valid[0] <= score <= valid[1]):
-                raise ValueError(f"the score {score:g} lies outside the range {valid}")
+                raise ValueError(f"the score {score:g} is outside the range {valid}")
             if self._settings.binary and score == score and score not in (0.0, 1.0):
                 raise ValueError(
                     f"the score {score:g} is neither 0 nor 1; give binary=False for graded scores"
