@@ -94,10 +94,10 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, says: str) -> None
         ({"schema": None}, "not the record"),
         ({"tasks": None}, "'tasks' is missing"),
         ({"id": None}, "'id' is missing"),
-        ({"samples": []}, "names no file"),
-        ({"samples": {"file": "../other/samples.jsonl", "sha256": ""}}, "names no file"),
-        ({"samples": {"file": "/etc/passwd", "sha256": ""}}, "names no file"),
-        ({"samples": {"file": "..", "sha256": ""}}, "names no file"),
+        ({"samples": []}, "does not name"),
+        ({"samples": {"file": "../other/samples.jsonl", "sha256": ""}}, "does not name"),
+        ({"samples": {"file": "/etc/passwd", "sha256": ""}}, "does not name"),
+        ({"samples": {"file": "..", "sha256": ""}}, "does not name"),
     ],
 )
 def test_a_record_that_cannot_be_used_is_a_sentence(
