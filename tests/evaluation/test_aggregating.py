@@ -106,7 +106,7 @@ def test_level_slices_and_metrics() -> None:
             ConfigurationError,
             "the label 'x'",
         ),
-        ({"name": "first"}, ConfigurationError, "need another name"),
+        ({"name": "first"}, ConfigurationError, "needs a different name"),
     ],
 )
 def test_what_cannot_be_made_is_said(
