@@ -144,5 +144,5 @@ def test_bad_input_ends_in_a_sentence(arguments: tuple[str, ...], says: str) -> 
     assert done.code == 2
     assert says in done.err
     assert "Traceback" not in done.text
-    assert "fault in evalwright" not in done.text
+    assert "bug in evalwright" not in done.text
     assert not list(Path("home").glob("store.sqlite*"))
