@@ -63,7 +63,7 @@ def _worth(found: JudgeCalibration) -> str:
         return "There are too few labels for an interval."
     gain = 100 * (1 - after / before)
     if found.stratified and gain < 1:
-        return "What the judge knows is in the strata already; its verdicts add nothing beyond them."
+        return "The strata already contain what the judge knows; its verdicts add nothing more."
     if found.corrected.judge_weight == 0.0:
         return "The judge adds nothing to these labels, so the result is that of the labels alone."
     if gain < 1:
@@ -77,7 +77,7 @@ def _notes(found: JudgeCalibration) -> Iterator[str]:
     if counts.unlabelled:
         yield (
             f"{counts.unlabelled} of {counts.drawn} rows have no label. If people skipped the hard ones, the correction is "
-            "wrong by an unknown amount; if they merely stopped, it holds."
+            "wrong by an unknown amount; if they only stopped early, it is right."
         )
     if counts.without_verdict:
         answers = counted(counts.without_verdict, "labelled answer has", "labelled answers have")

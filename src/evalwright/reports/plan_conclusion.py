@@ -51,7 +51,7 @@ def _task(task: TaskForecast, forecast: Forecast, first: bool) -> str:
     text = f"about {about(needed.value)} {numbers.plural(int(needed.value), 'item')}"
     if needed.low is not None and needed.high is not None and about(needed.low) != about(needed.high):
         text += f" ({about(needed.low)} to {about(needed.high)})"
-    aim = f"To see a difference of {size(forecast.difference, task.bounded)} {odds(forecast.power)} you need {text}"
+    aim = f"To detect a difference of {size(forecast.difference, task.bounded)} {odds(forecast.power)} you need {text}"
     there = numbers.count(task.n_total)
     visible = task.visible_paired.value or 0.0
     shown = f"which can detect differences of {size(visible, task.bounded)} or more"

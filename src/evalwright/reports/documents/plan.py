@@ -89,7 +89,7 @@ def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, st
     yield "repeats (draws) per item worth their cost", amount(best, items), best.basis
     if task.enough is False and needed.basis != best.basis:
         text = "none" if needed.value is None else amount(needed, items)
-        yield "repeats (draws) that make up for too few items", text, needed.basis
+        yield "repeats (draws) needed with too few items", text, needed.basis
 
 
 def _requests(models: Mapping[str, Usage]) -> Iterator[doc.Block]:
