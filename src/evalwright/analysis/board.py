@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 
-SIMULTANEOUS_NOTE = (
-    "A score's interval is its own; the simultaneous ones hold for all models of the board at once."
-)
+SIMULTANEOUS_NOTE = "The interval beside a score holds for that score alone; the simultaneous ones hold for all models of the board together."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class BoardRow:
     """A run on the board.
 
     ranks: best and worst rank that the run can have, for all runs together; own_ranks: for this run alone, chosen
-    beforehand; None where the run lacks a task. letters: runs that share one cannot be told apart. overall: mean over tasks.
+    beforehand; None where the run lacks a task. letters: runs that share one cannot be separated. overall: mean over tasks.
     together: the interval of the headline score that holds with those of all others; None where it is no mean of items.
     n: scored items of n_asked, over all tasks of the board. metrics: all of the run's, by task, for those who show more than
     the cells. shares: of a board of factual runs, accuracy and what became of stress questions. place: that of the run among
@@ -158,7 +156,7 @@ def _columns(runs: Sequence[Run]) -> tuple[BoardTask, ...]:
             if found.setdefault(task.name, column) != column:
                 raise RunError(
                     f"The runs show '{task.name}' by different metrics ({found[task.name].metric} and {column.metric}), "
-                    f"so they cannot stand on one board. Score one of them again with `evalwright score`."
+                    f"so they cannot be on one board. Score one of them again with `evalwright score`."
                 )
     if not found:
         raise RunError("None of these runs has a metric to show.")
@@ -249,29 +247,28 @@ def _notes(
     made: Ranking | None,
     alone: Sequence[str],
 ) -> list[str]:
-    notes = ["Intervals are 95%. The scores say how the models do on items like these."]
+    notes = ["Intervals are 95%. Scores are about items like these."]
     if mixed:
         notes.append(
             "The tasks are measured in different units or directions, so there is no overall score and no rank."
         )
     elif made is not None:
         notes.append(
-            "A rank is a range: the best and the worst that the model can have. The ranges hold together with 95% (simultaneous "
+            "A rank is a range: the best and the worst rank that the model can have. The ranges hold together with 95% (simultaneous "
             "intervals of all paired differences); models whose ranges do not overlap are significantly different."
         )
         if made.letters and any(row.ranks and row.ranks[0] != row.ranks[1] for row in rows):
-            notes.append("Models that share a letter are tied: the data cannot tell them apart.")
+            notes.append("Models that share a letter are tied: the data cannot separate them.")
         if any(row.together for row in rows):
             notes.append(SIMULTANEOUS_NOTE)
         if alone:
             notes.append(
-                f"No other model has enough items in common with {listed(alone)}: every rank is open to "
+                f"No other model has enough items in common with {listed(alone)}: every rank is possible for "
                 f"{'it' if len(alone) == 1 else 'them'}, whatever the score."
             )
         notes += _kept(found)
     notes += [
-        f"The runs did not ask '{name}' alike: its version, its data or its scorers differ."
-        for name in _asked_differently(runs)
+        f"The runs used different versions, data or scorers of '{name}'." for name in _asked_differently(runs)
     ]
     notes += _judged_differently(runs)
     notes += early_notes(runs)
@@ -280,10 +277,12 @@ def _notes(
             "Hallucinated and refused are shares of the stress questions, which have no answer: refused (or corrected) is right."
         )
     if any(row.n_failed for row in rows):
-        notes.append("Failed items are counted apart and are not scored as wrong.")
+        notes.append("Failed items are counted separately and are not scored as wrong.")
     if undecided := sum(cell.estimate.n_undecided for row in rows for cell in row.cells.values()):
         answers = "1 answer is" if undecided == 1 else f"{undecided:,} answers are"
-        notes.append(f"{answers} undecided by rules and in no score; each task's bounds cover both readings.")
+        notes.append(
+            f"{answers} undecided by the rules and in no score; the bounds of each run's scores cover them."
+        )
     if any(row.ranks is None for row in rows) and not mixed:
         notes.append("Models without a rank have no score on at least one of the tasks.")
     return notes
@@ -294,13 +293,13 @@ def _kept(found: Sequence[Matrix]) -> list[str]:
     import numpy as np
 
     notes = []
-    without = "are compared as independent samples" if len(found) == 1 else "cannot be told apart"
+    without = "are compared as independent samples" if len(found) == 1 else "cannot be separated"
     for one in found:
         counts = common_counts(one)
         own = np.diag(counts)
         few = (counts > 0) & (2 * counts < np.maximum(own[:, None], own[None, :]))
         for pairs, what in (
-            (few, "under half of the items in common, and can hardly be told apart"),
+            (few, "under half of the items in common, and can hardly be separated"),
             (counts == 0, f"no item in common, and {without}"),
         ):
             number = int(np.triu(pairs, 1).sum())
@@ -309,7 +308,7 @@ def _kept(found: Sequence[Matrix]) -> list[str]:
                 notes.append(f"On '{one.measure.task}' {have} {what}.")
         if not one.measure.is_mean:
             notes.append(
-                f"On '{one.measure.task}' ranks rest on the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is no mean "
+                f"On '{one.measure.task}' ranks use the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is not a mean "
                 f"over items."
             )
     return notes

@@ -62,7 +62,7 @@ class Gate(Plain):
     def conclusion(self) -> str:
         """How many rules failed, and what that means, in a sentence."""
         bad = sum(outcome.failed for outcome in self.outcomes)
-        asked = "fails where the data show that it is broken" if self.mode == "shown" else (
+        asked = "fails if the data show that it is broken" if self.mode == "shown" else (
             "fails unless the data rule out that it is broken"
         )  # fmt: skip
         total = len(self.outcomes)
@@ -135,13 +135,13 @@ def _check(target: _Target, mode: Mode) -> None:
     counts = rule.what.rpartition(".")[2] == N_FAILED
     if counts and rule.verb not in ("above", "below"):
         raise ConfigurationError(
-            f"The rule '{rule.text}' asks of a count what is asked of scores. Write '{rule.what} is above X'."
+            f"The rule '{rule.text}' treats a count like a score. Write '{rule.what} is above X'."
         )
     if rule.what == OVERALL and rule.verb in ("above", "below"):
         raise ConfigurationError(f"The rule '{rule.text}': 'overall' can drop, rise, change or differ only.")
     if rule.verb == "differs" and mode == "not-ruled-out":
         raise ConfigurationError(
-            f"The rule '{rule.text}' has no margin, and no data can rule out every difference. Write "
+            f"The rule '{rule.text}' has no margin, and data cannot rule out every difference. Write "
             f"'{rule.what} changes by more than X', or use --gate shown."
         )
 
@@ -189,7 +189,7 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
     label = first.metric if target.task else OVERALL
     if target.task and not first.is_mean:
         raise ConfigurationError(
-            f"The rule '{rule.text}' asks for a difference of '{label}', which is no mean over items. Use "
+            f"The rule '{rule.text}' asks for a difference of '{label}', which is not a mean over items. Use "
             f"'{label} is above X' or 'is below X'."
         )
     if not target.task and (len(found) < 2 or not can_average([one.measure for one in found])):

@@ -203,8 +203,10 @@ def _estimand(found: Sequence[Matrix], baseline: int | None) -> str:
     over = f"over these {len(found)} tasks, each with the same weight, " if len(found) > 1 else ""
     what = "mean differences of all pairs" if baseline is None else "mean differences from the baseline"
     clustered = any(one.clusters is not None for one in found)
-    units = "; items that belong together count as one unit" if clustered else ""
-    return f"Asked are {what} {over}on items like these, each pair on the items that both answered{units}."
+    units = "; items of a cluster count as one unit" if clustered else ""
+    return (
+        f"Estimated are {what} {over}on items like these, each pair on the items that both answered{units}."
+    )
 
 
 def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | None) -> list[str]:
@@ -222,15 +224,15 @@ def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | No
         name = one.measure.task
         if apart:
             warnings.append(
-                f"{name}: no item in common, so compared as independent samples, where items of unlike difficulty count as "
-                f"a difference of the models: {_some(apart)}."
+                f"{name}: no item in common, so compared as independent samples, where a difference in their difficulty counts as "
+                f"a difference between the models: {_some(apart)}."
             )
         if few:
             warnings.append(f"{name}: under half of the items are common to {_some(few)}.")
         if not one.measure.is_mean:
             warnings.append(
-                f"{name}: '{one.measure.metric}' is no mean over items: compared is the mean score of "
-                f"'{one.measure.scorer}' beneath it, of which more is better."
+                f"{name}: '{one.measure.metric}' is not a mean over items, so the comparison uses the mean score of "
+                f"'{one.measure.scorer}', where more is better."
             )
     return warnings
 

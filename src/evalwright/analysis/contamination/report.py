@@ -55,7 +55,7 @@ def contamination_report(
     for other in rewrites:
         if other.data["model"].get("fingerprint") != run.data["model"].get("fingerprint"):
             raise ConfigurationError(
-                f"'{other.id}' is a run of '{other.label}' and '{run.id}' one of '{run.label}': a paired drop is of one "
+                f"'{other.id}' is a run of '{other.label}' and '{run.id}' one of '{run.label}': a paired drop needs one "
                 f"model. Evaluate '{run.label}' on the rewritten task."
             )
     own = read_items(run)
@@ -69,7 +69,7 @@ def contamination_report(
         )
     if not cut_offs and not found and not met:
         raise ConfigurationError(
-            f"There is nothing to report on of '{run.id}': give --rewrites (a run of the same model on a rewritten task, see "
+            f"There is nothing to report for '{run.id}': give --rewrites (a run of the same model on a rewritten task, see "
             f"`evalwright tasks rewrite`), --cut-off for samples whose metadata have '{date_key}', or --corpus."
         )
     notes = [*_notes(cut_offs, found, clean), *_overlap_notes(met)]
@@ -129,30 +129,30 @@ def _notes(cut_offs: Sequence[CutOff], found: Sequence[Drop], clean: Control) ->
     for one in cut_offs:
         if one.across or one.undated:
             notes.append(
-                f"{one.task}: {one.across:,} items have a date that lies across the cut-off and {one.undated:,} have none in "
+                f"{one.task}: {one.across:,} items have a date on both sides of the cut-off and {one.undated:,} have none in "
                 f"'{one.key}'; they are on neither side."
             )
         if one.shared_clusters:
             notes.append(
-                f"{one.task}: {one.shared_clusters:,} clusters have items on both sides of the cut-off; the test takes the sides "
-                "for independent."
+                f"{one.task}: {one.shared_clusters:,} clusters have items on both sides of the cut-off; the test treats the sides "
+                "as independent."
             )
     if cut_offs:
         notes.append(
-            "Before and after the cut-off stand different questions: a difference may be one of difficulty, and of what was "
-            "known by then."
+            "The questions before and after the cut-off are different: a difference in score may be one in difficulty, or in "
+            "what was known by then."
         )
     whole = _whole(found)
     unchecked = sum(one.unchecked for one in whole)
     if unchecked:
         notes.append(
-            f"{unchecked:,} of {sum(one.rewrites for one in whole):,} rewrites were checked by no person. A bad rewrite makes a "
-            "drop of its own; control items are spoilt as often."
+            f"{unchecked:,} of {sum(one.rewrites for one in whole):,} rewrites were not checked by a person. A bad rewrite lowers "
+            "the score by itself; that affects control items as often."
         )
     if any(one.check is None for one in whole):
         how = "The cut-off has no items after it" if clean.cut_off else "Give --cut-off, or --control"
         notes.append(
-            f"Without control items a drop says only that rewrites are harder. {how}: questions that the model cannot have "
+            f"Without control items a drop shows only that rewrites are harder. {how}: questions that the model cannot have "
             "seen, rewritten in the same way."
         )
     return notes
@@ -160,14 +160,14 @@ def _notes(cut_offs: Sequence[CutOff], found: Sequence[Drop], clean: Control) ->
 
 def _overlap_notes(met: Sequence[Overlap]) -> list[str]:
     notes = [
-        f"{one.task}: {one.too_short:,} questions of fewer than {LEAST} words were not looked for in the corpus."
+        f"{one.task}: {one.too_short:,} questions of fewer than {LEAST} words were not searched in the corpus."
         for one in met
         if one.too_short
     ]
     if met:
         notes.append(
-            f"The corpus: {met[0].files:,} files with {met[0].words:,} words. Questions whose words it has may also be easier ones; "
-            "a paired drop does not have that fault."
+            f"The corpus: {met[0].files:,} files with {met[0].words:,} words. Questions that occur in it may also be easier; "
+            "a paired drop does not have this problem."
         )
     return notes
 
@@ -214,7 +214,7 @@ def _drop_sentence(one: Drop) -> str:
     excess = _amount(check.excess, check.low, check.high, check.level)
     if check.control_drop.n == 0:
         return (
-            f"{one.task}: no control item has a score on both wordings, so the drop of {size} says nothing."
+            f"{one.task}: no control item has a score on both wordings, so the drop of {size} shows nothing."
         )
     if check.suspicious:
         return (

@@ -15,9 +15,9 @@ from evalwright.core.samples import Sample
 from evalwright.core.tasks import Task
 
 ABOUT = {
-    "wording": "the question, its passages or options read otherwise",
-    "references": "other answers are right",
-    "metadata": "what is said about it",
+    "wording": "the question, its passages or options changed",
+    "references": "the right answers changed",
+    "metadata": "its metadata changed",
 }
 _HEX = 16
 
@@ -195,5 +195,5 @@ def _conclusion(
     text = f"Changed {versions}: {'; '.join(said)}."
     judged = added or removed or settings or any(set(one.what) - {"metadata"} for one in changed)
     if judged and a.name == b.name and a.version == b.version:
-        text += f" The version is still {a.version}: give the task another, so that scores are not taken for the same."
+        text += f" The version is still {a.version}: give the task another, so that their scores are not compared."
     return text

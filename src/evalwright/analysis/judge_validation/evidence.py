@@ -63,7 +63,7 @@ def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelS
             drawn = sets.get(label.set)
             if drawn is None and label.set not in partners:
                 raise ConfigurationError(
-                    f"{label.where}: the labelling set '{label.set}' is not known here: it is another run's, or its file "
+                    f"{label.where}: the labelling set '{label.set}' is unknown: it belongs to another run, or its file "
                     f"labelling-{label.set}.json is no longer in the folder of the run '{runs[0].id}'."
                 )
             if drawn is not None and label.number >= len(drawn.rows):
@@ -89,7 +89,7 @@ def gather(run: Run, files: Sequence[LabelFile], sets: Mapping[str, LabelSet], s
         other = sets[strange[0].set]
         raise ConfigurationError(
             f"{strange[0].where}: this row is of the labelling set '{other.name}', drawn from the run '{other.run}', and others "
-            f"are of '{drawn.name}'. Labels of different sets cannot be put together, as their chances differ."
+            f"are of '{drawn.name}'. Labels of different sets cannot be combined, because they were drawn with different probabilities."
         )
     return _evidence(verdicts, drawn, mine)
 

@@ -223,7 +223,7 @@ def _agreement(runs: Sequence[Run], sources: Sequence[_Judge], table: _Table, le
     judged = there.sum(axis=1) >= 2
     if not judged.any():
         raise ConfigurationError(
-            "No answer has the verdicts of two judges: the runs must hold the same answers, as `evalwright score` gives them."
+            "No answer has the verdicts of two judges: the runs must have the same answers, as `evalwright score` gives them."
         )
     _check_votes(votes[there], sources)
     clusters = np.frombuffer(table.clusters, np.int64)
@@ -251,7 +251,7 @@ def _check_votes(votes: NDArray[np.float64], sources: Sequence[_Judge]) -> None:
     if not ((votes == 0) | (votes == 1)).all():
         names = ", ".join(dict.fromkeys(source.scorer for source in sources))
         raise ConfigurationError(
-            f"The scores of {names} are not 0 and 1 throughout, so they are no verdicts."
+            f"The scores of {names} are not 0 and 1 throughout, so they are not verdicts."
         )
 
 

@@ -67,9 +67,9 @@ def _rogan_gladen(evidence: Evidence) -> RoganGladen:
     _need_equal_chances(evidence)
     _need_binary(evidence)
     if _clusters(evidence) is not None:
-        raise ValueError("its interval takes every item for independent, and these come in clusters")
+        raise ValueError("its interval assumes independent items, and these are in clusters")
     if ((~np.isnan(evidence.people)).sum(axis=1) > 1).any():
-        raise ValueError("it takes one label an item, and several people labelled the same ones")
+        raise ValueError("it needs one label per item, and several people labelled the same ones")
     judge, human = evidence.judge, evidence.human
     labelled = ~np.isnan(human) & ~np.isnan(judge)
     rest = judge[~labelled & ~np.isnan(judge)]
@@ -277,7 +277,7 @@ def _probabilities(
     elif (~np.isnan(stated)).any():
         sure = np.where(judge == 1, stated, 1 - stated)  # confidence is that the verdict holds
     else:
-        raise ValueError("the judge says right or wrong and no probability")
+        raise ValueError("the judge gives no probability, only right or wrong")
     if not ((human == 0) | (human == 1)).all():
         raise ValueError("it needs labels of 0 and 1")
     _need_equal_chances(evidence)

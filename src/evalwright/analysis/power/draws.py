@@ -38,7 +38,7 @@ def draws_of(
     within, draws, basis = _within(sources, assumed)
     if not within:
         unknown = Amount(
-            None, basis="takes a run with two or more draws an item, or --assume within=VARIANCE"
+            None, basis="needs a run with two or more draws an item, or --assume within=VARIANCE"
         )
         return DrawsForecast(task.draws, unknown, unknown)
     paired = spread.paired.value or 0.0
@@ -87,7 +87,7 @@ def _best(
         single = spread.single.value or 0.0
         between = single - assumed["within"]
         if between <= 0:
-            return Amount(MOST_DRAWS, basis="items do not differ, so as many draws as wished")
+            return Amount(MOST_DRAWS, basis="items do not differ, so any number of draws")
         best = best_draws(assumed["within"], between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS)
         return Amount(best, basis=f"{ASSUMED}; {said}")
     for source in sources:
@@ -96,7 +96,7 @@ def _best(
             best = best_draws(within, between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS)
             share = between / (between + within) if between + within > 0 else math.nan
             said = f"measured on {source.run.label}; {said}"
-            return Amount(best, basis=f"{100 * share:.0f}% of the variance lies between items, {said}")
+            return Amount(best, basis=f"{100 * share:.0f}% of the variance is between items, {said}")
     return Amount(None, basis="no run has two draws of an item")
 
 
@@ -129,7 +129,5 @@ def _needed(
         smallest_visible_difference(n_total, between * design, level=wanted.level, power=wanted.power)
     )
     if limit > wanted.difference:
-        return Amount(
-            None, basis=f"no number of draws makes up for items: the limit is {100 * limit:.1f} points"
-        )
+        return Amount(None, basis=f"no number of draws replaces items: the limit is {100 * limit:.1f} points")
     return Amount(None, basis=f"more than {MOST_DRAWS} draws")

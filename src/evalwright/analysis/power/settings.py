@@ -45,7 +45,7 @@ class Wanted:
                 )
         if self.power < 0.5:
             raise ConfigurationError(
-                f"A power under 0.5 plans to miss what is sought; {self.power:g} was given."
+                f"A power under 0.5 means missing the difference more often than not; {self.power:g} was given."
             )
 
     def check_bounded(self, task: str) -> None:
@@ -55,7 +55,7 @@ class Wanted:
             if value >= 1:
                 raise ConfigurationError(
                     f"The {name.replace('_', ' ')} is given in the unit of scores, which lie between 0 and 1 on '{task}': "
-                    f"2 points are 0.02, and {value:g} cannot be."
+                    f"2 points are 0.02, and {value:g} is not possible."
                 )
 
 
@@ -69,9 +69,11 @@ def check_assumptions(assumed: Mapping[str, float], wanted: Wanted) -> None:
             1.0 if name in ("accuracy", "discordant") else math.inf,
         )
         if not (math.isfinite(value) and least <= value <= most):
-            raise ConfigurationError(f"'{name}' is {ASSUMPTIONS[name]}; {value:g} cannot be.")
+            raise ConfigurationError(f"'{name}' is {ASSUMPTIONS[name]}; {value:g} is not possible.")
     if "variance" in assumed and "discordant" in assumed:
-        raise ConfigurationError("Assume either 'discordant' or 'variance': one follows from the other.")
+        raise ConfigurationError(
+            "Assume either 'discordant' or 'variance', not both: one determines the other."
+        )
     if assumed.get("discordant", math.inf) < wanted.difference:
         raise ConfigurationError(
             f"Models that differ by {wanted.difference:g} disagree on at least that share of the items, so 'discordant' "

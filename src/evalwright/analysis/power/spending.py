@@ -168,7 +168,7 @@ def _money(evidence: Evidence, into: Amount, out: Amount, n_all: int, level: flo
     if isinstance(evidence.model, LocalModel):
         return Amount(0.0, basis="runs on this machine")
     if own is not None and len(own.cost) and not bool((own.cost != own.cost).any()):
-        return mean_amount(own.cost, f"as its replies said, {_measured(own)}", level, n_all)
+        return mean_amount(own.cost, f"as reported by its replies, {_measured(own)}", level, n_all)
     return Amount(None, basis=f"no price is known for {evidence.model.name}: give --price IN/OUT")
 
 
@@ -192,7 +192,7 @@ def _seconds(evidence: Evidence, requests: Amount) -> Amount:
         low = min(alike, max(latency, n * latency / pacing.max_concurrency))
         filled = pace.asked >= 4 * pacing.start_concurrency
         value = alike if filled else min(alike, max(latency, n * latency / pacing.start_concurrency))
-        said = f"{basis}, one {duration(latency)}; from as many at once as are allowed to no faster than that"
+        said = f"{basis}, one {duration(latency)}; between full concurrency and none"
         return Amount(value, low, alike, said)
     return Amount(alike, min(alike, pace.seconds), alike, f"{basis}, loading included")
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evalwright.runs.measurements import Measured
 
 ASSUMED = "assumed"
-WORST = "worst case, nothing is known"
+WORST = "worst case, nothing measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def variances_of(
     assumed: Mapping[str, float],
     wanted: Wanted,
 ) -> Variances:
-    """The spread of a task. clusters: a code per item of the whole task, None where every item is alone."""
+    """The spread of a task. clusters: a code per item of the whole task, None where no clusters."""
     commons = [common_items(a, b) for a, b in combinations(sources, 2)]
     score, single = _single(bounded, sources, assumed, wanted)
     paired = _paired(bounded, commons, single, assumed, wanted)
@@ -112,7 +112,7 @@ def _single(
         return score, variance
     if bounded:
         return Amount(0.5, 0.0, 1.0, WORST), Amount(0.25, basis=f"{WORST}: half of the answers right")
-    unknown = "scores of this metric have no limits, so only runs of it can say how much they vary"
+    unknown = "scores of this metric have no limits, so their variance can only be measured on runs"
     return Amount(None, basis=unknown), Amount(None, basis=unknown)
 
 
@@ -155,7 +155,7 @@ def _design(
         return Amount(assumed["design_effect"], basis=ASSUMED)
     weight = 1.0 if clusters is None else cluster_weight(clusters)
     if weight == 1.0:
-        return Amount(1.0, basis="every item is alone")
+        return Amount(1.0, basis="no clusters")
     seen = [(common.a - common.b, common.clusters, common.names) for common in commons]
     seen = seen or [(source.means, source.clusters, source.run.label) for source in sources]
     found = []
@@ -178,7 +178,7 @@ def _amount(limits: Limits, basis: str) -> Amount | None:
         return None
     if limits.value == 0.0:
         return Amount(
-            limits.high, limits.low, limits.high, f"{basis}; no spread was seen, so the upper limit counts"
+            limits.high, limits.low, limits.high, f"{basis}; no variance was seen, so the upper limit is used"
         )
     return Amount(limits.value, _finite(limits.low), _finite(limits.high), basis)
 

@@ -79,7 +79,7 @@ def make_submission(run: Run, path: Path) -> Submission:
     packed = (to_json(data, separators=(",", ":")) + "\n").encode("utf-8", "backslashreplace")
     if len(packed) > MOST_BYTES:
         raise RunError(
-            f"The run has {len(packed):,} bytes of answers; a submission has {MOST_BYTES:,} at the most."
+            f"The run has {len(packed):,} bytes of answers; a submission has at most {MOST_BYTES:,}."
         )
     try:
         write_bytes(path, gzip.compress(packed, mtime=0) if path.suffix == ".gz" else packed)
@@ -98,7 +98,7 @@ def _check_fit(run: Run) -> None:
     ):
         if configuration.get(key):
             raise RunError(
-                f"The run '{run.id}' has {what}, which others do not have: submit a run of the task as it is."
+                f"The run '{run.id}' has {what}, which others do not have: submit a run of the unchanged task."
             )
     if run.data.get("stopping") or run.data.get("scored_from"):
         raise RunError(
@@ -107,8 +107,8 @@ def _check_fit(run: Run) -> None:
     failed = sum(sum(task["failures"].values()) for task in run.data["tasks"])
     if failed:
         raise RunError(
-            f"{failed} samples of the run '{run.id}' failed, and a submission is whole. Run the same command again to ask for "
-            f"these only."
+            f"{failed} samples of the run '{run.id}' failed, and a submission must be complete. Run the same command again to send "
+            f"only these requests."
         )
 
 
@@ -239,15 +239,15 @@ def read_submission(path: Path) -> Submission:
     except (ValueError, RecursionError) as error:
         raise RunError(f"'{path}' is not valid JSON: {str(error)[:200]}.") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise RunError(f"'{path}' is no submission: `evalwright submit make RUN --into FILE` writes one.")
+        raise RunError(f"'{path}' is not a submission: `evalwright submit make RUN --into FILE` writes one.")
     if data.get("version") != VERSION:
         raise RunError(f"'{path}' has version {str(data.get('version'))[:20]}; this version reads {VERSION}.")
     missing = sorted(_PARTS - data.keys())
     if missing:
-        raise RunError(f"'{path}' is no whole submission: '{missing[0]}' is missing.")
+        raise RunError(f"'{path}' is not a complete submission: '{missing[0]}' is missing.")
     for part, kind in (("run", dict), ("tasks", list), ("samples", list)):
         if not isinstance(data[part], kind):
-            raise RunError(f"'{path}' is no submission: '{part}' is not what it must be.")
+            raise RunError(f"'{path}' is not a submission: '{part}' is not valid.")
     return Submission(path, data, intact)
 
 
@@ -265,5 +265,5 @@ def _unpacked(path: Path) -> bytes:
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise RunError(f"'{path}' is a broken gzip file: {error}.") from error
     if len(text) > MOST_BYTES:
-        raise RunError(f"'{path}' is larger than {MOST_BYTES >> 20} MiB, the most that a submission may be.")
+        raise RunError(f"'{path}' is larger than {MOST_BYTES >> 20} MiB, the largest size of a submission.")
     return text

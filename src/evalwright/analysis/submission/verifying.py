@@ -93,7 +93,7 @@ def verify_submission(submission: Submission, *, task_files: Sequence[Path] = ()
     found = Verification(submission)
     if not submission.intact:
         found.problems.append(
-            Problem("changed", "the content is not what its SHA-256 says: it was changed after it was made")
+            Problem("changed", "the content does not match its SHA-256: it was changed after it was written")
         )
     own = _own_tasks(submission, task_files)
     claims = _claims(found)
@@ -183,7 +183,7 @@ def _task(found: Verification, claim: Mapping[str, Any], own: Mapping[str, Task]
             Problem(
                 "another version",
                 f"made with version {printable(str(claim.get('version')))} of the task's data "
-                f"({printable(str(claim.get('content_hash')))[:12]}), and here is version {task.version} "
+                f"({printable(str(claim.get('content_hash')))[:12]}), here it is version {task.version} "
                 f"({task.samples.content_hash[:12]})",
                 name,
             )
@@ -220,12 +220,12 @@ def _rows(found: Verification, names: set[str]) -> dict[Key, Mapping[str, Any]]:
 
 def _shape(row: Any) -> str:
     if not isinstance(row, Mapping):
-        return "it is no object"
+        return "it is not an object"
     for key, kind in (("task", str), ("id", str), ("answer", str), ("responses", list), ("scores", dict)):
         if not isinstance(row.get(key), kind):
-            return f"`{key}` is missing or not what it must be"
+            return f"`{key}` is missing or not valid"
     if not isinstance(row.get("draw"), int) or isinstance(row["draw"], bool):
-        return "`draw` is no whole number"
+        return "`draw` is not a whole number"
     return ""
 
 
@@ -238,7 +238,7 @@ async def _verify_task(
     missing: list[str] = []
     unscored = [one.name for one in task.scorers if one.roles or one.kind in PROGRAMS]
     if unscored:
-        message = f"{', '.join(unscored)} asks a model or runs programs, so its scores cannot be checked here"
+        message = f"{', '.join(unscored)} uses a model or runs programs, so its scores cannot be checked here"
         found.problems.append(Problem("not verifiable", message, task.name))
         return
     for index, draw in product(places, range(task.draws)):
@@ -261,7 +261,7 @@ async def _verify_task(
     known = {sample.id for sample in task.samples} if rows.keys() - seen else set()
     for _, name, draw in sorted(key for key in rows if key[0] == task.name and key not in seen):
         message = (
-            f"draw {draw} of it was not asked for by these settings"
+            f"draw {draw} of it is not part of these settings"
             if name in known
             else "the task has no such sample"
         )
@@ -287,19 +287,17 @@ async def _again(task: Task, index: int, draw: int, row: Mapping[str, Any]) -> S
     try:
         responses = [_response(one) for one in row["responses"]]
     except (TypeError, ValueError, KeyError, OverflowError) as error:
-        return Problem(
-            "broken", f"a response is not what it must be: {printable(str(error))}", task.name, sample.id
-        )
+        return Problem("broken", f"a response is not valid: {printable(str(error))}", task.name, sample.id)
     if not responses:
         return Problem("broken", "it has no response", task.name, sample.id)
     given = iter(responses)
 
     async def ask(role: str, request: Request) -> Response:
         if role != TARGET:
-            raise LookupError(f"a model in the role '{role}' would have to be asked")
+            raise LookupError(f"it needs a model in the role '{role}'")
         response = next(given, None)
         if response is None:
-            raise LookupError("it has fewer responses than the task asks for")
+            raise LookupError("it has fewer responses than the task sends requests")
         return response
 
     record = await evaluate_sample(task, index, sample, draw, ask)
@@ -307,7 +305,7 @@ async def _again(task: Task, index: int, draw: int, row: Mapping[str, Any]) -> S
     if failure is not None:
         return Problem("not scored", printable(failure.message), task.name, sample.id)
     if next(given, None) is not None:
-        return Problem("broken", "it has more responses than the task asks for", task.name, sample.id)
+        return Problem("broken", "it has more responses than the task sends requests", task.name, sample.id)
     return record
 
 
@@ -317,7 +315,7 @@ _TEXTS, _NUMBERS = ("text", "reasoning", "finish_reason"), ("log_likelihood", "t
 def _response(data: Any) -> Response:
     """A response of plain parts, each of its kind. Raises TypeError or ValueError."""
     if not isinstance(data, Mapping):
-        raise TypeError("it is no object")
+        raise TypeError("it is not an object")
     known: dict[str, Any] = {}
     for name, value in data.items():
         if name in _TEXTS:
@@ -335,7 +333,7 @@ def _response(data: Any) -> Response:
         else:
             raise ValueError(f"it has the unknown part '{name}'")
         if not fits:
-            raise TypeError(f"its '{name}' is not of its kind")
+            raise TypeError(f"its '{name}' has the wrong type")
         known[name] = value
     return Response.from_dict(known)
 
@@ -346,11 +344,9 @@ def _row_problems(task: Task, record: SampleRecord, row: Mapping[str, Any]) -> l
     assert answer is not None
     out = []
     if row.get("sample_sha256") != sample_hash(sample):
-        out.append(
-            ("another question", "the question, its options or what is right are other than the task's")
-        )
+        out.append(("another question", "the question, its options or its targets differ from the task's"))
     if row.get("prompt_sha256") != prompt_hash(answer.prompt):
-        out.append(("another prompt", "the prompt was not the task's"))
+        out.append(("another prompt", "the prompt differs from the task's"))
     if row["answer"] != answer.text:
         claimed, real = printable(row["answer"][:60]), printable(answer.text[:60])
         out.append(("wrong answer", f"the answer is given as '{claimed}', but its response says '{real}'"))
@@ -364,7 +360,7 @@ def _row_problems(task: Task, record: SampleRecord, row: Mapping[str, Any]) -> l
             why = f" ({printable(score.explanation)})" if score.explanation else ""
             out.append(("wrong score", f"{name} is given as {said}, and is {real}{why}"))
     unknown = sorted(row["scores"].keys() - record.scores.keys())
-    out += [("wrong score", f"{printable(name)} is a score that the task does not give") for name in unknown]
+    out += [("wrong score", f"{printable(name)} is not a score of this task") for name in unknown]
     return [Problem(kind, message, task.name, sample.id) for kind, message in out]
 
 
@@ -384,7 +380,7 @@ def _metric_problems(result: TaskResult, claim: Mapping[str, Any]) -> list[Probl
                 said = printable(str(claimed.get(key)))
                 out.append(f"{metric.label}: {key} is given as {said}, and is {real[key]}")
                 break
-    out += [f"{printable(label)} is no metric of the task" for label in claims]
+    out += [f"{printable(label)} is not a metric of this task" for label in claims]
     return [Problem("wrong metric", message, result.name) for message in out]
 
 

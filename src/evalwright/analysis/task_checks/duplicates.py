@@ -1,4 +1,4 @@
-"""A question stands once, with one gold answer, and asks what no other sample asks."""
+"""A question occurs once, with one gold answer, and asks what no other sample asks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
         if question.strip():
             groups.setdefault(_asked(sample, question), []).append(index)
     if not groups:
-        yield skipped(_CHECK, "no question's text is known, so duplicates cannot be told")
+        yield skipped(_CHECK, "no question's text is known, so duplicates cannot be found")
     twice = [group for group in groups.values() if len(group) > 1]
     split = [group for group in twice if len({_gold(material.samples[index]) for index in group}) > 1]
     same = [group for group in twice if group not in split]
@@ -28,13 +28,13 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
         both = f"{quoted(first[0].target)} of '{first[0].id}', {quoted(first[1].target)} of '{first[1].id}'"
         yield fault(
             _CHECK,
-            f"{counted(len(split), 'question stands', 'questions stand')} more than once with different gold answers ({both})",
+            f"{counted(len(split), 'question occurs', 'questions occur')} more than once with different gold answers ({both})",
             _ids(material, split),
         )
     if same:
         yield fault(
             _CHECK,
-            f"{counted(len(same), 'question stands', 'questions stand')} more than once",
+            f"{counted(len(same), 'question occurs', 'questions occur')} more than once",
             _ids(material, same),
         )
     if groups and not twice:
@@ -43,7 +43,7 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
 
 
 def _same_prompts(material: Material, known: set[int]) -> Iterator[Finding]:
-    """Different samples that send the same requests: the prompt leaves out what tells them apart."""
+    """Different samples that send the same requests: the prompt leaves out what differs."""
     groups: dict[Any, list[int]] = {}
     for index, asked in enumerate(material.requests):
         if asked and index not in known:
@@ -54,7 +54,7 @@ def _same_prompts(material: Material, known: set[int]) -> Iterator[Finding]:
         yield fault(
             "prompts",
             f"{counted(sum(map(len, alike)), 'sample')} with different rows send identical requests: "
-            "the prompt leaves out what tells them apart",
+            "the prompt leaves out what differs",
             _ids(material, alike),
         )
 

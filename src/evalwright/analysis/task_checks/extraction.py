@@ -47,7 +47,7 @@ def check_extraction(material: Material, run: Run) -> Iterator[Finding]:
     if is_dialect(scorer.kind):
         yield skipped(
             _CHECK,
-            "what another framework's filters take from an answer is not told apart from a wrong answer",
+            "another framework's filters do not separate an answer that cannot be read from a wrong one",
         )
         return
     count = _counted(run, name, scorer)
@@ -105,7 +105,7 @@ def _verdict(count: _Count, run: Run, scorer: Scorer) -> Finding:
     if count.failed:
         told += f", {count.failed} more failed"
     if count.cut:
-        told += f"; {count.cut} of those not read were cut at their longest"
+        told += f"; {count.cut} of those not read were cut at the token limit"
     if share.value < 1 - MOST_UNREAD:
         return fault(_CHECK, told, list(dict.fromkeys(one for one, _ in count.unread)))
     return ok(_CHECK, told)

@@ -42,7 +42,7 @@ def _checked(material: Material, scorer: Scorer) -> Iterator[Finding]:
     elif material.continues:
         yield from _continuations(material, scorer)
     elif not any(sample.targets for sample in material.samples):
-        yield skipped(_CHECK, f"{scorer.name}: no sample has a target, so no gold answer is known")
+        yield skipped(_CHECK, f"{scorer.name}: no sample has a target, so there is no gold answer")
     else:
         yield from _texts(material, scorer)
 
@@ -56,13 +56,13 @@ def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
     if low:
         yield fault(
             _CHECK,
-            f"{name}: the most likely option is the gold one, and yet {counted(len(low), 'sample')} do not score 1",
+            f"{name}: the most likely option is the gold one, but {counted(len(low), 'sample')} do not score 1",
             low,
         )
     if high:
         yield fault(
             _CHECK,
-            f"{name}: a wrong option is the most likely, and yet {counted(len(high), 'sample')} do not score 0",
+            f"{name}: a wrong option is the most likely, but {counted(len(high), 'sample')} do not score 0",
             high,
         )
     if not low and not high:

@@ -110,7 +110,7 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
             yield skipped(_CHECK, f"{material.task.name}: {reason}")
         elif material.continues and not material.chooses:
             yield skipped(
-                _CHECK, f"{material.task.name}: one continuation is scored, so there is nothing to choose"
+                _CHECK, f"{material.task.name}: only one continuation is scored, so there is no choice"
             )
         else:
             asked.append(Asked(material, scorer))
@@ -189,7 +189,7 @@ def _texts(asked: Sequence[Asked]) -> Iterator[Finding]:
     n = sum(len(one.samples) for one in asked)
     if n < 2:
         if n:
-            yield skipped(_CHECK, "one sample alone says nothing of answers that ignore the question")
+            yield skipped(_CHECK, "one sample is too few for answers that ignore the question")
         return
     yield _judged_text("empty answers", asked, lambda sample: "")
     answerable = [one for one in asked if one.scorer.kind not in REFUSING]
@@ -200,7 +200,7 @@ def _texts(asked: Sequence[Asked]) -> Iterator[Finding]:
     yield _judged_text("the question itself", asked, lambda sample: sample.input)
     if len(answerable) < len(asked):
         n = sum(len(one.samples) for one in asked if one.scorer.kind in REFUSING)
-        text = f"declining is right on {counted(n, 'sample')}: ask them together with questions that have answers"
+        text = f"declining is right on {counted(n, 'sample')}: use them together with questions that have answers"
         yield note(_CHECK, text)
     free = [one for one in answerable if not all(sample.choices for sample in one.samples)]
     for text in dict.fromkeys(text for one in free if (text := _commonest(one))):

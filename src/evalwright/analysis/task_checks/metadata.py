@@ -71,7 +71,7 @@ def check_metadata(material: Material) -> Iterator[Finding]:
     faults = [*_clusters(material), *_dates(material), *_languages(material), *_chance(material)]
     yield from faults
     if all(finding.ok for finding in faults):
-        yield ok(_CHECK, "clusters, dates, languages and chance are as stated, where they are stated")
+        yield ok(_CHECK, "clusters, dates, languages and chance match what is stated")
 
 
 def _clusters(material: Material) -> Iterator[Finding]:
@@ -93,7 +93,7 @@ def _dates(material: Material) -> Iterator[Finding]:
             unread.append(sample)
         elif found.first > tomorrow:
             future.append(sample)
-    for samples, what in ((unread, "no date (2024, 2024-05 or 2024-05-31)"), (future, "in the future")):
+    for samples, what in ((unread, "not a date (2024, 2024-05 or 2024-05-31)"), (future, "in the future")):
         if samples:
             shown = quoted(str(samples[0].metadata["created_at"]))
             ids = [sample.id for sample in samples]
@@ -162,7 +162,7 @@ def _chance(material: Material) -> Iterator[Finding]:
         told = f"samples differ in their number of options ({counts})"
         if declared is not None or assuming:
             why = (
-                f"the metric {assuming[0]} takes letters for classes"
+                f"the metric {assuming[0]} treats letters as classes"
                 if assuming
                 else f"a chance of {declared} is declared"
             )
@@ -177,7 +177,7 @@ def _declared(declared: object, chance: float) -> Iterator[Finding]:
     try:
         value = float(str(declared).rstrip("%")) / (100 if str(declared).endswith("%") else 1)
     except ValueError:
-        yield fault(_CHECK, f"the declared chance {quoted(str(declared))} is no number")
+        yield fault(_CHECK, f"the declared chance {quoted(str(declared))} is not a number")
         return
     value = value / 100 if value > 1 else value
     if abs(value - chance) > _CHANCE_ROUNDING:

@@ -26,7 +26,7 @@ def check_prompts(material: Material) -> Iterator[Finding]:
         yield fault("prompts", f"{counted(len(broken), 'sample')} have no request ({reason})", broken)
     kinds: list[tuple[str, Callable[[tuple[Request, ...]], str]]] = [
         ("a template is left unrendered", lambda asked: _matched(_UNRENDERED, asked)),
-        ("an object is in place of its text", lambda asked: _matched(_OBJECT, asked)),
+        ("an object is rendered in place of its text", lambda asked: _matched(_OBJECT, asked)),
         ("the prompt begins with a token that tokenizers add themselves (two BOS)", _begins_twice),
         ("the prompt ends with a space, which splits the next word's token", _ends_in_space),
         ("two spaces meet where the prompt ends and the continuation begins", _two_spaces),
@@ -48,7 +48,7 @@ def check_prompts(material: Material) -> Iterator[Finding]:
     missing = _missing_values(material)
     yield from missing
     if clean and not missing:
-        yield ok("prompts", "prompts are rendered whole, and join their continuations")
+        yield ok("prompts", "all prompts render, and join their continuations correctly")
 
 
 def _missing_values(material: Material) -> list[Finding]:

@@ -40,11 +40,11 @@ def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
         elif any(_gives_away(shot, wanted, sample) for shot in own):
             leaking.append(sample.id)
     if equal:
-        yield fault(_CHECK, f"a shot asks the question itself in {counted(len(equal), 'sample')}", equal)
+        yield fault(_CHECK, f"a shot is the question itself in {counted(len(equal), 'sample')}", equal)
     if leaking:
         yield fault(
             _CHECK,
-            f"a shot holds the question or its whole answer in {counted(len(leaking), 'sample')}",
+            f"a shot contains the question or its whole answer in {counted(len(leaking), 'sample')}",
             leaking,
         )
     evaluated = list(_evaluated(material, shots, list(drawn.values())))
@@ -107,7 +107,7 @@ def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Fin
         if shot.sample is not None and (key := _key(shot.sample, shot.user)) in names
     ]
     if taken:
-        told = f"the evaluated samples hold {len(taken)} of {counted(len(drawn), 'shot')}"
+        told = f"the evaluated samples contain {len(taken)} of {counted(len(drawn), 'shot')}"
         if shots.pool.content_hash == material.task.samples.content_hash:
             yield note(
                 _CHECK, f"{told}; a pool of other questions would keep them apart (few_shot: dataset)", taken
@@ -182,11 +182,11 @@ def _foreign_shots(material: Material) -> Iterator[Finding]:
     if twice:
         yield fault(
             _CHECK,
-            f"the question stands twice in the prompt of {counted(len(twice), 'sample')}: in a shot, too",
+            f"the question occurs twice in the prompt of {counted(len(twice), 'sample')}: in a shot, too",
             twice,
         )
     if split is not None and split == evaluated:
         yield fault(_CHECK, f"shots are drawn from the evaluated split '{split}'")
     if not twice and split != evaluated:
-        yield ok(_CHECK, "no question stands in its own shots, and shots come from another split")
-    yield skipped(_CHECK, "whether a shot is right by its own gold is not known of another framework's tasks")
+        yield ok(_CHECK, "no question is in its own shots, and shots come from another split")
+    yield skipped(_CHECK, "whether shots are right is not checked for another framework's tasks")

@@ -52,7 +52,7 @@ def _empty(material: Material) -> Iterator[Finding]:
     if any(sample.targets or sample.gold for sample in material.samples):
         yield from _named(
             material,
-            "no target, or one of white space alone",
+            "no target, or only white space",
             lambda i, one: (
                 not one.gold and (not one.targets or any(not form.strip() for form in one.targets))
             ),
@@ -112,9 +112,9 @@ def _leaks(material: Material) -> Iterator[Finding]:
         )
     samples = [sample for sample in material.samples if sample.input.strip()]
     if not samples:
-        yield skipped("leaks", "no question's text is known, so leaks cannot be told")
+        yield skipped("leaks", "no question's text is known, so leaks cannot be found")
     elif statistics.median(len(sample.input.split()) for sample in samples) > _READING:
-        yield skipped("leaks", "questions carry a text to read, so a gold answer in them is no leak")
+        yield skipped("leaks", "questions include a text to read, so a gold answer in them is not a leak")
     elif all(sample.choices for sample in samples):
         yield from _options_in_questions(samples)
     else:
@@ -141,7 +141,7 @@ def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     if not asked:
         return
     low, high = wilson(len(held), len(asked))
-    told = f"{points(len(held) / len(asked))} of 100 questions hold their gold answer (95%: {points(low)} to {points(high)})"
+    told = f"{points(len(held) / len(asked))} of 100 questions contain their gold answer (95%: {points(low)} to {points(high)})"
     if len(held) >= _LEAST and len(held) / len(asked) > LEAK_RATE:
         yield fault("leaks", told, held)
     else:
@@ -149,7 +149,7 @@ def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
 
 
 def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
-    """How often the gold option stands in the question, beside how often a wrong one does."""
+    """How often the gold option occurs in the question, beside how often a wrong one does."""
     from evalwright.statistics import wilson
 
     samples = [sample for sample in samples if sample.gold and len(sample.gold) < len(sample.choices)]
@@ -167,7 +167,7 @@ def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
             held.append(sample.id)
     n = len(samples)
     told = (
-        f"the gold option stands in {points(gold / n)} of 100 questions, a wrong one in {points(other / n)}"
+        f"the gold option occurs in {points(gold / n)} of 100 questions, a wrong one in {points(other / n)}"
     )
     if len(held) >= _LEAST and gold / n > wilson(other, n, 0.999)[1] and gold / n > other / n + 0.1:
         yield fault("leaks", told, held)

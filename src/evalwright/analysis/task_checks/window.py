@@ -31,7 +31,7 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
     reader = model.reader()
     if reader is None:
         yield skipped(
-            _CHECK, f"{model.name} does not show its tokenizer, so it is not known what fits into its context"
+            _CHECK, f"{model.name} has no tokenizer here, so it is unknown what fits into its context"
         )
         return
     cut: list[str] = []
@@ -71,13 +71,13 @@ def _verdicts(
     material: Material, model: Model, reader: Reader, longest: int, cut: list[str], short: list[str]
 ) -> Iterator[Finding]:
     n, limit = len(material.samples), reader.rules.max_length
-    holds = f"the context of {model.name} holds {limit:,} tokens, the longest prompt has {longest:,}"
+    holds = f"the context of {model.name} has {limit:,} tokens, the longest prompt has {longest:,}"
     if cut:
         yield fault(_CHECK, f"{holds}: {points(len(cut) / n)} of 100 samples are cut or refused", cut)
     if short:
         yield fault(
             _CHECK,
-            f"{holds}: with the room for the answer, {points(len(short) / n)} of 100 samples do not fit",
+            f"{holds}: with the answer's token limit, {points(len(short) / n)} of 100 samples do not fit",
             short,
         )
     if not cut and not short:
@@ -85,7 +85,7 @@ def _verdicts(
     if any(
         isinstance(asked[0], Generate) and asked[0].max_tokens is None for asked in material.requests if asked
     ):
-        yield note(_CHECK, "the task leaves the answer's length to the model, so its room is not counted")
+        yield note(_CHECK, "the task leaves the answer's length to the model, so it is not counted")
 
 
 def _measured(reader: Reader, request: Generate | LogLikelihood) -> tuple[int, int, bool]:
