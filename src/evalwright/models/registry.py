@@ -30,7 +30,7 @@ def model(provider: str) -> Callable[[Backend], Backend]:
     def register(backend: Backend) -> Backend:
         if not provider or "/" in provider or "@" in provider:
             raise ConfigurationError(
-                f"'{provider}' cannot name a provider: it must be non-empty, without '/' or '@'."
+                f"'{provider}' cannot be a provider's name: it must be non-empty, without '/' or '@'."
             )
         if inspect.isclass(backend) and not issubclass(backend, (RemoteModel, LocalModel)):
             raise ConfigurationError(

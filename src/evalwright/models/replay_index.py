@@ -60,7 +60,7 @@ class Index:
         except OSError as error:
             raise ConfigurationError(f"The recording {path} cannot be read: {error.strerror}.") from None
         if not self.places:
-            raise ConfigurationError(f"The recording {path} holds no responses.")
+            raise ConfigurationError(f"The recording {path} has no responses.")
         self.content_hash = digest.hexdigest()
         self.abilities = frozenset(self._abilities)
         self._repeated.clear()
@@ -114,7 +114,7 @@ def samples_file(path: Path) -> Path:
 def recorded(row: Any) -> Iterator[Recorded]:
     """The responses in a row, in a fixed order. Raises ValueError, KeyError or TypeError for a row that is none."""
     if not isinstance(row, Mapping):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     if "task" in row and "scores" in row:
         if "responses" in row:
             yield from _of_sample(row)
@@ -195,7 +195,7 @@ def _of_plain(row: Mapping[str, Any]) -> Recorded:
         return Recorded(("generate", _prompt(row["prompt"]), ""), None, response)
     if "input" in row:
         return Recorded(("input", _text(row, "input").strip(), ""), None, response)
-    raise ValueError("it has neither 'prompt' nor 'input', by one of which a response is found")
+    raise ValueError("it has neither 'prompt' nor 'input', which are used to find a response")
 
 
 def _prompt(value: Any) -> Any:

@@ -166,7 +166,7 @@ def test_a_reply_without_a_score_is_no_score(data: Any) -> None:
 
 def test_only_pairs_are_judged() -> None:
     async def work(server: Server, url: str) -> None:
-        with pytest.raises(Rejected, match="judges pairs"):
+        with pytest.raises(Rejected, match="classifies pairs"):
             await once(url, Embed("x"))
         assert server.seen == []
 

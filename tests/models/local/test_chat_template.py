@@ -38,7 +38,7 @@ def test_a_prefill_ends_the_text(prefill: str) -> None:
 
 def test_a_prefill_that_the_template_changes_is_refused() -> None:
     template = ChatTemplate("{% for message in messages %}{{ message.content | upper }}{% endfor %}", {})
-    with pytest.raises(Rejected, match="cannot be gone on from"):
+    with pytest.raises(Rejected, match="cannot be continued"):
         template.render((*TALK, Message("assistant", "lower")))
 
 

@@ -36,7 +36,7 @@ class Classifier:
         if max(self._tokenizer.get_vocab().values(), default=-1) >= rows:
             raise ConfigurationError(
                 f"The tokenizer '{tokenizer_source.where}' has more tokens than the {rows} that '{source.where}' knows: they "
-                f"do not belong together."
+                f"do not match."
             )
         typed = int(getattr(self._model.config, "type_vocab_size", 0) or 0) > 1
         self._typed = typed and prompt is None and "token_type_ids" in self._tokenizer.model_input_names

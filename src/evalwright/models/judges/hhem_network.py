@@ -49,7 +49,7 @@ class HhemNetwork:
         if max(self._tokenizer.get_vocab().values(), default=-1) >= rows:
             raise ConfigurationError(
                 f"The tokenizer '{tokenizer_source.where}' has more tokens than the {rows} that '{source.where}' knows: they "
-                f"do not belong together."
+                f"do not match."
             )
         self.budget = scoring_budget(self._model, settings.device)
 
@@ -96,7 +96,7 @@ def _files(source: Source) -> list[Path]:
         found = [path for name in sorted(names) if (path := repository.path(name)) is not None]
     if not found:
         raise ConfigurationError(
-            f"'{source.where}' holds no *.safetensors, the only form of weights that is read."
+            f"'{source.where}' has no *.safetensors, the only format of weights that is read."
         )
     return found
 
@@ -109,7 +109,7 @@ def without_prefix(weights: Weights, where: str) -> Weights:
             f"{len(heads)} of them ({listed(heads)})" if heads else f"none; it has {listed(sorted(weights))}"
         )
         raise ConfigurationError(
-            f"'{where}' should hold one classifier ('...{_HEAD}') on top of its T5 encoder, and holds {found}."
+            f"'{where}' should have one classifier ('...{_HEAD}') on top of its T5 encoder, but has {found}."
         )
     prefix = heads[0].removesuffix(_HEAD)
     return {name.removeprefix(prefix): tensor for name, tensor in weights.items()}
@@ -124,7 +124,7 @@ def build(weights: Weights, architecture: Mapping[str, Any], where: str) -> T5Fo
     classes = int(weights[_HEAD].shape[0])
     if classes != 2:
         raise ConfigurationError(
-            f"'{where}' tells {classes} classes apart; a judge tells supported from not supported."
+            f"'{where}' has {classes} classes; a judge has two, supported and not supported."
         )
     known = {
         key: value for key, value in architecture.items() if key not in ("num_labels", "id2label", "label2id")
@@ -140,8 +140,8 @@ def build(weights: Weights, architecture: Mapping[str, Any], where: str) -> T5Fo
     )
     for names, what in (
         (missing, "lacks"),
-        (extra, "has, beyond what belongs to it,"),
-        (wrong, "has in another shape"),
+        (extra, "has, in addition to its own,"),
+        (wrong, "has in a different shape"),
     ):
         if names:
             raise ConfigurationError(

@@ -14,7 +14,7 @@ from evalwright.models.local.hf.loading import check_device, reason, where
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.source import Source
 
-_NO_CODE = ", which judges never run."
+_NO_CODE = ", which is never run for judges."
 
 
 def load_tokenizer(source: Source) -> Any:

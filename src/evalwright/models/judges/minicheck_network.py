@@ -55,7 +55,7 @@ class TwoSidedCheck(_Check):
         first = [self._tokenizer.encode(each, add_special_tokens=False)[:1] for each in VERDICTS]
         if not all(first) or first[0] == first[1]:
             raise ConfigurationError(
-                f"The tokenizer of '{self._where}' begins '0' and '1' with one token, so a first token cannot tell them apart."
+                f"The tokenizer of '{self._where}' begins '0' and '1' with the same token, so the first token cannot separate them."
             )
         self._verdicts = [tokens[0] for tokens in first]
         start = self._model.generation_config.decoder_start_token_id
@@ -81,7 +81,7 @@ class ClassifierCheck(_Check):
         if self._model.config.num_labels != 2:
             raise ConfigurationError(
                 f"'{self._where}' has {self._model.config.num_labels} classes, and a MiniCheck checkpoint has two. For other "
-                f"classifiers there is nli/..."
+                f"classifiers use nli/..."
             )
 
     def supported(self, batch: Sequence[Encoded]) -> list[float]:

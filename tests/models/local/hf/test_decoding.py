@@ -259,5 +259,5 @@ def test_a_model_whose_logits_come_out_differently_is_left_to_transformers(
     with caplog.at_level(logging.WARNING, logger="evalwright"):
         found = answers(model, requests)
     assert all(isinstance(each, Response) for each in [*found, *expected])
-    assert engine_of(model).generator.decoder.refusal == "its logits come out differently"
+    assert engine_of(model).generator.decoder.refusal == "its logits differ"
     assert sum("own loop" in record.getMessage() for record in caplog.records) == 1

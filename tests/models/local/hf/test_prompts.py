@@ -73,7 +73,7 @@ def test_no_template_joins_with_blank_lines() -> None:
 @pytest.mark.parametrize("with_system", [True, False])
 def test_a_template_that_refuses_is_a_failure(with_system: bool) -> None:
     stubborn = "{{ raise_exception('Roles must alternate') }}"
-    with pytest.raises(DoesNotFit, match="refuses these messages: Roles must alternate"):
+    with pytest.raises(DoesNotFit, match="rejects these messages: Roles must alternate"):
         renderer(stubborn).render((SYSTEM, USER) if with_system else (USER,))
 
 

@@ -221,7 +221,7 @@ def test_prompts_that_do_not_fit_and_answers_that_fill_the_decoder(two_sided: di
         model, [Generate("1 2 3 4 5 " * 20, max_tokens=4), Generate("Iron", max_tokens=400)]
     )
     assert isinstance(long, Failure)
-    assert "encoder holds 16" in long.message
+    assert "encoder takes 16" in long.message
     assert short.usage.output_tokens <= 16
 
 

@@ -302,7 +302,7 @@ def test_a_model_that_cannot_take_part_says_so_and_goes_the_plain_way(
     assert reason in told["because"]
     lines = [record.getMessage() for record in caplog.records if record.name.startswith("evalwright")]
     [line] = [each for each in lines if "log-likelihoods" in each]
-    assert f"log-likelihoods are computed the plain way, because {told['because']}" in line
+    assert f"log-likelihoods are computed one at a time, because {told['because']}" in line
     with pytest.raises(ModelError, match="cannot be scored by a prefix tree"):
         model_of(folder, scoring="tree").load()
 
@@ -335,7 +335,7 @@ def test_who_insists_on_the_tree_is_told_what_went_the_plain_way(
     model = model_of(make_unusual_model(tmp_path, "gemma2", context=512, window=16), scoring=scoring)
     long = LogLikelihood("Iron melts at 1538 degrees, gold at 1064, lead at 327", " and ice at 0")
     answers(model, [long, LogLikelihood("river", " a")])
-    assert ("1 of 2 inputs are scored the plain way" in caplog.text) == (scoring == "tree")
+    assert ("1 of 2 inputs are scored one at a time" in caplog.text) == (scoring == "tree")
 
 
 def test_wrong_numbers_are_found_before_any_is_given_out(

@@ -452,7 +452,7 @@ def broken_folders() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "tokenizer.json", "has no tokenizer.json", {}
     yield "other", "Unknown file", {"file": "modle.onnx"}
     yield "config", "cannot be read as JSON", {}
-    yield "list", "does not hold a JSON object", {}
+    yield "list", "is not a JSON object", {}
     yield "several", "several models", {}
     yield "nothing", "threads must be", {"threads": -1}
     yield "nothing", "max_length must be", {"max_length": "many"}
@@ -461,7 +461,7 @@ def broken_folders() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "garbage", "onnxruntime cannot open", {}
     yield "garbage-tokenizer", "is not a tokenizer file", {}
     yield "no-decoder", "is not a decoder model", {}
-    yield "extra-input", "wants the input 'beam_idx'", {}
+    yield "extra-input", "needs the input 'beam_idx'", {}
 
 
 @pytest.mark.parametrize(("spoil", "message", "arguments"), list(broken_folders()))

@@ -56,7 +56,7 @@ class Decoder:
                 with quiet():
                     far = _distance(slots, self._loaded, tokens[: self._tried_on()])
                 size = int(next(self._loaded.model.parameters()).element_size())
-                reason = None if far <= _TOLERANCE.get(size, 0.1) else "its logits come out differently"
+                reason = None if far <= _TOLERANCE.get(size, 0.1) else "its logits differ"
             except Exception as error:
                 if is_out_of_memory(error):
                     return False

@@ -58,7 +58,7 @@ class Engine(Answering):
         if reader is None:
             _refuse_tree(options, name, "it has an encoder and a decoder")
         elif loaded.spread:
-            _refuse_tree(options, name, "its parts lie on several devices")
+            _refuse_tree(options, name, "its parts are on several devices")
         elif options.scoring != "plain":
             self.scorer = _tree_scorer(loaded, options, name, reader, self.scorer)
         self.generator = Generator(loaded, Batcher(options.batch_size, writing), reader, name)

@@ -107,9 +107,9 @@ def choose_fit(
     """
     free = _free(machine, device)
     if free is None:
-        seen = "" if machine.gpus or device == "cpu" else " No NVIDIA card is to be seen here."
+        seen = "" if machine.gpus or device == "cpu" else " No NVIDIA card was found."
         raise ConfigurationError(
-            f"fit=true cannot see how much memory is free on '{device}'.{seen} Name another device, or dtype and "
+            f"fit=true cannot find out how much memory is free on '{device}'.{seen} Name another device, or dtype and "
             f"quantization yourself without fit."
         )
     candidates = _candidates(dtype, fixed_dtype, quantisation)
@@ -159,8 +159,8 @@ def _refusal(
     rest = least - free
     shorter = size.tokens - -(-rest // max(1, size.cache * _BYTES[number]))
     if shorter >= 256:
-        return f"{said} With shorter texts it would fit: max_length={shorter // 64 * 64}."
-    return f"{said} Take a smaller model."
+        return f"{said} It would fit with shorter texts: max_length={shorter // 64 * 64}."
+    return f"{said} Use a smaller model."
 
 
 def _free(machine: Machine, device: str) -> int | None:

@@ -236,7 +236,7 @@ def _with_adapter(model: Any, tokenizer: Any, source: Source, adapter: Source, o
         raise
     except Exception as error:
         raise ConfigurationError(
-            f"The adapter '{adapter.where}' cannot be put on '{source.where}': {reason(error)}"
+            f"The adapter '{adapter.where}' cannot be loaded on '{source.where}': {reason(error)}"
         ) from error
 
 
@@ -260,7 +260,7 @@ def check_device(device: str) -> None:
         )
 
 
-def reason(error: Exception, about_code: str = "; if you trust that, say trust_remote_code=true.") -> str:
+def reason(error: Exception, about_code: str = "; if you trust that, set trust_remote_code=true.") -> str:
     """What a library raised, in a sentence. about_code: its end where code from the repository is needed."""
     text = " ".join(str(error).split())
     if "trust_remote_code" in text:
@@ -275,7 +275,7 @@ def _check_vocabulary(source: Source, tokenizer: Any, model: Any) -> None:
     if highest >= rows and not source.quantisation:
         raise ConfigurationError(
             f"The tokenizer has tokens up to {highest}, but the model '{source.where}' knows {rows} of them only: they do "
-            f"not belong together."
+            f"not match."
         )
 
 
@@ -298,7 +298,7 @@ def _start_tokens(source: Source, model: Any) -> tuple[int, ...]:
         start = getattr(model.config, "bos_token_id", None)
     if start is None:
         raise ConfigurationError(
-            f"The encoder-decoder model '{source.where}' does not say which token its decoder starts from "
+            f"The encoder-decoder model '{source.where}' does not define the first token of its decoder "
             f"(decoder_start_token_id)."
         )
     return (start,) if forced is None else (start, forced)

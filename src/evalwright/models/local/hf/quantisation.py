@@ -125,8 +125,8 @@ def _checked(name: str, value: Any) -> Any:
 def _unknown(method: Any) -> str:
     if method in LIBRARIES:
         return (
-            f"quantization={method!r} is not done on demand: a checkpoint that was quantised so says it in its own "
-            f"config.json and needs no argument. On demand there is {' and '.join(METHODS)}."
+            f"quantization={method!r} is not available on demand: a checkpoint that was quantised so says it in its "
+            f"config.json and needs no argument. On demand use {' and '.join(METHODS)}."
         )
     near = closest(str(method), METHODS)
     return f"quantization={method!r} must be {' or '.join(METHODS)}." + (
