@@ -75,7 +75,7 @@ def find_files(path: Path) -> list[Path]:
     runs = [one for one in found if one.is_file() and _looks_like_a_run(one)]
     if not runs:
         raise RunError(
-            f"'{path}' holds no run of open-factual-bench: no JSON file with `config` and `results`. Name its folder "
+            f"'{path}' has no run of open-factual-bench: no JSON file with `config` and `results`. Name its folder "
             "'results', or one file in it."
         )
     return runs
@@ -93,7 +93,7 @@ def read_run(path: Path) -> Recorded:
     """A run from its JSON file. Raises RunError with the file and what is wrong in it."""
     data = _json(path)
     if not isinstance(data, dict) or not isinstance(data.get("results"), list):
-        raise RunError(f"{path} is no run of open-factual-bench: it has no list `results`.")
+        raise RunError(f"{path} is not a run of open-factual-bench: it has no list `results`.")
     settings, summary = _mapping(data.get("config")), _mapping(data.get("summary"))
     results = tuple(_result(path, place, row) for place, row in enumerate(data["results"], 1))
     if not results:
@@ -101,7 +101,7 @@ def read_run(path: Path) -> Recorded:
     seen: set[str] = set()
     for row in results:
         if row.id in seen:
-            raise RunError(f"{path}: the task '{row.id}' stands twice in `results`.")
+            raise RunError(f"{path}: the task '{row.id}' occurs twice in `results`.")
         seen.add(row.id)
     return Recorded(
         path,
@@ -119,12 +119,12 @@ def _result(path: Path, place: int, row: Any) -> Result:
         return RunError(f"{path}, row {place} of `results`: {what}.")
 
     if not isinstance(row, dict):
-        raise fail("it is no object")
+        raise fail("it is not an object")
     task, response, correct = row.get("task_id"), row.get("model_response"), row.get("is_correct")
     if not isinstance(task, str) or not task.strip():
         raise fail("`task_id` is missing")
     if not isinstance(response, str):
-        raise fail(f"`model_response` of '{printable(task)}' is no text")
+        raise fail(f"`model_response` of '{printable(task)}' is not text")
     if correct is not None and not isinstance(correct, bool):
         raise fail(f"`is_correct` of '{printable(task)}' is neither true, false nor null")
     metadata = row.get("metadata")
@@ -150,12 +150,12 @@ def read_questions(path: Path) -> dict[str, Question]:
     """
     rows = list(_question_rows(path))
     if not rows:
-        raise RunError(f"{path} holds no question of open-factual-bench.")
+        raise RunError(f"{path} has no question of open-factual-bench.")
     out: dict[str, Question] = {}
     for where, row in rows:
         found = _question(where, row)
         if found.id in out:
-            raise RunError(f"{where}: the task '{found.id}' stands twice.")
+            raise RunError(f"{where}: the task '{found.id}' occurs twice.")
         out[found.id] = found
     return out
 
@@ -168,7 +168,7 @@ def _question_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         try:
             rows = list(csv.DictReader(_text(path).splitlines(keepends=True)))
         except csv.Error as error:
-            raise RunError(f"{path} is no CSV: {error}.") from error
+            raise RunError(f"{path} is not CSV: {error}.") from error
         yield from ((f"{path}, row {place}", row) for place, row in enumerate(rows, 1))
     elif kind == ".jsonl":
         yield from ((where, row) for where, _, row in read_rows(path))
@@ -196,7 +196,7 @@ def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 row[argument.arg or ""] = ast.literal_eval(argument.value)
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 raise RunError(
-                    f"{where}: `{argument.arg}` is no literal. The file is read and never run; write the text itself there, "
+                    f"{where}: `{argument.arg}` is not a literal. The file is read and never executed; write the text there, "
                     "or give the questions as JSON or CSV."
                 ) from None
         yield where, row
@@ -213,7 +213,7 @@ def _question(where: str, row: Any) -> Question:
     for key in ("id", "question", "reference_answer"):
         value = row.get(key)
         if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
-            raise RunError(f"{where}: `{key}` is missing or no text.")
+            raise RunError(f"{where}: `{key}` is missing or not text.")
         texts[key] = str(value)
     nested = row.get("metadata")
     metadata: Mapping[str, Any] = nested if isinstance(nested, Mapping) else row
@@ -236,7 +236,7 @@ def _text(path: Path) -> str:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise RunError(
-                f"{path} is larger than {MOST_BYTES >> 20} MiB: it is no file of open-factual-bench."
+                f"{path} is larger than {MOST_BYTES >> 20} MiB: it is not a file of open-factual-bench."
             )
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:

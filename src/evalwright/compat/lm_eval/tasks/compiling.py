@@ -72,7 +72,7 @@ class Work:
             raise
         except Exception as error:
             raise DatasetError(
-                f"The first row of the task '{self.definition.name}' cannot be asked: {type(error).__name__}: {error}."
+                f"The first row of the task '{self.definition.name}' cannot be turned into requests: {type(error).__name__}: {error}."
             ) from error
         multiple_input = isinstance(text, int) and fields.has_choices
         shots = self._shots(splits, rows)
