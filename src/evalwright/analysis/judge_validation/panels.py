@@ -91,7 +91,7 @@ def judges_agreement(runs: Sequence[Run], *, scorer: str = "", level: float = 0.
     """
     if not 0 < level < 1:
         raise ConfigurationError(
-            f"The confidence level must lie between 0 and 1, such as 0.95, not {level:g}."
+            f"The confidence level must be between 0 and 1, such as 0.95, not {level:g}."
         )
     sources = [source for run in runs for source in _sources(run, scorer)]
     if len(sources) < 2:

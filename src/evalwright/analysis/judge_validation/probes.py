@@ -221,7 +221,7 @@ def _need_both(verdicts: NDArray[np.float64]) -> None:
     import numpy as np
 
     if len(np.unique(verdicts[~np.isnan(verdicts)])) < 2:
-        raise ValueError("all verdicts are alike")
+        raise ValueError("all verdicts are the same")
 
 
 def _clusters(evidence: Evidence) -> NDArray[np.int64] | None:

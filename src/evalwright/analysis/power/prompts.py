@@ -59,7 +59,7 @@ def read_prompts(task: Task, model: Model, seed: int, known: Callable[[bytes], b
     for asked in run_blocking(lambda: _requests(task, places)):
         try:
             if not asked:
-                raise TaskError("nothing is asked")
+                raise TaskError("no request is sent")
             into = sum(_tokens(request, reader) for request in asked)
         except EvalwrightError:
             unread += 1

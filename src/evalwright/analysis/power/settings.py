@@ -41,7 +41,7 @@ class Wanted:
             value = getattr(self, name)
             if not 0 < value < 1:
                 raise ConfigurationError(
-                    f"The {name} must lie between 0 and 1, for example {0.95 if name == 'level' else 0.8}, not {value:g}."
+                    f"The {name} must be between 0 and 1, for example {0.95 if name == 'level' else 0.8}, not {value:g}."
                 )
         if self.power < 0.5:
             raise ConfigurationError(
@@ -54,7 +54,7 @@ class Wanted:
             value = getattr(self, name)
             if value >= 1:
                 raise ConfigurationError(
-                    f"The {name.replace('_', ' ')} is given in the unit of scores, which lie between 0 and 1 on '{task}': "
+                    f"The {name.replace('_', ' ')} is given in the unit of scores, which are between 0 and 1 on '{task}': "
                     f"2 points are 0.02, and {value:g} is not possible."
                 )
 

@@ -169,7 +169,7 @@ def _design(
             found.append(Amount(value, low, high, basis))
     if found:
         return max(found, key=lambda amount: amount.value or 0.0)
-    return Amount(weight, 1.0, weight, "worst case: items of one cluster are alike")
+    return Amount(weight, 1.0, weight, "worst case: items of one cluster are identical")
 
 
 def _amount(limits: Limits, basis: str) -> Amount | None:

@@ -71,7 +71,7 @@ def judged(material: Material) -> tuple[Scorer | None, str]:
 def unjudged(task: Task, scorer: Scorer) -> str:
     """Why a scorer's worth of a right answer is not known here; "" where it is 1."""
     if scorer.asks:
-        what = "asks a model" if scorer.roles else "uses a model or runs programs"
+        what = "uses a model" if scorer.roles else "uses a model or runs programs"
         return f"{scorer.name} {what}, so it cannot be checked here"
     if scorer.kind in UNSCORED:
         return f"{scorer.name} measures a likelihood, which has no right or wrong answer"

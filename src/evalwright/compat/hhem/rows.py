@@ -112,7 +112,7 @@ def _not_judged(row: Row, found: Outcome) -> Failure | None:
     """A summary without a score of the judge is no summary that is wrong."""
     if found.label != ANSWERED or (row.judgment and row.judgment.score is not None):
         return None
-    return Failure("not judged", "judge", "The files hold no score for this summary.")
+    return Failure("not judged", "judge", "The files have no score for this summary.")
 
 
 def _check(checks: Counter[str], judgment: Judgment, text: str) -> None:

@@ -207,7 +207,7 @@ def _checked(extra: dict[str, Any]) -> dict[str, Any]:
         elif _CHANGING.fullmatch(name):
             why = "cannot be given: it would change what a single answer is"
         elif _SECRET.search(name) or _MAY_HOLD_SECRETS.search(name):
-            why = "may hold a key, which would be kept in the record: set it in the environment"
+            why = "may contain a key, which would be written to the record: set it in the environment"
         else:
             continue
         raise ConfigurationError(f"extra.{name} {why}.")
