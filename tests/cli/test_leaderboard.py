@@ -58,7 +58,7 @@ def test_everything_at_once_and_again(folder: Path) -> None:
     assert first["out/b.png"].startswith(b"\x89PNG")
     again = typed(*command)
     assert (again.code, again.out) == (0, done.out)
-    assert _all(folder) == first and "As it was: README.md\n" in again.err
+    assert _all(folder) == first and "Unchanged: README.md\n" in again.err
 
 
 def test_the_order_of_the_runs_changes_nothing(folder: Path) -> None:

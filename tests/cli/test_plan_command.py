@@ -23,7 +23,7 @@ def test_the_page_ends_with_the_plan_in_words() -> None:
     assert "items to detect a difference of 2.0 points" in done.out
     assert "3,925" in done.out
     assert "To run it: evalwright run questions.yaml --model scripted/echo" in done.out
-    last = done.out.replace("\n", " ").rsplit("To see a difference of", 1)[-1]
+    last = done.out.replace("\n", " ").rsplit("To detect a difference of", 1)[-1]
     assert "four times out of five you need about 3,900 items" in last
 
 

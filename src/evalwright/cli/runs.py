@@ -79,7 +79,7 @@ def index(runs_folder: str, check: bool) -> int:
         click.echo(f"Out of date: {', '.join(old)}" if old else "The index is up to date.")
         return 1 if old else 0
     for path, text in files.items():
-        click.echo(f"{'Written' if write_file(path, text) else 'As it was'}: {path}")
+        click.echo(f"{'Written' if write_file(path, text) else 'Unchanged'}: {path}")
     for one in found["damaged"]:
         click.echo(f"Not readable, and listed separately: {one['folder']}: {one['error']}", err=True)
     return 0

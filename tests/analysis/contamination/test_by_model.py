@@ -77,7 +77,7 @@ def test_what_a_model_may_not_or_cannot_do_is_said(tmp_path: Path) -> None:
     task = load_task("books.yaml")
     with pytest.raises(ConfigurationError, match="name one with --by"):
         rewrite(task, ["shuffle", "negate"], None, tmp_path / "home")
-    with pytest.raises(AbilityError, match="cannot write"):
+    with pytest.raises(AbilityError, match="cannot generate"):
         rewrite(task, ["paraphrase"], ScriptedModel("x", abilities=["embed"]), tmp_path / "home")
 
 

@@ -306,7 +306,7 @@ def test_names_and_arguments() -> None:
         register_model("number")(int)
     with pytest.raises(ConfigurationError, match="registers a class"):
         register_model("it")(len)  # type: ignore[type-var]
-    with pytest.raises(ConfigurationError, match="cannot name a model"):
+    with pytest.raises(ConfigurationError, match="cannot be a model's name"):
         register_model("a@b")(Three)
 
     class Needs(Three):
