@@ -12,7 +12,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.ranking import Ranking, rank
@@ -24,11 +26,7 @@ from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, matrices
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 from evalwright.runs.stopping import early_notes
-from evalwright.statistics import macro_average, mean_interval, simultaneous_means
-
-if TYPE_CHECKING:
-    from evalwright.statistics import Estimate
-
+from evalwright.statistics import Estimate, macro_average, mean_interval, simultaneous_means
 
 SIMULTANEOUS_NOTE = "The interval beside a score holds for that score alone; the simultaneous ones hold for all models of the board together."
 
@@ -290,8 +288,6 @@ def _notes(
 
 def _kept(found: Sequence[Matrix]) -> list[str]:
     """What a reader must know of the items that pairs share, and of metrics that are no means."""
-    import numpy as np
-
     notes = []
     without = "are compared as independent samples" if len(found) == 1 else "cannot be separated"
     for one in found:

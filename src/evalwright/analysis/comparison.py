@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.equivalent import TaskEquivalence, equivalence_of, overall_equivalence
-from evalwright.core.errors import RunError
+from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, matrices, paired_of, unpaired_of
 from evalwright.runs.reader import Run
@@ -26,10 +29,6 @@ from evalwright.statistics import (
     UnpairedComparison,
     macro_difference,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MOST_READ = 200_000
 """Records in which flipped items are looked for by name."""
@@ -182,8 +181,6 @@ def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
 
 
 def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> None:
-    from evalwright.core.errors import UnknownName
-
     for key in slices:
         if not any(key in matrix.slices for matrix in found):
             known = sorted(_metadata_keys(run))
@@ -238,8 +235,6 @@ def _compare(
 
 
 def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
-    import numpy as np
-
     warnings = []
     measure = found.measure
     scored = (~np.isnan(found.values)).sum(axis=1)

@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.core.errors import RunError
 from evalwright.core.plain import Plain
@@ -28,9 +31,6 @@ from evalwright.statistics import (
     calibration_error,
     risk_coverage,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 STATED, OPTIONS = "stated in the answer", "log-probabilities of the options"
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
@@ -93,8 +93,6 @@ def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
 
 
 def _measured(task: str, rows: _Rows) -> TaskConfidence | None:
-    import numpy as np
-
     stated, options, right = (np.array(values) for values in (rows.stated, rows.options, rows.right))
     source, confidence = (STATED, stated) if (~np.isnan(stated)).sum() >= (~np.isnan(options)).sum() else (OPTIONS, options)  # fmt: skip
     there = ~np.isnan(confidence)

@@ -7,16 +7,15 @@ corrects, hallucinated that it names something made up or goes along; what is ne
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from evalwright.metrics.registry import Column, compute
 from evalwright.runs.measures import UNIT_RANGE
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import cluster_code, hashed
-from evalwright.statistics import macro_average
-
-if TYPE_CHECKING:
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate, macro_average
 
 ACCURACY, HALLUCINATED, REFUSED = "accuracy", "hallucinated", "refused"
 SHARES = (ACCURACY, HALLUCINATED, REFUSED)
@@ -83,8 +82,6 @@ def _labels(run: Run, tasks: set[str]) -> Labels:
 
 
 def _share(labels: Labels, classes: frozenset[str]) -> Estimate:
-    import numpy as np
-
     scored = {key: one for key, one in labels.items() if one[1]}
     values = np.array([sum(label in classes for label in each) / len(each) for _, each in scored.values()])
     clusters = None

@@ -11,7 +11,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.core.plain import Plain
 from evalwright.runs.measures import Matrix
@@ -23,10 +26,6 @@ from evalwright.statistics import (
     smallest_visible_difference,
 )
 from evalwright.statistics.simultaneous_macro import simultaneous_macro
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 Verdict = Literal["better", "worse", "no difference seen", "not compared"]
 
@@ -162,16 +161,12 @@ def _visible(error: float, level: float) -> float:
 
 
 def _alone(found: SimultaneousDifferences) -> list[int]:
-    import numpy as np
-
     unknown = np.isnan(found.low).sum(axis=1)
     return [i for i, count in enumerate(unknown.tolist()) if count == len(unknown)]
 
 
 def _letters(found: SimultaneousDifferences, less: bool) -> tuple[str, ...]:
     """Letters by insert and absorb (Piepho 2004): every sure pair splits the groups that hold both of it."""
-    import numpy as np
-
     runs = len(found.difference)
     sure = (found.low > 0) | (found.high < 0)
     left_out = set(_alone(found))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.core.errors import RunError
 from evalwright.runs.reader import Run, open_run
+from evalwright.runs.results import MetricResult
 from evalwright.runs.writer import RUN_FILE
-
-if TYPE_CHECKING:
-    from evalwright.runs.results import MetricResult
 
 INDEX_JSON, INDEX_MD = "index.json", "index.md"
 MADE_BY = "Made by `evalwright runs index`; do not edit."

@@ -74,8 +74,10 @@ def contamination(runs: tuple[str, ...], **given: Any) -> int:
                 n=given["ngram"],
             )
         )
-    data = [report.as_dict() for report in reports]
     documents = [contamination_document(report) for report in reports]
+    data = [
+        {**report.as_dict(), **document.words()} for report, document in zip(reports, documents, strict=True)
+    ]
     if given["as_json"]:
         print_json(data)
     else:

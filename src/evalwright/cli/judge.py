@@ -94,17 +94,17 @@ def calibrate(
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.documents.judges import calibration_document, difference_document
-    from evalwright.reports.judge_conclusions import worded_calibration, worded_difference
     from evalwright.reports.terminal import show
 
     opened = open_run(run, runs_folder)
     if run2 is None:
-        one = worded_calibration(calibrate_judge(opened, files, scorer=scorer))
-        data, document, name = one.as_dict(), calibration_document(one), one.scorer
+        one = calibrate_judge(opened, files, scorer=scorer)
+        found, document, name = one.as_dict(), calibration_document(one), one.scorer
     else:
         other = open_run(run2, runs_folder)
-        both = worded_difference(calibrate_difference(opened, other, files, scorer=scorer))
-        data, document, name = both.as_dict(), difference_document(both), f"{both.scorer}-{other.id}"
+        both = calibrate_difference(opened, other, files, scorer=scorer)
+        found, document, name = both.as_dict(), difference_document(both), f"{both.scorer}-{other.id}"
+    data = {**found, **document.words()}
     path = keep_calibration(opened, data, name)
     if as_json:
         print_json(data)
@@ -136,7 +136,7 @@ def agreement(
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.core.files import write_file
-    from evalwright.reports.documents.judges import agreement_document
+    from evalwright.reports.documents.panel import agreement_document
     from evalwright.reports.markdown import to_markdown
     from evalwright.reports.terminal import show
 

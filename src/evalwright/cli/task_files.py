@@ -105,10 +105,11 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
 
     load_plugins(plugins)
     found = diff_tasks(load_task(a), load_task(b))
+    document = task_diff_document(found)
     if as_json:
-        print_json(found.as_dict())
+        print_json({**found.as_dict(), **document.words()})
     else:
-        show(task_diff_document(found))
+        show(document)
     return 0 if found.same_scores else 1
 
 

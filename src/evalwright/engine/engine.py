@@ -231,6 +231,7 @@ class Engine:
             if reservation is not None:
                 reservation.send()
             if lane.batcher is not None:
+                counts.sent += 1
                 response = await lane.batcher.submit(request)
             else:
                 assert lane.remote is not None

@@ -53,6 +53,7 @@ class RemoteSender:
             now = self._loop.time()
             if attempts is None:
                 attempts = Attempts(self._pacing, started=now)
+                counts.sent += 1
             else:
                 counts.retries += 1
             attempts.sent += 1

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.core.text import remember
 from evalwright.models.base import Pacing
-from evalwright.models.remote.keys import remember
 
 _START_CONCURRENCY = 64
 _MOST_AT_START = 512

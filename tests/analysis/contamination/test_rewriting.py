@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from evalwright import Sample, ScriptedModel, evaluate, load_task
-from evalwright.analysis.contamination.by_model import shuffle, with_opposite_answer
-from evalwright.analysis.contamination.checks import problem
+from evalwright.analysis.contamination.by_model import problem, shuffle, with_opposite_answer
 from evalwright.analysis.contamination.report import contamination_report
 from evalwright.core.requests import Generate, Request
 from support.typed import typed

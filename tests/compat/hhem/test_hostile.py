@@ -143,14 +143,14 @@ def test_another_run_is_not_overwritten(tmp_path: Path) -> None:
     [
         ("judgments.jsonl", '{"summary_uid": "a", "hhem', "is not valid JSON"),
         ("judgments.jsonl", "[1, 2]", "is not a record"),
-        ("judgments.jsonl", "{}", "no 'summary_uid'"),
+        ("judgments.jsonl", "{}", "'summary_uid' must be"),
         ("judgments.jsonl", '{"summary_uid": "a", "is_valid": "yes"}', "'is_valid' must be"),
         ("judgments.jsonl", '{"summary_uid": "a", "is_valid": true, "word_count": -1}', "'word_count' must be"),
         ("judgments.jsonl", '{"summary_uid": "a", "is_valid": true, "word_count": 9, "hhem_score": 2}', "0 to 1"),
         ("judgments.jsonl", '{"summary_uid": "a", "is_valid": true, "word_count": 9, "hhem_score": Infinity}', "0 to 1"),
         ("judgments.jsonl", "[" * 100_000, "is not valid JSON"),
-        ("summaries.jsonl", '{"summary_uid": "a"}', "'article_id' must name"),
-        ("summaries.jsonl", '{"article_id": 1}', "no 'summary_uid'"),
+        ("summaries.jsonl", '{"summary_uid": "a"}', "'article_id' must be"),
+        ("summaries.jsonl", '{"article_id": 1}', "'summary_uid' must be"),
         ("stats.jsonl", "nothing", "is not valid JSON"),
     ],
 )  # fmt: skip

@@ -259,11 +259,11 @@ def test_by_the_command_line() -> None:
         ("{", "not valid JSON"),
         ("[]", "no list `results`"),
         ('{"config": {}, "results": []}', "no row"),
-        ('{"config": {}, "results": [1]}', "row 1 of `results`: it is not an object"),
-        ('{"config": {}, "results": [{"task_id": "a"}]}', "`model_response` of 'a' is no text"),
+        ('{"config": {}, "results": [1]}', "row 1 of `results` is no object"),
+        ('{"config": {}, "results": [{"task_id": "a"}]}', "'model_response' must be text, not missing"),
         (
             '{"results": [{"task_id": "a", "model_response": "", "is_correct": 1}]}',
-            "neither true, false nor null",
+            "'is_correct' must be true, false or null",
         ),
         (
             '{"results": [{"task_id": "a", "model_response": ""}, {"task_id": "a", "model_response": ""}]}',

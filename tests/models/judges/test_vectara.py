@@ -21,8 +21,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Classify, Embed
 from evalwright.core.responses import Response
-from evalwright.models.judges.cleaning import clean_text
-from evalwright.models.judges.vectara import VectaraModel
+from evalwright.models.judges.vectara import VectaraModel, clean_text
 from evalwright.models.registry import open_model
 
 KEY = "zut-0123456789"

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from evalwright.models.local.tokens import (
     DEFAULT_MAX_TOKENS,
     DoesNotFit,
-    StopSearch,
     TokenRules,
     encode_pair,
     encode_text,
@@ -21,7 +20,6 @@ from evalwright.models.local.tokens import (
     rolling_windows,
     room_for_answer,
     rules_for,
-    stop_at,
     truncate_pair,
 )
 
@@ -186,25 +184,6 @@ def test_rolling_pairs_score_the_text_and_not_the_bos(text: str) -> None:
     for context, scored in pairs:
         assert context
         assert len(context) + len(scored) - 1 <= 5
-
-
-@given(TEXT, st.lists(st.text(st.sampled_from("abt e."), max_size=3), max_size=3))
-def test_stop_at_cuts_at_the_first_stop(text: str, stops: list[str]) -> None:
-    out = stop_at(text, stops)
-    assert text.startswith(out)
-    real = [stop for stop in stops if stop]
-    assert not any(stop in out for stop in real)
-    assert (out == text) == (not any(stop in text for stop in real))
-
-
-@given(TEXT, st.lists(st.text(st.sampled_from("abt é."), min_size=1, max_size=4), min_size=1, max_size=3))
-def test_stop_search_sees_a_stop_as_soon_as_it_is_written(text: str, stops: list[str]) -> None:
-    tokens = encoder().encode(text, False)
-    search = StopSearch(encoder(), stops)
-    found = next((end for end in range(1, len(tokens) + 1) if search.found(tokens[:end])), None)
-    written = (encoder().decode(tokens[:end], False) for end in range(1, len(tokens) + 1))
-    expected = next((end for end, part in enumerate(written, 1) if any(stop in part for stop in stops)), None)
-    assert found == expected
 
 
 def test_room_for_an_answer() -> None:

@@ -10,16 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.remote.keys import (
-    MASKED,
-    Secret,
-    find_key,
-    is_local,
-    mask,
-    read_env_file,
-    remember,
-    require_key,
-)
+from evalwright.core.text import MASKED, mask, remember
+from evalwright.models.remote.keys import Secret, find_key, is_local, read_env_file
 
 KEY = "abc123-very-secret-value"
 
@@ -83,11 +75,6 @@ def test_an_env_file_that_cannot_be_read_is_said(tmp_path: Path, content: bytes 
         file.write_bytes(content)
     with pytest.raises(ConfigurationError, match="cannot be read"):
         find_key("A_KEY")
-
-
-def test_a_missing_key_names_the_variable() -> None:
-    with pytest.raises(ConfigurationError, match=r"The model needs an API key: set .* A_KEY"):
-        require_key("A_KEY", "The model")
 
 
 @pytest.mark.parametrize(

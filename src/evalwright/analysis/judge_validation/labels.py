@@ -47,6 +47,11 @@ class LabelFile:
     sha256: str
     labels: tuple[Label, ...]
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """Which file it was."""
+        return {"file": self.path.name, "sha256": self.sha256}
+
 
 def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
     """Read returned tables. A row's labeller is its column `labeller`, else the file's name.
@@ -75,21 +80,17 @@ def _read(path: Path, *, several: bool) -> LabelFile:
     except OSError as error:
         raise ConfigurationError(f"The labels '{path}' cannot be read: {error.strerror}.") from error
     if data[:4] == b"PK\x03\x04":
-        raise ConfigurationError(
-            f"The labels '{path}' are a workbook. Save the sheet as CSV and give that file."
-        )
-    rows = _rows(_decoded(data), path)
-    own = str(path) if several else ""
-    return LabelFile(path, hashlib.sha256(data).hexdigest(), tuple(_labels(rows, path, own)))
-
-
-def _decoded(data: bytes) -> str:
+        raise ConfigurationError(f"The labels '{path}' are a workbook. Save the sheet as CSV.")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16", "replace")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")
+        text = data.decode("utf-16", "replace")
+    else:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = data.decode("cp1252", "replace")
+    own = str(path) if several else ""
+    labels = tuple(_labels(_rows(text, path), path, own))
+    return LabelFile(path, hashlib.sha256(data).hexdigest(), labels)
 
 
 def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from evalwright.analysis.task_checks.duplicates import check_duplicates
 from evalwright.analysis.task_checks.findings import Finding, ok
@@ -17,10 +16,8 @@ from evalwright.analysis.task_checks.prompts import check_prompts
 from evalwright.analysis.task_checks.shots import check_shots
 from evalwright.analysis.task_checks.texts import check_texts
 from evalwright.core.tasks import Task
-
-if TYPE_CHECKING:
-    from evalwright.models.base import Model
-    from evalwright.runs.reader import Run
+from evalwright.models.base import Model
+from evalwright.runs.reader import Run
 
 _CHECKS = (
     check_duplicates,

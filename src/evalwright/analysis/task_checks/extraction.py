@@ -13,6 +13,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Scorer
 from evalwright.evaluation.running import checked_score
 from evalwright.runs.reader import Run
+from evalwright.statistics import mean_interval
 from evalwright.tasks.dialects import is_dialect
 
 MOST_UNREAD = 0.1
@@ -87,8 +88,6 @@ def _is_read(record: SampleRecord, scorer: Scorer) -> bool:
 
 
 def _verdict(count: _Count, run: Run, scorer: Scorer) -> Finding:
-    from evalwright.statistics import mean_interval
-
     if not count.read:
         return skipped(_CHECK, f"the run '{run.id}' has no answer to this task ({count.failed} failed)")
     names = list(count.read)

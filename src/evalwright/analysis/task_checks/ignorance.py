@@ -27,6 +27,7 @@ from evalwright.analysis.task_checks.material import Material
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import Scorer
+from evalwright.statistics import wilson
 
 LEVEL = 0.999
 """Of the interval of chance. High, because one task is tried with many answers, and a person checks many tasks."""
@@ -88,8 +89,6 @@ def against_chance(
     values: Sequence[float], samples: Sequence[Sample], chances: Sequence[float]
 ) -> AgainstChance:
     """The mean of values beside that of chances. Samples of one cluster count as one."""
-    from evalwright.statistics import wilson
-
     chance = sum(chances) / len(chances)
     units = len({(sample.cluster or sample.id) for sample in samples})
     low, high = wilson(chance * units, units, LEVEL)

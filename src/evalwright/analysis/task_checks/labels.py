@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from string import ascii_uppercase
 
+import numpy as np
+
 from evalwright.analysis.task_checks.findings import Finding, counted, fault, note, ok, points, skipped
 from evalwright.analysis.task_checks.ignorance import LEAST_SAMPLES, against_chance, chance_of
 from evalwright.analysis.task_checks.material import Material
@@ -60,8 +62,6 @@ def place_test(samples: Sequence[Sample]) -> tuple[float, list[float], list[floa
     Returns p, and how often each place was seen and expected. Exact also where samples differ in their number of
     options, or are few: every draw puts each sample's gold option at one of its own places (Hope 1968).
     """
-    import numpy as np
-
     sizes = Counter(len(sample.choices) for sample in samples)
     most = max(sizes)
     seen = np.bincount([sample.gold[0] for sample in samples], minlength=most).astype(np.float64)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from evalwright.analysis.task_checks.findings import Finding, counted, fault, ok, points, skipped
 from evalwright.analysis.task_checks.material import Material, normalised, where, words
 from evalwright.core.samples import Sample
+from evalwright.statistics import wilson
 
 _PLACEHOLDER = re.compile(
     r"todo|tbd|fixme|n/a|nan|null|undefined|placeholder|\?{2,}|\.{3}|…|x{3,}|lorem ipsum.*|"
@@ -134,8 +135,6 @@ def _gives_away(index: int, sample: Sample) -> bool:
 
 
 def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
-    from evalwright.statistics import wilson
-
     asked = [sample for sample in samples if len(sample.target.strip()) >= 3 and words(sample.target).strip()]
     held = [sample.id for sample in asked if words(sample.target) in words(sample.input)]
     if not asked:
@@ -150,8 +149,6 @@ def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
 
 def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     """How often the gold option occurs in the question, beside how often a wrong one does."""
-    from evalwright.statistics import wilson
-
     samples = [sample for sample in samples if sample.gold and len(sample.gold) < len(sample.choices)]
     if not samples:
         return

@@ -18,9 +18,9 @@ from evalwright.analysis.task_checks.findings import (
 from evalwright.analysis.task_checks.material import Material
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import Generate, LogLikelihood
+from evalwright.models.base import Model
 
 if TYPE_CHECKING:
-    from evalwright.models.base import Model
     from evalwright.models.local.tokens import Reader
 
 _CHECK = "context"

@@ -46,6 +46,7 @@ from evalwright.runs.writer import RunWriter
 
 FORMAT = "hhem-leaderboard"
 
+_RATES = ("hallucination_rate", "answer_rate", "avg_word_count")
 _KEPT = 32 << 20
 """Bytes of files whose contents are kept between both readings."""
 
@@ -236,13 +237,7 @@ def _imported(group: Group, names: Names, data: DataSet, scoring: str) -> dict[s
             "judged": sum(row.judgment is not None for row in group.rows),
             "joined_by_the_engine": sum(count for _, count in group.joined),
         },
-        "published": {
-            "hallucination_rate": said.hallucination_rate,
-            "answer_rate": said.answer_rate,
-            "avg_word_count": said.words,
-        }
-        if said
-        else None,
+        "published": {key: getattr(said, key) for key in _RATES} if said else None,
         "settings": dict(said.settings) if said else {},
         "fields_left_out": list(said.left_out) if said else [],
         "older_judgments_left_out": group.older,

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.compat.open_factual_bench.files import (
     Question,
-    Recorded,
+    RecordedRun,
     find_files,
     read_questions,
     read_run,
@@ -83,7 +83,7 @@ def import_ofb(
 
 
 def _import(
-    recorded: Recorded,
+    recorded: RecordedRun,
     out: Path,
     name: str,
     scoring: str,
@@ -122,7 +122,7 @@ def _import(
     return open_run(folder)
 
 
-def _identity(recorded: Recorded, questions: Mapping[str, Question] | None, scoring: str) -> str:
+def _identity(recorded: RecordedRun, questions: Mapping[str, Question] | None, scoring: str) -> str:
     digest = hashlib.sha256(recorded.path.read_bytes()).hexdigest()
     known = sorted((one.id, one.question, one.reference) for one in (questions or {}).values())
     return fingerprint_of({"imported": digest, "facts": [scoring, known]})
@@ -181,7 +181,7 @@ def _task(
     )
 
 
-def _imported(recorded: Recorded, rows: Sequence[Judged], scoring: str) -> dict[str, Any]:
+def _imported(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> dict[str, Any]:
     graded = [row for row in rows if not row.stress]
     said = [row for row in graded if row.recorded]
     again = [row for row in graded if row.published]
@@ -210,7 +210,7 @@ def _count(rows: Sequence[Judged], column: str) -> dict[str, int] | None:
     return {"correct": sum(getattr(row, column) == "correct" for row in rows), "graded": len(rows)}
 
 
-def _notes(recorded: Recorded, rows: Sequence[Judged], scoring: str) -> list[str]:
+def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[str]:
     notes = []
     unknown = [row.result.id for row in rows if row.question is None]
     if unknown and len(unknown) == len(rows):

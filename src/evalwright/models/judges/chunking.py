@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.sentences import Span, sentence_spans
@@ -24,28 +23,16 @@ class DoesNotFit(Exception):
     """Not even one character of the premise fits beside the hypothesis."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chunking:
-    """How premises are cut. mode: "auto" by the judge's window, "none" never, "tokens" into chunks of up to `tokens` tokens."""
-
-    mode: Literal["auto", "none", "tokens"] = "auto"
-    tokens: int | None = None
-
-    def as_json(self) -> str | int:
-        """As it is written: auto, none, or a number."""
-        return self.mode if self.tokens is None else self.tokens
-
-
-def read_chunking(value: Any) -> Chunking:
-    """The argument `chunk`: "auto", "none" or a number of tokens. Raises ConfigurationError."""
+def read_chunking(value: Any) -> str | int:
+    """The argument `chunk`: "auto" by the judge's window, "none" never, or a number of tokens. Raises ConfigurationError."""
     if value in ("auto", "none"):
-        return Chunking(value)
+        return str(value)
     number = int(value) if isinstance(value, str) and value.isdecimal() else value
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise ConfigurationError(
             f"chunk={value!r} must be 'auto' (by the judge's window), 'none', or a number of tokens of at least 1."
         )
-    return Chunking("tokens", number)
+    return number
 
 
 def chunks(text: str, fits: Fits) -> list[str]:

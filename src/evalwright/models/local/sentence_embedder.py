@@ -70,9 +70,10 @@ class SentenceEmbedder(LocalModel):
         """Bring tokenizer and network into memory."""
         from transformers import AutoModel
 
-        from evalwright.models.judges.loading import load_network, load_tokenizer
+        from evalwright.models.judges.network import NO_CODE, load_network
+        from evalwright.models.local.hf.loading import load_tokenizer
 
-        self._tokenizer = load_tokenizer(self._source)
+        self._tokenizer = load_tokenizer(self._source, about_code=NO_CODE)
         # The pooler on top of BERT is not used for vectors, and many embedders were saved without it.
         self._network = load_network(
             self._source, AutoModel, "float32", self._device, unused="pooler.", use="embed texts"
@@ -107,7 +108,7 @@ class SentenceEmbedder(LocalModel):
         import torch
 
         from evalwright.models.judges.judge import Encoded
-        from evalwright.models.judges.loading import padded
+        from evalwright.models.judges.network import padded
 
         inputs = padded([Encoded(ids) for ids in batch], int(self._tokenizer.pad_token_id or 0), self._device)
         with torch.inference_mode():

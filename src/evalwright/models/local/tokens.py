@@ -214,32 +214,6 @@ def room_for_answer(prompt_length: int, max_tokens: int | None, max_length: int)
     return min(wanted, max_length - prompt_length)
 
 
-def stop_at(text: str, stops: Sequence[str]) -> str:
-    """The text up to the first place where any stop string begins; empty stop strings stop nothing."""
-    ends = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
-    return text[: min(ends)] if ends else text
-
-
-class StopSearch:
-    """Tells, token by token, whether a growing answer holds a stop string, at a cost that does not grow with it.
-
-    Only a tail is decoded. A token that shows is at least one byte, so a stop string of n bytes lies in the last n tokens
-    that show; a few more allow for decoders that drop a space at the start.
-    """
-
-    def __init__(self, encoder: Encoder, stops: Sequence[str]) -> None:
-        self._encoder = encoder
-        self.stops = tuple(stop for stop in stops if stop)
-        self._tail = max((len(stop.encode()) for stop in self.stops), default=0) + 4
-
-    def found(self, tokens: Sequence[int]) -> bool:
-        """Whether the last tokens end or complete a stop string. Call it after every token."""
-        if not self.stops:
-            return False
-        text = self._encoder.decode(tokens[-self._tail :], False)
-        return any(stop in text for stop in self.stops)
-
-
 def _after_prefix(rules: TokenRules, tokens: list[int]) -> Pair:
     """Score all of `tokens`, except a prefix token that they begin with, which then serves as the context."""
     if not tokens:

@@ -21,6 +21,7 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected, UnknownName
 from evalwright.core.requests import Ability, Embed, Generate, Request
 from evalwright.core.responses import Response
+from evalwright.core.text import remember
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.aws import region_of, require_botocore
@@ -28,7 +29,7 @@ from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.google import host_of
 from evalwright.models.remote.http import HttpClient, Sign, basic, check_url
 from evalwright.models.remote.http_faults import PromptFiltered
-from evalwright.models.remote.keys import Secret, find_key, is_local, missing_key, remember
+from evalwright.models.remote.keys import Secret, find_key, is_local, missing_key
 from evalwright.models.remote.logins import Login, login_of
 from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old

@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import Any
 
 from evalwright.core.errors import AuthenticationFailed, ConfigurationError, MissingExtra
+from evalwright.core.text import remember
 from evalwright.models.remote.http_faults import clean
-from evalwright.models.remote.keys import remember
 
 SERVICE = "bedrock"
 _HOST = re.compile(r"//bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com")

@@ -19,8 +19,8 @@ from evalwright.core.errors import (
     MissingExtra,
     RequestError,
 )
+from evalwright.core.text import remember
 from evalwright.models.remote.http_faults import clean
-from evalwright.models.remote.keys import remember
 
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 

@@ -21,8 +21,8 @@ from evalwright.core.errors import (
     TimedOut,
 )
 from evalwright.core.responses import RateLimits
+from evalwright.core.text import mask
 from evalwright.models.remote.http_limits import parse_reset, parse_retry_after
-from evalwright.models.remote.keys import mask
 
 SHOWN = 80
 """Characters of a broken reply that an error shows."""

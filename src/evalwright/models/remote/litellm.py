@@ -29,13 +29,14 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
+from evalwright.core.text import remember
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import check_url
 from evalwright.models.remote.http_faults import PromptFiltered, clean, error_for
 from evalwright.models.remote.http_limits import parse_rate_limits, parse_retry_after
-from evalwright.models.remote.keys import find_key, is_local, missing_key, remember
+from evalwright.models.remote.keys import find_key, is_local, missing_key
 from evalwright.models.remote.prices import price_of
 from evalwright.models.remote.providers.table import find, quirks
 from evalwright.models.remote.wire.format import SAMPLING, Settings, given, sampling, turns

@@ -109,8 +109,10 @@ def test_draw_follows_the_distribution() -> None:
 
     def draw(logits: Any, temperature: float, top_p: float | None, uniform: float) -> int | None:
         """The token that a uniform number falls on."""
-        stream: Any = SimpleNamespace(random=lambda: uniform)
-        [token] = choose(logits[None], [Generate("", temperature=temperature, top_p=top_p)], [stream])
+        request = Generate("", temperature=temperature, top_p=top_p)
+        stream = SimpleNamespace(random=lambda: uniform)
+        writer: Any = SimpleNamespace(job=SimpleNamespace(request=request), stream=stream)
+        [token] = choose(logits[None], [writer])
         return token
 
     probabilities = torch.tensor([0.1, 0.4, 0.05, 0.3, 0.15])
@@ -189,7 +191,7 @@ def test_chat_and_prefill(folders: dict[str, Path]) -> None:
     text = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     chat, prefilled = answers(model, [Generate(asked), Generate((*asked, Message("assistant", "Well, ")))])
     assert model._engine is not None
-    rules = model._engine.loaded.rules
+    rules = model._engine.loaded.reader.rules
     model._engine.loaded.encoder.tokenizer.chat_template = None
     # The rendered text as a plain prompt, without the BOS that a plain prompt gets.
     bare = TransformersModel(str(folders["llama"]), device="cpu", max_tokens=8, add_special_tokens=False)

@@ -29,7 +29,7 @@ from evalwright.core.errors import ConfigurationError, Failure, ModelError, Requ
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of
-from evalwright.models.local.tokens import stop_at
+from evalwright.models.local.writing import stop_at
 
 ENTRY_POINTS = "evalwright.lm"
 """The entry point group of model classes: name = "module:Class"."""

@@ -18,10 +18,10 @@ from evalwright.models.local.hf.batching import Tensor, is_out_of_memory
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import LogitReader
-from evalwright.models.local.hf.sampling import choose
+from evalwright.models.local.hf.sampling import RowWriter, advance
 from evalwright.models.local.hf.slots import Slots
 from evalwright.models.local.hf.tree_forward import TreeForward
-from evalwright.models.local.hf.writing import Pieces, Writer, not_a_number
+from evalwright.models.local.writing import Pieces
 
 _PROMPT_TOKENS = {"cpu": 2048, "gpu": 16384}
 """Padded tokens of prompts in one pass: what keeps a device busy, and activations near a CPU's caches."""
@@ -89,7 +89,7 @@ class Decoder:
         slots = self._empty()
         room = max(len(jobs[item].tokens) - shared + jobs[item].room for item in queue)
         pieces = Pieces(self._loaded.encoder)
-        active: list[tuple[int, Writer]] = []
+        active: list[tuple[int, RowWriter]] = []
         try:
             first = self._take(jobs, shared, queue, rows)
             slots.open(jobs[first[0]].tokens[:shared], rows, room)
@@ -104,7 +104,8 @@ class Decoder:
                 else:
                     places = range(len(active))
                     logits = slots.step([writer.written[-1] for _, writer in active])
-                done = _advance(active, places, logits)
+                ended = advance(logits, [active[place][1] for place in places])
+                done = {places[row]: answer for row, answer in ended.items()}
                 slots.remove(list(done))
                 for place in sorted(done, reverse=True):
                     item, _ = active[place]
@@ -116,7 +117,7 @@ class Decoder:
 
     def _tried_on(self) -> int:
         """How many tokens of a prompt are tried: with ten more they are within every layer's sight."""
-        most = self._loaded.rules.max_length
+        most = self._loaded.reader.rules.max_length
         return max(1, min(24, (most if self.longest is None else min(self.longest, most)) - 10))
 
     def _empty(self) -> Slots:
@@ -144,7 +145,7 @@ class Decoder:
         shared: int,
         items: Sequence[int],
         pieces: Pieces,
-    ) -> tuple[list[tuple[int, Writer]], Tensor]:
+    ) -> tuple[list[tuple[int, RowWriter]], Tensor]:
         """Put prompts through the model, each different one once."""
         rows: dict[tuple[int, ...], int] = {}
         firsts, others, copies = [], [], []
@@ -157,26 +158,12 @@ class Decoder:
                 rows[tokens] = len(rows)
                 firsts.append(item)
         logits = slots.add(list(rows), copies)
-        return [(item, Writer(self._loaded, jobs[item], pieces)) for item in [*firsts, *others]], logits
+        return [(item, RowWriter(self._loaded, jobs[item], pieces)) for item in [*firsts, *others]], logits
 
 
 def _worthwhile(active: int, rows: int) -> bool:
     """Whether so many places are free that a pass for the prompts that take them is used well."""
     return rows - active >= max(1, rows // 16)
-
-
-def _advance(
-    active: Sequence[tuple[int, Writer]], places: range, logits: Tensor
-) -> dict[int, Response | Failure]:
-    """Give the rows at these places their next tokens; returns what is finished, by place."""
-    writers = [active[place][1] for place in places]
-    tokens = choose(logits, [writer.job.request for writer in writers], [writer.stream for writer in writers])
-    done: dict[int, Response | Failure] = {}
-    for place, writer, token in zip(places, writers, tokens, strict=True):
-        found = not_a_number() if token is None else writer.add(token)
-        if found is not None:
-            done[place] = found
-    return done
 
 
 def _distance(slots: Slots, loaded: Loaded, tokens: Sequence[int]) -> float:

@@ -24,7 +24,7 @@ from evalwright.models.local.hf.scoring import PairScorer, PlainScorer
 from evalwright.models.local.hf.seq2seq import SidesReader
 from evalwright.models.local.hf.tree_forward import TreeForward
 from evalwright.models.local.hf.tree_scoring import Budget, TreeScorer
-from evalwright.models.local.tokens import Pair, Reader
+from evalwright.models.local.tokens import Pair
 
 
 class Engine(Answering):
@@ -32,7 +32,7 @@ class Engine(Answering):
 
     def __init__(self, loaded: Loaded, options: Options, name: str) -> None:
         super().__init__(
-            Reader(loaded.encoder, loaded.rules, loaded.render),
+            loaded.reader,
             start_tokens=loaded.start_tokens,
             max_tokens=options.max_tokens,
             prepare=loaded.encoder.prepare,

@@ -22,9 +22,9 @@ from evalwright.models.local.hf.families import families
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.quiet import logger, quiet
 from evalwright.models.local.hf.reading import LogitReader
-from evalwright.models.local.hf.sampling import choose
-from evalwright.models.local.hf.scoring import pad_right
-from evalwright.models.local.hf.writing import Pieces, Writer, not_a_number
+from evalwright.models.local.hf.sampling import RowWriter, choose, not_a_number
+from evalwright.models.local.hf.scoring import pad
+from evalwright.models.local.writing import Pieces
 
 
 class Generator:
@@ -96,14 +96,13 @@ def write(loaded: Loaded, jobs: Sequence[Job]) -> list[Response | Failure]:
     Prompts of a decoder are padded on the left, those of an encoder on the right.
     """
     pieces = Pieces(loaded.encoder)
-    writers = [Writer(loaded, job, pieces) for job in jobs]
+    writers = [RowWriter(loaded, job, pieces) for job in jobs]
     found: list[Response | Failure | None] = [None] * len(jobs)
 
     def chosen(_: Tensor, scores: Tensor) -> Tensor:
         """`scores` (rows, vocabulary), with all but the token that each row takes next at minus infinity."""
         out = torch.full_like(scores, float("-inf"))
-        tokens = choose(scores, [job.request for job in jobs], [writer.stream for writer in writers])
-        for row, token in enumerate(tokens):
+        for row, token in enumerate(choose(scores, writers)):
             if token is None and found[row] is None:
                 found[row] = not_a_number()
             out[row, token or 0] = 0.0
@@ -118,7 +117,7 @@ def write(loaded: Loaded, jobs: Sequence[Job]) -> list[Response | Failure]:
 
     rows, start = [job.tokens for job in jobs], loaded.start_tokens
     given: dict[str, Any] = {"decoder_input_ids": torch.tensor([start] * len(jobs), device=loaded.device)}
-    ids, mask = pad_right(rows, loaded.device) if start else _pad_left(rows, loaded.pad_token, loaded.device)
+    ids, mask = pad(rows, loaded.device, loaded.pad_token, left=not start)
     config = GenerationConfig(
         max_new_tokens=max(job.room for job in jobs),
         do_sample=False,
@@ -135,10 +134,3 @@ def write(loaded: Loaded, jobs: Sequence[Job]) -> list[Response | Failure]:
             **(given if start else {}),
         )
     return [answer for answer in found if answer is not None]
-
-
-def _pad_left(rows: Sequence[Sequence[int]], pad: int, device: str) -> tuple[Tensor, Tensor]:
-    longest = max(len(row) for row in rows)
-    ids = torch.tensor([[*[pad] * (longest - len(row)), *row] for row in rows], device=device)
-    mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows], device=device)
-    return ids, mask

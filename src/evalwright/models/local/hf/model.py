@@ -29,16 +29,14 @@ from evalwright.models.local.hf.options import (
 )
 from evalwright.models.local.hf.placement import Placement, resolve_placement
 from evalwright.models.local.hf.quantisation import require_quantisation_libraries, resolve_quantisation
-from evalwright.models.local.hf.source import Source, find_source
+from evalwright.models.local.hf.source import Source, find_source, find_tokenizer
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
-from evalwright.models.registry import model
 
 if TYPE_CHECKING:
     from evalwright.models.local.hf.engine import Engine
     from evalwright.models.local.tokens import Reader
 
 
-@model("hf")
 class TransformersModel(LocalModel):
     """A decoder-only or encoder-decoder model from the hub or a folder: log-likelihood, rolling, generation, chat.
 
@@ -100,10 +98,7 @@ class TransformersModel(LocalModel):
         self.name = f"hf/{name}" + (f"@{revision}" if revision else "")
         self._source = find_source(name, None if revision is None else str(revision), subfolder=subfolder)
         self._adapter: Source | None = None if peft is None else find_adapter(str(peft))
-        self._tokenizer_source = self._source
-        if tokenizer is not None:
-            where, _, at = tokenizer.partition("@")
-            self._tokenizer_source = find_source(where, at or None, needs="tokenizer_config.json")
+        self._tokenizer_source = find_tokenizer(tokenizer, self._source)
         if chat_template is not None and not isinstance(chat_template, str):
             raise ConfigurationError(
                 "chat_template must be a file or the name of one of the tokenizer's templates. To send prompts as text, "
@@ -267,7 +262,7 @@ class TransformersModel(LocalModel):
             self._known.pop("scoring", None)
             self._known = {
                 "parameters": loaded.model.num_parameters(),
-                "context_length": loaded.rules.max_length,
+                "context_length": loaded.reader.rules.max_length,
             }
 
     def unload(self) -> None:

@@ -90,7 +90,7 @@ class PlainScorer:
         return list(groups.values())
 
     def _run(self, groups: list[_Group]) -> list[list[tuple[int, Scored]]]:
-        ids, mask = pad_right([group.tokens for group in groups], self._device)
+        ids, mask = pad([group.tokens for group in groups], self._device)
         rows = [row for row, group in enumerate(groups) for _ in group.positions]
         columns = [column for group in groups for column in group.positions]
         # Where each target reads, as a place in `rows` and `columns`; one place may be read for several targets.
@@ -114,12 +114,18 @@ class PlainScorer:
         return out
 
 
-def pad_right(rows: Sequence[Sequence[int]], device: str) -> tuple[Tensor, Tensor]:
-    """Token ids and attention mask, both (rows, longest row). What stands in the padding is never read."""
+def pad(
+    rows: Sequence[Sequence[int]], device: str, token: int = 0, *, left: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Token ids and attention mask, both (rows, longest row), padded with `token`, which is never read."""
     longest = max(len(row) for row in rows)
-    ids = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows], device=device)
-    mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows], device=device)
-    return ids, mask
+
+    def filled(row: Sequence[int], value: int) -> list[int]:
+        rest = [value] * (longest - len(row))
+        return [*rest, *row] if left else [*row, *rest]
+
+    ids = torch.tensor([filled(row, token) for row in rows], device=device)
+    return ids, torch.tensor([filled([1] * len(row), 0) for row in rows], device=device)
 
 
 def checked(scored: Scored) -> Scored | Failure:

@@ -16,7 +16,7 @@ from evalwright.models.local.hf.batching import Tensor
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import LogitsOf
-from evalwright.models.local.hf.scoring import Tokens, pad_right
+from evalwright.models.local.hf.scoring import Tokens, pad
 
 
 class SidesReader:
@@ -30,7 +30,7 @@ class SidesReader:
     ) -> LogitsOf:
         """See Logits. ids: what the decoder reads."""
         places = {source: place for place, source in enumerate(dict.fromkeys(sources))}
-        given, seen = pad_right(list(places), self._loaded.device)
+        given, seen = pad(list(places), self._loaded.device)
         with quiet():
             encoder = self._loaded.model.get_encoder()
             hidden = encoder(input_ids=given, attention_mask=seen).last_hidden_state

@@ -20,7 +20,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 from evalwright.models.local.hf import cascade
 from evalwright.models.local.hf.batching import Tensor, text_config
 from evalwright.models.local.hf.reading import LogitReader
-from evalwright.models.local.hf.scoring import pad_right
+from evalwright.models.local.hf.scoring import pad
 
 Stage = Literal["prefix", "add", "step"]
 
@@ -65,7 +65,7 @@ class Slots:
         with torch.inference_mode():
             self._stage = "add"
             self._adding = len(rows)
-            ids, mask = pad_right(rows, self._device)
+            ids, mask = pad(rows, self._device)
             length = ids.shape[1]
             positions = torch.arange(self._prefix, self._prefix + length, device=self._device)[None]
             if self._prefix and not self.cascading:

@@ -63,6 +63,14 @@ def find_source(
     return _hub(name, revision, needs, subfolder)
 
 
+def find_tokenizer(name: str | None, own: Source) -> Source:
+    """The tokenizer `<folder or hub repository>[@revision]`; that of `own` where no name is given."""
+    if name is None:
+        return own
+    where, _, revision = str(name).partition("@")
+    return find_source(where, revision or None, needs="tokenizer_config.json")
+
+
 def _folder(name: str, revision: str | None) -> Path | None:
     path = Path(name).expanduser()
     if revision is not None:
