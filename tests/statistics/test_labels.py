@@ -134,8 +134,8 @@ def test_nothing_scored_and_one_item() -> None:
 @pytest.mark.parametrize(
     ("gold", "predicted", "message"),
     [
-        ([0.5], [1], "gold must hold integers"),
-        ([1], ["a"], "predicted must hold integers"),
+        ([0.5], [1], "gold must contain integers"),
+        ([1], ["a"], "predicted must contain integers"),
         ([1, 2], [1], "shape"),
     ],
 )

@@ -83,7 +83,7 @@ BAD_ROWS = [
         {"choices": ["x", "x"], "target": "x"},
         "'x' is the text of 2 choices; give its letter or position instead",
     ),
-    ({"choices": ["x"], "target": "x"}, "a question with choices needs at least two, and this one has 1"),
+    ({"choices": ["x"], "target": "x"}, "a question with choices needs at least two, but this one has 1"),
     ({"choices": "xy", "target": "x"}, "`choices` must be a list, not text"),
     ({"choices": ["x", None], "target": "x"}, "a choice must be text, not nothing (null)"),
     ({"choices": ["x", ["y"]], "target": "x"}, "a choice must be text, not a list"),
@@ -188,9 +188,7 @@ def test_modes_find_rows_that_they_cannot_use(write: Write, load: Load) -> None:
     with pytest.raises(DatasetError, match="row 1: the row has 27 choices, and there are 26 letters"):
         load("task: t\ndataset: data.jsonl\nanswer: {mode: letter}\n")
     write("data.jsonl", [{"id": 1, "input": "x", "target": ""}])
-    with pytest.raises(
-        DatasetError, match="row 1: the row has no target, whose likelihood is to be computed"
-    ):
+    with pytest.raises(DatasetError, match="row 1: the row has no target to compute the likelihood of"):
         load("task: t\ndataset: data.jsonl\nanswer: {mode: continuation}\n")
 
 
@@ -242,7 +240,7 @@ def test_a_file_that_changes_under_a_run_is_noticed(write: Write, load: Load) ->
     write("data.jsonl", [{"id": index, "input": "x" * 50} for index in range(5)])
     samples = load("task: t\ndataset: data.jsonl\n").samples
     write("data.jsonl", [{"id": 1, "input": "y"}])
-    with pytest.raises(DatasetError, match="the file changed while it was in use"):
+    with pytest.raises(DatasetError, match="the file changed during the run"):
         samples[4]
 
 

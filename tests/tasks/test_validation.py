@@ -99,12 +99,12 @@ CASES = [
     (
         "revision without hub",
         "task: t\ndataset: {path: a.jsonl, revision: x}\n",
-        "task.yaml:2: `revision` goes with `hub`, not with `path`.",
+        "task.yaml:2: `revision` can only be used with `hub`, not with `path`.",
     ),
     (
         "format without path",
         "task: t\ndataset: {rows: [{a: b}], format: csv}\n",
-        "`format` and `key` go with `path`, not with `rows`.",
+        "`format` and `key` can only be used with `path`, not with `rows`.",
     ),
     (
         "a row that is no mapping",
@@ -124,7 +124,7 @@ CASES = [
     (
         "an empty stop",
         GOOD + "answer: {stop: ['']}\n",
-        "an empty stop string would end every answer at once.",
+        "an empty stop string would end every answer immediately.",
     ),
     ("no user turn", GOOD + "prompt: {user: []}\n", "a conversation needs at least one user turn."),
     (
@@ -142,7 +142,7 @@ CASES = [
         GOOD + "metrics: [{accuracy: high}]\n",
         "the options of the metric 'accuracy' are a mapping, not text.",
     ),
-    ("a key twice", GOOD + "task: u\n", "task.yaml:4: the key 'task' stands twice (first in line 1)."),
+    ("a key twice", GOOD + "task: u\n", "task.yaml:4: the key 'task' is given twice (first in line 1)."),
 ]
 
 

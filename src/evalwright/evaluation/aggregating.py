@@ -57,7 +57,7 @@ def aggregate_run(
     old.verify()
     if level is not None and not 0 < level < 1:
         raise ConfigurationError(
-            f"The confidence level must lie between 0 and 1, such as 0.95, not {level:g}."
+            f"The confidence level must be between 0 and 1, such as 0.95, not {level:g}."
         )
     folder = Path(out or old.folder.parent) / slug(name or f"{old.id}.aggregated")
     _check_folder(folder, old)
@@ -83,7 +83,7 @@ def _check_slices(old: Run, slices: Sequence[str]) -> None:
 def _check_folder(folder: Path, old: Run) -> None:
     if folder.resolve() == old.folder.resolve():
         raise ConfigurationError(
-            "The new numbers need another name than the run that they are made from: use --name."
+            "The new run needs a different name from the run that it is made from: use --name."
         )
     if not (folder / RUN_FILE).exists():
         return

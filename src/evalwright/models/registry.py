@@ -44,7 +44,7 @@ class _Backends(Registry[Callable[..., Model]]):
 
 def _check(provider: str, backend: Callable[..., Model]) -> None:
     if "/" in provider or "@" in provider:
-        raise ConfigurationError(f"'{provider}' cannot name a provider: it must be without '/' or '@'.")
+        raise ConfigurationError(f"'{provider}' cannot be a provider's name: it must be without '/' or '@'.")
     if inspect.isclass(backend) and not issubclass(backend, (RemoteModel, LocalModel)):
         raise ConfigurationError(
             f"The backend '{provider}' ({backend.__name__}) must derive from RemoteModel (async def answer) or "

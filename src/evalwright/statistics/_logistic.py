@@ -84,8 +84,8 @@ def _newton(design: F64, outcome: F64) -> F64:
         if float(np.abs(scale * step).max(initial=0.0)) < _TOLERANCE:
             return coefficients
     raise ValueError(
-        "the logistic regression has no finite fit: its columns predict every outcome, or one of them follows from "
-        "the others; leave a column out, or add rows"
+        "the logistic regression has no finite fit: its columns predict every outcome, or one is a combination of "
+        "the others; remove a column, or add rows"
     )
 
 
@@ -111,7 +111,7 @@ def _checked(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[F64, F64]:
             f"x must have the shape (rows, columns) and y (rows,), not {design.shape} and {outcome.shape}"
         )
     if not np.isfinite(design).all():
-        raise ValueError("x must be finite; leave rows without a value out")
+        raise ValueError("x must be finite; remove rows without a value")
     if not ((outcome >= 0) & (outcome <= 1)).all():
-        raise ValueError("y must lie between 0 and 1; leave rows without an outcome out")
+        raise ValueError("y must be between 0 and 1; remove rows without an outcome")
     return design, outcome

@@ -184,7 +184,10 @@ def test_two_judges_are_two_groups_and_no_board_mixes_them_silently(tmp_path: Pa
     Model().write(tree, lines_of([0.9, 0.1, 0.9]))
     Model("acme/two", version="2.3-PROD").write(tree, lines_of([0.9, 0.9, 0.1]))
     runs = import_hhem(tree, tmp_path / "runs").runs
-    assert any("did not ask 'summary-faithfulness' alike" in note for note in make_board(runs).notes)
+    assert any(
+        "used different versions, data or scorers of 'summary-faithfulness'" in note
+        for note in make_board(runs).notes
+    )
     assert any("definition" in text or "judge" in text for text in compare_runs(*runs).differences)
 
 

@@ -174,7 +174,7 @@ def test_googles_details_say_how_long_which_quota_and_whether_the_key_is_bad() -
     assert fault(429, [google(429, delay)]).retry_after == 34.5
     assert type(fault(429, google(429, minute))) is RateLimited
     over = fault(429, google(429, day, delay))
-    assert type(over) is OutOfCredit and not over.retryable and "quota of the day" in str(over)
+    assert type(over) is OutOfCredit and not over.retryable and "daily quota" in str(over)
     bad = fault(400, google(400, {"reason": "API_KEY_INVALID"}))
     assert type(bad) is AuthenticationFailed and "$A_KEY" in str(bad)
     assert type(fault(400, google(400, {"reason": "SOMETHING"}))) is Rejected

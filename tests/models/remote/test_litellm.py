@@ -94,7 +94,7 @@ def _missing(name: str) -> Any:
         ({"extra": {"aws_secret_access_key": "x"}}, "may hold a key"),
         ({"extra": {"extra_headers": {"Authorization": "x"}}}, "may hold a key"),
         ({"extra": {"vertex_credentials": "{}"}}, "may hold a key"),
-        ({"base_url": "http://me:secret@host/v1"}, "cannot hold a login"),
+        ({"base_url": "http://me:secret@host/v1"}, "cannot contain a login"),
         ({"extra": "{"}, "JSON object"),
         ({"leave_out": "temprature"}, "leave_out must be one of"),
         ({"base_url": "localhost:8000"}, "not a usable base_url"),

@@ -55,7 +55,7 @@ def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelS
         drawn = sets.get(label.set)
         if drawn is None and label.set not in partners:
             raise ConfigurationError(
-                f"{label.where}: the labelling set '{label.set}' is not known here: it is another run's, or its file "
+                f"{label.where}: the labelling set '{label.set}' is unknown: it belongs to another run, or its file "
                 f"labelling-{label.set}.json is no longer in the folder of the run '{runs[0].id}'."
             )
         if drawn is not None and label.number >= len(drawn.rows):
@@ -78,7 +78,7 @@ def gather(run: Run, files: Sequence[LabelFile], sets: Mapping[str, LabelSet], s
         if label.set not in (drawn.name, drawn.partner):
             raise ConfigurationError(
                 f"{label.where}: this row is of the labelling set '{label.set}', drawn from the run '{sets[label.set].run}', and "
-                f"others are of '{drawn.name}'. Labels of different sets cannot be put together, as their chances differ."
+                f"others are of '{drawn.name}'. Labels of different sets cannot be combined, because they were drawn with different probabilities."
             )
     return _evidence(verdicts, drawn, [label for label in labels if label.set == drawn.name])
 

@@ -170,7 +170,7 @@ def _chosen(run: Run, scorers: Mapping[str, None], wanted: str) -> str:
         if len(several) == 1:
             return several[0]
     raise ConfigurationError(
-        f"The run '{run.id}' has several scorers: {', '.join(names)}. Say which one with --scorer."
+        f"The run '{run.id}' has several scorers: {', '.join(names)}. Name one with --scorer."
     )
 
 

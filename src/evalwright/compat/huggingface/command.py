@@ -21,7 +21,7 @@ def _results(runs: Sequence[Run], out: Path, *, task: str, annotations: str | No
         file = export_hf_results(run, out, task=task, annotations=table, category=category)
         if file in files:
             raise ConfigurationError(
-                f"'{file}' would hold two of these runs: they are of one model and one time. Name one of them."
+                f"'{file}' would contain two of these runs: they have the same model and time. Export one of them."
             )
         files.append(file)
     lacking = [run.model for run in runs if table and not is_annotated(table, run)]
@@ -85,10 +85,10 @@ EVAL_RESULTS = Exporter(
             "--unit",
             default="percent",
             show_default=True,
-            help="Of accuracy and its kin: percent, or share (0 to 1).",
+            help="For accuracy and similar metrics: percent, or share (0 to 1).",
         ),
         option("--source-url", default="", metavar="URL", help="Where the result can be looked up."),
-        option("--source-name", default="", metavar="TEXT", help="What that address is called."),
+        option("--source-name", default="", metavar="TEXT", help="The name of that address."),
         option("--source-user", default="", metavar="NAME", help="A user or organisation on the Hub."),
         option(
             "--framework",
@@ -96,7 +96,7 @@ EVAL_RESULTS = Exporter(
             show_default=True,
             help="The framework's name, as in eval.yaml.",
         ),
-        option("--notes", default="", metavar="TEXT", help="Put before what is said of unit and interval."),
+        option("--notes", default="", metavar="TEXT", help="Text before the notes on unit and interval."),
         option("--name", default="", metavar="NAME", help="The file's name. Default: the data set's."),
     ),
 )

@@ -88,7 +88,9 @@ def _checked(entry: Entry) -> str:
         )
     name = entry.name or entry.dataset.rpartition("/")[2]
     if not _NAME.fullmatch(name):
-        raise ConfigurationError(f"'{name}' cannot name the file: letters, digits, '-', '_' and '.' only.")
+        raise ConfigurationError(
+            f"'{name}' cannot be the file's name: use letters, digits, '-', '_' and '.' only."
+        )
     return name
 
 

@@ -99,7 +99,7 @@ def test_a_wish_for_shots_and_a_files_own_zero(load: Load, write: Write) -> None
 
 def test_too_few_rows_for_the_shots(load: Load) -> None:
     (task,) = load("even", num_fewshot=6)
-    asked_for = r"is asked for 6 shots, and there are 5 rows"
+    asked_for = r"needs 6 shots, but there are 5 rows"
     with pytest.raises(TaskError, match=asked_for):
         work_of(task).opened.questions(0, ROWS[0])
 

@@ -133,11 +133,15 @@ def test_check_sees_what_cannot_work(folders: dict[str, Path], tmp_path: Path) -
     TransformersModel(str(folder)).check()
     config = json.loads((folder / "config.json").read_text())
     wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
-        ({"architectures": ["EncoderDecoderModel"]}, AbilityError, "not a language model that can write"),
+        (
+            {"architectures": ["EncoderDecoderModel"]},
+            AbilityError,
+            "not a language model that generates text",
+        ),
         (
             {"architectures": ["BertForSequenceClassification"]},
             AbilityError,
-            "not a language model that can write",
+            "not a language model that generates text",
         ),
     ]
     for changes, error, message in wrong:
@@ -146,7 +150,7 @@ def test_check_sees_what_cannot_work(folders: dict[str, Path], tmp_path: Path) -
             TransformersModel(str(folder)).check()
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "model.safetensors").unlink()
-    with pytest.raises(ConfigurationError, match="holds no weights"):
+    with pytest.raises(ConfigurationError, match="has no weights"):
         TransformersModel(str(folder)).check()
 
 
@@ -186,7 +190,7 @@ def test_a_tokenizer_of_another_model_is_refused(folders: dict[str, Path], tmp_p
 
     make_tokenizer("llama", vocab=600).save_pretrained(tmp_path / "other")
     model = TransformersModel(str(folders["llama"]), device="cpu", tokenizer=str(tmp_path / "other"))
-    with pytest.raises(ConfigurationError, match="do not belong together"):
+    with pytest.raises(ConfigurationError, match="do not match"):
         model.load()
 
 

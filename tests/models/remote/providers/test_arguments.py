@@ -93,10 +93,10 @@ def test_a_version_comes_from_the_address_the_argument_or_the_environment() -> N
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("anthropic/claude-sonnet-4-5", {"seed": 1}, "cannot be told a seed"),
-        ("bedrock/m", {"seed": 1}, "cannot be told a seed"),
-        ("vertex/claude-sonnet-4-5", {"seed": 1}, "cannot be told a seed"),
-        ("openai/m", {"interface": "responses", "seed": 1}, "cannot be told a seed"),
+        ("anthropic/claude-sonnet-4-5", {"seed": 1}, "does not take seed"),
+        ("bedrock/m", {"seed": 1}, "does not take seed"),
+        ("vertex/claude-sonnet-4-5", {"seed": 1}, "does not take seed"),
+        ("openai/m", {"interface": "responses", "seed": 1}, "does not take seed"),
         (
             "anthropic/claude-sonnet-4-5",
             {"max_tokens_field": "max_completion_tokens"},

@@ -187,7 +187,7 @@ def test_three_lines_make_a_provider(tmp_path: Path) -> None:
         ("[a]\nbase_url = 'https://h'\nrefuses = ['temprature']", UnknownName, "temperature"),
         ("[a]\nbase_url = 'https://h'\n[[a.models]]\nmatch = '('", ConfigurationError, "regular expression"),
         ("[a\n", ConfigurationError, "not TOML"),
-        ("['a/b']\nbase_url = 'https://h'", ConfigurationError, "cannot be empty or hold"),
+        ("['a/b']\nbase_url = 'https://h'", ConfigurationError, "cannot be empty or contain"),
     ],
 )
 def test_faults_of_a_file_are_told(text: str, error: type[Exception], words: str, tmp_path: Path) -> None:

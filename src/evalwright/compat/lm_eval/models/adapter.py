@@ -59,7 +59,7 @@ class LMAdapter(LocalModel):
         self.abilities = abilities_of(made, chat)
         if not self.abilities - {"chat"}:
             raise ConfigurationError(
-                f"The model class {made.__name__} can do nothing: it defines none of {', '.join(lm_interface.METHODS)}, "
+                f"The model class {made.__name__} has no abilities: it defines none of {', '.join(lm_interface.METHODS)}, "
                 "or they only raise NotImplementedError."
             )
         check_arguments(name, made, self._arguments)
@@ -88,7 +88,7 @@ class LMAdapter(LocalModel):
         except RequestError:
             raise
         except Exception as error:
-            raise ModelError(f"The model '{self.name}' cannot be made: {_words(error)}") from error
+            raise ModelError(f"The model '{self.name}' cannot be created: {_words(error)}") from error
 
     def unload(self) -> None:
         """Drop the model."""
@@ -161,7 +161,7 @@ class LMAdapter(LocalModel):
             )
         if isinstance(results, Sequence) and len(results) != len(kept):
             raise ModelError(
-                f"`{method}` of '{self.name}' gave {len(results)} results for {len(kept)} requests, so none can be told whose it is."
+                f"`{method}` of '{self.name}' gave {len(results)} results for {len(kept)} requests, so they cannot be matched to requests."
             )
         count = 0
         for result in results:
@@ -265,7 +265,7 @@ def lm_model(
                 made = point.load()
                 if not inspect.isclass(made):
                     raise ConfigurationError(
-                        f"The entry point '{name}' of {ENTRY_POINTS} is no model class: {point.value}."
+                        f"The entry point '{name}' of {ENTRY_POINTS} is not a model class: {point.value}."
                     )
                 break
     if made is None:

@@ -221,7 +221,7 @@ def register_model(*names: str) -> Callable[[Class], Class]:
         for name in names or (found.__name__,):
             if not name or "@" in name:
                 raise ConfigurationError(
-                    f"'{name}' cannot name a model: it must be non-empty and without '@'."
+                    f"'{name}' cannot be a model's name: it must be non-empty and without '@'."
                 )
             known = registered.get(name)
             if known is not None and (known.__module__, known.__qualname__) != (
@@ -259,6 +259,6 @@ def argument_string(arguments: Mapping[str, Any]) -> str:
     for part in parts:
         if "," in part:
             raise ConfigurationError(
-                f"This model takes its arguments as 'key=value,key=value', so '{part}' cannot hold a comma."
+                f"This model takes its arguments as 'key=value,key=value', so '{part}' cannot contain a comma."
             )
     return ",".join(parts)
