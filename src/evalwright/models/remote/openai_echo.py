@@ -114,7 +114,8 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
 
     Only the first may lack a log-probability. Raises NoEcho or BadReply.
     """
-    data, choice = first_choice(reply, settings)
+    data = reply.data
+    choice = first_choice(data, settings)
     block = choice.get("logprobs")
     if not isinstance(block, Mapping) or not isinstance(block.get("token_logprobs"), list):
         raise NoEcho(

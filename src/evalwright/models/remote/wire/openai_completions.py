@@ -6,9 +6,7 @@ from typing import Any
 
 from evalwright.core.errors import Rejected
 from evalwright.core.requests import Generate, Prompt
-from evalwright.core.responses import Response
-from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.wire.format import Settings, Wire, finish_of, finished, not_documented
+from evalwright.models.remote.wire.format import Said, Settings, Wire, finish_of, not_documented
 from evalwright.models.remote.wire.openai_chat import (
     CompletionGatherer,
     first_choice,
@@ -39,30 +37,21 @@ def text_of(prompt: Prompt, settings: Settings) -> str:
     )
 
 
-def read_completion(reply: Reply, request: Generate, settings: Settings) -> Response:
-    """A Response from a completion."""
-    data, choice = first_choice(reply, settings)
+def completion_said(data: Any, request: Generate, settings: Settings) -> Said:
+    """What a completion says."""
+    choice = first_choice(data, settings)
     text = choice.get("text")
     if not isinstance(text, str):
         raise not_documented(settings, "choices[0].text", data)
-    return finished(
-        text,
-        "",
-        finish_of(choice.get("finish_reason"), {}),
-        read_usage(data.get("usage")),
-        request,
-        settings,
-        reply=reply,
-        model=data.get("model"),
-        may_be_empty=True,
-    )
+    finish, usage = finish_of(choice.get("finish_reason"), {}), read_usage(data.get("usage"))
+    return Said(text, "", finish, usage, data.get("model"), may_be_empty=True)
 
 
 WIRE = Wire(
     name="openai-completions",
     path=lambda settings: "/completions",
     payload=completions_payload,
-    read=read_completion,
+    said=completion_said,
     abilities=frozenset(("generate",)),
     gather=CompletionGatherer,
     stream_payload=streamed,
