@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from evalwright import evaluate, plan
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core import errors
+from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration_file import read_configuration
 from evalwright.models.registry import open_model
 from evalwright.models.remote import prices
@@ -24,6 +25,7 @@ from evalwright.models.remote.providers import add_file, find, names, own
 from evalwright.models.remote.providers import table as provider_table
 from support.command import write_questions
 from support.openai_server import OpenAIServer, serving
+from support.tables import rows
 from support.typed import typed
 
 KEY = "sk-own-0123456789abcdef"
@@ -240,12 +242,6 @@ def test_a_configuration_runs_no_python(tmp_path: Path) -> None:
         read_configuration(tmp_path / "suite.yaml")
 
 
-def test_from_python(server: OpenAIServer) -> None:
-    file = write(server.url, PRICES)
-    run = evaluate("questions.yaml", "mine/m1", plugins=str(file))[0]
-    assert run.n_failed == 0 and run.data["usage"]["cost"] > 0
-
-
 def test_the_list_shows_ones_own(server: OpenAIServer) -> None:
     file = write(server.url, PRICES)
     shown = typed("models", "list", "--plugin", str(file)).out
@@ -275,23 +271,10 @@ def test_old_prices_are_said_on_the_way(server: OpenAIServer, caplog: pytest.Log
     price_table._said.discard("2020-01-01")
 
 
-@pytest.mark.parametrize(
-    ("more", "error", "words"),
-    [
-        ("prices = 5", ConfigurationError, "'prices' must be a table"),
-        ('[mine.prices]\nm = "1/2"', ConfigurationError, "prices of 'mine', price of 'm'"),
-        ("[mine.thinking]\non = 5", ConfigurationError, r"'thinking.on' must be a table"),
-        ("[mine.thinking]\non = { bdy = {} }", UnknownName, "body"),
-        ('[mine.thinking]\non = { refuses = ["temp"] }', UnknownName, "temperature"),
-        ("[mine.thinking]\nbudget = 5", ConfigurationError, "'thinking.budget' must be text"),
-        ("least_temperature = -1", ConfigurationError, "between 0 and 2"),
-        ('least_temperature = "0.1"', ConfigurationError, "between 0 and 2"),
-        ("stream = 1", ConfigurationError, "'stream' must be true or false"),
-    ],
-)
-def test_faults_of_a_file_are_told(more: str, error: type[Exception], words: str) -> None:
+@pytest.mark.parametrize(("more", "error", "words"), rows(str(Path(__file__).parent), "broken_rows"))
+def test_faults_of_a_file_are_told(more: str, error: str, words: str) -> None:
     path = write("https://h.example/v1", more)
-    with pytest.raises(error, match=words) as raised:
+    with pytest.raises(getattr(errors, error), match=words) as raised:
         add_file(path)
     assert "mine.toml" in str(raised.value)
     assert "mine" not in own()
