@@ -162,14 +162,6 @@ def test_prices_do_not_change_who_a_model_is(server: OpenAIServer) -> None:
     assert "price" not in before.describe() and "price" in after.describe()
 
 
-def test_a_plan_knows_the_price(server: OpenAIServer) -> None:
-    add_file(write(server.url, PRICES))
-    forecast = plan("questions.yaml", "mine/m1", assume={"output_tokens": 10, "discordant": 0.2})
-    money = forecast.models["mine/m1"].money
-    assert money.value is not None and money.value > 0
-    assert "prices of 2026-11-01" in money.basis
-
-
 def test_another_server_under_a_known_name_has_no_packaged_price() -> None:
     model = open_model("openai/http://localhost:9/v1#gpt-4o-mini")
     assert "price" not in model.describe()
@@ -242,25 +234,23 @@ def test_a_configuration_runs_no_python(tmp_path: Path) -> None:
         read_configuration(tmp_path / "suite.yaml")
 
 
-def test_the_list_shows_ones_own(server: OpenAIServer) -> None:
-    file = write(server.url, PRICES)
-    shown = typed("models", "list", "--plugin", str(file)).out
-    assert "Your own:\n  mine/...  http://127.0.0.1" in shown and "key set, prices known" in shown
-    rows = json.loads(typed("models", "list", "--plugin", str(file), "--json").out)
-    mine = next(row for row in rows if row["provider"] == "mine")
-    assert (mine["group"], mine["key"], mine["priced"], mine["variables"]) == (
-        "Your own",
-        "set",
-        1,
-        ["MINE_API_KEY"],
-    )
-    assert KEY not in shown
-
-
-def test_check_shows_the_price(server: OpenAIServer) -> None:
-    done = typed("models", "check", "mine/m1", "--plugin", str(write(server.url, PRICES)), "--ask", "Hello?")
+def test_what_is_shown_of_ones_own(server: OpenAIServer) -> None:
+    file = str(write(server.url, PRICES))
+    shown = typed("models", "list", "--plugin", file).out
+    assert "mine/...  http://127.0.0.1" in shown and "key set, prices known" in shown and KEY not in shown
+    rows_shown = json.loads(typed("models", "list", "--plugin", file, "--json").out)
+    mine = next(row for row in rows_shown if row["provider"] == "mine")
+    named = [mine[name] for name in ("group", "key", "priced", "variables")]
+    assert named == ["Your own", "set", 1, ["MINE_API_KEY"]]
+    done = typed("models", "check", "mine/m1", "--plugin", file, "--ask", "Hello?")
     assert done.code == 0, done.err
     assert "input 0.15, output 0.6, cached_input 0.0375, as_of 2026-11-01" in done.out
+    money = (
+        plan("questions.yaml", "mine/m1", assume={"output_tokens": 10, "discordant": 0.2})
+        .models["mine/m1"]
+        .money
+    )
+    assert money.value is not None and money.value > 0 and "prices of 2026-11-01" in money.basis
 
 
 def test_old_prices_are_said_on_the_way(server: OpenAIServer, caplog: pytest.LogCaptureFixture) -> None:
