@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.built_in import BUILT_IN
-from evalwright.models.remote.providers import table
+from evalwright.models.remote import providers as table
 
 _registered: dict[str, Callable[..., Model]] = {}
 

@@ -28,7 +28,8 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
-from evalwright.engine import Engine, Store
+from evalwright.engine.engine import Engine
+from evalwright.engine.store import Store
 from evalwright.models.registry import open_model
 from evalwright.models.remote import litellm
 from evalwright.models.remote.http_faults import OutOfCredit, PromptFiltered

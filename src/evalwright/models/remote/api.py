@@ -31,7 +31,7 @@ from evalwright.models.remote.keys import Secret, find_key, is_local, missing_ke
 from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
 from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old
-from evalwright.models.remote.providers.table import TOKENS_FIELDS, Provider, quirks
+from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, quirks
 from evalwright.models.remote.wire import wire as wire_of
 from evalwright.models.remote.wire.format import Settings, TokensField, merged
 

@@ -38,9 +38,9 @@ from evalwright.models.remote.http_faults import PromptFiltered, clean, error_fo
 from evalwright.models.remote.http_limits import parse_rate_limits, parse_retry_after
 from evalwright.models.remote.keys import find_key, is_local, missing_key
 from evalwright.models.remote.prices import price_of
-from evalwright.models.remote.providers.table import find, quirks
+from evalwright.models.remote.providers import find, quirks
 from evalwright.models.remote.wire.format import SAMPLING, Settings, given, sampling, turns
-from evalwright.models.remote.wire.openai_chat import WIRE as CHAT
+from evalwright.models.remote.wire.openai_text import CHAT
 
 _OWN = re.compile(
     r"(api_)?base(_url)?|api_key|(max|num)_retries|max_tokens|seed|temperature|timeout|top_p|model|messages"

@@ -25,8 +25,7 @@ from evalwright.core.requests import LogLikelihood
 from evalwright.core.responses import Response, Usage
 from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.wire.format import Settings, not_documented
-from evalwright.models.remote.wire.openai_chat import first_choice, read_usage
-from evalwright.models.remote.wire.openai_completions import text_of
+from evalwright.models.remote.wire.openai_text import first_choice, read_usage, text_of
 
 _CHARACTERS_PER_TOKEN = 4
 _FILL = 0.9

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.responses import Usage
 from evalwright.models.remote import prices
-from evalwright.models.remote.prices import table
-from evalwright.models.remote.prices.table import TABLE, Price, read_book
+from evalwright.models.remote import prices as table
+from evalwright.models.remote.prices import TABLE, Price, read_book
 
 PRICES = st.decimals(min_value=0, max_value=1000, places=4).map(float)
 TOKENS = st.integers(min_value=0, max_value=3_000_000)

@@ -14,8 +14,7 @@ from evalwright.core.errors import UnknownName
 from evalwright.core.requests import Generate
 from evalwright.models.registry import open_model
 from evalwright.models.remote.api import ApiModel
-from evalwright.models.remote.providers import Provider, find, quirks
-from evalwright.models.remote.providers.table import TABLE, read_table
+from evalwright.models.remote.providers import TABLE, Provider, find, quirks, read_table
 from support.tables import rows
 
 CASES = str(Path(__file__).parent)

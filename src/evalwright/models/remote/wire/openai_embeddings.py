@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.core.requests import Embed
 from evalwright.models.remote.wire.format import SAMPLING, Said, Settings, Wire, not_documented, sound
-from evalwright.models.remote.wire.openai_chat import read_usage
+from evalwright.models.remote.wire.openai_text import read_usage
 
 _MOST_DIMENSIONS = 1_000_000
 _SHOWN = 2

@@ -17,8 +17,7 @@ from evalwright.core.errors import Overloaded
 from evalwright.core.requests import Generate
 from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire.format import Said, Settings, given, merged, sampling, turns
-from evalwright.models.remote.wire.openai_chat import WIRE as CHAT
-from evalwright.models.remote.wire.openai_chat import ChatGatherer, chat_payload, chat_said
+from evalwright.models.remote.wire.openai_text import CHAT, ChatGatherer, chat_payload, chat_said
 
 INFERENCE_VERSION, AZURE_OPENAI_VERSION = "2024-05-01-preview", "2024-10-21"
 """The newest of the one, the newest that is no preview of the other; another is named by the variable api_version."""

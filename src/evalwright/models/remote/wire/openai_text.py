@@ -1,11 +1,12 @@
-"""OpenAI's chat completions, which most providers and servers speak."""
+"""OpenAI's chat completions, which most providers and servers speak, and its completions, as base models are served."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from evalwright.core.requests import Generate
+from evalwright.core.errors import Rejected
+from evalwright.core.requests import Generate, Prompt
 from evalwright.core.responses import Usage
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
@@ -161,7 +162,7 @@ def streamed(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
-WIRE = Wire(
+CHAT = Wire(
     name="openai-chat",
     path=lambda settings: "/chat/completions",
     payload=chat_payload,
@@ -169,4 +170,48 @@ WIRE = Wire(
     gather=ChatGatherer,
     stream_payload=streamed,
     end="/chat/completions",
+)
+
+
+COMPLETIONS_MAX_TOKENS = 1024
+"""Sent where no limit is set: the completions interface would stop after 16 tokens by itself."""
+
+
+def completions_payload(request: Generate, settings: Settings) -> dict[str, Any]:
+    """The body. Raises Rejected for messages, which this interface cannot render."""
+    prompt = text_of(request.prompt, settings)
+    body = with_sampling({"model": settings.model, "prompt": prompt}, request, settings)
+    body.setdefault("max_tokens", COMPLETIONS_MAX_TOKENS)
+    return body
+
+
+def text_of(prompt: Prompt, settings: Settings) -> str:
+    """The prompt as the text that the completions interface takes."""
+    if isinstance(prompt, str):
+        return prompt
+    raise Rejected(
+        f"The completions interface of {settings.where} takes text, not chat messages; use interface=chat, "
+        f"or write the prompt as text."
+    )
+
+
+def completion_said(data: Any, request: Generate, settings: Settings) -> Said:
+    """What a completion says."""
+    choice = first_choice(data, settings)
+    text = choice.get("text")
+    if not isinstance(text, str):
+        raise form.not_documented(settings, "choices[0].text", data)
+    finish, usage = form.finish_of(choice.get("finish_reason"), {}), read_usage(data.get("usage"))
+    return Said(text, "", finish, usage, data.get("model"), may_be_empty=True)
+
+
+COMPLETIONS = Wire(
+    name="openai-completions",
+    path=lambda settings: "/completions",
+    payload=completions_payload,
+    said=completion_said,
+    abilities=frozenset(("generate",)),
+    gather=CompletionGatherer,
+    stream_payload=streamed,
+    end="/completions",
 )
