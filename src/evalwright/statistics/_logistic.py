@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.statistics.units import F64, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids
 
 _STEPS = 100
 _TOLERANCE = 1e-10
@@ -27,11 +27,7 @@ class LogisticFit(NamedTuple):
     covariance: F64
 
 
-def fit_logistic(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
-) -> LogisticFit:
+def fit_logistic(x: npt.ArrayLike, y: npt.ArrayLike, clusters: Clusters = None) -> LogisticFit:
     """Maximise sum_i [y_i log p_i + (1 - y_i) log(1 - p_i)] with logit p = x b.
 
     `x`: (rows, columns), with a column of ones where an intercept is wanted. `y`: (rows,) in [0, 1]; 0.5 is a tie.

@@ -18,6 +18,7 @@ from evalwright.statistics._inversion import greatest_failing
 from evalwright.statistics._quantiles import check_level, t_two_sided
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.paired import PairedComparison, compare_paired
+from evalwright.statistics.units import Clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def equivalence_paired(
     *,
     margin: float | Range,
     alpha: float = 0.05,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     binary: bool | None = None,
     value_range: Range | None = (0.0, 1.0),
 ) -> Equivalence:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
 from evalwright.statistics.estimate import Estimate, failure_bounds
 from evalwright.statistics.finite import check_population, within_population
-from evalwright.statistics.units import Units, item_units, standard_error
+from evalwright.statistics.units import Clusters, Units, item_units, standard_error
 
 __all__ = ["Estimate", "mean_interval", "wilson"]
 
@@ -34,7 +34,7 @@ _NAN = (math.nan, math.nan)
 def mean_interval(
     values: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     n_failed: int = 0,
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,

@@ -21,7 +21,7 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._judged import JudgedSample, at_ends, check_range, judged_sample, vector
 from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
 from evalwright.statistics.intervals import Range, effective_score_interval
-from evalwright.statistics.units import F64
+from evalwright.statistics.units import F64, Clusters
 
 _DOUBT = 0.5
 """Weight of each of the two disagreements that 0/1 scores count on top. With whole ones intervals cover 97-99.7% at
@@ -61,8 +61,8 @@ def corrected_mean(
     judge: npt.ArrayLike,
     human: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
-    strata: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
+    strata: Clusters = None,
     judge_weight: float | None = None,
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
@@ -96,8 +96,8 @@ def corrected_difference(
     judge_b: npt.ArrayLike,
     human_b: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
-    strata: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
+    strata: Clusters = None,
     judge_weight: float | None = None,
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,

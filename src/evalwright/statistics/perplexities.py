@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, t_quantile
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.units import F64, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids
 
 _BITS = 1.0 / math.log(2.0)
 
@@ -24,7 +24,7 @@ def perplexity(
     log_likelihoods: npt.ArrayLike,
     counts: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     n_failed: int = 0,
     level: float = 0.95,
 ) -> Estimate:
@@ -45,7 +45,7 @@ def bits_per_byte(
     log_likelihoods: npt.ArrayLike,
     byte_counts: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     n_failed: int = 0,
     level: float = 0.95,
 ) -> Estimate:
@@ -74,9 +74,7 @@ class _Ratio:
     n_clusters: int | None
 
 
-def _ratio(
-    log_likelihoods: npt.ArrayLike, counts: npt.ArrayLike, clusters: npt.ArrayLike | None, level: float
-) -> _Ratio:
+def _ratio(log_likelihoods: npt.ArrayLike, counts: npt.ArrayLike, clusters: Clusters, level: float) -> _Ratio:
     check_level(level)
     likelihoods = np.asarray(log_likelihoods, dtype=np.float64)
     lengths = np.asarray(counts, dtype=np.float64)

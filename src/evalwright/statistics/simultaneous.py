@@ -31,7 +31,7 @@ from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range, mean_interval
 from evalwright.statistics.multiplicity import holm
 from evalwright.statistics.pairwise import common_differences, common_influences
-from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 DRAWS = 2000
 GROUPS = 1024
@@ -69,7 +69,7 @@ class SimultaneousDifferences(Plain):
 
 def simultaneous_differences(
     scores: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     *,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
@@ -106,7 +106,7 @@ def simultaneous_differences(
 
 def simultaneous_means(
     scores: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     *,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
@@ -410,11 +410,7 @@ def _normal_score(p_value: F64) -> F64:
 
 
 def checked_scores(
-    scores: npt.ArrayLike,
-    clusters: npt.ArrayLike | None,
-    value_range: Range | None,
-    draws: int,
-    least: int = 2,
+    scores: npt.ArrayLike, clusters: Clusters, value_range: Range | None, draws: int, least: int = 2
 ) -> tuple[F64, I64 | None]:
     """Scores as (models, items that anyone has) and cluster codes of these items."""
     rows = np.asarray(scores, dtype=np.float64)

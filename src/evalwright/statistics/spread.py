@@ -25,7 +25,7 @@ import numpy.typing as npt
 from evalwright.statistics._quantiles import normal_quantile, t_quantile
 from evalwright.statistics.intervals import Range, mean_interval, unlike_share
 from evalwright.statistics.power import discordant_variance, smallest_visible_difference
-from evalwright.statistics.units import cluster_codes, cluster_ids, item_units, standard_error
+from evalwright.statistics.units import Clusters, cluster_codes, cluster_ids, item_units, standard_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Limits:
 def score_variance(
     values: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> Limits:
@@ -78,7 +78,7 @@ def difference_variance(
     b: npt.ArrayLike,
     difference: float,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> Limits:
