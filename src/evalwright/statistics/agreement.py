@@ -237,23 +237,14 @@ def _by_chance(table: Ratings) -> float:
 def _made(
     table: Ratings, value: float, low: float, high: float, level: float, error: float | None, method: str
 ) -> Estimate:
+    low, high = min(low, value), max(high, value)
     return Estimate(
-        value=value,
-        low=min(low, value),
-        high=max(high, value),
-        level=level,
-        n=table.n,
-        n_failed=table.n_left_out,
-        n_clusters=table.n_clusters,
-        standard_error=error or None,
-        method=method,
+        value, low, high, level, table.n, table.n_left_out, table.n_clusters, error or None, method
     )
 
 
 def _nothing(table: Ratings, level: float, method: str) -> Estimate:
-    return Estimate(
-        math.nan, math.nan, math.nan, level, table.n, table.n_left_out, table.n_clusters, None, method
-    )
+    return _made(table, math.nan, math.nan, math.nan, level, None, method)
 
 
 def one_minus(observed: F64, expected: F64) -> F64:

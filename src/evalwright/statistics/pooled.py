@@ -105,17 +105,8 @@ def _pooled(
     # Units that hold nothing at all carry no information about a share.
     holding = totals[totals[:, 1::2].any(axis=1)]
     if not len(holding):
-        return Estimate(
-            math.nan,
-            math.nan,
-            math.nan,
-            level,
-            len(parts),
-            n_failed,
-            n_clusters,
-            None,
-            "no number: there is nothing to share",
-        )
+        nan, none = math.nan, "no number: there is nothing to share"
+        return Estimate(nan, nan, nan, level, len(parts), n_failed, n_clusters, None, none)
     value = float(statistic(sums))
     low, high, error, method = share_interval(
         holding,

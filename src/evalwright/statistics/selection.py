@@ -200,15 +200,5 @@ def _logit_interval(value: float, error: float, critical: float) -> tuple[float,
 def _estimate(
     answers: Answers, value: float, low: float, high: float, level: float, error: float | None, method: str
 ) -> Estimate:
-    known = not math.isnan(value)
-    return Estimate(
-        value=value,
-        low=min(low, value) if known else low,
-        high=max(high, value) if known else high,
-        level=level,
-        n=answers.n,
-        n_failed=answers.n_left_out,
-        n_clusters=answers.n_clusters,
-        standard_error=error,
-        method=method,
-    )
+    low, high = min(low, value), max(high, value)
+    return Estimate(value, low, high, level, answers.n, answers.n_left_out, answers.n_clusters, error, method)
