@@ -20,8 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.core.plain import Plain
-from evalwright.statistics._inversion import greatest_failing
-from evalwright.statistics._quantiles import check_level, normal_cdf, t_quantile, t_two_sided
+from evalwright.statistics._quantiles import (
+    check_level,
+    greatest_failing,
+    normal_cdf,
+    t_quantile,
+    t_two_sided,
+)
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range, mean_interval
 from evalwright.statistics.units import Clusters

@@ -39,7 +39,7 @@ from evalwright.runs.measurements import Measured
 from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run
 from evalwright.statistics import items_for_difference, items_for_half_width, smallest_visible_difference
-from evalwright.statistics.spread import least_visible_difference
+from evalwright.statistics.power import least_visible_difference
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,13 +12,13 @@ from evalwright.analysis.forecasts import Amount
 from evalwright.analysis.power.settings import Wanted
 from evalwright.core.words import counted
 from evalwright.statistics import mean_interval
-from evalwright.statistics.power import discordant_variance
-from evalwright.statistics.spread import (
+from evalwright.statistics.power import (
     Limits,
     cluster_correlation,
     cluster_weight,
     design_effect,
     difference_variance,
+    discordant_variance,
     score_variance,
 )
 
