@@ -94,21 +94,6 @@ def test_a_fixed_draw_is_the_same_for_all_and_replaced_in_place(size: int, count
         assert different == ([plain.index(one.input)] if one.input in plain else [])
 
 
-def test_first_takes_the_first_and_the_next_replaces() -> None:
-    pool = [sample(str(index)) for index in range(5)]
-    draws = shots(pool, 3, "first")
-    assert drawn(draws, sample("other")) == ["question 0", "question 1", "question 2"]
-    assert drawn(draws, pool[1]) == ["question 0", "question 3", "question 2"]
-
-
-def test_equal_lists_share_a_key() -> None:
-    pool = [sample(str(index)) for index in range(9)]
-    draws = shots(pool, 2, "first")
-    assert draws.draw(sample("x"), "question x")[1] == draws.draw(sample("y"), "question y")[1] == ""
-    assert draws.draw(pool[0], pool[0].input)[1] is None
-    assert shots(pool, 2, "per-sample").draw(sample("x"), "question x")[1] is None
-
-
 def test_the_same_question_is_known_by_its_content_whatever_its_id() -> None:
     pool = [sample("a"), sample("b"), sample("c")]
     twin = Sample(id="other", input="worded otherwise", row={"id": "other", "q": "a"})
@@ -184,12 +169,6 @@ def test_a_pool_of_its_own_file(write: Write, load: Load) -> None:
     assert prompt(task, 0) == "q x t x\n\nq y t y\n\nq a"
     task = load(TASK % "select: first, dataset: dev.jsonl, where: {kind: [y, z]}")
     assert prompt(task, 1) == "q y t y\n\nq z t z\n\nq b"
-
-
-def test_a_pool_that_is_a_part_of_the_same_file(write: Write, load: Load) -> None:
-    write("test.jsonl", rows("a1", "a2", "b1", "b2"))
-    task = load((TASK % "select: first, where: {kind: b}") + "where: {kind: a}\n")
-    assert prompt(task, 0) == "q b1 t b1\n\nq b2 t b2\n\nq a1"
 
 
 def test_the_pool_may_have_columns_of_its_own(write: Write, load: Load) -> None:

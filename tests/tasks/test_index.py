@@ -42,11 +42,6 @@ def test_the_bundled_library_is_listed() -> None:
     assert all(not one.problem for one in find())
 
 
-def test_find_filters_by_words() -> None:
-    assert [one.name for one in find("FALSE")] == ["factual-stress"]
-    assert find("no such words") == []
-
-
 def test_pieces_hidden_files_and_other_files_are_no_tasks(write: Write) -> None:
     for name in ("mine/_base.yaml", "mine/.hidden.yaml", "mine/_parts/x.yaml", "mine/notes.txt"):
         write(name, FILE.format(name="x", text=""))
@@ -142,14 +137,6 @@ def test_a_folder_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("EVALWRIGHT_TASKS", "elsewhere")
     with pytest.raises(ConfigurationError, match="The task folder 'elsewhere' does not exist"):
         TaskIndex()
-
-
-def test_every_file_is_read_only_once(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(5):
-        write(f"mine/t{number}.yaml", FILE.format(name=f"t{number}", text=""))
-    find(folders=["mine"])
-    monkeypatch.setattr(index, "_described", None)
-    assert sum(one.path.startswith("mine") for one in find(folders=["mine"])) == 5
 
 
 WARM = """

@@ -69,16 +69,6 @@ def test_a_broken_file_says_what_is_wrong_when_it_is_named(write: Write) -> None
         load_task("a", folders=["mine"])
 
 
-def test_overrides_nested_and_dotted(load: Load) -> None:
-    text = "task: t\ndataset: {rows: [{input: a, target: b}, {input: c, target: d}]}\nprompt: {few_shot: {count: 1}}\n"
-    task = load(text, overrides={"prompt.few_shot.count": 0, "answer": {"max_tokens": 7}, "version": "9"})
-    assert "few_shot" not in task.definition["prompt"]
-    assert task.definition["answer"]["max_tokens"] == 7
-    assert task.version == "9"
-    with pytest.raises(TaskError, match="unknown key `max_token` in `answer`"):
-        load(text, overrides={"answer.max_token": 7})
-
-
 MMLU = """\
 task: "global-mmlu-lite-{{ language }}"
 for_each: {language: [en, id, vi]}

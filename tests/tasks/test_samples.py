@@ -105,12 +105,6 @@ def test_bad_rows(row: dict[str, Any], message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_a_given_target_that_is_null_is_an_error() -> None:
-    with pytest.raises(RowError, match="the target is null"):
-        make({"answer": None}, target="{{ answer }}")
-    assert make({"target": None}).targets == ()
-
-
 def test_a_row_without_an_id_is_named_by_its_content() -> None:
     assert (
         make({"input": "x", "b": 1}).id
@@ -209,16 +203,6 @@ def test_equal_rows_can_be_dropped(write: Write, load: Load) -> None:
     write("data.jsonl", [{"id": 1, "input": "a"}, {"id": 1, "input": "b"}])
     with pytest.raises(DatasetError, match="ids must differ"):
         load("task: t\ndataset: {path: data.jsonl, duplicates: drop}\n")
-
-
-def test_samples_are_a_sequence(write: Write, load: Load) -> None:
-    write("data.jsonl", [{"id": index, "input": str(index)} for index in range(5)])
-    samples = load("task: t\ndataset: data.jsonl\n").samples
-    assert len(samples) == 5
-    assert [sample.id for sample in samples] == ["0", "1", "2", "3", "4"]
-    assert samples[-1].id == "4"
-    with pytest.raises(IndexError):
-        samples[5]
 
 
 def test_the_hash_is_of_the_content(write: Write, load: Load) -> None:

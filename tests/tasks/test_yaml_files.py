@@ -69,10 +69,6 @@ def test_a_fraction_remembers_how_it_was_written(tmp_path: Path) -> None:
     assert json.dumps(found) == "1.1"
 
 
-def test_keys_are_always_text(tmp_path: Path) -> None:
-    assert read(tmp_path, "a: {no: 1, 1: 2, null: 3}\n").value == {"a": {"no": 1, "1": 2, "null": 3}}
-
-
 def test_every_value_knows_its_line(tmp_path: Path) -> None:
     document = read(tmp_path, "a:\n  b:\n    - x\n    - c: 1\nd: 2\n")
     assert document.at(("a", "b", 1, "c")).endswith("t.yaml:4")
@@ -130,16 +126,6 @@ def test_aliases_cannot_blow_up(tmp_path: Path) -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
     with pytest.raises(TaskError, match="more than 2,000,000 values"):
         read(tmp_path, "\n".join(lines))
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TaskError, match=r"The task file '.*none.yaml' cannot be read: No such file"):
-        read_document(tmp_path / "none.yaml")
-
-
-def test_what_json_has_not_is_refused() -> None:
-    with pytest.raises(TaskError, match="can hold only what JSON can"):
-        plain({"a": object()})
 
 
 @given(

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, TaskError, UsageError
+from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, UsageError
 from evalwright.core.tasks import Task
 from evalwright.tasks.datasets.opening import Filter
 from evalwright.tasks.loading import load_task
@@ -251,9 +251,3 @@ def test_a_hub_dataset_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, tm
     ):
         load("dataset: {hub: owner/name, revision: x}\n")
     assert not list(tmp_path.glob("home/datasets/*.jsonl"))
-
-
-def test_a_list_of_paths_names_the_line_of_the_missing_one() -> None:
-    put("a.jsonl", ROWS)
-    with pytest.raises(TaskError, match=r"^t.yaml:5: the data file 'b.jsonl' does not exist"):
-        load("dataset:\n  path:\n    - a.jsonl\n    - b.jsonl\n")
