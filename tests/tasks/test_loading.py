@@ -61,14 +61,6 @@ def test_a_folder_hides_a_bundled_task_of_the_same_name(write: Write) -> None:
     assert len(load_task("factual-stress", folders=["mine"]).samples) == 1
 
 
-def test_a_broken_file_says_what_is_wrong_when_it_is_named(write: Write) -> None:
-    path = write("mine/a.yaml", "task: a\ndataset: {rows: [{input: a}]\n")
-    with pytest.raises(TaskError, match=r"^mine/a.yaml:3: this is not YAML"):
-        load_task(path)
-    with pytest.raises(TaskError, match=r"^mine/a.yaml:3: this is not YAML"):
-        load_task("a", folders=["mine"])
-
-
 MMLU = """\
 task: "global-mmlu-lite-{{ language }}"
 for_each: {language: [en, id, vi]}

@@ -61,11 +61,6 @@ def test_a_text_prompt_to_generate_from_never_ends_with_a_space(load: Load, deli
     )
 
 
-def test_a_scored_prompt_leaves_the_delimiter_to_the_continuation(load: Load) -> None:
-    task = load(BODY + 'prompt: {delimiter: "\\n"}\nanswer: {mode: continuation}\n')
-    assert prompt(task) == "one"
-
-
 def test_what_a_template_sees(load: Load) -> None:
     text = """\
 task: t

@@ -170,22 +170,21 @@ def test_a_prompt_that_cannot_be_rendered_is_found_before_anything_is_asked(writ
         load(FILE + 'prompt: {user: "{{ hnt }}"}\n')
 
 
-def test_modes_find_rows_that_they_cannot_use(write: Write, load: Load) -> None:
-    choices = [{"id": i, "choices": ["a", "b"], "target": "A"} for i in range(3)]
-    write("data.jsonl", [*choices, {"id": 4, "target": "A"}])
-    with pytest.raises(DatasetError, match="row 4: the row has no choices, which the mode letter needs"):
-        load("task: t\ndataset: data.jsonl\nanswer: {mode: letter}\n")
-    write("data.jsonl", [*choices, {"id": 4, "choices": ["a", "b"]}])
-    with pytest.raises(DatasetError, match="row 4: the row has no target, so no choice is right"):
-        load("task: t\ndataset: data.jsonl\nanswer: {mode: likelihood}\n")
-    write("data.jsonl", [{"id": 1, "choices": [str(i) for i in range(27)], "target": 0}])
-    with pytest.raises(DatasetError, match="row 1: the row has 27 choices, and there are 26 letters"):
-        load("task: t\ndataset: data.jsonl\nanswer: {mode: letter}\n")
-    write("data.jsonl", [{"id": 1, "input": "x", "target": ""}])
-    with pytest.raises(
-        DatasetError, match="row 1: the row has no target, whose likelihood is to be computed"
-    ):
-        load("task: t\ndataset: data.jsonl\nanswer: {mode: continuation}\n")
+@pytest.mark.parametrize(
+    ("mode", "row", "message"),
+    [
+        ("letter", {"target": "A"}, "the row has no choices, which the mode letter needs"),
+        ("likelihood", {"choices": ["a", "b"]}, "the row has no target, so no choice is right"),
+        ("letter", {"choices": list("abcdefghijklmnopqrstuvwxyz0"), "target": 0}, "the row has 27 choices, and there are 26 letters"),
+        ("continuation", {"input": "x", "target": ""}, "the row has no target, whose likelihood is to be computed"),
+    ],
+)  # fmt: skip
+def test_modes_find_rows_that_they_cannot_use(
+    write: Write, load: Load, mode: str, row: dict[str, Any], message: str
+) -> None:
+    write("data.jsonl", [{"id": 0, "choices": ["a", "b"], "target": "A"}, {"id": 1, **row}])
+    with pytest.raises(DatasetError, match=f"row 2: {message}"):
+        load(f"task: t\ndataset: data.jsonl\nanswer: {{mode: {mode}}}\n")
 
 
 def test_equal_rows_can_be_dropped(write: Write, load: Load) -> None:

@@ -85,15 +85,6 @@ def test_a_copy_is_made_once_and_again_when_the_content_changes(kind: str, tmp_p
     assert len(list((tmp_path / "home" / "datasets").iterdir())) == 2
 
 
-@pytest.mark.parametrize("kind", COPIED)
-def test_errors_name_the_file_that_the_person_knows(kind: str) -> None:
-    put(f"d.{kind}", [*ROWS, {"id": "3", "input": "q", "target": "t"}])
-    with pytest.raises(
-        DatasetError, match=rf"^d.{kind}, row 6: the id '3' is already that of d.{kind}, row 4"
-    ):
-        load(f"dataset: d.{kind}\n")
-
-
 def test_globs_lists_and_a_format_that_the_name_does_not_say() -> None:
     put("data/b.jsonl", ROWS[2:4])
     put("data/a.jsonl", ROWS[:2])
