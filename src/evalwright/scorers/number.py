@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
+from functools import lru_cache
 from itertools import pairwise
 from math import prod
 
@@ -88,7 +89,8 @@ class Number:
         return self.values[0]
 
 
-def find_numbers(text: str, language: str = "en") -> list[Number]:
+@lru_cache(maxsize=256)
+def find_numbers(text: str, language: str = "en") -> tuple[Number, ...]:
     """All numbers of a plain text in order, at most 200 in digits."""
     found: list[Number] = []
     for match in _DIGITS.finditer(text):
@@ -108,7 +110,7 @@ def find_numbers(text: str, language: str = "en") -> list[Number]:
         found.append(
             _with_unit(Number((value,), start, end, figures=figures, word=True, bound=cut), text, language)
         )
-    return list(_in_context(_together(sorted(found, key=lambda one: one.start), text), text))
+    return tuple(_in_context(_together(sorted(found, key=lambda one: one.start), text), text))
 
 
 def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
@@ -197,6 +199,13 @@ def _together(found: Sequence[Number], text: str) -> list[Number]:
     out: list[Number] = []
     for one in found:
         last = out[-1] if out else None
+        if (
+            last is not None
+            and last.unit == parse_unit("h")
+            and text[: one.end].endswith("m")
+            and one.unit == parse_unit("m")
+        ):
+            one = replace(one, unit=parse_unit("min"))  # "2h 22m"
         if last is not None and last.unit is not None and _JOINS.fullmatch(text[last.end : one.start]):
             small = (
                 one.unit is not None

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from functools import lru_cache
-from itertools import pairwise
-from math import gcd, prod
+from math import gcd
 from typing import Any, Literal, NamedTuple
 
 from evalwright.core.errors import ScoringError
@@ -33,7 +32,7 @@ _YEAR_BEFORE = re.compile(
 )
 _LIST_ITEM = re.compile(r"(?m)^[ \t]{0,4}\d{1,2}[.)](?=\s)")
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
-_SENTENCE = re.compile(r"[.!?](?=\s)|[。！？\n]")
+_SUM = re.compile(r"\d ?[-+*×·x^] ?\d")
 _ASKED = re.compile(
     r"(?:\b(?:in|en|em|how many|wie viele|combien d['e]|cuánt[oa]s|quant[ieao]s?|hoeveel|сколько|скільки|ile|kaç|berapa|bao nhiêu|mấy|kitne)\s|多少|几|何|몇 ?|กี่|कितने |كم )"
     r"\s*(?=((?:degrees\s)?[°\w][^\W\d]*(?:[ /](?:per )?[^\W\d_]+){0,3}))",
@@ -202,23 +201,18 @@ class Numbers:
         numbers = self._answers(text)
         if not numbers:
             return undecided(NO_NUMBER)
-        states = {one.start: self._state(one) for one in numbers}
-        values = {one.value for one in numbers}
-        if len(set(states.values())) > 1 or (len(values) > 1 and "right" not in states.values()):
-            place = self._place(text, said, numbers)
-            chosen = [one for one in numbers if place is not None and place[0] <= one.start < place[1]]
-            if len({one.value for one in chosen}) != 1:
-                return undecided(f"several numbers, among them '{_shown(text, numbers[0])}'")
-            if states[chosen[0].start] != "right" and not said.marked:
-                if "right" in states.values():
-                    return undecided("the target number, and another that may be the answer")
-                if any(
-                    self._state(Number((Decimal(value),), 0, 0)) == "right"
-                    for value in (sum(values), prod(values))
-                ):
-                    return undecided("numbers that come to the target")
-            numbers = chosen
-        return self._verdict(text, numbers, states[numbers[0].start])
+        start, stop = self._committed(text, said, numbers)
+        numbers = [one for one in numbers if start <= one.start < stop]
+        states = {self._state(one) for one in numbers}
+        if len(states) > 1 or (_SUM.search(text) and "=" not in text):
+            return undecided(f"several numbers, among them '{_shown(text, numbers[0])}'")
+        if (
+            states == {"wrong"}
+            and not said.marked
+            and any(self._state(one) != "wrong" for one in find_numbers(text, self.language))
+        ):
+            return undecided("another number than the target, which it names too")
+        return self._verdict(text, numbers, states.pop())
 
     # -- which number is the answer -------------------------------------------------------------------------------------
 
@@ -259,8 +253,8 @@ class Numbers:
             if not any(_restates(one, other) for other in numbers[:place])
         ]
 
-    def _place(self, text: str, said: Said, numbers: Sequence[Number]) -> tuple[int, int] | None:
-        """Which stretch of a text with several numbers holds the answer: bold, a conclusion, a first clause, what counts the asked."""
+    def _committed(self, text: str, said: Said, numbers: Sequence[Number]) -> tuple[int, int]:
+        """Where a text with several numbers commits to one: in bold, in its conclusion, in a first clause that is nothing else."""
 
         def holds(start: int, end: int) -> bool:
             return any(start <= one.start < end for one in numbers)
@@ -273,25 +267,10 @@ class Numbers:
             return start, start + len(said.bold[0])
         edges = [0, *(edge for found in _CLAUSE.finditer(text) for edge in found.span()), len(text)]
         clauses = [one for one in zip(edges[::2], edges[1::2], strict=True) if holds(*one)]
-        if not clauses:
-            return None
-        first, last = clauses[0], clauses[-1]
-        if _CONCLUDES.search(text[slice(*last)]):
-            return max(text.rfind("=", *last), last[0]), last[1]
-        counted = {one.start: self._counts(text, one) for one in numbers}
-        if len(text[slice(*first)].split()) <= 2 and first[0] == 0:
-            return first
-        for most in (1, 2):
-            asked = [one for one in numbers if 0 < counted[one.start] <= most]
-            if len({one.value for one in asked}) == 1:
-                return asked[0].start, asked[0].end
-            if asked:
-                return None
-        if len(text[slice(*first)].split()) <= 4 or self.year:
-            return first
-        ends = [0, *(found.end() for found in _SENTENCE.finditer(text)), len(text)]
-        sentences = [one for one in pairwise(ends) if holds(*one)]
-        return sentences[-1] if len(sentences) > 1 else None
+        if clauses and _CONCLUDES.search(text[slice(*clauses[-1])]):
+            return max(text.rfind("=", *clauses[-1]), clauses[-1][0]), len(text)
+        alone = clauses and clauses[0][0] == 0 and len(text[slice(*clauses[0])].split()) <= 2
+        return clauses[0] if alone else (0, len(text))
 
     def _counts(self, text: str, one: Number) -> int:
         """Which word after a number is one of the question's, 1 or 2; 0 for none."""
@@ -317,28 +296,34 @@ class Numbers:
         if self.cues.denies(before, signs[0]) or self.cues.denies(
             re.findall(r"\w+", fold(after))[:3], signs[1]
         ):
-            alone = state == "right" and len(text.split()) <= 8 and self.cues.denies(before[-2:], "")
+            alone = (
+                self.cues.denies(before[-2:], "")
+                and state == "right"
+                and len(text.split()) <= 8
+                and sum(self.cues.denies([word], "") for word in before) == 1
+            )
             return incorrect(f"{shown} is denied") if alone else undecided(f"a denial beside {shown}")
         if state == "unsure" or (_LOWEST_ASKED.search(self.question) and _reducible(shown)):
             return undecided(f"{shown} may be the target, rounded or in another form")
-        unknown = self._unknown(text[start:stop])
-        alone = len({found.value for found in find_numbers(text, self.language)}) == 1
-        if state == "right":  # a lone number, or one with its unit, needs no more
-            other = self._counts(text, one) == 2 and one.unit is None
-            other = other or _ONCE.search(text[start:stop]) is not None
-            if not other and (alone or one.unit is not None or unknown <= _MOST_UNKNOWN):
+        beside = text[start:stop]
+        other = (self._counts(text, one) == 2 and one.unit is None) or _ONCE.search(beside)
+        if (
+            self._unknown(beside)
+            <= (_MOST_UNKNOWN if state == "right" else one.unit is not None or not one.word)
+            and not other
+        ):
+            if state == "right":
                 return correct(f"{shown} is the target number")
-        else:
-            most = (
-                0 if one.word and one.unit is None else _MOST_UNKNOWN if alone and one.unit is not None else 1
-            )
-            another_unit = (
+            measure = (
                 one.unit is None
                 and any(goal.unit for goal in self.goals)
                 and self._unknown(text[one.end : stop])
             )
-            part = _EACH.search(text[one.end : one.end + 24]) or re.search(r"\d\s?/\s?\d", shown)
-            if unknown <= most and not another_unit and not part:
+            if (
+                not measure
+                and not _EACH.search(text[one.end : one.end + 24])
+                and not re.search(r"\d\s?/\s?\d", shown)
+            ):
                 return incorrect(f"{shown} is another number")
         return undecided(f"{shown}, and words that may say what else it counts")
 
@@ -383,7 +368,7 @@ class Numbers:
         if self.tolerance.allows(given, goal) or (
             unit is None and self.tolerance.allows(value * goal.scale, goal)
         ):
-            return "unsure" if unit and not goal.unit and unit.dimensions == PERCENT else "right"
+            return "unsure" if unit and not goal.unit and self._contradicts(unit) else "right"
         if (unit is None) != (goal.unit is None):
             share = PERCENT in (unit and unit.dimensions, goal.unit and goal.unit.dimensions)
             ratios = [Decimal(100) if unit else Decimal("0.01")] * share + [*(unit.ratios() if unit else ())]
@@ -392,6 +377,15 @@ class Numbers:
             if any(ratio != 1 and _off(value / ratio, goal.value) <= _LITTLE for ratio in ratios):
                 return "unsure"
         return self._near(value, wanted, one, goal, converted=given != value)
+
+    def _contradicts(self, unit: Unit) -> bool:
+        """Whether a number's unit is another than what the question, which asks for none plainly, speaks of."""
+        others = [
+            found[0] for word in self.question.split() if len(word) > 2 and (found := unit_after(word, 0))
+        ]
+        return unit.dimensions == PERCENT or any(
+            other.dimensions == unit.dimensions and other.factor != unit.factor for other in others
+        )
 
     def _near(self, value: Decimal, wanted: Decimal, one: Number, goal: Goal, *, converted: bool) -> State:
         """Whether a number may be the right one (`wanted`, in the number's unit) rounded, less rounded, or meant as about it."""
