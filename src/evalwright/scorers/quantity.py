@@ -142,10 +142,10 @@ def goals_of(targets: tuple[str, ...], unit: str, question: str, language: str) 
     asked = asked or next((one.unit for _, numbers in found for one in numbers if one.unit), None)
     out = []
     for target, numbers in found:
-        numbers = [one for one in numbers if not one.ordinal]
-        if len(numbers) != 1 or numbers[0].bound:
+        cardinals = [one for one in numbers if not one.ordinal]
+        if len(cardinals) != 1 or cardinals[0].bound:
             continue
-        one = numbers[0]
+        one = cardinals[0]
         whole = one.value == int(one.value)
         year = whole and one.unit is None and asked is None and 1000 <= one.value <= 2100
         figures = len(one.value.normalize().as_tuple().digits)
