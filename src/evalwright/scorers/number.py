@@ -31,7 +31,7 @@ _UNCERTAINTY = re.compile(r"\s?±\s?\d{1,9}(?:[.,]\d{1,9})?(?!\d)")
 _NO_NUMBER = re.compile(r"√|[A-Z][A-Z0-9](?![a-z])|[A-Z]\d")
 """What after digits makes them a part of something else ("3D5", "KM3NeT")."""
 _MINUS = re.compile(
-    r"(?:^|[\s(=:≈~,])[-−]\s?$|(?:\b(?:minus|negative|moins|menos|meno|min|âm|минус)|负|マイナス|영하)\s?$",
+    r"(?:^|[\s(=:≈~,])[-−]\s?$|(?:\b(?:minus|negative|moins|menos|meno|min|âm|минус)|负|零下|氷点下|マイナス|영하|ลบ)\s?$",
     re.IGNORECASE,
 )
 _BELOW_ZERO = re.compile(

@@ -18,44 +18,22 @@ from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words, fold
 from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.units import PERCENT, Unit, parse_unit, unit_after
+from evalwright.scorers.units import PERCENT, Unit, parse_unit, pattern, unit_after
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
-_CONCLUDES = re.compile(
-    r"=|\b(?:total|altogether|in all|sum|so|therefore|thus|hence|the real|actually|in fact|today|now|zusammen|insgesamt|also|ergibt|heute|jetzt|donc|"
-    r"aujourd'hui|tutto|totale|oggi|hoy|hoje|total|итого|всего|значит|сейчас|razem|dziś|obecnie|toplam|jadi|tổng)\b|合計|一共|共|总共|现在|だから|따라서|모두",
-    re.IGNORECASE,
-)
-_YEAR_BEFORE = re.compile(
-    r"\b(?:in|since|by|until|from|en|im|seit|depuis|desde|nel|dal|em|sinds|в|w|sejak|pada tahun|năm|of|\()\s?$",
-    re.IGNORECASE,
-)
+_CONCLUDES = pattern("concludes")
+_YEAR_BEFORE = pattern("year_before")
 _LIST_ITEM = re.compile(r"(?m)^[ \t]{0,4}\d{1,2}[.)](?=\s)")
 _CLAUSE = re.compile(r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s")
 _SUM = re.compile(r"\d ?[-+*×·x^] ?\d")
-_ASKED = re.compile(
-    r"(?:\b(?:in|en|em|how many|wie viele|combien d['e]|cuánt[oa]s|quant[ieao]s?|hoeveel|сколько|скільки|ile|kaç|berapa|bao nhiêu|mấy|kitne)\s|多少|几|何|몇 ?|กี่|कितने |كم )"
-    r"\s*(?=((?:degrees\s)?[°\w][^\W\d]*(?:[ /](?:per )?[^\W\d_]+){0,3}))",
-    re.IGNORECASE,
-)
-_SHARE_ASKED = re.compile(
-    r"percent|per cent|prozent|pourcent|por ?cent|procent|процент|persen|phần trăm|yüzde|百分之|퍼센트|パーセント|%",
-    re.IGNORECASE,
-)
-_BOUND_ASKED = re.compile(
-    r"\b(?:at least|at most|minimum|maximum|limit|up to|more than|less than|how far|range)\b", re.IGNORECASE
-)
-_EACH = re.compile(
-    r"\b(?:each|per|every|half|halves|twice|times|je|pro|jeweils|chacune?|par|cada|ciascun\w*|per|по)\b|每|ずつ|씩",
-    re.IGNORECASE,
-)
-_ONCE = re.compile(
-    r"\b(?:used to|formerly|previously|originally|until|claim\w*|some (?:people )?(?:say|think)|often said|supposedly|allegedly|früher|ehemals|"
-    r"autrefois|antiguamente|un tempo|antigamente|раньше|kiedyś|eskiden|dulu)\b|以前|かつて|예전|เคย",
-    re.IGNORECASE,
-)
+_ASKED = pattern("asks_for")
+_SHARE_ASKED = pattern("asks_for_a_share")
+_BOUND_ASKED = pattern("asks_for_a_bound")
+_EACH = pattern("each")
+_ONCE = pattern("once")
 """What is no longer so, or only said to be."""
-_LOWEST_ASKED = re.compile(r"simplif|reduce|lowest|kürze|vereinfach|irreduc", re.IGNORECASE)
+_FORM_ASKED = pattern("asks_for_a_form")
+_LOWEST_ASKED = pattern("asks_for_lowest_terms")
 _MEASURES = word_set("percent length mass volume temperature celsius fahrenheit speed energy power")
 """What is measured and not counted, so that a round number may be a rounded one."""
 _MOST_UNKNOWN = 3
@@ -70,14 +48,19 @@ State = Literal["right", "wrong", "unsure"]
 
 
 class Goal(NamedTuple):
-    """A right number, its unit where it has one, how many significant figures it shows; the unit's magnitude; whether it is a fraction."""
+    """A right number, its unit where it has one, how many significant figures it shows; the unit's magnitude; how it is written."""
 
     value: Decimal
     unit: Unit | None
     figures: int
     year: bool
     scale: Decimal = Decimal(1)
-    fraction: bool = False
+    written: str = ""
+
+    @property
+    def fraction(self) -> bool:
+        """Whether it is written as a fraction."""
+        return "/" in self.written
 
 
 class Tolerance(NamedTuple):
@@ -149,7 +132,7 @@ def goals_of(targets: tuple[str, ...], unit: str, question: str, language: str) 
         whole = one.value == int(one.value)
         year = whole and one.unit is None and asked is None and 1000 <= one.value <= 2100
         figures = len(one.value.normalize().as_tuple().digits)
-        out.append(Goal(one.value * factor, one.unit or asked, figures, year, factor, "/" in target))
+        out.append(Goal(one.value * factor, one.unit or asked, figures, year, factor, target))
     return tuple(out)
 
 
@@ -303,7 +286,7 @@ class Numbers:
                 and sum(self.cues.denies([word], "") for word in before) == 1
             )
             return incorrect(f"{shown} is denied") if alone else undecided(f"a denial beside {shown}")
-        if state == "unsure" or (_LOWEST_ASKED.search(self.question) and _reducible(shown)):
+        if state == "unsure" or (state == "right" and self._other_form(_shown(text, one))):
             return undecided(f"{shown} may be the target, rounded or in another form")
         beside = text[start:stop]
         other = (self._counts(text, one) == 2 and one.unit is None) or _ONCE.search(beside)
@@ -326,6 +309,21 @@ class Numbers:
             ):
                 return incorrect(f"{shown} is another number")
         return undecided(f"{shown}, and words that may say what else it counts")
+
+    def _other_form(self, shown: str) -> bool:
+        """Whether a right number only repeats the question, or is not in the form that it asks for."""
+        if _LOWEST_ASKED.search(self.question) and _reducible(shown):
+            return True
+        targets = [goal.written for goal in self.goals]
+        if (
+            any(mark in shown for mark in "/%.")
+            and shown in self.question
+            and not any(one in self.question for one in targets)
+        ):
+            return True
+        return _FORM_ASKED.search(self.question) is not None and all(
+            _form(shown) != _form(one) for one in targets
+        )
 
     def _unknown(self, text: str) -> int:
         """How many words beside the numbers are neither small ones nor the question's."""
@@ -414,7 +412,13 @@ class Numbers:
             return "right"
         if not whole and figures > goal.figures and _rounded(value, goal.figures) == wanted:
             return "right" if goal.figures >= 4 else "unsure"
-        if rounded and figures >= 4 and off <= _LITTLE / 20 and (not whole or abs(wanted) >= 10**6):
+        if (
+            rounded
+            and figures >= 4
+            and not goal.fraction
+            and off <= _LITTLE / 20
+            and (not whole or abs(wanted) >= 10**6)
+        ):
             return "right"
         if figures < goal.figures and off <= _LITTLE:
             return "unsure"
@@ -436,8 +440,14 @@ def _shown(text: str, one: Number) -> str:
     return text[one.start : one.end].strip()
 
 
+def _form(text: str) -> set[str]:
+    return {
+        mark for mark in ("/", "%", "×", "^") if mark in text.replace("percent", "%").replace("\\frac", "/")
+    }
+
+
 def _reducible(text: str) -> bool:
-    above, _, below = text.strip("'").partition("/")
+    above, _, below = text.partition("/")
     return above.strip().isdecimal() and below.strip().isdecimal() and gcd(int(above), int(below)) != 1
 
 

@@ -85,6 +85,11 @@ def table(name: str) -> dict[str, Any]:
     return found
 
 
+def pattern(name: str) -> re.Pattern[str]:
+    """A pattern for sentences of `numbers.toml`."""
+    return re.compile(table("sentence")[name], re.IGNORECASE)
+
+
 @cache
 def _names() -> dict[str, tuple[Decimal, str]]:
     out: dict[str, tuple[Decimal, str]] = {}
