@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalwright.reports.comparison_sentence import sentence
+from evalwright.reports.conclusions import sentence
 from evalwright.statistics import PairedComparison, compare_paired
 
 BASE = PairedComparison(

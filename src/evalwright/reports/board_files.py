@@ -9,15 +9,13 @@ import csv
 import io
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evalwright.analysis.board import Board
 from evalwright.reports.columns import ScoreColumn, as_of, score_columns
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
-
-if TYPE_CHECKING:
-    from evalwright.analysis.board import Board
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate
 
 _FORMULA = re.compile("[=+@＝＋－＠-]|['\"]?\\s*[=+@-]")
 """How a cell begins that a spreadsheet would take for a formula."""

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
+from evalwright.analysis.judge_validation.sheets import SheetRow
 from evalwright.reports.html import page, read_asset, text
 from evalwright.reports.label_sheet import inert_lines
-
-if TYPE_CHECKING:
-    from evalwright.analysis.judge_validation.sheets import SheetRow
 
 Choice = tuple[str, str, str]
 """A label's value, its name, and the key that gives it."""

@@ -5,12 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from evalwright.analysis.judge_validation.sheets import SheetRow
 from evalwright.reports.text import inert
-
-if TYPE_CHECKING:
-    from evalwright.analysis.judge_validation.sheets import SheetRow
 
 COLUMNS = (
     "row",

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from evalwright.analysis.board import Board, BoardRow
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.words import listed
 from evalwright.reports import numbers
-from evalwright.reports.columns import as_of, is_hallucination_board, metric_of, score_columns
+from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, metric_of, score_columns
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
-
-if TYPE_CHECKING:
-    from evalwright.analysis.board import Board, BoardRow
-    from evalwright.reports.columns import ScoreColumn
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate
 
 BEST = 25
 """Models in a picture, unless something else is asked."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evalwright.analysis.board import SIMULTANEOUS_NOTE, Board, BoardRow, BoardTask
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
 from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, score_columns
 from evalwright.reports.documents.run import failed_cell, run_blocks
-
-if TYPE_CHECKING:
-    from evalwright.analysis.board import Board, BoardRow, BoardTask
-    from evalwright.runs.reader import Run
+from evalwright.runs.reader import Run
 
 MOST_SLICE_ROWS = 3000
 """Rows of slices on a whole page; past that each table shows its largest slices only, and under LEAST_SLICES none."""
@@ -86,8 +84,6 @@ def _lede(board: Board) -> str:
 
 def _notes(board: Board) -> list[str]:
     """The board's notes, without what is said of a column that is not there."""
-    from evalwright.analysis.board import SIMULTANEOUS_NOTE
-
     return [note for note in board.notes if _simultaneous(board) or note != SIMULTANEOUS_NOTE]
 
 

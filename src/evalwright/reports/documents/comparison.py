@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
+from evalwright.analysis.context_gain import ContextGain
+from evalwright.analysis.gate import Gate
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.conclusions import gain_sentence
 from evalwright.reports.text import shorten
-
-if TYPE_CHECKING:
-    from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
-    from evalwright.analysis.context_gain import ContextGain
-    from evalwright.analysis.gate import Gate
-    from evalwright.runs.slices import SliceComparison
+from evalwright.runs.slices import SliceComparison
 
 MOST_FLIPS = 5
 """Flipped items shown per task and direction; the JSON form has more."""

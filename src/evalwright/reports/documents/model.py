@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evalwright.analysis.board import Board
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
@@ -12,10 +13,7 @@ from evalwright.reports.columns import HALLUCINATION, ScoreColumn, score_columns
 from evalwright.reports.documents.board import board_labels, coverage, score_note
 from evalwright.reports.documents.run import run_blocks
 from evalwright.reports.examples import Example, Outcomes, read_samples
-
-if TYPE_CHECKING:
-    from evalwright.analysis.board import Board
-    from evalwright.runs.reader import Run
+from evalwright.runs.reader import Run
 
 MOST_COLUMNS = 4
 MOST_VALUES = 200

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from evalwright.analysis.power.forecasts import Amount, Forecast, ModelForecast, TaskForecast
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-
-if TYPE_CHECKING:
-    from evalwright.analysis.power.forecasts import Amount, Forecast, ModelForecast, TaskForecast
 
 UNKNOWN = "not known"
 

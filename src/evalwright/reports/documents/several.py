@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from evalwright.analysis.gate import Gate
+from evalwright.analysis.ranking import Pair
+from evalwright.analysis.several import PairTable, SeveralComparison
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.documents.comparison import gate_blocks, visible
-
-if TYPE_CHECKING:
-    from evalwright.analysis.gate import Gate
-    from evalwright.analysis.ranking import Pair
-    from evalwright.analysis.several import PairTable, SeveralComparison
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate
 
 MOST_PAIRS = 60
 """Pairs shown of a table; the JSON form has all."""
