@@ -144,18 +144,3 @@ def test_hostile_texts_do_not_act_and_nobody_is_asked(tmp_path: Path) -> None:
         assert "Content Security Policy" in str(troubles(tab))
 
     in_browser(tmp_path, label_html(rows(HOSTILE), name=HOSTILE[0]), steps)
-
-
-def test_the_page_fits_a_telephone(tmp_path: Path) -> None:
-    async def steps(tab: Tab, url: str) -> None:
-        await tab.send(
-            "Emulation.setDeviceMetricsOverride", width=360, height=700, deviceScaleFactor=1, mobile=True
-        )
-        await tab.open(url)
-        assert await tab.evaluate("document.documentElement.scrollWidth") <= 360
-
-    in_browser(tmp_path, label_html(rows(["x" * 900, "a b " * 400])), steps)
-
-
-def test_the_same_rows_give_the_same_bytes() -> None:
-    assert label_html(rows(HOSTILE)) == label_html(rows(HOSTILE))
