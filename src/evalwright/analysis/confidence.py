@@ -98,11 +98,9 @@ def _measured(task: str, rows: _Rows) -> TaskConfidence | None:
     there = ~np.isnan(confidence)
     if not there.any():
         return None
-    marks = right[~np.isnan(right)]
-    if not np.isin(marks, (0.0, 1.0)).all():
-        raise RunError(
-            f"The scores of '{task}' ({rows.scorer}) are not right or wrong alone, so confidence cannot be held against them."
-        )
+    if not np.isin(right[~np.isnan(right)], (0.0, 1.0)).all():
+        scores = f"The scores of '{task}' ({rows.scorer})"
+        raise RunError(f"{scores} are not right or wrong alone, so confidence cannot be compared with them.")
     keys: NDArray[Any] | None = np.array(rows.keys, np.int64) if rows.shared else None
     scored = int((~np.isnan(right)).sum())
     return TaskConfidence(

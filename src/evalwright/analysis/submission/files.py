@@ -118,7 +118,7 @@ def _check_fit(run: Run) -> None:
 def _run_part(run: Run) -> dict[str, Any]:
     data = run.data
     configuration = data["configuration"]
-    part: dict[str, Any] = {
+    part = {
         "id": run.id,
         "identity": data.get("identity"),
         "started": data["started"],
