@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalwright.analysis.gate import Mode, judge
-from evalwright.analysis.gate_rules import parse_gate_rule
+from evalwright.analysis.gate import Mode, judge, parse_gate_rule
 from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
 from evalwright.statistics import compare_paired, macro_difference

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from evalwright.core import errors
 from evalwright.core.errors import Failure, RequestError
-from evalwright.reports.advice import ADVICE, AGAIN, failure_notes
+from evalwright.reports.endings import ADVICE, AGAIN, failure_notes
 from support.runs import make_run
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compat.hhem.hhem_trees import PLACEHOLDERS, REFUSAL, Line, Model, text_of
 from evalwright.compat.hhem.importing import import_hhem
-from evalwright.reports.examples import LONGEST, read_samples
+from evalwright.reports.documents.model import LONGEST, read_samples
 from support.runs import make_run
 
 

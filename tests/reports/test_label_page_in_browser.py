@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from evalwright.analysis.judge_validation.drawing import SheetRow
 from evalwright.analysis.judge_validation.labels import read_label_files
-from evalwright.analysis.judge_validation.sheets import SheetRow
-from evalwright.reports.label_page import label_html
+from evalwright.reports.labelling import label_html
 from support.browser import Tab, chromium, open_tab
 from support.hostile import HOSTILE
 

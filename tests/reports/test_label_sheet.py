@@ -7,8 +7,8 @@ import io
 
 import pytest
 
-from evalwright.analysis.judge_validation.sheets import SheetRow
-from evalwright.reports.label_sheet import LONGEST_CELL, cell, sheet_csv
+from evalwright.analysis.judge_validation.drawing import SheetRow
+from evalwright.reports.labelling import LONGEST_CELL, cell, sheet_csv
 from support.hostile import ACTIVE, HOSTILE
 
 

@@ -9,7 +9,7 @@ pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalwright.reports.plot_fonts import MISSING, Fonts
+from evalwright.reports.plot import MISSING, Fonts
 
 FONTS = Fonts()
 

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.analysis.board import make_board
-from evalwright.analysis.gate import judge
-from evalwright.analysis.gate_rules import parse_gate_rule
+from evalwright.analysis.gate import judge, parse_gate_rule
 from evalwright.api import compare
 from evalwright.core.errors import Failure
 from evalwright.reports.document import Column, Document, Facts, Heading, Note, Table, Text

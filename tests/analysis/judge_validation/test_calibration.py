@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 from evalwright import Run, UsageError, score_run
-from evalwright.analysis.judge_validation.calibration import calibrate_judge, keep_calibration
-from evalwright.analysis.judge_validation.difference import calibrate_difference
-from evalwright.analysis.judge_validation.drawing import LabelSet, draw_set, draw_sets, keep_set
-from evalwright.analysis.judge_validation.sheets import sheet_rows
+from evalwright.analysis.judge_validation.calibration import (
+    calibrate_difference,
+    calibrate_judge,
+    keep_calibration,
+)
+from evalwright.analysis.judge_validation.drawing import LabelSet, draw_set, draw_sets, keep_set, sheet_rows
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.reports.documents.judges import calibration_document, difference_document
-from evalwright.reports.label_sheet import sheet_csv
+from evalwright.reports.labelling import sheet_csv
 from evalwright.statistics import brier_score, cohen_kappa, corrected_mean
 from support.judging import fill_in, judged_run, read_table, simulate
 from support.runs import make_run

@@ -9,7 +9,7 @@ from scipy import stats
 
 from evalwright import scorer
 from evalwright.analysis.task_checks import Finding, check_constants, check_task
-from evalwright.analysis.task_checks.labels import place_test
+from evalwright.analysis.task_checks.ignorance import place_test
 from evalwright.analysis.task_checks.metadata import script_of
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task

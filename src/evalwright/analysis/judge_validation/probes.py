@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evalwright.analysis.judge_validation.evidence import Evidence
+from evalwright.analysis.judge_validation.labels import Evidence
 from evalwright.analysis.judge_validation.verdicts import ANSWER_FIRST, ANSWER_SECOND, CONFIDENCE
 from evalwright.core.plain import Plain
 from evalwright.statistics import (

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.advice import failure_notes
 from evalwright.reports.axis import axis_of
 from evalwright.reports.columns import HALLUCINATION, HALLUCINATION_COLUMNS, find_metric, normal
+from evalwright.reports.endings import failure_notes, stopping_sentences
 from evalwright.reports.hardware_view import hardware_facts
-from evalwright.reports.stopping_sentences import stopping_sentences
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.stopping import ended_early
 from evalwright.runs.writer import RUN_FILE
