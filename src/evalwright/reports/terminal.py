@@ -201,7 +201,8 @@ def _block(block: doc.Block, width: int) -> Iterator[list[Segment]]:
             name = block.text if isinstance(block, doc.Link) else block.caption
             yield from _sentence(f"{name}: {block.address}", width, "", _INDENT)
         case doc.Cards():
-            yield from _table(_card_table(block.cards), width)
+            rows = [(card.title, card.number, card.measure) for card in block.cards]
+            yield from _table(doc.Table(doc.columns("*", "", "~"), rows), width)
         case doc.Fold():
             title = "  ".join(text for text in (block.marks[0], block.title, block.marks[1]) if text)
             yield from _blocks([doc.Heading(title), *block.blocks], width, None)
@@ -213,19 +214,10 @@ def _sentence(text: str, width: int, tone: doc.Tone, indent: int, hang: int = 2)
         yield [(" " * (indent + (hang if i else 0)) + line, tone)]
 
 
-def _card_table(cards: Sequence[doc.Card]) -> doc.Table:
-    rows = [(card.title, card.number, card.measure) for card in cards]
-    return doc.Table(doc.columns("*", "", "~"), rows)
-
-
 def _table(table: doc.Table, width: int) -> Iterator[list[Segment]]:
     columns, cells = table.cells()
-    made: list[list[Segment]] = [[] for _ in cells]
-    for i in range(len(columns)):
-        for row, text, cell in zip(
-            made, _texts([row[i] for row in cells]), (row[i] for row in cells), strict=True
-        ):
-            row.append((text, cell.tone))
+    texts = [_texts([row[i] for row in cells]) for i in range(len(columns))]
+    made = [[(texts[i][place], cell.tone) for i, cell in enumerate(row)] for place, row in enumerate(cells)]
     grid = Grid(columns, [inert(column.heading) for column in columns], made)
     return lay_out_table(grid, width, _INDENT)
 

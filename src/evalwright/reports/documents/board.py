@@ -33,7 +33,9 @@ def board_document(
     """
     by_id = {run.id: run for run in runs}
     shown = [by_id[row.run] for row in board.rows if row.run in by_id]
-    blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(_notes(board))]
+    # Without what is said of a column that is not there.
+    notes = [note for note in board.notes if _simultaneous(board) or note != SIMULTANEOUS_NOTE]
+    blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(notes)]
     if shown:
         blocks += _tasks(board, shown)
         blocks.append(doc.Heading("Model by model"))
@@ -68,11 +70,8 @@ def coverage(row: BoardRow) -> str:
 def score_note(column: ScoreColumn) -> str:
     """What a score column's title needs to be understood: its unit, or its metric, and which way is better."""
     metric = column.metric if column.task and column.metric != "accuracy" else ""
-    return ", ".join(part for part in (column.measure or metric, _less(column)) if part)
-
-
-def _less(column: ScoreColumn) -> str:
-    return "less is better" if column.lower_is_better else ""
+    less = "less is better" if column.lower_is_better else ""
+    return ", ".join(part for part in (column.measure or metric, less) if part)
 
 
 def _lede(board: Board) -> str:
@@ -80,11 +79,6 @@ def _lede(board: Board) -> str:
     when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
     models, tasks = numbers.counted(len(board.rows), "model"), numbers.counted(len(board.tasks), "task")
     return f"{models}, {tasks}, {when}"
-
-
-def _notes(board: Board) -> list[str]:
-    """The board's notes, without what is said of a column that is not there."""
-    return [note for note in board.notes if _simultaneous(board) or note != SIMULTANEOUS_NOTE]
 
 
 def _simultaneous(board: Board) -> bool:
