@@ -179,6 +179,9 @@ class _Drawing:
         self.height = self.top + self.body + 0.42 + 0.17 * len(self.notes) + 0.12
         self.figure: Any = Figure(figsize=(WIDTH, self.height), facecolor="white")
         FigureCanvasAgg(self.figure)
+        self.axes = self.figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(self.height, 0))
+        self.axes.set_axis_off()
+        self.axes.autoscale(False)
         self.places = self._places()
         self._head()
         self._bars()
@@ -280,32 +283,17 @@ class _Drawing:
         """A text on the base line y."""
         if text:
             font, shown = self.fonts.of(text, size, bold=bold)
-            self.figure.text(
-                x / WIDTH, 1 - y / self.height, shown, fontproperties=font, color=colour,
-                ha=align, va="baseline", parse_math=False,
-            )  # fmt: skip
+            self.axes.text(
+                x, y, shown, fontproperties=font, color=colour, ha=align, va="baseline", parse_math=False
+            )
 
     def _box(self, left: float, top: float, right: float, bottom: float, colour: str) -> None:
-        from matplotlib.patches import Rectangle
-
-        self.figure.add_artist(
-            Rectangle(
-                (left / WIDTH, 1 - bottom / self.height), (right - left) / WIDTH, (bottom - top) / self.height,
-                facecolor=colour, edgecolor="none", transform=self.figure.transFigure, zorder=2,
-            )
-        )  # fmt: skip
+        self.axes.fill([left, right, right, left], [top, top, bottom, bottom], colour, linewidth=0, zorder=2)
 
     def _line(
         self, x0: float, y0: float, x1: float, y1: float, colour: str, width: float, order: int = 1
     ) -> None:
-        from matplotlib.lines import Line2D
-
-        self.figure.add_artist(
-            Line2D(
-                (x0 / WIDTH, x1 / WIDTH), (1 - y0 / self.height, 1 - y1 / self.height),
-                color=colour, linewidth=width, solid_capstyle="butt", transform=self.figure.transFigure, zorder=order,
-            )
-        )  # fmt: skip
+        self.axes.plot([x0, x1], [y0, y1], colour, linewidth=width, solid_capstyle="butt", zorder=order)
 
     def _range(self, x0: float, x1: float, y: float, colour: str) -> None:
         """An interval: a line with a stroke at both ends."""
