@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
@@ -96,9 +95,7 @@ def gate_blocks(gate: Gate) -> list[doc.Block]:
 
 def visible(least: float, bounded: bool) -> str:
     """The smallest difference that would be detected; "none" where none would."""
-    if bounded and least >= 1.0:
-        return "none"
-    return numbers.number(least, _unit(bounded), 1 if bounded else 3)
+    return "none" if bounded and least >= 1.0 else _mean(least, bounded)
 
 
 def _differences(comparison: Comparison) -> doc.Table:
@@ -149,11 +146,7 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
 
 
 def _mean(mean: float, bounded: bool) -> str:
-    return numbers.NOTHING if math.isnan(mean) else numbers.number(mean, _unit(bounded), 1 if bounded else 3)
-
-
-def _unit(bounded: bool) -> numbers.Unit:
-    return "points" if bounded else "plain"
+    return numbers.number(mean, "points", 1) if bounded else numbers.number(mean, "plain", 3)
 
 
 def _remarks(task: TaskComparison) -> Iterator[doc.Note]:

@@ -63,8 +63,9 @@ def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
     worst: dict[str, list[tuple[float, int, int, dict[str, Any]]]] = {name: [] for name in judges}
     for order, row in enumerate(run.rows()):
         task = str(row["task"])
-        if row["draw"] == 0:
-            _count(row, task, counts)
+        for scorer, score in row["scores"].items() if row["draw"] == 0 else ():
+            if score.get("label"):
+                counts.setdefault((task, scorer), Counter())[str(score["label"])] += 1
         if most and task in judges:
             _keep(row, judges[task].scorer, worst[task], most, order)
     outcomes = [
@@ -80,12 +81,6 @@ def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
     return outcomes, examples
 
 
-def _count(row: Mapping[str, Any], task: str, counts: dict[tuple[str, str], Counter[str]]) -> None:
-    for scorer, score in row["scores"].items():
-        if score.get("label"):
-            counts.setdefault((task, scorer), Counter())[str(score["label"])] += 1
-
-
 def _keep(
     row: dict[str, Any],
     scorer: str,
@@ -97,11 +92,9 @@ def _keep(
     value = score.get("value") if score else None
     if value is None or not value < 0.5:
         return
-    entry = (-_sureness(score), -order, order, row)
-    if len(heap) < most:
-        heapq.heappush(heap, entry)
-    else:
-        heapq.heappushpop(heap, entry)
+    heapq.heappush(heap, (-_sureness(score), -order, order, row))
+    if len(heap) > most:
+        heapq.heappop(heap)
 
 
 def _sureness(score: Mapping[str, Any]) -> float:
@@ -114,12 +107,16 @@ def _sureness(score: Mapping[str, Any]) -> float:
 def _example(task: str, metric: MetricResult, row: Mapping[str, Any]) -> Example:
     score = row["scores"][metric.scorer]
     asked = "Source" if metric.kind == HALLUCINATION else "Input"
+
+    def shown(text: str) -> str:
+        return text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()} …"
+
     return Example(
         task=task,
         id=str(row["id"]),
         label=str(score.get("label", "")),
         score=_sureness(score),
-        texts=tuple((what, _short(text.strip())) for what, text in _texts(row, score, asked) if text.strip()),
+        texts=tuple((what, shown(text.strip())) for what, text in _texts(row, score, asked) if text.strip()),
     )
 
 
@@ -133,10 +130,6 @@ def _texts(row: Mapping[str, Any], score: Mapping[str, Any], asked: str) -> Iter
         yield "Target", ", ".join(map(str, row["targets"][:5]))
     yield "Answer", str(row.get("answer", ""))
     yield "Explanation", str(score.get("explanation", ""))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()} …"
 
 
 MOST_COLUMNS = 4
