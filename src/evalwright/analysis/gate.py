@@ -277,7 +277,7 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
         )
     if not task and (len(found) < 2 or not can_average([one.measure for one in found])):
         raise ConfigurationError(
-            f"The rule '{rule.text}' needs a mean over tasks, which these runs do not have. Name a metric instead."
+            f"The rule '{rule.text}' needs a mean over tasks: there is none. Name a metric."
         )
     two_sided = rule.verb in ("changes", "differs") and mode == "shown"
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests

@@ -76,7 +76,7 @@ def scan_corpus(questions: Sequence[str], places: Sequence[Path], n: int = N) ->
     """
     if n < LEAST:
         raise ConfigurationError(
-            f"n-grams need at least {LEAST} words, not {n}: shorter ones are found anywhere."
+            f"n-grams need at least {LEAST} words, not {n}: shorter ones are everywhere."
         )
     index = _Index([words_of(question) for question in questions], n)
     files = [file for place in places for file in _files(place)]
@@ -165,8 +165,9 @@ def _files(place: Path) -> list[Path]:
     if place.is_dir():
         found = sorted(path for path in place.rglob("*") if path.is_file() and _kind(path))
         if not found:
+            kinds = ", ".join((*_TEXT, *_LINES))
             raise ConfigurationError(
-                f"The folder '{place}' has no file of text: {', '.join((*_TEXT, *_LINES))}, each also with .gz."
+                f"The folder '{place}' has no file of text: {kinds}, each also with .gz."
             )
         return found
     if not place.is_file():

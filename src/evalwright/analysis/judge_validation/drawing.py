@@ -120,7 +120,7 @@ def _drawn(
     wanted = min(USUAL_SIZE, there) if size is None else size
     if not 1 <= wanted <= there:
         raise ConfigurationError(
-            f"--n must be between 1 and {there}, the number of answers with a verdict, but is {wanted}."
+            f"--n must be between 1 and {there}, the answers with a verdict, not {wanted}."
         )
     try:
         found = draw_labelling_set(values, wanted, design=design, confidence=confidence, seed=seed)

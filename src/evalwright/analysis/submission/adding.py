@@ -28,9 +28,8 @@ def add_submission(found: Verification, folder: Path) -> Run:
     Raises RunError where something is wrong with the submission, or another run has its name.
     """
     if not found.ok:
-        raise RunError(
-            f"'{found.submission.path}' is not what it says ({len(found.problems)} problems): it is not added."
-        )
+        problems = f"{len(found.problems)} problems"
+        raise RunError(f"'{found.submission.path}' is not what it says ({problems}): it is not added.")
     identity = fingerprint_of({"submission": found.submission.hash})
     # A folder's name and nothing else, whatever the file says.
     wanted = slug(str(found.submission.run.get("id") or "submission"))
