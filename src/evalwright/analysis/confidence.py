@@ -86,7 +86,7 @@ def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
     found = tuple(one for name, rows in tasks.items() if (one := _measured(name, rows)) is not None)
     if not found:
         raise RunError(
-            f"No answer of '{run.id}' has a confidence: it states none, and chose nothing by log-probabilities. Ask for one in "
+            f"No answer of '{run.id}' has a confidence: none is stated, and no option was chosen by log-probabilities. Ask for one in "
             "the prompt, on a line of its own after an empty line: Confidence: 80%."
         )
     return found
@@ -100,7 +100,9 @@ def _measured(task: str, rows: _Rows) -> TaskConfidence | None:
         return None
     if not np.isin(right[~np.isnan(right)], (0.0, 1.0)).all():
         scores = f"The scores of '{task}' ({rows.scorer})"
-        raise RunError(f"{scores} are not right or wrong alone, so confidence cannot be compared with them.")
+        raise RunError(
+            f"{scores} are not all right or wrong (1 or 0), so confidence cannot be compared with them."
+        )
     keys: NDArray[Any] | None = np.array(rows.keys, np.int64) if rows.shared else None
     scored = int((~np.isnan(right)).sum())
     return TaskConfidence(

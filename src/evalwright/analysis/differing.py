@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
-from evalwright.models.remote.keys import mask
+from evalwright.core.text import mask
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import early_notes
 

@@ -100,7 +100,7 @@ def unknown(rule: GateRule, known: Sequence[str]) -> ConfigurationError:
     hint = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
     some = ", ".join(known[:12]) + (" and more" if len(known) > 12 else "")
     return ConfigurationError(
-        f"The rule '{rule.text}' speaks of '{rule.what}', which is no metric that both runs have.{hint} There are: {some}."
+        f"The rule '{rule.text}' names '{rule.what}', which is not a metric of both runs.{hint} There are: {some}."
     )
 
 
@@ -118,12 +118,12 @@ def level_of(rule: GateRule, *, bounded: bool) -> float:
     """The rule's amount as a score; "%" and "points" are hundredths. Raises ConfigurationError as `margin_of`."""
     if rule.unit and not bounded:
         raise ConfigurationError(
-            f"The rule '{rule.text}' counts in {rule.unit}, but '{rule.what}' does not lie between 0 and 1. Give a plain number."
+            f"The rule '{rule.text}' counts in {rule.unit}, but '{rule.what}' is not between 0 and 1. Give a plain number."
         )
     amount = rule.amount / 100 if rule.unit else rule.amount
     if bounded and not rule.unit and amount > 1:
         raise ConfigurationError(
-            f"The rule '{rule.text}' leaves the range of '{rule.what}', which lies between 0 and 1. Write {rule.amount:g} points, "
+            f"The rule '{rule.text}' is outside the range of '{rule.what}', which is 0 to 1. Write {rule.amount:g} points, "
             f"or {rule.amount / 100:g}."
         )
     return amount

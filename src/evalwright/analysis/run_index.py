@@ -19,7 +19,7 @@ MADE_BY = "Made by `evalwright runs index`; do not edit."
 def index_of(folder: Path) -> dict[str, Any]:
     """All runs of a folder as one mapping, oldest first, and those whose record cannot be read. Raises RunError for no folder."""
     if not folder.is_dir():
-        raise RunError(f"There is no folder '{folder}': --out names the folder of runs.")
+        raise RunError(f"The folder '{folder}' does not exist: name the folder of runs with --out.")
     runs, damaged = [], []
     for file in sorted(folder.glob(f"*/{RUN_FILE}")):
         try:

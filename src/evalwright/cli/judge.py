@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
 _SCORER = click.option(
-    "--scorer", default="", metavar="NAME", help="Whose verdicts. Default: the run's only judge."
+    "--scorer",
+    default="",
+    metavar="NAME",
+    help="The scorer whose verdicts to check. Default: the run's only judge.",
 )
 
 
@@ -38,13 +41,17 @@ def judge() -> None:
     type=click.Choice(["random", "stratified"]),
     default="random",
     show_default=True,
-    help="Stratified: by verdict, and more of the doubtful ones.",
+    help="Stratified: by verdict, with more of those that the judge is unsure of.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, another set."
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Fixes which answers are drawn."
 )
 @click.option("--to", metavar="FILE", help="The table to write. Default: RUN.labels.csv here.")
-@click.option("--page", metavar="FILE", help="Write an HTML page to label on instead (or, with --to, too).")
+@click.option(
+    "--page",
+    metavar="FILE",
+    help="Write an HTML page to label on, in place of the table (or with --to, as well).",
+)
 @click.option("--question", metavar="TEXT", help="The question on the page. Default: Is the answer right?")
 @RUNS_FOLDER
 @AS_JSON
@@ -112,7 +119,10 @@ def calibrate(
 @judge.command()
 @click.argument("runs", nargs=-1, required=True)
 @click.option(
-    "--scorer", default="", metavar="NAME", help="Whose judges. Default: every scorer that uses a model."
+    "--scorer",
+    default="",
+    metavar="NAME",
+    help="The scorer whose judges to compare. Default: every scorer that uses a model.",
 )
 @click.option("--level", type=float, default=0.95, metavar="L", help="Of the intervals. Default: 0.95.")
 @click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")

@@ -94,7 +94,7 @@ def _details(comparison: PairedComparison, low: str, high: str) -> str:
     clusters = comparison.n_clusters
     within = "" if clusters is None else f" in {counted(clusters, 'cluster')}"
     parts.append(f"n = {comparison.n:,}{within}")
-    parts += [f"{comparison.n_missing:,} left out for want of a score"] if comparison.n_missing else []
+    parts += [f"{comparison.n_missing:,} left out without a score"] if comparison.n_missing else []
     return ", ".join(parts)
 
 

@@ -92,7 +92,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="does not exist"):
         scan_corpus(["x"], [tmp_path / "none"])
-    with pytest.raises(ConfigurationError, match="no file of text"):
+    with pytest.raises(ConfigurationError, match="no text file"):
         scan_corpus(["x"], [tmp_path])
     (tmp_path / "x.txt.gz").write_bytes(b"no gzip")
     with pytest.raises(ConfigurationError, match="cannot be read"):

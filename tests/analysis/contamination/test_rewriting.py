@@ -104,7 +104,9 @@ def test_what_cannot_be_rewritten_is_said(folder: Path) -> None:
     nothing = typed(
         "tasks", "rewrite", "rivers.yaml", "--kind", "negate", "--by", "scripted/constant", "--into", "x.yaml"
     )
-    assert nothing.code == 2 and "no yes or no question (10)" in nothing.err and not Path("x.yaml").exists()
+    assert (
+        nothing.code == 2 and "not a yes-or-no question (10)" in nothing.err and not Path("x.yaml").exists()
+    )
     assert typed("tasks", "rewrite", "rivers.yaml", "--kind", "shuffle", "--into", "x.txt").code == 2
     own = {**TASK, "prompt": {"few_shot": {"count": 1}}}
     Path("own.yaml").write_text(json.dumps(own))

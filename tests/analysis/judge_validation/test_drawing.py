@@ -95,9 +95,7 @@ def test_of_several_scorers_the_one_that_asks_is_meant(
     assert (found.scorer, found.graded, found.values.tolist()) == ("test-scripted-judge", True, [0.5, 0.5])
     assert read_verdicts(run, "exact-match").values.tolist() == [1.0, 0.0]
     plain = judged_run({"one": "yes"}, lambda item, text: "1", name="plain", scorers=scorers[:2])
-    with pytest.raises(
-        UsageError, match=r"several scorers: exact-match, token-f1\. Say which one with --scorer"
-    ):
+    with pytest.raises(UsageError, match=r"several scorers: exact-match, token-f1\. Name one with --scorer"):
         read_verdicts(plain)
 
 

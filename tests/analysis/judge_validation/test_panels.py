@@ -117,7 +117,7 @@ def test_judges_of_several_runs() -> None:
 def test_answers_that_are_others_are_left_out() -> None:
     first = run_of({"a": judge(A, "m/a")})
     other = run_of({"a": judge(B, "m/b")}, answers="Another summary of six whole words here.")
-    with pytest.raises(ConfigurationError, match="the runs must hold the same answers"):
+    with pytest.raises(ConfigurationError, match="the runs must have the same answers"):
         judges_agreement([first, other])
 
 

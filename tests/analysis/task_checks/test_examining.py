@@ -62,7 +62,7 @@ def test_what_needs_a_model_or_a_likelihood_is_not_judged() -> None:
         return Score(1.0)
 
     task = a_task(scorers=["test-asks"])
-    reason = "test-asks works through asking or runs programs, so it cannot be checked here"
+    reason = "test-asks uses a model or runs programs, so it cannot be checked here"
     assert reason in [finding.text for finding in check_task(task) if finding.verdict == "skipped"]
     assert [finding.text for finding in check_constants([task])] == [f"t: {reason}"]
     assert faults(a_task(answer={"mode": "perplexity"})) == []

@@ -92,13 +92,13 @@ def rewrite(task: Task, kinds: Sequence[Kind], model: Model | None, home: Path) 
     out = Rewritten(n_originals=sum(1 for _ in _originals(task)))
     if "shuffle" in kinds:
         for sample in _originals(task):
-            out.take(sample, shuffle(sample), "shuffle", "rule", "its options cannot change places")
+            out.take(sample, shuffle(sample), "shuffle", "rule", "its options cannot be reordered")
     if not written:
         return out
     if model is None:
-        raise ConfigurationError(f"A model writes the kind '{written[0]}': name one with --by.")
+        raise ConfigurationError(f"The kind '{written[0]}': name one with --by.")
     if "generate" not in model.abilities:
-        raise AbilityError(f"'{model.name}' cannot write text, so it cannot rewrite questions.")
+        raise AbilityError(f"'{model.name}' cannot generate text, so it cannot rewrite questions.")
     return asyncio.run(_rewrite_all(out, task, written, model, home))
 
 
@@ -159,7 +159,7 @@ async def _rewrite(sample: Sample, kind: Kind, ask: Ask, chat: bool) -> tuple[Sa
     # Which answer of an opposite is right is not for the model to say.
     frame = with_opposite_answer(sample) if kind == "negate" else sample
     if frame is None:
-        return None, "it is no yes or no question"
+        return None, "it is not a yes-or-no question"
     text = f"{_INSTRUCTIONS[kind]}\n\n{_OPEN}\n{sample.input}\n{_CLOSE}"
     prompt: Prompt = (Message("user", text),) if chat else f"{text}\n\nNew question:"
     try:

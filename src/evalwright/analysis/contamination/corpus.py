@@ -76,7 +76,7 @@ def scan_corpus(questions: Sequence[str], places: Sequence[Path], n: int = N) ->
     """
     if n < LEAST:
         raise ConfigurationError(
-            f"n-grams need at least {LEAST} words, not {n}: shorter ones are everywhere."
+            f"n-grams need at least {LEAST} words, not {n}: shorter ones occur in any text."
         )
     index = _Index([words_of(question) for question in questions], n)
     files = [file for place in places for file in _files(place)]
@@ -166,9 +166,7 @@ def _files(place: Path) -> list[Path]:
         found = sorted(path for path in place.rglob("*") if path.is_file() and _kind(path))
         if not found:
             kinds = ", ".join((*_TEXT, *_LINES))
-            raise ConfigurationError(
-                f"The folder '{place}' has no file of text: {kinds}, each also with .gz."
-            )
+            raise ConfigurationError(f"The folder '{place}' has no text file: {kinds}, each also with .gz.")
         return found
     if not place.is_file():
         raise ConfigurationError(f"The corpus '{place}' does not exist.")

@@ -46,7 +46,7 @@ class Items(ItemRows):
         """Take an item's metadata and question."""
         metadata = row.get("metadata") or {}
         if not isinstance(metadata, Mapping):
-            raise TypeError("its metadata are no mapping")
+            raise TypeError("its metadata is not a mapping")
         self.metadata.append(metadata)
         self.texts.append(str(row["input"]))
 

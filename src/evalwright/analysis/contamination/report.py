@@ -54,7 +54,7 @@ def contamination_report(
     for other in rewrites:
         if other.data["model"].get("fingerprint") != run.data["model"].get("fingerprint"):
             raise ConfigurationError(
-                f"'{other.id}' is a run of '{other.label}' and '{run.id}' one of '{run.label}': a paired drop is of one "
+                f"'{other.id}' is a run of '{other.label}' and '{run.id}' one of '{run.label}': a paired drop needs one "
                 f"model. Evaluate '{run.label}' on the rewritten task."
             )
     own = list(read_items(run).values())
@@ -77,7 +77,7 @@ def contamination_report(
         )
     if not cut_offs and not found and not met:
         raise ConfigurationError(
-            f"There is nothing to report on of '{run.id}': give --rewrites (a run of the same model on a rewritten task, see "
+            f"There is nothing to report for '{run.id}': give --rewrites (a run of the same model on a rewritten task, see "
             f"`evalwright tasks rewrite`), --cut-off for samples whose metadata have '{date_key}', or --corpus."
         )
     return ContaminationReport(

@@ -42,7 +42,7 @@ def write_rewrites(
     for path in (into, data):
         if path.exists() and not over:
             raise ConfigurationError(
-                f"'{path}' is there already. Name another file, or replace it with --replace."
+                f"'{path}' already exists. Name another file, or replace it with --replace."
             )
     kinds = sorted({one.kind for one in found.rewrites})
     title = name or f"{task.name}-{kinds[0] if len(kinds) == 1 else 'rewritten'}"

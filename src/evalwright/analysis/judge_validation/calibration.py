@@ -154,7 +154,7 @@ def alone_and_corrected(
     try:
         alone, corrected = score(0.0), score(None)
     except ValueError as error:
-        raise ConfigurationError(f"These labels do not suffice: {error}.") from error
+        raise ConfigurationError(f"These labels are not enough: {error}.") from error
     if not corrected.n_labels:
         raise ConfigurationError(nothing)
     return alone, corrected

@@ -72,9 +72,9 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
             key = (label.set, label.number, label.labeller.casefold())
             if key in first:
                 raise ConfigurationError(
-                    f"{label.where}: the row was there before, in {first[key]}"
+                    f"{label.where}: the row was already labelled in {first[key]}"
                     + (f", labelled by '{_short(label.labeller)}' too" if label.labeller else "")
-                    + ". Each person labels a row once: take one of them out, or tell people apart in the column 'labeller'."
+                    + ". Each person labels a row once: remove one of them, or name the people in the column 'labeller'."
                 )
             first[key] = label.where
     return files
@@ -120,7 +120,7 @@ def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             elif any(cell.strip() for cell in cells):
                 yield line, dict(zip(names, cells, strict=False))
     except csv.Error as error:
-        raise ConfigurationError(f"{path}, line {begins}: this is no CSV: {error}.") from error
+        raise ConfigurationError(f"{path}, line {begins}: this is not CSV: {error}.") from error
     if not names:
         raise ConfigurationError(f"The labels '{path}' are empty.")
 
@@ -128,7 +128,7 @@ def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 def _check_header(names: list[str], path: Path, line: int) -> None:
     for wanted in ("row", "label"):
         if names.count(wanted) > 1:
-            raise ConfigurationError(f"{path}, line {line}: the column '{wanted}' is there twice.")
+            raise ConfigurationError(f"{path}, line {line}: the column '{wanted}' is given twice.")
         if wanted not in names:
             near = closest(wanted, names, 1)
             hint = f" Is '{near[0]}' meant?" if near else ""
@@ -145,7 +145,7 @@ def _labels(rows: Iterator[tuple[int, dict[str, str]]], path: Path, own: str) ->
         found = ROW_NAME.fullmatch(name)
         if not found or int(found[2]) < 1:
             raise ConfigurationError(
-                f"{where}: '{_short(name)}' in the column 'row' names no row of a labelling set (such as s0a1b2c3d-007)."
+                f"{where}: '{_short(name)}' in the column 'row' is not a row of a labelling set (such as s0a1b2c3d-007)."
             )
         labeller = " ".join(cells.get("labeller", "").split()).lstrip("'")
         yield Label(
@@ -169,7 +169,7 @@ def _value(text: str, where: str) -> float:
         value = math.nan
     if not 0.0 <= value <= 1.0:
         raise ConfigurationError(
-            f"{where}: the label '{_short(text.strip())}' is none: write 1 for right and 0 for wrong (yes and no will do), a "
+            f"{where}: the label '{_short(text.strip())}' is not a label: write 1 for right and 0 for wrong (or yes and no), a "
             "number between them where a part of the answer is right, or leave the cell empty."
         )
     return value
@@ -221,7 +221,7 @@ def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelS
         drawn = sets.get(label.set)
         if drawn is None and label.set not in partners:
             raise ConfigurationError(
-                f"{label.where}: the labelling set '{label.set}' is not known here: it is another run's, or its file "
+                f"{label.where}: the labelling set '{label.set}' is unknown: it belongs to another run, or its file "
                 f"labelling-{label.set}.json is no longer in the folder of the run '{runs[0].id}'."
             )
         if drawn is not None and label.number >= len(drawn.rows):
@@ -244,7 +244,7 @@ def gather(run: Run, files: Sequence[LabelFile], sets: Mapping[str, LabelSet], s
         if label.set not in (drawn.name, drawn.partner):
             raise ConfigurationError(
                 f"{label.where}: this row is of the labelling set '{label.set}', drawn from the run '{sets[label.set].run}', and "
-                f"others are of '{drawn.name}'. Labels of different sets cannot be put together, as their chances differ."
+                f"others are of '{drawn.name}'. Labels of different sets cannot be combined, because they were drawn with different probabilities."
             )
     return _evidence(verdicts, drawn, [label for label in labels if label.set == drawn.name])
 

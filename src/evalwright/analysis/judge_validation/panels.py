@@ -89,7 +89,7 @@ def judges_agreement(runs: Sequence[Run], *, scorer: str = "", level: float = 0.
     no run has, RunError for records that cannot be read.
     """
     if not 0 < level < 1:
-        raise ConfigurationError(f"The confidence level lies between 0 and 1, such as 0.95; it is {level:g}.")
+        raise ConfigurationError(f"The confidence level must be between 0 and 1, not {level:g}.")
     judges = [judge for run in runs for judge in _judges(run, scorer)]
     if len(judges) < 2:
         found = f" ('{judges[0].name}')" if judges else ""
@@ -191,12 +191,12 @@ def _agreement(
     judged = there.sum(axis=1) >= 2
     if not judged.any():
         raise ConfigurationError(
-            "No answer has the verdicts of two judges: the runs must hold the same answers, as `evalwright score` gives them."
+            "No answer has the verdicts of two judges: the runs must have the same answers, as `evalwright score` gives them."
         )
     if not np.isin(votes[there], (0.0, 1.0)).all():
         scorers = ", ".join(dict.fromkeys(judge.scorer for judge in judges))
         raise ConfigurationError(
-            f"The scores of {scorers} are not 0 and 1 throughout, so they are no verdicts."
+            f"The scores of {scorers} are not 0 and 1 throughout, so they are not verdicts."
         )
     names = _names(judges)
 

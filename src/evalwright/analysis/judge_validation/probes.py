@@ -64,9 +64,9 @@ def _rogan_gladen(evidence: Evidence) -> RoganGladen:
     _need_binary(evidence)
     clusters = evidence.verdicts.clusters[~np.isnan(evidence.judge)]
     if len(np.unique(clusters)) < len(clusters):
-        raise ValueError("its interval takes every item for independent, and these come in clusters")
+        raise ValueError("its interval assumes independent items, and these are in clusters")
     if ((~np.isnan(evidence.people)).sum(axis=1) > 1).any():
-        raise ValueError("it takes one label an item, and several people labelled the same ones")
+        raise ValueError("it needs one label per item, and several people labelled the same ones")
     judge, human = evidence.judge, evidence.human
     labelled = ~np.isnan(human) & ~np.isnan(judge)
     rest = judge[~labelled & ~np.isnan(judge)]
@@ -183,7 +183,7 @@ def _need_binary(evidence: Evidence) -> None:
 
 def _need_both(verdicts: NDArray[np.float64]) -> None:
     if len(np.unique(verdicts[~np.isnan(verdicts)])) < 2:
-        raise ValueError("all verdicts are alike")
+        raise ValueError("all verdicts are the same")
 
 
 def _rows_of_labels(evidence: Evidence) -> NDArray[np.int64]:
@@ -223,7 +223,7 @@ def _probabilities(
     elif (~np.isnan(stated)).any():
         sure = np.where(judge == 1, stated, 1 - stated)  # confidence is that the verdict holds
     else:
-        raise ValueError("the judge says right or wrong and no probability")
+        raise ValueError("the judge gives no probability, only right or wrong")
     if not ((human == 0) | (human == 1)).all():
         raise ValueError("it needs labels of 0 and 1")
     _need_equal_chances(evidence)

@@ -167,9 +167,7 @@ def _chosen(run: Run, scorers: Mapping[str, None], wanted: str) -> str:
         if len(several) == 1:
             return several[0]
     listed = ", ".join(names)
-    raise ConfigurationError(
-        f"The run '{run.id}' has several scorers: {listed}. Say which one with --scorer."
-    )
+    raise ConfigurationError(f"The run '{run.id}' has several scorers: {listed}. Name one with --scorer.")
 
 
 def _asks(run: Run, name: str) -> bool:

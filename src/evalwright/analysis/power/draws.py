@@ -35,7 +35,7 @@ def draws_of(
     within, draws, basis = _within(sources, aim.assumed)
     if not within:
         unknown = Amount(
-            None, basis="takes a run with two or more draws an item, or --assume within=VARIANCE"
+            None, basis="needs a run with two or more draws an item, or --assume within=VARIANCE"
         )
         return DrawsForecast(task.draws, unknown, unknown)
     noise = [variance / count for variance, count in zip(within, draws, strict=True)]
@@ -72,7 +72,7 @@ def _best(
         single = spread.single.value or 0.0
         between = single - assumed["within"]
         if between <= 0:
-            return Amount(MOST_DRAWS, basis="items do not differ, so as many draws as wished")
+            return Amount(MOST_DRAWS, basis="items do not differ, so any number of draws")
         best = best_draws(assumed["within"], between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS)
         return Amount(best, basis=f"{ASSUMED}; {said}")
     for source in sources:
@@ -81,7 +81,7 @@ def _best(
             best = best_draws(within, between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS)
             share = between / (between + within) if between + within > 0 else math.nan
             said = f"measured on {source.run.label}; {said}"
-            return Amount(best, basis=f"{100 * share:.0f}% of the variance lies between items, {said}")
+            return Amount(best, basis=f"{100 * share:.0f}% of the variance is between items, {said}")
     return Amount(None, basis="no run has two draws of an item")
 
 
@@ -113,7 +113,5 @@ def _needed(
         return Amount(int(draws[enough[0]]), basis=basis)
     limit = float(seen(between))
     if limit > aim.difference:
-        return Amount(
-            None, basis=f"no number of draws makes up for items: the limit is {100 * limit:.1f} points"
-        )
+        return Amount(None, basis=f"no number of draws replaces items: the limit is {100 * limit:.1f} points")
     return Amount(None, basis=f"more than {MOST_DRAWS} draws")

@@ -42,7 +42,7 @@ from evalwright.runs.measurements import Measured
 from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run
 from evalwright.statistics import items_for_difference, items_for_half_width
-from evalwright.statistics.spread import least_visible_difference
+from evalwright.statistics.power import least_visible_difference
 
 _HALF = 0.5
 """A difference seen half of the time is exactly the half width of its interval."""
@@ -75,7 +75,7 @@ def plan(
     """
     aim = Aim(difference, half_width, level, power, dict(assume or {}))
     if pilot is not None and runs:
-        raise ConfigurationError("Go by a pilot or by stored runs, not both: leave out --pilot or --from.")
+        raise ConfigurationError("Use a pilot or stored runs, not both: leave out --pilot or --from.")
     if pilot is not None and pilot < 2:
         raise ConfigurationError(f"A pilot needs at least 2 items to show how much they vary, not {pilot}.")
     objects = Objects()
@@ -187,7 +187,7 @@ def _of_task(source: MeasuredRun, task: str) -> Measured:
     """What a run measured on a task. Raises UnknownName with the closest tasks of the run, RunError without scores."""
     if task not in source.tasks:
         source.run.task(task)
-        raise RunError(f"The run '{source.run.id}' has no metric on '{task}', so it cannot be planned by.")
+        raise RunError(f"The run '{source.run.id}' has no metric on '{task}', so a plan cannot use it.")
     return source.tasks[task]
 
 
@@ -266,11 +266,11 @@ def _notes(
         share = max((source.judges for source in sources), default=0.0)
         known = f", about {share:.2g} for each of the model's own" if share else ""
         yield (
-            f"Requests, tokens and money are those of the models under test. Not counted are the other roles: {', '.join(roles)}{known}."
+            f"Requests, tokens and cost are those of the models under test, without the other roles: {', '.join(roles)}{known}."
         )
     for task in tasks:
         if task.metric not in ("accuracy", "exact-match", "mean", ""):
-            yield f"{task.task}: planned in the unit of its items' scores and for their mean, which {task.metric} is not."
+            yield f"{task.task}: planned for the mean of its items' scores, which {task.metric} is not."
         if task.draws.planned > 1:
             yield f"{task.task}: {task.draws.planned} draws of each item are included in the requests, tokens and cost."
 

@@ -44,7 +44,7 @@ def configuration_of(tasks: Any, models: Any, objects: Objects, settings: dict[s
     """The evaluation that is planned, as `evaluate` would have it."""
     if settings.get("limit") is not None:
         raise ConfigurationError(
-            "A plan is of whole tasks and says how many items are needed: leave out limit. To measure on some, say pilot."
+            "A plan covers whole tasks: leave out limit. To measure on some items, use pilot."
         )
     roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
     configuration = Configuration(

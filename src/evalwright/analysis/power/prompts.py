@@ -59,7 +59,7 @@ def read_prompts(task: Task, model: Model, seed: int, known: Callable[[bytes], b
     for asked in run_blocking(lambda: _requests(task, places)):
         try:
             if not asked:
-                raise TaskError("nothing is asked")
+                raise TaskError("no request is sent")
             into = sum(_tokens(request, reader) for request in asked)
         except EvalwrightError:
             unread += 1
@@ -88,7 +88,7 @@ def _reader(model: Model) -> tuple[Reader | None, str]:
         reader = model.reader()
     except (MissingExtra, ImportError, OSError) as error:
         why = f" ({error})"
-    guessed = f"guessed at {BYTES_PER_TOKEN[0]:g} characters a token{why}"
+    guessed = f"estimated at {BYTES_PER_TOKEN[0]:g} characters a token{why}"
     return reader, guessed if reader is None else "counted by its tokenizer"
 
 

@@ -46,9 +46,11 @@ class Aim:
         for name, usual in (("level", 0.95), ("power", 0.8)):
             value = getattr(self, name)
             if not 0 < value < 1:
-                raise ConfigurationError(f"The {name} must lie between 0 and 1, as {usual}, not {value:g}.")
+                raise ConfigurationError(f"The {name} must be between 0 and 1, as {usual}, not {value:g}.")
         if self.power < 0.5:
-            raise ConfigurationError(f"A power of {self.power:g}, under 0.5, plans to miss what is sought.")
+            raise ConfigurationError(
+                f"A power of {self.power:g}, under 0.5, means missing the difference more often than not."
+            )
         self._check_assumed()
 
     def _check_assumed(self) -> None:
@@ -61,7 +63,9 @@ class Aim:
             if not (math.isfinite(value) and least <= value <= most):
                 raise ConfigurationError(f"'{name}' is {ASSUMPTIONS[name]}; {value:g} cannot be.")
         if "variance" in assumed and "discordant" in assumed:
-            raise ConfigurationError("Assume either 'discordant' or 'variance': one follows from the other.")
+            raise ConfigurationError(
+                "Assume either 'discordant' or 'variance', not both: one determines the other."
+            )
         if assumed.get("discordant", math.inf) < self.difference:
             raise ConfigurationError(
                 f"Models that differ by {self.difference:g} disagree on at least that share of the items, so 'discordant' "
@@ -76,7 +80,7 @@ class Aim:
             value = getattr(self, name)
             if value >= 1:
                 raise ConfigurationError(
-                    f"The {name.replace('_', ' ')} is given in the unit of scores, which lie between 0 and 1 on '{task}': "
+                    f"The {name.replace('_', ' ')} is given in the unit of scores, which are between 0 and 1 on '{task}': "
                     f"2 points are 0.02, and {value:g} cannot be."
                 )
 

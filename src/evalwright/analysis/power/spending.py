@@ -158,7 +158,7 @@ def _money(known: ModelBasis, into: Amount, out: Amount, n_all: int, level: floa
     if isinstance(known.model, LocalModel):
         return Amount(0.0, basis="runs on this machine")
     if own is not None and len(own.cost) and not bool((own.cost != own.cost).any()):
-        return _mean(own.cost, f"as its replies said, {_measured(own)}", level, n_all)
+        return _mean(own.cost, f"as reported by its replies, {_measured(own)}", level, n_all)
     return Amount(None, basis=f"no price is known for {known.model.name}: give --price IN/OUT")
 
 
@@ -180,7 +180,7 @@ def _seconds(known: ModelBasis, requests: Amount) -> Amount:
         low = min(alike, max(latency, n * latency / pacing.max_concurrency))
         filled = pace.asked >= 4 * pacing.start_concurrency
         value = alike if filled else min(alike, max(latency, n * latency / pacing.start_concurrency))
-        said = f"{basis}, one {duration(latency)}; from as many at once as are allowed to no faster than that"
+        said = f"{basis}, one {duration(latency)}; between full concurrency and none"
         return Amount(value, low, alike, said)
     return Amount(alike, min(alike, pace.seconds), alike, f"{basis}, loading included")
 

@@ -15,18 +15,18 @@ from evalwright.analysis.power.settings import Aim
 from evalwright.core.words import counted
 from evalwright.runs.measurements import Measured
 from evalwright.statistics import mean_interval
-from evalwright.statistics.power import discordant_variance
-from evalwright.statistics.spread import (
+from evalwright.statistics.power import (
     Limits,
     cluster_correlation,
     cluster_weight,
     design_effect,
     difference_variance,
+    discordant_variance,
     score_variance,
 )
 
 ASSUMED = "assumed"
-WORST = "worst case, nothing is known"
+WORST = "worst case, nothing measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class CommonItems:
 def variances_of(
     bounded: bool, clusters: NDArray[np.int64] | None, sources: Sequence[Measured], aim: Aim
 ) -> Variances:
-    """The variances of a task. clusters: a code per item of the whole task, None where every item is alone."""
+    """The variances of a task. clusters: a code per item of the whole task, None where no clusters."""
     commons = [CommonItems.of(a, b) for a, b in combinations(sources, 2)]
     score, single = _single(bounded, sources, aim)
     right_or_wrong = all(np.isin(one.means[~np.isnan(one.means)], (0.0, 1.0)).all() for one in sources)
@@ -109,7 +109,7 @@ def _single(bounded: bool, sources: Sequence[Measured], aim: Aim) -> tuple[Amoun
     if bounded:
         return Amount(0.5, 0.0, 1.0, WORST), Amount(0.25, basis=f"{WORST}: half of the answers right")
     unknown = Amount(
-        None, basis="scores of this metric have no limits, so only runs of it can say how much they vary"
+        None, basis="scores of this metric have no limits, so their variance can only be measured on runs"
     )
     return unknown, unknown
 
@@ -148,7 +148,7 @@ def _design(
         return Amount(aim.assumed["design_effect"], basis=ASSUMED)
     weight = 1.0 if clusters is None else cluster_weight(clusters)
     if weight == 1.0:
-        return Amount(1.0, basis="every item is alone")
+        return Amount(1.0, basis="no clusters")
     seen = [(common.a - common.b, common.clusters, common.names) for common in commons]
     seen = seen or [(source.means, source.clusters, source.run.label) for source in sources]
     found = []
@@ -158,7 +158,7 @@ def _design(
             value, low, high = (design_effect(x, weight) for x in (limits.value, limits.low, limits.high))
             basis = f"correlation within clusters {limits.value:.2f}, {_on_items(len(values), names, aim)}"
             found.append(Amount(value, low, high, basis))
-    return _largest(found) or Amount(weight, 1.0, weight, "worst case: items of one cluster are alike")
+    return _largest(found) or Amount(weight, 1.0, weight, "worst case: items of one cluster are identical")
 
 
 def _amount(limits: Limits, basis: str) -> Amount | None:
@@ -166,7 +166,7 @@ def _amount(limits: Limits, basis: str) -> Amount | None:
     if math.isnan(limits.value) or (limits.value == 0.0 and math.isnan(limits.high)):
         return None
     if limits.value == 0.0:
-        basis = f"{basis}; no spread was seen, so the upper limit counts"
+        basis = f"{basis}; no variance was seen, so the upper limit is used"
         return Amount(limits.high, limits.low, limits.high, basis)
     return Amount(limits.value, _finite(limits.low), _finite(limits.high), basis)
 

@@ -29,7 +29,7 @@ def add_submission(found: Verification, folder: Path) -> Run:
     """
     if not found.ok:
         problems = f"{len(found.problems)} problems"
-        raise RunError(f"'{found.submission.path}' is not what it says ({problems}): it is not added.")
+        raise RunError(f"'{found.submission.path}' could not be verified ({problems}): it is not added.")
     identity = fingerprint_of({"submission": found.submission.hash})
     # A folder's name and nothing else, whatever the file says.
     wanted = slug(str(found.submission.run.get("id") or "submission"))
@@ -38,7 +38,7 @@ def add_submission(found: Verification, folder: Path) -> Run:
         there = open_run(place)
         if there.data.get("identity") == identity:
             return there
-        raise RunError(f"'{place}' holds another run of that name; a submission never replaces one.")
+        raise RunError(f"'{place}' already has another run; a submission never replaces one.")
     with RunWriter(place) as writer:
         for position, record in enumerate(found.records):
             writer.add(position, record)

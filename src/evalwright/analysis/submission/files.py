@@ -21,7 +21,7 @@ from evalwright.core.errors import RunError
 from evalwright.core.files import write_bytes
 from evalwright.core.requests import Prompt, prompt_payload
 from evalwright.core.samples import Sample, SampleRecord
-from evalwright.models.remote.keys import mask
+from evalwright.core.text import mask
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json
 

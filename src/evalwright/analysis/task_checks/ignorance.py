@@ -289,13 +289,13 @@ def _places(samples: Sequence[Sample]) -> Finding:
     shares = ", ".join(
         f"{name} {points(count / n)}" for name, count in list(zip(names, seen, strict=False))[:10]
     )
-    told = f"gold options stand at {shares} of 100 (p = {p:.2g} if places were even)"
+    told = f"gold options are in places {shares} of 100 (p = {p:.2g} if places were even)"
     if p >= RARE or excess[worst] < LEAST_SKEW:
         return ok("labels", told)
     letter = names[worst]
     ids = [sample.id for sample in samples if sample.gold[0] == worst]
     if len({sample.choices for sample in samples}) == 1:
-        return note("labels", f"{told}: {letter} is the commoner label", ids)
+        return note("labels", f"{told}: {letter} is the more frequent label", ids)
     return fault("labels", f"{told}: the labels are skewed towards {letter}", ids)
 
 

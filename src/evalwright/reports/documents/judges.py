@@ -251,7 +251,7 @@ def _notes(found: JudgeCalibration) -> Iterator[str]:
     if counts.unlabelled:
         yield (
             f"{counts.unlabelled} of {counts.drawn} rows have no label. If people skipped the hard ones, the correction is "
-            "wrong by an unknown amount; if they merely stopped, it holds."
+            "wrong by an unknown amount; if they only stopped early, it is right."
         )
     if counts.without_verdict:
         answers = counted(counts.without_verdict, "labelled answer has", "labelled answers have")

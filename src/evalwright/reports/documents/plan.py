@@ -87,7 +87,7 @@ def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, st
     yield "repeats (draws) per item worth their cost", amount(best, items), best.basis
     if task.enough is False and needed.basis != best.basis:
         text = "none" if needed.value is None else amount(needed, items)
-        yield "repeats (draws) that make up for too few items", text, needed.basis
+        yield "repeats (draws) needed with too few items", text, needed.basis
 
 
 def _requests(models: Mapping[str, ModelForecast]) -> Iterator[doc.Block]:
@@ -159,7 +159,7 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
     if needed.low is not None and needed.high is not None and _about(needed.low) != _about(needed.high):
         text += f" ({_about(needed.low)} to {_about(needed.high)})"
     odds = _ODDS.get(round(forecast.power, 6), f"with a probability of {100 * forecast.power:g}%")
-    aim = f"To see a difference of {_points(forecast.difference, task.bounded)} {odds} you need {text}"
+    aim = f"To detect a difference of {_points(forecast.difference, task.bounded)} {odds} you need {text}"
     there = numbers.count(task.n_total)
     visible = task.visible_paired.value or 0.0
     shown = f"{there}, which can detect differences of {_points(visible, task.bounded)} or more"
