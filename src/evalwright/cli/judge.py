@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER
-from evalwright.cli.output import print_json
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.output import print_json, print_result, write_result
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
@@ -29,7 +29,7 @@ def judge() -> None:
 @click.argument("run")
 @click.argument("run2", required=False)
 @_SCORER
-@click.option("--task", "tasks", multiple=True, metavar="NAME", help="Only answers to this task. Repeatable.")
+@several("--task", "tasks", metavar="NAME", help="Only answers to this task.")
 @click.option(
     "--n", "size", type=click.IntRange(1), metavar="N", help="How many answers. Default: 200, or all."
 )
@@ -64,7 +64,7 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
 @judge.command()
 @click.argument("run")
 @click.argument("run2", required=False)
-@click.option("--labels", "files", multiple=True, metavar="FILE", help="A table with labels. Repeatable.")
+@several("--labels", "files", metavar="FILE", help="A table with labels.")
 @_SCORER
 @RUNS_FOLDER
 @AS_JSON
@@ -88,7 +88,6 @@ def calibrate(
     from evalwright.cli import say
     from evalwright.reports.documents.judges import calibration_document, difference_document
     from evalwright.reports.judge_conclusions import worded_calibration, worded_difference
-    from evalwright.reports.terminal import show
 
     opened = open_run(run, runs_folder)
     if run2 is None:
@@ -99,10 +98,7 @@ def calibrate(
         both = worded_difference(calibrate_difference(opened, other, files, scorer=scorer))
         data, document, name = both.as_dict(), difference_document(both), f"{both.scorer}-{other.id}"
     path = keep_calibration(opened, data, name)
-    if as_json:
-        print_json(data)
-    else:
-        show(document)
+    print_result(as_json, data, document)
     say(f"Written: {path}")
 
 
@@ -124,22 +120,14 @@ def agreement(
     """
     from evalwright.analysis.judge_validation.panels import judges_agreement
     from evalwright.api import open_run
-    from evalwright.cli import say
-    from evalwright.core.files import write_file
     from evalwright.reports.documents.judges import agreement_document
     from evalwright.reports.markdown import to_markdown
-    from evalwright.reports.terminal import show
 
     found = judges_agreement([open_run(run, runs_folder) for run in runs], scorer=scorer, level=level)
     document = agreement_document(found)
+    print_result(as_json, found.as_dict(), document)
     if markdown:
-        write_file(Path(markdown), to_markdown(document))
-    if as_json:
-        print_json(found.as_dict())
-    else:
-        show(document)
-    if markdown:
-        say(f"Written: {markdown}")
+        write_result(markdown, to_markdown(document))
 
 
 def _draw(

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER
-from evalwright.cli.output import print_json
+from evalwright.cli.output import print_json, print_result
 
 
 @click.group()
@@ -47,16 +47,12 @@ def list_(runs_folder: str, as_json: bool) -> None:
 def show(run: str, runs_folder: str, verify: bool, as_json: bool) -> None:
     """Show one RUN: metrics with intervals, slices, failures and cost."""
     from evalwright.api import open_run
-    from evalwright.reports import terminal
     from evalwright.reports.documents.run import run_document
 
     found = open_run(run, runs_folder)
     if verify:
         found.verify()
-    if as_json:
-        print_json(dict(found.data))
-    else:
-        terminal.show(run_document(found))
+    print_result(as_json, dict(found.data), run_document(found))
 
 
 @runs.command()
