@@ -79,12 +79,6 @@ def test_files_are_written_beside_what_is_shown() -> None:
     assert data["tasks"][0]["paired"]["discordant"] == [16, 0]
 
 
-def test_a_run_may_be_held_against_itself() -> None:
-    done = typed("compare", "a", "a", "--fail-if", "accuracy differs")
-    assert done.code == 0
-    assert "passed" in done.out
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

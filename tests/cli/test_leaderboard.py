@@ -68,12 +68,6 @@ def test_the_order_of_the_runs_changes_nothing(folder: Path) -> None:
     assert files["1.md"] == files["2.md"] and files["1.csv"] == files["2.csv"]
 
 
-def test_json_on_standard_output_stays_alone(folder: Path) -> None:
-    done = typed("leaderboard", "--json", "a", "b", "--json-file", "b.json")
-    assert [row["run"] for row in json.loads(done.out)["rows"]] == ["a", "b"]
-    assert [row["run"] for row in json.loads((folder / "b.json").read_text())["models"]] == ["a", "b"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

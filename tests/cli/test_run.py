@@ -25,13 +25,6 @@ def test_the_happy_path() -> None:
     assert "0 sent, 6 from the store" in again.out
 
 
-def test_quiet_is_silent_on_standard_error() -> None:
-    done = typed("run", "questions.yaml", *ECHO, "--quiet")
-    assert (done.code, done.err) == (0, "")
-    assert done.out
-    assert typed("run", "questions.yaml", *ECHO).err
-
-
 def test_several_models_end_with_the_board() -> None:
     done = typed(
         "run", "questions.yaml", *ECHO, "--model", "scripted/constant", "-M", "latency=0", "--name", "both"
@@ -97,12 +90,6 @@ def test_flags_reach_the_configuration() -> None:
         "max_resident": 2,
     }
     assert {row["answer"] for row in records(Path("results/x"))} == {"yes"}
-
-
-def test_home_is_where_answers_lie() -> None:
-    assert typed("run", "questions.yaml", *ECHO, "--home", "elsewhere").code == 0
-    assert Path("elsewhere/store.sqlite").exists()
-    assert not Path("home/store.sqlite").exists()
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -269,12 +256,3 @@ def test_settings_over_a_task() -> None:
         done = typed("run", "questions.yaml", *ECHO, *flags)
         assert done.code == 2, flags
         assert message in done.err
-
-
-def test_settings_in_every_command_that_takes_tasks() -> None:
-    Path("mine.jsonl").write_text('{"id": "x", "question": "Mine?", "answer": "1"}\n', encoding="utf-8")
-    flags = ("-T", "dataset.path=mine.jsonl")
-    assert "Mine?" in typed("tasks", "preview", "questions.yaml", *flags).out
-    assert "samples      1" in typed("tasks", "show", "questions.yaml", *flags).out
-    assert "1 sample" in typed("tasks", "check", "questions.yaml", *flags).text
-    assert "1" in typed("plan", "questions.yaml", *ECHO, *flags).out

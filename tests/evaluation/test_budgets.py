@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.test_schedule import knows, quiz, stopping
-from evalwright import ModelSpec, ScriptedModel, evaluate, leaderboard, scorer
+from evalwright import ScriptedModel, evaluate, scorer
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, UnknownName, UsageError
+from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, Score
@@ -131,15 +131,6 @@ def test_what_is_stored_costs_nothing_and_the_same_command_goes_on() -> None:
     assert stopping_sentences(run) == []
 
 
-def test_models_and_tasks_are_served_evenly() -> None:
-    models = [knows("one", 0.8), knows("two", 0.7), knows("three", 0.6)]
-    runs = evaluate([quiz(300), quiz(300, "other")], models, budget="600 requests")
-    counts = [task.n_samples for run in runs for task in run.tasks]
-    assert sum(counts) == sum(model.asked for model in models) == 600
-    assert max(counts) - min(counts) <= 12
-    assert any("spent budget" in note for note in leaderboard(runs).notes)
-
-
 def test_open_rules_come_first() -> None:
     """The pair is decided with a part of the budget; what is left goes to the model without a rule."""
     models = [knows("one", 0.9), knows("two", 0.5), knows("three", 0.5)]
@@ -207,17 +198,3 @@ def test_identical_requests_of_one_sample_and_another() -> None:
     assert model.asked == 1
     assert 0 < run.task("twice").n_samples <= 10
     assert run.n_failed == 0
-
-
-def test_a_price_by_label() -> None:
-    spec = ModelSpec("scripted/echo", label="Echo")
-    (run,) = evaluate(quiz(10), spec, budget="1 USD", price="Echo=1/1")
-    assert 0 < stopping(run)["budget"]["spent"]["dollars"] < 0.01
-
-
-def test_nothing_is_left_for_a_task() -> None:
-    tasks = [quiz(30, name) for name in ("a", "b", "c")]
-    (run,) = evaluate(tasks, knows("one", 0.8), budget="1 request")
-    assert sorted(task.n_samples for task in run.tasks) == [0, 0, 1]
-    with pytest.raises(UsageError):
-        evaluate(tasks, knows("one", 0.8), budget=["1 request", "2 requests"])

@@ -96,12 +96,6 @@ def test_it_is_counted_and_bounded_and_not_in_the_mean() -> None:
     assert again.metrics[0].estimate == estimate
 
 
-def test_a_run_without_any_has_no_word_of_it() -> None:
-    made = run("rrrrrrwwww")
-    assert "undecided" not in (made.folder / "run.json").read_text(encoding="utf-8")
-    assert "undecided" not in (made.folder / "samples.jsonl").read_text(encoding="utf-8")
-
-
 def test_an_item_with_a_decided_draw_is_scored() -> None:
     two = task(answer={"mode": "generate", "temperature": 1.0, "draws": 2})
 

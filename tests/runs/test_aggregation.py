@@ -134,31 +134,6 @@ def test_numbers_are_those_of_a_brute_force_computation() -> None:
     assert list(result.slices["domain"]) == sorted(domains)
 
 
-def test_draws_are_averaged_within_their_item() -> None:
-    records = [a_record(0, 1.0, draw=k) for k in range(4)] + [a_record(1, 0.0, draw=k) for k in range(4)]
-    found = tallied(records).metrics[0].estimate
-    assert (found.value, found.n, found.n_failed) == (0.5, 2, 0)
-
-
-def test_a_failed_draw_costs_no_item() -> None:
-    records = [a_record(0, 1.0), a_record(0, None, draw=1), a_record(1, None), a_record(1, None, draw=1)]
-    result = tallied(records)
-    found = result.metrics[0].estimate
-    assert (found.value, found.n, found.n_failed) == (1.0, 1, 1)
-    assert (result.n_samples, result.n_failed) == (2, 1)
-    assert result.failures == {"timed out": 3}
-
-
-def test_failures_of_scorers_are_counted_beside_those_of_answers() -> None:
-    records = [a_record(0, 1.0), a_record(1, None), a_record(2, None, scorer_failed=True)]
-    result = tallied(records)
-    assert result.failures == {"scorer error": 1, "timed out": 1}
-    assert list(result.failures) == sorted(result.failures)
-    found = result.metrics[0].estimate
-    assert (found.value, found.n, found.n_failed) == (1.0, 1, 2)
-    assert found.bounds == pytest.approx((1 / 3, 1.0))
-
-
 def test_an_item_is_failed_if_any_scorer_has_nothing_for_it() -> None:
     sample = [Sample(id=str(i)) for i in range(3)]
     both = {"s": Score(1.0), "other": Score(0.0)}
@@ -173,20 +148,6 @@ def test_an_item_is_failed_if_any_scorer_has_nothing_for_it() -> None:
     assert result.n_failed == 2
     # A scorer that no metric shows counts too: the record has a hole.
     assert tallied(records, ACCURACY, scorers=("s", "other")).n_failed == 2
-
-
-def test_everything_failed() -> None:
-    result = tallied([a_record(i, None, metadata={"domain": "ab"[i % 2]}) for i in range(6)])
-    found = result.metrics[0].estimate
-    assert math.isnan(found.value)
-    assert (found.n, found.n_failed, found.bounds) == (0, 6, (0.0, 1.0))
-    assert result.slices["domain"]["a"][0].estimate.n_failed == 3
-    assert TaskResult.from_dict(json.loads(text_of(result))).n_failed == 6
-
-
-def test_no_records_at_all() -> None:
-    result = tallied([])
-    assert (result.n_samples, result.n_failed, result.metrics[0].estimate.n) == (0, 0, 0)
 
 
 def test_parts_with_gaps_keep_their_rows() -> None:

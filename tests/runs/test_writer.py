@@ -106,13 +106,6 @@ def test_a_crash_at_any_step_of_replacing_leaves_a_whole_run(
     assert len(list(again.rows())) == 2
 
 
-def test_replacing_a_run_leaves_two_files(tmp_path: Path) -> None:
-    make_run(tmp_path, scores=[1, 1, 0], name="r")
-    run = make_run(tmp_path, scores=[1, 0], name="r")
-    run.verify()
-    assert sorted(path.name for path in run.folder.iterdir()) == ["run.json", "samples.jsonl"]
-
-
 def test_what_killed_processes_left_is_removed_and_what_running_ones_use_is_kept(tmp_path: Path) -> None:
     import subprocess
     import sys

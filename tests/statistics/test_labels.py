@@ -1,6 +1,5 @@
 """Metrics of labels against scikit-learn, brute force and short coverage simulations."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -121,14 +120,6 @@ def test_failed_items_bound_the_value(
     score = f1_score if metric is macro_f1 else recall_score
     assert low == pytest.approx(score(truth, spoiled, labels=labels, average="macro", zero_division=0))
     assert low <= found.value <= high
-
-
-def test_nothing_scored_and_one_item() -> None:
-    nothing = macro_f1([], [], failed_gold=[1, 0])
-    assert math.isnan(nothing.value)
-    assert (nothing.n, nothing.n_failed, nothing.bounds) == (0, 2, (0.0, 1.0))
-    one = balanced_accuracy([1], [1])
-    assert (one.low, one.high, one.method) == (0.0, 1.0, "one item: the whole range")
 
 
 @pytest.mark.parametrize(
