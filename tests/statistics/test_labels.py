@@ -125,8 +125,8 @@ def test_failed_items_bound_the_value(
 @pytest.mark.parametrize(
     ("gold", "predicted", "message"),
     [
-        ([0.5], [1], "gold must hold integers"),
-        ([1], ["a"], "predicted must hold integers"),
+        ([0.5], [1], "gold must contain integers"),
+        ([1], ["a"], "predicted must contain integers"),
         ([1, 2], [1], "shape"),
     ],
 )

@@ -60,7 +60,7 @@ def test_any_text_is_a_rule_or_a_sentence(text: str) -> None:
     try:
         assert parse_rule(text).kind in ("precision", "beats", "differs")
     except ConfigurationError as error:
-        assert str(error).endswith(".") or "if you like" in str(error)
+        assert str(error).endswith(".") or "optionally" in str(error)
 
 
 def _pair(rng: np.random.Generator, n: int, gap: float) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ from evalwright.cli.output import print_result, write_result
 @several(
     "--rewrites",
     metavar="RUN",
-    help="A run of the same model on a rewritten task. Repeatable; with several RUNs, each takes those of its model.",
+    help="A run of the same model on a rewritten task. Repeatable; with several RUNs, each uses those of its model.",
 )
 @click.option(
     "--cut-off", default="", metavar="DATE",
@@ -27,7 +27,7 @@ from evalwright.cli.output import print_result, write_result
 )  # fmt: skip
 @click.option(
     "--control", default="", metavar="KEY=VALUE",
-    help="Items whose metadata have this value are control items: questions that no model has seen.",
+    help="Items with this metadata are control items: questions that no model has seen.",
 )  # fmt: skip
 @several(
     "--corpus", metavar="PATH", help="A file or folder of text in which to look for the questions' n-grams."
@@ -68,8 +68,10 @@ def contamination(runs: tuple[str, ...], **given: Any) -> None:
                 n=given["ngram"],
             )
         )
-    data = [report.as_dict() for report in reports]
     documents = [contamination_document(report) for report in reports]
+    data = [
+        {**report.as_dict(), **document.words()} for report, document in zip(reports, documents, strict=True)
+    ]
     print_result(given["as_json"], data, *documents)
     if given["json_file"]:
         write_result(given["json_file"], data)

@@ -20,9 +20,7 @@ from evalwright.cli.output import print_result
 @click.option("--markdown", metavar="FILE", help="Write the board as a Markdown table.")
 @click.option("--html", metavar="FILE", help="Write the board as one self-contained HTML page.")
 @click.option("--csv", metavar="FILE", help="Write the board as CSV.")
-@click.option(
-    "--json-file", metavar="FILE", help="Write the board as JSON, with the columns that people see."
-)
+@click.option("--json-file", metavar="FILE", help="Write the board as JSON, with the columns of the table.")
 @several("--plot", "plots", metavar="FILE", help="Draw the board: FILE.svg or FILE.png.")
 @click.option("--best", type=int, metavar="N", help="Models in the plot. Default: 25.")
 @click.option(
@@ -38,7 +36,7 @@ from evalwright.cli.output import print_result
 @click.option(
     "--kept",
     metavar="DIR",
-    help="Keep the runs' records in DIR; a run whose results are kept there already is shown with its first date.",
+    help="Keep the runs' records in DIR; a run with the same results as one there is shown with the first one's date.",
 )
 @click.option("--title", default="Leaderboard", show_default=True, help="The board's title.")
 @click.option(
@@ -47,11 +45,11 @@ from evalwright.cli.output import print_result
     help="Write a GitHub workflow that runs --config and commits what the other options name; no RUNS.",
 )
 @click.option("--config", metavar="FILE", help="The suite file that the workflow runs.")
-@several("--secret", "secrets", metavar="NAME", help="A key's variable for the workflow.")
-@click.option("--with-simulations", is_flag=True, help="Allow runs of oracle/... beside those of models.")
-@click.option(
-    "--allow-baseline-judge", is_flag=True, help="Make a board of scores by baseline/..., to try things out."
+@several(
+    "--secret", "secrets", metavar="NAME", help="A secret that the workflow needs, such as OPENAI_API_KEY."
 )
+@click.option("--with-simulations", is_flag=True, help="Allow runs of oracle/... beside those of models.")
+@click.option("--allow-baseline-judge", is_flag=True, help="Allow scores by baseline/..., to try things out.")
 @AS_JSON
 def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
@@ -62,7 +60,7 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
         return
     for name in ("config", "secrets"):
         if given[name]:
-            raise click.UsageError(f"--{name.removesuffix('s')} belongs to --workflow.")
+            raise click.UsageError(f"--{name.removesuffix('s')} can only be used with --workflow.")
     if not runs:
         raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
     from evalwright.analysis.board import make_board

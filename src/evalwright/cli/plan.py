@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     metavar="N",
     help="Run N items of each task first and measure on them; their answers are kept.",
 )
-@several("--from", "runs", metavar="RUN", help="Measure on a stored run of the tasks; twice for two models.")
+@several(
+    "--from", "runs", metavar="RUN", help="Measure on a stored run of the tasks; give two for two models."
+)
 @several("--assume", metavar="NAME=X,...", help="E.g. accuracy=0.7,discordant=0.2.")
 @several(
     "--price", "prices", metavar="IN/OUT", help="US dollars per million tokens; MODEL=IN/OUT for one model."

@@ -31,7 +31,11 @@ tasks.add_command(diff)
 @tasks.command("list")
 @AS_JSON
 @click.option("--dialect", metavar="NAME", help="List another framework's tasks instead.")
-@several("--task-root", metavar="DIR", help="Where those are. Default: those of its installed package.")
+@several(
+    "--task-root",
+    metavar="DIR",
+    help="Where its tasks are. Repeatable. Default: those of its installed package.",
+)
 def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> None:
     """List all tasks that can be named: bundled, registered, and those in the folders of $EVALWRIGHT_TASKS."""
     if dialect or task_root:
@@ -117,7 +121,7 @@ def show(task: str, as_json: bool, **given: Any) -> None:
 
 @tasks.command()
 @click.argument("task")
-@click.option("--model", metavar="M", help="Show it as this model would get it (chat or text).")
+@click.option("--model", metavar="M", help="Show it as it would be sent to this model (chat or text).")
 @MODEL_ARGUMENTS
 @click.option("--sample", "sample_id", metavar="ID", help="The sample's id. Default: the first row.")
 @PLUGINS
@@ -170,7 +174,7 @@ def check(names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     load_plugins(given["plugins"])
     opened = _opened(given)
     if given["arguments"] and opened is None:
-        raise ConfigurationError("-M gives arguments to a model: name it with --model.")
+        raise ConfigurationError("-M sets arguments of a model: name the model with --model.")
     run = open_run(given["run_name"], given["runs_folder"]) if given["run_name"] else None
     found: list[Examined] = []
     for name in names:

@@ -49,7 +49,7 @@ def aggregate_run(
     """
     if level is not None and not 0 < level < 1:
         raise ConfigurationError(
-            f"The confidence level must lie between 0 and 1, such as 0.95, not {level:g}."
+            f"The confidence level must be between 0 and 1, such as 0.95, not {level:g}."
         )
     new = Derived(run, name or "{}.aggregated", out, "aggregated_from")
     old = new.old

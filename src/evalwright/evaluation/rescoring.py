@@ -86,7 +86,7 @@ def _specs(old: Run, bound: Bound, given: Mapping[str, ModelSpec]) -> dict[str, 
         if "model" not in spec or spec.get("arguments"):
             more = " The run's own was opened with arguments, so name them too, with -R." if spec else ""
             raise ConfigurationError(
-                f"The scorers ask a model in the role '{role}': name it with --role {role}=...{more}"
+                f"The scorers use a model in the role '{role}': name it with --role {role}=...{more}"
             )
         specs[role] = ModelSpec(spec["model"], label=spec.get("label", ""))
     return specs
@@ -175,8 +175,8 @@ def _bound_again(found: Mapping[str, Any], options: Mapping[str, Any]) -> Scorer
     """A recorded scorer. Raises ConfigurationError for one of another program, whose scores were imported."""
     if found["kind"] not in registry.names():
         raise ConfigurationError(
-            f"The scores '{found['name']}' are those of another program or a plug-in ({found['kind']}), which is not here to make "
-            f"them again: load it with --plugin, or name other scorers with --scorer."
+            f"The scores '{found['name']}' are those of another program or a plug-in ({found['kind']}), which is not "
+            f"loaded: load it with --plugin, or name other scorers with --scorer."
         )
     return bind(found["kind"], options, found["name"])
 

@@ -59,7 +59,7 @@ def judged_sample(
     n = len(verdicts)
     if len(labels) != n:
         raise ValueError(
-            f"human must hold one label (or nan) for each of the {n} verdicts, but has {len(labels)} entries"
+            f"human must have one label (or nan) for each of the {n} verdicts, but has {len(labels)} entries"
         )
     ids = None if clusters is None else cluster_ids(clusters, n)
     groups = None if strata is None else cluster_ids(strata, n)
@@ -92,7 +92,7 @@ def check_range(sample: JudgedSample, value_range: Range | None) -> None:
     least, most = float(seen.min()), float(seen.max())
     if not bottom < top or least < bottom - slack or most > top + slack:
         raise ValueError(
-            f"verdicts and labels from {least:g} to {most:g} do not lie in value_range {value_range}; "
+            f"verdicts and labels from {least:g} to {most:g} are not all within value_range {value_range}; "
             "give the range that these scores can have, or None"
         )
 
@@ -108,7 +108,7 @@ def _stratum_weights(groups: I64, labelled: npt.NDArray[np.bool_]) -> F64:
     if (drawn < 2).any() and ((drawn < sizes) & (drawn < 2)).any():
         raise ValueError(
             "every stratum needs at least two labels (or a label on each of its items): with fewer, "
-            "it is not known how labels vary there; label more, or join strata"
+            "their variance is unknown; label more, or merge strata"
         )
     weights: F64 = (sizes / np.maximum(drawn, 1))[groups]
     return weights

@@ -78,8 +78,8 @@ def _newton(design: F64, outcome: F64) -> F64:
         if float(np.abs(scale * step).max(initial=0.0)) < _TOLERANCE:
             return coefficients
     raise ValueError(
-        "the logistic regression has no finite fit: its columns predict every outcome, or one of them follows from "
-        "the others; leave a column out, or add rows"
+        "the logistic regression has no finite fit: its columns predict every outcome, or one is a combination of "
+        "the others; remove a column, or add rows"
     )
 
 

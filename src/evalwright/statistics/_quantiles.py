@@ -18,7 +18,7 @@ _LEAST = 1e-15  # a level of 1 - 1e-16 is 1 in floating point
 def check_level(level: float, name: str = "level") -> None:
     """Raise ValueError unless `level` is a probability strictly between 0 and 1."""
     if not 0.0 < level < 1.0:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, but is {level!r}")
+        raise ValueError(f"{name} must be above 0 and below 1, but is {level!r}")
 
 
 def normal_quantile(probability: float) -> float:

@@ -90,7 +90,7 @@ def _read(
         raise ValueError("right and attempted must be missing in the same places")
     for values in (good, tried):
         if ((values < 0) | (values > 1)).any():
-            raise ValueError("right and attempted must lie between 0 and 1")
+            raise ValueError("right and attempted must be between 0 and 1")
     if (good > tried).any():
         raise ValueError("an answer that was not attempted cannot be right")
     ids = None if clusters is None else cluster_ids(clusters, len(good))

@@ -101,7 +101,7 @@ def read_answers(confidence: npt.ArrayLike, right: npt.ArrayLike, clusters: Clus
     n_left_out = int(len(kept) - np.count_nonzero(kept))
     sure, mark = sure[kept], mark[kept]
     if not ((sure >= 0) & (sure <= 1)).all():
-        raise ValueError("confidence must lie between 0 and 1; divide percentages by 100")
+        raise ValueError("confidence must be between 0 and 1; divide percentages by 100")
     if not ((mark == 0) | (mark == 1)).all():
         raise ValueError("right must be 1 for right and 0 for wrong answers")
     codes, n_clusters = cluster_codes(None if ids is None else ids[kept])

@@ -95,7 +95,7 @@ def wilson(k: float, n: float, level: float = 0.95) -> Range:
     """
     check_level(level)
     if not 0 <= k <= n:
-        raise ValueError(f"k must lie between 0 and n = {n}, but is {k}")
+        raise ValueError(f"k must be between 0 and n = {n}, but is {k}")
     return score_interval(k / n, n, normal_quantile(0.5 + level / 2)) if n else (0.0, 1.0)
 
 
@@ -200,7 +200,7 @@ def _check_range(units: Units, value_range: Range) -> None:
     least, most = float(np.nanmin(units.scores)), float(np.nanmax(units.scores))
     if least < bottom - slack or most > top + slack:
         raise ValueError(
-            f"scores from {least:g} to {most:g} lie outside value_range {value_range}; "
+            f"scores from {least:g} to {most:g} are outside value_range {value_range}; "
             "give the range that these scores can have, or None"
         )
 

@@ -84,7 +84,7 @@ def corrected_mean(
     """
     check_level(level)
     if judge_weight is not None and not 0.0 <= judge_weight <= 1.0:
-        raise ValueError(f"judge_weight must lie between 0 and 1, but is {judge_weight!r}")
+        raise ValueError(f"judge_weight must be between 0 and 1, but is {judge_weight!r}")
     sample = judged_sample(judge, human, clusters, strata)
     check_range(sample, value_range)
     return _corrected(sample, judge_weight, value_range, level, difference=False)
@@ -109,7 +109,7 @@ def corrected_difference(
     """
     check_level(level)
     if judge_weight is not None and not 0.0 <= judge_weight <= 1.0:
-        raise ValueError(f"judge_weight must lie between 0 and 1, but is {judge_weight!r}")
+        raise ValueError(f"judge_weight must be between 0 and 1, but is {judge_weight!r}")
     verdicts = [vector(judge_a, "judge_a"), vector(judge_b, "judge_b")]
     labels = [vector(human_a, "human_a"), vector(human_b, "human_b")]
     if len({len(array) for array in verdicts + labels}) > 1:

@@ -121,9 +121,9 @@ def _useless(judged: int, positives: int, negatives: int, separation: float, sep
         return "the judge judged nothing"
     if positives == 0 or negatives == 0:
         missing = "right" if positives == 0 else "wrong"
-        return f"no labelled item is {missing}, so it is not known what the judge says of such items"
+        return f"no labelled item is {missing}, so the judge's rate on such items is unknown"
     if separation_low <= 0:
-        return "on these labels the judge cannot be told from one that says the same of right and wrong items"
+        return "on these labels the judge may give the same verdicts to right and wrong items"
     if separation < _LEAST_POWER:
-        return "the judge hardly tells right from wrong items, so its pass rate says next to nothing"
+        return "the judge barely separates right from wrong items, so its pass rate says almost nothing"
     return ""

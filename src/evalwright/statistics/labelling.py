@@ -81,10 +81,10 @@ def _confidence(confidence: npt.ArrayLike | None, verdicts: F64) -> F64 | None:
         return None
     sure = np.asarray(confidence, dtype=np.float64)
     if sure.shape != verdicts.shape:
-        raise ValueError(f"confidence must hold one number for each of the {len(verdicts)} verdicts")
+        raise ValueError(f"confidence must have one number for each of the {len(verdicts)} verdicts")
     sure = np.where(np.isnan(sure), 0.5, sure)  # a verdict without a confidence is as doubtful as can be
     if not ((sure >= 0) & (sure <= 1)).all():
-        raise ValueError("confidence must lie between 0 and 1")
+        raise ValueError("confidence must be between 0 and 1")
     return sure
 
 

@@ -200,6 +200,6 @@ def _integers(labels: npt.ArrayLike, name: str) -> I64:
     array = np.asarray(labels)
     if array.size and array.dtype.kind not in "iub":
         raise ValueError(
-            f"{name} must hold integers, but is of type {array.dtype}; number the class names first"
+            f"{name} must contain integers, but is of type {array.dtype}; number the class names first"
         )
     return array.astype(np.int64, copy=False)

@@ -263,7 +263,7 @@ def _check_range(a: F64, b: F64, value_range: Range | None) -> None:
     least, most = min(float(a.min()), float(b.min())), max(float(a.max()), float(b.max()))
     if not bottom < top or least < bottom - slack or most > top + slack:
         raise ValueError(
-            f"scores from {least:g} to {most:g} do not lie in value_range {value_range}; "
+            f"scores from {least:g} to {most:g} are not all within value_range {value_range}; "
             "give the range that these scores can have, or None"
         )
 

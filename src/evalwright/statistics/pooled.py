@@ -80,7 +80,7 @@ def _counts(columns: tuple[npt.ArrayLike, ...], names: tuple[str, ...]) -> F64:
                 f"{' and '.join(names)} must be arrays of one length, but {name} has {array.shape}"
             )
         if not np.isfinite(array).all() or (array < 0).any():
-            raise ValueError(f"{name} must hold finite counts that are not negative")
+            raise ValueError(f"{name} must contain finite counts of at least 0")
     for part, whole in zip(range(0, len(arrays), 2), range(1, len(arrays), 2), strict=True):
         if (arrays[part] > arrays[whole] * (1 + 1e-12)).any():
             raise ValueError(f"{names[part]} must not be greater than {names[whole]}")

@@ -68,7 +68,7 @@ def discordant_variance(discordant: npt.ArrayLike, difference: npt.ArrayLike = 0
     """
     share, delta = np.asarray(discordant, dtype=np.float64), np.asarray(difference, dtype=np.float64)
     if not ((np.abs(delta) <= share) & (share <= 1)).all():
-        raise ValueError("the discordant share must lie between the size of the difference and 1")
+        raise ValueError("the discordant share must be between the size of the difference and 1")
     return np.asarray(share - delta * delta, dtype=np.float64)
 
 

@@ -393,7 +393,7 @@ def checked_scores(
     """Scores as (models, items that anyone has) and cluster codes of these items."""
     rows = np.asarray(scores, dtype=np.float64)
     if draws < 2000:
-        raise ValueError(f"draws must be at least 2,000 for a steady 95% critical value, but is {draws}")
+        raise ValueError(f"draws must be at least 2,000 for a stable 95% critical value, but is {draws}")
     if rows.ndim != 2 or len(rows) < least:
         raise ValueError(
             f"scores must have the shape (models, items) with at least {least} models, not {rows.shape}"
@@ -405,7 +405,7 @@ def checked_scores(
         slack = 1e-9 * (top - bottom)
         if not bottom < top or np.nanmin(rows) < bottom - slack or np.nanmax(rows) > top + slack:
             raise ValueError(
-                f"scores lie outside value_range {value_range}; give the range that these scores can have, or None"
+                f"scores are outside value_range {value_range}; give the range that these scores can have, or None"
             )
     ids = None if clusters is None else cluster_ids(clusters, rows.shape[1])
     return rows, cluster_codes(ids)[0]

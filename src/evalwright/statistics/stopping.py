@@ -94,7 +94,7 @@ class Monitor:
         if n_total < 1 or tasks < 1:
             raise ValueError("n_total and tasks must be at least 1")
         if binary and value_range != (0.0, 1.0):
-            raise ValueError("binary scores lie in the value_range (0.0, 1.0); give binary=False for others")
+            raise ValueError("binary scores have the value_range (0.0, 1.0); give binary=False for others")
         self.rule, self.n_total = rule, n_total
         self._scored = Scored(n_total, binary, clustered, value_range, n_items, (1 - rule.level) / tasks)
         self._evidence = evidence_for(rule, self._scored)
@@ -116,7 +116,7 @@ class Monitor:
         length, or several items without `clustered`.
         """
         if not 0 <= place < self.n_total:
-            raise ValueError(f"place must lie between 0 and {self.n_total - 1}, but is {place}")
+            raise ValueError(f"place must be between 0 and {self.n_total - 1}, but is {place}")
         if place < self._prefix or place in self._waiting:
             raise ValueError(f"the unit at place {place} was submitted before")
         first = self._scores(a)
@@ -150,7 +150,7 @@ class Monitor:
         valid = self._scored.ends
         for score in scores:
             if math.isinf(score) or not (math.isnan(score) or valid[0] <= score <= valid[1]):
-                raise ValueError(f"the score {score:g} lies outside the range {valid}")
+                raise ValueError(f"the score {score:g} is outside the range {valid}")
             if self._scored.binary and score == score and score not in (0.0, 1.0):
                 raise ValueError(
                     f"the score {score:g} is neither 0 nor 1; give binary=False for graded scores"

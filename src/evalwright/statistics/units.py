@@ -89,7 +89,7 @@ def cluster_ids(clusters: npt.ArrayLike, n: int) -> I64:
     ids = np.asarray(clusters)
     if ids.shape != (n,):
         raise ValueError(
-            f"clusters must hold one id for each of the {n} items, but has the shape {ids.shape}"
+            f"clusters must have one id for each of the {n} items, but has the shape {ids.shape}"
         )
     if n and ids.dtype.kind not in "iu":
         raise ValueError(f"cluster ids must be integers, but are of type {ids.dtype}; number the names first")
