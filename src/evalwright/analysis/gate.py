@@ -20,9 +20,9 @@ from typing import Any, Literal
 
 from evalwright.analysis.comparison import can_average, common_results, read_matrices
 from evalwright.analysis.gate_rules import N_FAILED, OVERALL, GateRule, level_of, margin_of, unknown
+from evalwright.analysis.words import counted
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.plain import Plain
-from evalwright.core.words import counted
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.measures import UNIT_RANGE, Matrix, paired_of, unpaired_of
 from evalwright.runs.reader import Run

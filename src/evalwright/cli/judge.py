@@ -214,9 +214,9 @@ def _check_free(files: dict[str, str | None], command: str) -> None:
 def _write_files(
     files: dict[str, str | None], rows: Sequence[Any], *, graded: bool, name: str, question: str | None
 ) -> None:
-    from evalwright.core.files import write_file
     from evalwright.reports.label_page import QUESTION, label_html
     from evalwright.reports.label_sheet import sheet_csv
+    from evalwright.tasks.files import write_file
 
     for kind, file in files.items():
         if file:

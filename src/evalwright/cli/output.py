@@ -33,7 +33,7 @@ def write_result(file: str, data: Any) -> None:
     import json
 
     from evalwright.cli import say
-    from evalwright.core.files import write_file
+    from evalwright.tasks.files import write_file
 
     text = data if isinstance(data, str | bytes) else json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     write_file(Path(file), text)

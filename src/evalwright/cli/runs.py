@@ -59,10 +59,10 @@ def show(run: str, runs_folder: str, verify: bool, as_json: bool) -> None:
 def index(runs_folder: str, check: bool) -> int:
     """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
     from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, index_of
-    from evalwright.core.files import write_file
     from evalwright.reports.documents.registry import registry_document
     from evalwright.reports.markdown import to_markdown
     from evalwright.runs.writer import to_json
+    from evalwright.tasks.files import write_file
 
     place = Path(runs_folder)
     found = index_of(place)

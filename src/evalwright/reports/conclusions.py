@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalwright.core.words import listed
+from evalwright.analysis.words import listed
 from evalwright.reports.comparison_sentence import sentence
 from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, holm
 

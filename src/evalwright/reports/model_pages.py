@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.files import write_file
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.documents.model import model_document
 from evalwright.reports.html import to_html
+from evalwright.tasks.files import write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.words import counted
+from evalwright.analysis.words import counted
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
