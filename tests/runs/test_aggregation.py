@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from evalwright.core.errors import Failure
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
-from evalwright.runs.aggregation import MOST_SLICES, TaskTally
+from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.results import TaskResult
+from evalwright.runs.scores import MOST_VALUES
 from evalwright.statistics import mean_interval
 
 LOST = Failure("timed out", "provider", "No answer within 5 s.", retryable=True)
@@ -211,15 +212,15 @@ def test_slices_need_two_values_and_not_too_many() -> None:
     }
     assert list(result.slices) == ["domain"]
     for count, left_out in (
-        (MOST_SLICES, ()),
-        (MOST_SLICES + 1, ("domain",)),
-        (MOST_SLICES + 50, ("domain",)),
+        (MOST_VALUES, ()),
+        (MOST_VALUES + 1, ("domain",)),
+        (MOST_VALUES + 50, ("domain",)),
     ):
         many = [a_record(i, 1.0, metadata={"domain": f"d{i}"}) for i in range(count)]
         result = tallied(many)
         assert result.slices_left_out == left_out
         assert ("domain" in result.slices) is (left_out == ())
-        assert len(result.slices.get("domain", {})) == (0 if left_out else MOST_SLICES)
+        assert len(result.slices.get("domain", {})) == (0 if left_out else MOST_VALUES)
 
 
 def test_lone_surrogates_in_ids_and_clusters_do_no_harm() -> None:
