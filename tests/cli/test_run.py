@@ -161,40 +161,6 @@ def test_failures_end_with_1_and_a_sentence() -> None:
     assert done.err.startswith("3 of 6 samples failed; they are counted apart and not scored.")
 
 
-def test_a_failed_draw_is_said_too() -> None:
-    """Every sample keeps a score from its other draw, but the run is not whole."""
-    Path("draws.py").write_text(
-        "from evalwright import RemoteModel, RequestFailed, Failure, Response, model\n"
-        "from evalwright.core.errors import Rejected\n"
-        "@model('test-cli-draws')\n"
-        "class Draws(RemoteModel):\n"
-        "    abilities = frozenset({'generate'})\n"
-        "    def __init__(self, name):\n"
-        "        self.name, self.fingerprint = name, 'draws'\n"
-        "    async def answer(self, request):\n"
-        "        if request.draw == 1:\n"
-        "            raise Rejected('no')\n"
-        "        return Response('1')\n"
-    )
-    text = Path("questions.yaml").read_text().replace("max_tokens: 20", "draws: 2, temperature: 1")
-    Path("questions.yaml").write_text(text)
-    command = (
-        "run",
-        "questions.yaml",
-        "--plugin",
-        "draws.py",
-        "--model",
-        "test-cli-draws/x",
-        "--json",
-        "--quiet",
-    )
-    done = typed(*command)
-    assert done.code == 1
-    assert "6 draws failed, but every sample has a score" in done.err
-    (run,) = json.loads(done.out)
-    assert (run["tasks"][0]["n_failed"], run["tasks"][0]["failures"]) == (0, {"request rejected": 6})
-
-
 def test_no_key_appears_anywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "sk-cli-secret-9876543210fedcba"
     monkeypatch.setenv("OPENAI_API_KEY", secret)

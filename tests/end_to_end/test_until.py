@@ -164,22 +164,3 @@ def test_ctrl_c_between_two_looks(tmp_path: Path) -> None:
     changed = run(tmp_path, "--until", "Two beats One")
     assert changed.code == 2
     assert "was begun from another configuration" in changed.err
-
-
-def test_progress_and_a_record_that_is_fed_back(tmp_path: Path) -> None:
-    write_questions(tmp_path, 300)
-    with serving(knows("one", 0.9)) as one, serving(knows("two", 0.5)) as two:
-        suite(tmp_path, one.url, two.url)
-        shown = evalwright("run", "--config", "suite.yaml", "--until", "One beats Two", folder=tmp_path)
-        assert shown.code == 0, shown.text
-        assert re.search(r"One: stopped after \d+ of 300,.*; One beats Two: One better, \+\d", shown.err)
-        precise = run(tmp_path, "--until", "accuracy +-0.1", "--name", "precise")
-        assert precise.code == 0, precise.text
-        feed = ("run", "--quiet", "--name", "precise-One", "--config")
-        again = evalwright(*feed, "runs/precise-One/run.json", folder=tmp_path)
-        assert again.code == 0, again.text
-        assert "0 sent" in again.out
-        alone = evalwright(*feed, "runs/pair-One/run.json", folder=tmp_path)
-    assert alone.code == 2
-    assert "Unknown model in the stopping rule 'Two'" in alone.err
-    assert "Add another with --model" in alone.err

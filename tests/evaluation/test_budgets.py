@@ -20,7 +20,6 @@ from evalwright.engine.budget import SPENT, Limits
 from evalwright.evaluation.budgets import parse_budget, parse_prices
 from evalwright.models.base import Pacing
 from evalwright.models.remote.prices import Price
-from evalwright.reports.stopping_sentences import stopping_sentences
 from support.command import records
 
 
@@ -121,16 +120,6 @@ def test_not_one_request_more(requests: int) -> None:
     assert SPENT not in str(records(run.folder))
 
 
-def test_what_is_stored_costs_nothing_and_the_same_command_goes_on() -> None:
-    counts = []
-    for budget in ("100 requests", "100 requests", "1000 requests", "1 request"):
-        model = knows("one", 0.8)
-        (run,) = evaluate(quiz(400), model, budget=budget, name="run")
-        counts.append((model.asked, run.task("quiz").n_samples, stopping(run)["settled"]))
-    assert counts == [(100, 100, False), (100, 200, False), (200, 400, True), (0, 400, True)]
-    assert stopping_sentences(run) == []
-
-
 def test_open_rules_come_first() -> None:
     """The pair is decided with a part of the budget; what is left goes to the model without a rule."""
     models = [knows("one", 0.9), knows("two", 0.5), knows("three", 0.5)]
@@ -140,19 +129,6 @@ def test_open_rules_come_first() -> None:
     assert b.task("quiz").n_samples == seen
     assert c.task("quiz").n_samples == 300 - 2 * seen > 0
     assert stopping(a)["settled"] and stopping(b)["settled"] and not stopping(c)["settled"]
-
-
-def test_an_open_rule_says_that_the_budget_ended_it() -> None:
-    models = [knows("one", 0.72), knows("two", 0.7)]
-    a, b = evaluate(quiz(1000), models, until="A beats B", budget="500 requests", name="run")
-    (decision,) = stopping(a)["decisions"]
-    assert not decision["decided"]
-    assert decision["units"] == a.task("quiz").n_samples == b.task("quiz").n_samples == 250
-    assert "budget was spent" in stopping_sentences(a)[-1]
-    again = [knows("one", 0.72), knows("two", 0.7)]
-    a, _ = evaluate(quiz(1000), again, until="A beats B", budget="5000 requests", name="run")
-    assert stopping(a)["settled"]
-    assert sum(model.asked for model in again) <= 1500
 
 
 def test_tokens_and_dollars() -> None:

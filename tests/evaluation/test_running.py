@@ -252,17 +252,6 @@ def test_a_second_run_asks_nothing() -> None:
     assert (usage["requested"], usage["asked"], usage["stored"], usage["failed"]) == (10, 0, 10, 0)
 
 
-def test_identical_prompts_are_asked_once() -> None:
-    rows = [{"id": str(i), "input": f"Question {i % 2}?", "target": str(i % 2)} for i in range(20)]
-    task = task_from_definition({"task": "twice", "dataset": {"rows": rows}})
-    model = knows(latency=0.01)
-    (run,) = evaluate(task, model)
-    usage = run.data["usage"]
-    assert model.asked == 2
-    assert (usage["requested"], usage["asked"], usage["joined"] + usage["stored"]) == (20, 2, 18)
-    assert run.task("twice").metrics[0].estimate.value == 1.0
-
-
 def test_draws_are_asked_apart_where_they_can_differ() -> None:
     def says(request: Request) -> str:
         assert isinstance(request, Generate)

@@ -237,30 +237,7 @@ def test_a_model_that_never_answers_decides_nothing() -> None:
     assert "no item has the scores" in stopping_sentences(a)[0]
 
 
-def test_failed_requests_are_asked_again_and_may_decide_then() -> None:
-    pair = [knows("one", 0.9, **failing(lambda i: i % 2 == 0)), knows("two", 0.4)]
-    a, _ = evaluate(quiz(400), pair, until="A beats B", name="again")
-    before = stopping(a)["decisions"][0]
-    a, _ = evaluate(quiz(400), [knows("one", 0.9), knows("two", 0.4)], until="A beats B", name="again")
-    after = stopping(a)["decisions"][0]
-    assert after["early"] and after["failed"] == 0
-    assert after["units"] < before["units"]
-    assert a.n_failed == 0
-
-
 # -- again --------------------------------------------------------------------------------------------------------------
-
-
-def test_a_second_run_asks_nothing_and_decides_the_same() -> None:
-    first = evaluate(quiz(1000), [knows("one", 0.8), knows("two", 0.6)], until="A beats B")
-    one, two = knows("one", 0.8), knows("two", 0.6)
-    second = evaluate(quiz(1000), [one, two], until="A beats B")
-    assert one.asked == two.asked == 0
-    for old, new in zip(first, second, strict=True):
-        assert stopping(old) == stopping(new)
-        assert old.data["tasks"] == new.data["tasks"]
-        assert old.folder == new.folder
-        assert records(old.folder) == records(new.folder)
 
 
 @pytest.mark.parametrize("name", ["", "mine"])

@@ -196,11 +196,6 @@ def test_clusters_widen_the_interval_and_are_counted() -> None:
     assert found.high - found.low > 1.3 * (alone.high - alone.low)
 
 
-def test_a_cluster_is_not_mistaken_for_an_item_of_that_name() -> None:
-    records = [a_record(0, 1.0), a_record(1, 0.0, cluster="item 0"), a_record(2, 0.0, cluster="item 0")]
-    assert tallied(records).metrics[0].estimate.n_clusters == 2
-
-
 def test_slices_need_two_values_and_not_too_many() -> None:
     same = [a_record(i, 1.0, metadata={"domain": "law"}) for i in range(5)]
     assert tallied(same).slices == {}

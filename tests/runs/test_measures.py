@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from evalwright.analysis.comparison import read_matrices
-from evalwright.core.errors import UnknownName
 from evalwright.runs import measures
 from evalwright.runs.reader import Run, open_run
 from support.runs import make_run
@@ -86,18 +85,3 @@ def test_items_by_run(tmp_path: Path) -> None:
     assert found.clusters is not None
     assert len(np.unique(found.clusters)) == 2
     assert list(found.keys) == sorted(found.keys)
-
-
-def test_slices_by_item(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores=[1, 0, 1], model="demo/a", domains=["x", "y"])
-    b = make_run(tmp_path, scores=[1, 0, 1, 1, 1], model="demo/b", domains=["x", "y"])
-    (found,) = read_matrices([a, b], ["domain"])
-    codes = found.slices["domain"]
-    assert sorted(codes.names) == ["x", "y"]
-    counts = {name: int((codes.codes == code).sum()) for code, name in enumerate(codes.names)}
-    assert counts == {"x": 3, "y": 2}
-    with pytest.raises(UnknownName, match=r"'domian'.*'domain'"):
-        read_matrices([a, b], ["domian"])
-    plain = make_run(tmp_path / "p", scores=[1, 0, 1], model="demo/p")
-    with pytest.raises(UnknownName, match="no metadata"):
-        read_matrices([plain, plain], ["domain"])

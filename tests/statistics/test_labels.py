@@ -32,19 +32,6 @@ def test_values_are_those_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     assert macro_f1(gold, predicted).value == pytest.approx(_f1(gold, predicted))
 
 
-@settings(max_examples=60, deadline=None)
-@given(LABELS, st.data())
-def test_intervals_hold_the_value_and_are_never_points(
-    pairs: list[tuple[int, int]], data: st.DataObject
-) -> None:
-    gold, predicted = np.array(pairs).T
-    ids = data.draw(st.none() | st.lists(st.integers(0, 4), min_size=len(pairs), max_size=len(pairs)))
-    for metric in (balanced_accuracy, macro_f1):
-        found = metric(gold, predicted, clusters=ids)
-        assert 0 <= found.low <= found.value <= found.high <= 1
-        assert found.high > found.low
-
-
 @pytest.mark.parametrize(("metric", "oracle"), [(balanced_accuracy, _recall), (macro_f1, _f1)])
 @pytest.mark.parametrize("clustered", [False, True])
 def test_bootstrap_is_that_of_resampling_whole_clusters_one_by_one(
