@@ -86,7 +86,7 @@ def test_the_order_of_the_runs_changes_nothing(folder: Path) -> None:
         (("--workflow", "w.yml", "--config", "suite.yaml"), "publish nothing"),
         (("--workflow", "w.yml", "--config", "none.yaml"), "does not exist"),
         (("--workflow", "w.yml", "--config", "half.yaml", "--into", "R.md"), "must name tasks and models"),
-        (("a", "--kept", "runs"), "lies in 'runs' itself"),
+        (("a", "--kept", "runs"), "is inside 'runs'"),
     ],
 )  # fmt: skip
 def test_faults_are_said_and_nothing_is_written(folder: Path, arguments: tuple[str, ...], said: str) -> None:
