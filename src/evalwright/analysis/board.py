@@ -18,9 +18,9 @@ import numpy as np
 
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.ranking import Ranking, rank
+from evalwright.analysis.words import counted, listed
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
-from evalwright.core.words import counted, listed
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, matrices
 from evalwright.runs.reader import Run

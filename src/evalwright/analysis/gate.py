@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from evalwright.analysis.comparison import can_average, common_results, read_matrices
+from evalwright.analysis.words import counted
 from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.plain import Plain
-from evalwright.core.words import counted
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.measures import UNIT_RANGE, Matrix, paired_of, unpaired_of
 from evalwright.runs.reader import Run

@@ -14,9 +14,9 @@ from typing import Any
 from evalwright.analysis.comparison import can_average, no_mean, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.ranking import Pair, rank
+from evalwright.analysis.words import listed
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
-from evalwright.core.words import listed
 from evalwright.runs.measures import Matrix, common_counts
 from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate, compare_paired, macro_average, macro_difference, mean_interval

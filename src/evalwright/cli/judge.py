@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER
-from evalwright.cli.output import print_json
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.output import print_json, print_result, write_result
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
@@ -32,7 +32,7 @@ def judge() -> None:
 @click.argument("run")
 @click.argument("run2", required=False)
 @_SCORER
-@click.option("--task", "tasks", multiple=True, metavar="NAME", help="Only answers to this task. Repeatable.")
+@several("--task", "tasks", metavar="NAME", help="Only answers to this task.")
 @click.option(
     "--n", "size", type=click.IntRange(1), metavar="N", help="How many answers. Default: 200, or all."
 )
@@ -71,7 +71,7 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
 @judge.command()
 @click.argument("run")
 @click.argument("run2", required=False)
-@click.option("--labels", "files", multiple=True, metavar="FILE", help="A table with labels. Repeatable.")
+@several("--labels", "files", metavar="FILE", help="A table with labels.")
 @_SCORER
 @RUNS_FOLDER
 @AS_JSON
@@ -97,7 +97,6 @@ def calibrate(
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.documents.judges import calibration_document, difference_document
-    from evalwright.reports.terminal import show
 
     opened = open_run(run, runs_folder)
     if run2 is None:
@@ -109,10 +108,7 @@ def calibrate(
         found, document, name = both.as_dict(), difference_document(both), f"{both.scorer}-{other.id}"
     data = {**found, **document.words()}
     path = keep_calibration(opened, data, name)
-    if as_json:
-        print_json(data)
-    else:
-        show(document)
+    print_result(as_json, data, document)
     say(f"Written: {path}")
 
 
@@ -137,22 +133,14 @@ def agreement(
     """
     from evalwright.analysis.judge_validation.panels import judges_agreement
     from evalwright.api import open_run
-    from evalwright.cli import say
-    from evalwright.core.files import write_file
     from evalwright.reports.documents.panel import agreement_document
     from evalwright.reports.markdown import to_markdown
-    from evalwright.reports.terminal import show
 
     found = judges_agreement([open_run(run, runs_folder) for run in runs], scorer=scorer, level=level)
     document = agreement_document(found)
+    print_result(as_json, found.as_dict(), document)
     if markdown:
-        write_file(Path(markdown), to_markdown(document))
-    if as_json:
-        print_json(found.as_dict())
-    else:
-        show(document)
-    if markdown:
-        say(f"Written: {markdown}")
+        write_result(markdown, to_markdown(document))
 
 
 def _draw(
@@ -228,8 +216,8 @@ def _check_free(files: dict[str, str | None], command: str) -> None:
 def _write_files(
     files: dict[str, str | None], rows: Sequence[Any], *, graded: bool, name: str, question: str | None
 ) -> None:
-    from evalwright.core.files import write_file
     from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
+    from evalwright.tasks.files import write_file
 
     for kind, file in files.items():
         if file:

@@ -13,7 +13,7 @@ from evalwright.analysis.comparison import Comparison, TaskComparison
 from evalwright.analysis.context_gain import ContextGain
 from evalwright.analysis.ranking import Pair
 from evalwright.analysis.several import PairTable, SeveralComparison
-from evalwright.core.words import counted, listed
+from evalwright.analysis.words import counted, listed
 from evalwright.reports import numbers
 from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, holm
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.words import counted
+from evalwright.analysis.words import counted
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run

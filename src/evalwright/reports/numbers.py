@@ -11,10 +11,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from evalwright.core.words import count as count
-from evalwright.core.words import counted as counted
-from evalwright.core.words import duration as duration
-from evalwright.core.words import plural as plural
+from evalwright.analysis.words import count as count
+from evalwright.analysis.words import counted as counted
+from evalwright.analysis.words import duration as duration
+from evalwright.analysis.words import plural as plural
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from evalwright.analysis.board import Board, BoardRow
+from evalwright.analysis.words import listed
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.words import listed
 from evalwright.reports import numbers
 from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, metric_of, score_columns
 from evalwright.reports.documents.board import board_labels

@@ -16,9 +16,9 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
-from evalwright.core.files import write_text
 from evalwright.tasks import decorator
 from evalwright.tasks.entry_points import offered
+from evalwright.tasks.files import write_text
 from evalwright.tasks.names import RULE, is_name
 
 LIBRARY = Path(__file__).parent / "library"

@@ -18,9 +18,9 @@ import yaml
 from evalwright.analysis.contamination.by_model import Rewrite, Rewritten
 from evalwright.analysis.contamination.items import KIND, OF_TASK, REWRITE_KEYS
 from evalwright.core.errors import ConfigurationError, TaskError
-from evalwright.core.files import write_text
 from evalwright.core.tasks import Task
 from evalwright.tasks.definitions import Definition
+from evalwright.tasks.files import write_text
 from evalwright.tasks.prompt_files import with_prompt_file
 from evalwright.tasks.yaml_files import plain
 

@@ -18,12 +18,12 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.core.errors import RunError
-from evalwright.core.files import write_bytes
 from evalwright.core.requests import Prompt, prompt_payload
 from evalwright.core.samples import Sample, SampleRecord
 from evalwright.core.text import mask
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json
+from evalwright.tasks.files import write_bytes
 
 FORMAT = "evalwright-submission"
 VERSION = 1
