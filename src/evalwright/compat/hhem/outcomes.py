@@ -38,8 +38,21 @@ _UNCLOSED = "FOUND <think> WITH NO CLOSING </think>"
 _EMPTY = "EMPTY SUMMARY GIVEN BY MODEL"
 
 
+_BY_WORDS: dict[int, tuple[str, ...]] = {
+    0: (EMPTY,),
+    6: (
+        FAILED,
+        "request failed or thinking never closed",
+        "The request failed, or thinking was never closed; without the summaries it is unknown which.",
+    ),
+    7: (REFUSED, "told by its 7 words"),
+    8: (FAILED, "bad reply", "The reply was no text, as its 8 words tell."),
+    22: (FAILED, "not asked", "The engine had no way to ask this model, as its 22 words tell."),
+}
+
+
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Fate:
     """label: the class. explanation: how it is known. failure: set where nobody can say what the model would have done."""
 
     label: str
@@ -47,10 +60,10 @@ class Outcome:
     failure: Failure | None = None
 
 
-def outcome_of(valid: bool, words: int, text: str | None) -> Outcome:
+def fate_of(valid: bool, words: int, text: str | None) -> Fate:
     """The class of a row that was recorded as valid or not. text: None where the summary is not there."""
     if valid:
-        return Outcome(ANSWERED)
+        return Fate(ANSWERED)
     return _by_words(words) if text is None else _by_text(text)
 
 
@@ -66,50 +79,38 @@ def is_refusal(text: str) -> bool:
     return text.strip() in _REFUSALS
 
 
-def _by_text(text: str) -> Outcome:
+def _by_text(text: str) -> Fate:
     text = text.strip()
     if text in _FAILURES:
         return _failed(*_FAILURES[text])
     if text in _REFUSALS:
-        return Outcome(REFUSED, _REFUSALS[text])
+        return Fate(REFUSED, _REFUSALS[text])
     if text == _UNCLOSED:
-        return Outcome(UNCLOSED)
+        return Fate(UNCLOSED)
     if text in ("", _EMPTY):
-        return Outcome(EMPTY)
+        return Fate(EMPTY)
     words = len(text.split())
     if words < LEAST_WORDS:
-        return Outcome(SHORT, f"{words} words")
+        return Fate(SHORT, f"{words} words")
     return _ran_on(words)
 
 
-def _by_words(words: int) -> Outcome:
+def _by_words(words: int) -> Fate:
     """The sentences have different lengths, so the number of words names most of them."""
-    if words == 0:
-        return Outcome(EMPTY)
+    if words in _BY_WORDS:
+        label, *what = _BY_WORDS[words]
+        return _failed(*what) if label == FAILED else Fate(label, "".join(what))
     if words < LEAST_WORDS:
         more = {2: ", or a thread that failed", 5: ", or nothing at all"}.get(words, "")
-        return Outcome(SHORT, f"{words} words{more}")
-    if words == 6:
-        message = (
-            "The request failed, or thinking was never closed; without the summaries it is unknown which."
-        )
-        return _failed("request failed or thinking never closed", message)
-    if words == 7:
-        return Outcome(REFUSED, "told by its 7 words")
-    if words == 8:
-        return _failed("bad reply", "The reply was no text, as its 8 words tell.")
-    if words == len(_NOT_ASSIGNED.split()):
-        return _failed("not asked", f"The engine had no way to ask this model, as its {words} words tell.")
+        return Fate(SHORT, f"{words} words{more}")
     return _ran_on(words)
 
 
-def _ran_on(words: int) -> Outcome:
+def _ran_on(words: int) -> Fate:
     if words > _LONG:
-        return Outcome(
-            TRUNCATED, f"{words} words, recorded as invalid: most likely a text cut off at its limit"
-        )
-    return Outcome(UNKNOWN, f"recorded as invalid with {words} words, and no rule says why")
+        return Fate(TRUNCATED, f"{words} words, recorded as invalid: most likely a text cut off at its limit")
+    return Fate(UNKNOWN, f"recorded as invalid with {words} words, and no rule says why")
 
 
-def _failed(kind: str, message: str) -> Outcome:
-    return Outcome(FAILED, message, Failure(kind, "provider", message))
+def _failed(kind: str, message: str) -> Fate:
+    return Fate(FAILED, message, Failure(kind, "provider", message))
