@@ -25,7 +25,6 @@ from compat.hhem.hhem_trees import (
     three,
     write,
 )
-from evalwright.analysis.board import make_board
 from evalwright.analysis.comparison import compare_runs
 from evalwright.compat.hhem.importing import import_hhem
 from runs.test_schemas import validator
@@ -177,15 +176,6 @@ def test_a_model_summarised_twice(tmp_path: Path) -> None:
     pair = compare_runs(doubled, other).tasks[0].paired
     assert pair is not None
     assert pair.n == 3
-
-
-def test_two_judges_are_two_groups_and_no_board_mixes_them_silently(tmp_path: Path) -> None:
-    tree = tmp_path / "output"
-    Model().write(tree, lines_of([0.9, 0.1, 0.9]))
-    Model("acme/two", version="2.3-PROD").write(tree, lines_of([0.9, 0.9, 0.1]))
-    runs = import_hhem(tree, tmp_path / "runs").runs
-    assert any("did not ask 'summary-faithfulness' alike" in note for note in make_board(runs).notes)
-    assert any("definition" in text or "judge" in text for text in compare_runs(*runs).differences)
 
 
 def test_summaries_and_judgments_that_do_not_meet(tmp_path: Path) -> None:
