@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_refused_at_registration() -> None:
     with pytest.raises(ConfigurationError, match="'a b' cannot be the name of a task: letters"):
         task("a b")(lambda: ROWS)
     with pytest.raises(
-        ConfigurationError, match=r"must have the form `def f\(\) -> Task` .* nothing gives it 'model'"
+        ConfigurationError, match=r"must have the form `def f\(\) -> Task` .* it cannot take 'model'"
     ):
 
         @task("x")

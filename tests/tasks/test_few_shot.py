@@ -94,9 +94,7 @@ def test_same_keeps_to_rows_that_agree() -> None:
         found = drawn(draws, sample("new", subject=subject))
         assert len(found) == 3
         assert all(user.startswith(f"question {subject}") for user in found)
-    with pytest.raises(
-        RowError, match=r"3 shots are asked for and the pool has 0 rows with subject = \"tax\""
-    ):
+    with pytest.raises(RowError, match=r"3 shots are needed and the pool has 0 rows with subject = \"tax\""):
         draws.check(sample("new", subject="tax"))
     with pytest.raises(RowError, match=r"there is no column 'subject'"):
         draws.check(sample("new"))
@@ -109,7 +107,7 @@ def test_a_pool_that_is_too_small_once_the_question_is_out() -> None:
     with pytest.raises(RowError, match="the pool has fewer besides the question itself"):
         draws.draw(pool[0], pool[0].input)
     with pytest.raises(
-        RowError, match="2 shots are asked for, besides the question itself, and the pool has 2 rows"
+        RowError, match="2 shots are needed, besides the question itself, and the pool has 2 rows"
     ):
         draws.check(pool[0], spare=1)
 
@@ -158,7 +156,7 @@ def test_faults_of_the_pool_are_named(write: Write, load: Load) -> None:
     with pytest.raises(DatasetError, match=r"^dev.jsonl, row 3: a shot has no answer: its target is empty"):
         load(TASK % "dataset: dev.jsonl")
     with pytest.raises(
-        DatasetError, match=r"^test.jsonl, row 1: 2 shots are asked for, besides the question itself, and"
+        DatasetError, match=r"^test.jsonl, row 1: 2 shots are needed, besides the question itself, and"
     ):
         load(TASK % "select: random")
     with pytest.raises(TaskError, match=r"^task.yaml:5: the data file 'dve.jsonl' does not exist"):

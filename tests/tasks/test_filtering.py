@@ -88,10 +88,10 @@ def test_conditions_against_brute_force(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("domain", "is no filter"),
-        ("=x", "is no filter"),
-        ("domain=", "is no filter"),
-        ("!=x", "is no filter"),
+        ("domain", "is not a filter"),
+        ("=x", "is not a filter"),
+        ("domain=", "is not a filter"),
+        ("!=x", "is not a filter"),
         ("domian=science", r"Did you mean 'domain'\? There are \(with numbers of values\): .*domain \(3\)"),
         ("domain=scence", r"Did you mean 'science'\? There are: science \(2\), history \(1\), sport \(1\)\."),
         ("domain!=scence", r"Did you mean 'science'\?"),
@@ -124,7 +124,7 @@ def test_by_the_command_line() -> None:
         ]
     )
     assert done.code == 0
-    assert "Left out, as no sample meets domain=science: other." in done.err
+    assert "Left out, because no sample matches domain=science: other." in done.err
     record = json.loads(Path("runs/r/run.json").read_text())
     assert record["configuration"]["where"] == ["domain=science"]
     (task,) = record["tasks"]

@@ -83,7 +83,7 @@ BAD_ROWS = [
         {"choices": ["x", "x"], "target": "x"},
         "'x' is the text of 2 choices; give its letter or position instead",
     ),
-    ({"choices": ["x"], "target": "x"}, "a question with choices needs at least two, and this one has 1"),
+    ({"choices": ["x"], "target": "x"}, "a question with choices needs at least two, but this one has 1"),
     ({"choices": "xy", "target": "x"}, "`choices` must be a list, not text"),
     ({"choices": ["x", None], "target": "x"}, "a choice must be text, not nothing (null)"),
     ({"choices": ["x", ["y"]], "target": "x"}, "a choice must be text, not a list"),
@@ -225,7 +225,7 @@ def test_a_file_that_changes_under_a_run_is_noticed(write: Write, load: Load) ->
     write("data.jsonl", [{"id": index, "input": "x" * 50} for index in range(5)])
     samples = load("task: t\ndataset: data.jsonl\n").samples
     write("data.jsonl", [{"id": 1, "input": "y"}])
-    with pytest.raises(DatasetError, match="the file changed while it was in use"):
+    with pytest.raises(DatasetError, match="the file changed during the run"):
         samples[4]
 
 

@@ -68,11 +68,11 @@ CASES = [
     ),
     (
         "task: t\ndataset: {path: a.jsonl, revision: x}\n",
-        "task.yaml:2: `revision` goes with `hub`, not with `path`.",
+        "task.yaml:2: `revision` can only be used with `hub`, not with `path`.",
     ),
     (
         "task: t\ndataset: {rows: [{a: b}], format: csv}\n",
-        "`format` and `key` go with `path`, not with `rows`.",
+        "`format` and `key` can only be used with `path`, not with `rows`.",
     ),
     (
         "task: t\ndataset:\n  rows:\n    - a: b\n    - c\n",

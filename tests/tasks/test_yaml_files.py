@@ -74,7 +74,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_taken(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\nb: 2\na: 3\n", "t.yaml:3: the key 'a' stands twice (first in line 1)."),
+        ("a: 1\nb: 2\na: 3\n", "t.yaml:3: the key 'a' is given twice (first in line 1)."),
         ("a: [1, 2\nb: 3\n", "t.yaml:2: this is not YAML: did not find expected ',' or ']'."),
         ("a: 1\n\tb: 2\n", "(indent with spaces)."),
         (
@@ -83,7 +83,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_taken(tmp_path: Path) -> No
         ),
         ("a: !function utils.f\n", "t.yaml:1: the tag '!function' is not allowed here; write plain values."),
         ("a: !!int 5\n", "t.yaml:1: the tag '!!int' is not allowed here"),
-        ("a: &x\n  b: *x\n", "t.yaml:1: an alias (*) stands inside the value that it names."),
+        ("a: &x\n  b: *x\n", "t.yaml:1: an alias (*) is inside the value that it refers to."),
         (
             "a: {{ question }}\n",
             "t.yaml:1: a key must be text; put quotes around a value that begins with { or [.",
@@ -94,7 +94,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_taken(tmp_path: Path) -> No
         (b"a: 1\nb: \xff\xfe\n", "t.yaml:2: the file is not UTF-8 text; save it as UTF-8."),
         (
             "a: 1\nb: x\u2028y\n",
-            "t.yaml:2: the file has a character (U+2028) that YAML takes for the end of a line; write it as \\u2028",
+            "t.yaml:2: the file has a character (U+2028) that YAML treats as a line break; write it as \\u2028",
         ),
         ("a: *nobody\n", "t.yaml:1: this is not YAML: found undefined alias."),
         ("a: " + "[" * 3000 + "]" * 3000, "t.yaml"),

@@ -190,7 +190,9 @@ def _slug(text: str) -> str:
 def check_free(folder: Path, identity: str) -> None:
     """Raise RunError where the folder holds a run that was made from something else."""
     if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != identity:
-        raise RunError(f"'{folder}' holds another run: choose another --name or --out, or remove it first.")
+        raise RunError(
+            f"'{folder}' already has another run: choose another --name or --out, or remove it first."
+        )
 
 
 def write_run(

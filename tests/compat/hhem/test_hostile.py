@@ -176,7 +176,7 @@ def test_nothing_to_import_is_a_sentence(tmp_path: Path) -> None:
         import_hhem(tmp_path / "outputs", tmp_path / "runs")
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(RunError, match=r"holds no results .* It is empty\."):
+    with pytest.raises(RunError, match=r"has no results .* It is empty\."):
         import_hhem(empty, tmp_path / "runs")
     (empty / "judgment.jsonl").write_text("")
     with pytest.raises(RunError, match=r"The closest is '.*judgment\.jsonl'"):

@@ -132,7 +132,7 @@ def find_folders(path: Path) -> list[Folder]:
     if not path.is_dir():
         if not path.exists():
             raise nothing_at(path, _WANTED)
-        raise RunError(f"'{path}' is no folder of the HHEM leaderboard engine. {_WANTED}")
+        raise RunError(f"'{path}' is not a folder of the HHEM leaderboard engine. {_WANTED}")
     names = {*JUDGMENTS, SUMMARIES, STATS}
     try:
         places = sorted({file.parent for file in path.rglob("*.jsonl") if file.name in names})
@@ -154,7 +154,7 @@ def _none_in(path: Path) -> str:
     near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
     held = f" The closest is '{path / near[0]}'." if near else "" if files else " It is empty."
     return (
-        f"'{path}' holds no results of the HHEM leaderboard engine: no <company>/<model>/judgments.jsonl.{held} "
+        f"'{path}' has no results of the HHEM leaderboard engine: no <company>/<model>/judgments.jsonl.{held} "
         f"{_WANTED}"
     )
 

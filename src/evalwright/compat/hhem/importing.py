@@ -105,9 +105,7 @@ def import_hhem(
         found = groups_of(folder, every=every)
         plans += [_plan(group, place) for place, group in enumerate(found)]
         if not found:
-            left_out.append(
-                f"{folder.path} holds no judgment: it was never judged, so there is no run of it."
-            )
+            left_out.append(f"{folder.path} has no judgment, so there is no run to import.")
     if not plans:
         raise RunError(f"Nothing in '{path}' was judged. {left_out[0]}")
     _complete(plans, out, name, scoring)
@@ -236,7 +234,7 @@ def _notes(group: Group, names: Names, data: DataSet, lost: int, metrics: Sequen
         over = f"; over all of them the answer rate is {rate}" if rate is not None else ""
         notes.append(f"{lost:,} of the data set's {data.size:,} rows are lost (size from {data.known}){over}")
     if names.articles is None and data.articles is not None:
-        notes.append("nothing tells which articles its rows are about, so there are no slices")
+        notes.append("it is unknown which articles its rows are about, so there are no slices")
     elif names.articles is not None and data.articles is not None:
         strange = len(set(names.articles) - data.articles.keys())
         if strange:

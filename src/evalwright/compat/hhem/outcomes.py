@@ -31,8 +31,8 @@ _NOT_ASSIGNED = (
 _FAILURES = {
     "MODEL FAILED TO RETURN ANY OUTPUT": ("request failed", "The request failed; the engine kept no reason."),
     "THREAD ERROR": ("request failed", "The engine's thread failed."),
-    "DID NOT RECIEIVE A STRING TYPE FROM OUTPUT": ("bad reply", "The reply was no text."),
-    _NOT_ASSIGNED: ("not asked", "The engine had no way to ask this model."),
+    "DID NOT RECIEIVE A STRING TYPE FROM OUTPUT": ("bad reply", "The reply was not text."),
+    _NOT_ASSIGNED: ("not asked", "The engine could not call this model."),
 }
 _UNCLOSED = "FOUND <think> WITH NO CLOSING </think>"
 _EMPTY = "EMPTY SUMMARY GIVEN BY MODEL"
@@ -102,14 +102,36 @@ def _by_words(words: int) -> Fate:
         return _failed(*what) if label == FAILED else Fate(label, "".join(what))
     if words < LEAST_WORDS:
         more = {2: ", or a thread that failed", 5: ", or nothing at all"}.get(words, "")
+<<<<<<< HEAD
         return Fate(SHORT, f"{words} words{more}")
+=======
+        return Outcome(SHORT, f"{words} words{more}")
+    if words == 6:
+        message = (
+            "The request failed, or thinking was never closed; without the summaries it is unknown which."
+        )
+        return _failed("request failed or thinking never closed", message)
+    if words == 7:
+        return Outcome(REFUSED, "known by its 7 words")
+    if words == 8:
+        return _failed("bad reply", "The reply was not text, as its 8 words show.")
+    if words == len(_NOT_ASSIGNED.split()):
+        return _failed("not asked", f"The engine could not call this model, as its {words} words show.")
+>>>>>>> main
     return _ran_on(words)
 
 
 def _ran_on(words: int) -> Fate:
     if words > _LONG:
+<<<<<<< HEAD
         return Fate(TRUNCATED, f"{words} words, recorded as invalid: most likely a text cut off at its limit")
     return Fate(UNKNOWN, f"recorded as invalid with {words} words, and no rule says why")
+=======
+        return Outcome(
+            TRUNCATED, f"{words} words, recorded as invalid: most likely a text cut off at its limit"
+        )
+    return Outcome(UNKNOWN, f"recorded as invalid with {words} words, for an unknown reason")
+>>>>>>> main
 
 
 def _failed(kind: str, message: str) -> Fate:

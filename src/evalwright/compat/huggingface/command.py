@@ -21,7 +21,7 @@ def _results(runs: Sequence[Run], out: Path, *, task: str, annotations: str | No
         file = export_hf_results(run, out, task=task, annotations=table, category=category)
         if file in files:
             raise ConfigurationError(
-                f"'{file}' would hold two of these runs: they are of one model and one time. Name one of them."
+                f"'{file}' would contain two of these runs: they have the same model and time. Export one of them."
             )
         files.append(file)
     lacking = [run.model for run in runs if table and not is_annotated(table, run)]

@@ -99,7 +99,7 @@ def find_files(path: Path) -> list[Path]:
     runs = [one for one in found if one.is_file() and _looks_like_a_run(one)]
     if not runs:
         raise RunError(
-            f"'{path}' holds no run of open-factual-bench: no JSON file with `config` and `results`. Name its folder "
+            f"'{path}' has no run of open-factual-bench: no JSON file with `config` and `results`. Name its folder "
             "'results', or one file in it."
         )
     return runs
@@ -117,7 +117,7 @@ def read_run(path: Path) -> RecordedRun:
     """A run from its JSON file. Raises RunError with the file and what is wrong in it."""
     data = _json(path)
     if not isinstance(data, dict) or not isinstance(data.get("results"), list):
-        raise RunError(f"{path} is no run of open-factual-bench: it has no list `results`.")
+        raise RunError(f"{path} is not a run of open-factual-bench: it has no list `results`.")
     settings, summary = _mapping(data.get("config")), _mapping(data.get("summary"))
     results = tuple(
         Result.of(_flat(row), f"{path}, row {place} of `results`")
@@ -128,7 +128,7 @@ def read_run(path: Path) -> RecordedRun:
     seen: set[str] = set()
     for row in results:
         if row.id in seen:
-            raise RunError(f"{path}: the task '{row.id}' stands twice in `results`.")
+            raise RunError(f"{path}: the task '{row.id}' occurs twice in `results`.")
         seen.add(row.id)
     return RecordedRun(
         path,
@@ -160,12 +160,12 @@ def read_questions(path: Path) -> dict[str, Question]:
     """
     rows = list(_question_rows(path))
     if not rows:
-        raise RunError(f"{path} holds no question of open-factual-bench.")
+        raise RunError(f"{path} has no question of open-factual-bench.")
     out: dict[str, Question] = {}
     for where, row in rows:
         found = Question.of(_flat(row), where)
         if found.id in out:
-            raise RunError(f"{where}: the task '{found.id}' stands twice.")
+            raise RunError(f"{where}: the task '{found.id}' occurs twice.")
         out[found.id] = found
     return out
 
@@ -178,7 +178,7 @@ def _question_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         try:
             rows = list(csv.DictReader(_text(path).splitlines(keepends=True)))
         except csv.Error as error:
-            raise RunError(f"{path} is no CSV: {error}.") from error
+            raise RunError(f"{path} is not CSV: {error}.") from error
         yield from ((f"{path}, row {place}", row) for place, row in enumerate(rows, 1))
     elif kind == ".jsonl":
         yield from ((where, row) for where, _, row in read_rows(path))
@@ -206,7 +206,7 @@ def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 row[argument.arg or ""] = ast.literal_eval(argument.value)
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 raise RunError(
-                    f"{where}: `{argument.arg}` is no literal. The file is read and never run; write the text itself there, "
+                    f"{where}: `{argument.arg}` is not a literal. The file is read and never executed; write the text there, "
                     "or give the questions as JSON or CSV."
                 ) from None
         yield where, row
@@ -223,7 +223,7 @@ def _text(path: Path) -> str:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise RunError(
-                f"{path} is larger than {MOST_BYTES >> 20} MiB: it is no file of open-factual-bench."
+                f"{path} is larger than {MOST_BYTES >> 20} MiB: it is not a file of open-factual-bench."
             )
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:

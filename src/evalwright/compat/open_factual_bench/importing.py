@@ -69,8 +69,8 @@ def import_ofb(
         check_scoring(scoring)
     if scoring == "corrected" and tasks is None:
         raise RunError(
-            "The result files of open-factual-bench hold no reference answers, so nothing can be scored again from them alone. "
-            "Give its questions with --tasks bench/tasks_example.py (the file is read, never run), or count with "
+            "The result files of open-factual-bench have no reference answers, so nothing can be scored again from them alone. "
+            "Give its questions with --tasks bench/tasks_example.py (the file is read, never executed), or count with "
             "--scoring published."
         )
     chosen = scoring or ("corrected" if tasks is not None else "published")
@@ -158,7 +158,7 @@ def _task(
     for record in mine:
         tally.add(record)
     kind = FORMAT if scoring == "published" else STRESS if task == STRESS_TASK else SHORT_ANSWER
-    what = "short answers" if task == TASK else "answers to questions that rest on something false"
+    what = "short answers" if task == TASK else "answers to questions with a false premise"
     questions = sorted((row.id, row.input, list(row.targets)) for row in (one.sample for one in mine))
     return task_record(
         tally.result(task, "1", specs),

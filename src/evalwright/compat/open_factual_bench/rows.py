@@ -116,7 +116,9 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
     right = published_correct(row.response, question.reference)
     published = "" if right is None else _word(right)
     if not is_graded(question.reference):
-        return Judged(row, question, False, recorded, published, "", None, "its reference is no short answer")
+        return Judged(
+            row, question, False, recorded, published, "", None, "its reference is not a short answer"
+        )
     ours = _scored(bind(SHORT_ANSWER), row, question)
     undecided = ours if isinstance(ours, Undecided) else None
     label = ours.label if isinstance(ours, Score) else UNDECIDED

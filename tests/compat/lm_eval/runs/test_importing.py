@@ -193,7 +193,7 @@ def test_samples_alone_are_enough(tmp_path: Path) -> None:
     [
         ("{]\n", "line 1 is not valid JSON"),
         ("[1]\n", "line 1 is not a record"),
-        ('{"doc_id": "x"}\n', "line 1 has no number 'doc_id'"),
+        ('{"doc_id": "x"}\n', "line 1 has no numeric 'doc_id'"),
         ("\n" + json.dumps(line(0, acc=1.0)) * 1 + "\n" + json.dumps(line(0, acc=1.0)) + "\n", "line 3: document 0 is there twice"),
         ('{"doc_id": 0, "filter": 7}\n', "'filter' must be a name"),
         ("[" * 100_000 + "\n", "line 1 is not valid JSON"),

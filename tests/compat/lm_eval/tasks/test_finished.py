@@ -236,8 +236,8 @@ def test_imported_results_are_scored_again(tmp_path: Path) -> None:
     ("line", "words"),
     [
         ("unsafe_code: true", "runs code that the model wrote .* 'humaneval' and 'mbpp'"),
-        ("doc_to_image: picture", "asks about images or sound"),
-        ("doc_to_audio: sound", "asks about images or sound"),
+        ("doc_to_image: picture", "contains images or sound"),
+        ("doc_to_audio: sound", "contains images or sound"),
         ("use_prompt: 'promptsource:*'", "takes its prompt from a collection"),
         ("metric_list: [{metric: code_eval, aggregation: mean}]", "runs code that the model wrote"),
     ],

@@ -75,7 +75,7 @@ def test_published_shots_follow_places_and_corrected_ones_rows(load: Load, write
 
 def test_too_few_rows_for_the_shots(load: Load) -> None:
     (task,) = load("even", num_fewshot=6)
-    asked_for = r"is asked for 6 shots, and there are 5 rows"
+    asked_for = r"needs 6 shots, but there are 5 rows"
     with pytest.raises(TaskError, match=asked_for):
         work_of(task).opened.questions(0, ROWS[0])
 

@@ -29,7 +29,7 @@ from evalwright.core.errors import ConfigurationError, Failure, ModelError, Requ
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of
-from evalwright.models.local.tokens import stop_at
+from evalwright.models.local.writing import stop_at
 
 _END = object()
 ENTRY_POINTS = "evalwright.lm"
@@ -60,7 +60,7 @@ class LMAdapter(LocalModel):
         self.abilities = abilities_of(made, chat)
         if not self.abilities - {"chat"}:
             raise ConfigurationError(
-                f"The model class {made.__name__} can do nothing: it defines none of {', '.join(lm_interface.METHODS)}, "
+                f"The model class {made.__name__} has no abilities: it defines none of {', '.join(lm_interface.METHODS)}, "
                 "or they only raise NotImplementedError."
             )
         check_arguments(name, made, self._arguments)
@@ -85,7 +85,7 @@ class LMAdapter(LocalModel):
         except RequestError:
             raise
         except Exception as error:
-            raise ModelError(f"The model '{self.name}' cannot be made: {_words(error)}") from error
+            raise ModelError(f"The model '{self.name}' cannot be created: {_words(error)}") from error
 
     def unload(self) -> None:
         """Drop the model."""
@@ -157,7 +157,7 @@ class LMAdapter(LocalModel):
             )
         if isinstance(results, Sequence) and len(results) != len(kept):
             raise ModelError(
-                f"`{method}` of '{self.name}' gave {len(results)} results for {len(kept)} requests, so none can be told whose it is."
+                f"`{method}` of '{self.name}' gave {len(results)} results for {len(kept)} requests, so they cannot be matched to requests."
             )
         found = iter(results)
         for count, (place, request) in enumerate(kept):

@@ -221,7 +221,7 @@ def register_model(*names: str) -> Callable[[Class], Class]:
         for name in names or (found.__name__,):
             if not name or "@" in name:
                 raise ConfigurationError(
-                    f"'{name}' cannot name a model: it must be non-empty and without '@'."
+                    f"'{name}' cannot be a model's name: it must be non-empty and without '@'."
                 )
             known = registered.get(name)
             if known is not None and (known.__module__, known.__qualname__) != own:

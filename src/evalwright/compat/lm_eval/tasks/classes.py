@@ -39,7 +39,7 @@ def require_package(task: str) -> None:
     """Import the released package. Raises ConfigurationError with the command that installs it."""
     known = sys.modules.get("lm_eval")
     missing = hasattr(known, "__evalwright__") if known else importlib.util.find_spec("lm_eval") is None
-    about = f"The task '{task}' is a Python class of lm-evaluation-harness and runs by that package"
+    about = f"The task '{task}' is a Python class of lm-evaluation-harness and needs that package"
     if missing:
         raise ConfigurationError(f"{about}, which is not installed. Install it with: {INSTALL}")
     try:
@@ -55,7 +55,7 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     """The task object of a class, which opens its data. Raises ConfigurationError or DatasetError."""
     name = str(settings["task"])
     if not isinstance(cls, type):
-        raise TaskError(f"The task '{name}': `class` names {cls!r}, which is no class.")
+        raise TaskError(f"The task '{name}': `class` names {cls!r}, which is not a class.")
     module = sys.modules.get(cls.__module__)
     unsafe = bool(settings.get("unsafe_code")) or has_code_metric(vars(module) if module else {})
     for reason in reasons(name, unsafe=unsafe, multimodal=False):
@@ -101,7 +101,7 @@ def prompt_of(context: Any, task: str) -> Prompt:
     if isinstance(context, Conversation):
         return context.messages
     if not isinstance(context, str):
-        raise TaskError(f"The task '{task}' asks with {type(context).__name__} in place of text.")
+        raise TaskError(f"The task '{task}' has a prompt of type {type(context).__name__} in place of text.")
     if _MARK in context:
         raise TaskError(
             f"The task '{task}' adds to its prompt after it was rendered, which messages do not allow. Run it with --format text."
@@ -333,7 +333,7 @@ def _needs(work: ClassWork) -> set[Ability]:
         raise
     except Exception as error:
         raise TaskError(
-            f"The first row of the task '{work.name}' cannot be asked: {type(error).__name__}: {error}."
+            f"The first row of the task '{work.name}' cannot be turned into requests: {type(error).__name__}: {error}."
         ) from error
     needs: set[Ability] = set()
     for asked in first:

@@ -73,7 +73,7 @@ def _first(answers: Sequence[Any]) -> Any:
 def _first_k(answers: Sequence[Any], *, k: int) -> Any:
     """The first `k` answers. Raises ValueError where there are fewer."""
     if len(answers) < k:
-        raise ValueError(f"{k} answers are to be taken, and there are {len(answers)}: raise `repeats`")
+        raise ValueError(f"{k} answers are needed, and there are {len(answers)}: raise `repeats`")
     return answers[:k]
 
 

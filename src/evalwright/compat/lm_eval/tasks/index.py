@@ -127,9 +127,11 @@ def _register(
     kind = "python" if "class" in config else "group" if "group" in config else "task"
     name = config.get("group" if kind == "group" else "task")
     if not isinstance(name, str):
-        raise TaskError(f"{path}: the file names no task and no group; it is a piece that others include.")
+        raise TaskError(f"{path}: the file names no task and no group; other files include it.")
     if name in entries:
-        raise TaskError(f"{path}: the name '{name}' is taken by {entries[name].path}; this file is not used.")
+        raise TaskError(
+            f"{path}: the name '{name}' is already used by {entries[name].path}; this file is not used."
+        )
     entries[name] = Listed(name, kind, path)
     if kind != "group":
         tag = config.get("tag") or ()

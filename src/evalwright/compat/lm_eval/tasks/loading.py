@@ -171,8 +171,8 @@ class Library:
 
 
 CORRECTED = (
-    "corrected scoring: a question is never its own shot, shots depend on the row and not on its place, several right answers "
-    "keep graded scores, and answers that are digits are not taken for places. Published numbers: --scoring published."
+    "corrected scoring: a question is never its own shot, shots depend on the row and not on its position, several right answers "
+    "keep graded scores, and answers that are digits are not read as positions. Published numbers: --scoring published."
 )
 
 

@@ -109,7 +109,7 @@ def _class_rules(task: Mapping[str, Any], options: Options) -> Rules:
     if made.samples.content_hash != task["content_hash"]:
         raise ConfigurationError(
             f"The rows of the task '{PREFIX}{definition['task']}' are no longer those of the run, so its answers cannot be scored "
-            "by its class again. Ask it anew with `evalwright run`."
+            "by its class again. Run it again with `evalwright run`."
         )
     assert made.found_metrics is not None
     return Rules(made.scorers, made.metrics, made.found_metrics)
@@ -136,6 +136,6 @@ def fields_row(doc: Any, task: str) -> dict[str, Any]:
     """A recorded row. Raises ConfigurationError where the record has none."""
     if not isinstance(doc, Mapping):
         raise ConfigurationError(
-            f"The record of the task '{task}' does not have its rows, so its answers cannot be scored again."
+            f"The record of the task '{task}' has no rows, so its answers cannot be scored again."
         )
     return dict(doc)
