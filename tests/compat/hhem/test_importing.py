@@ -178,21 +178,6 @@ def test_a_model_summarised_twice(tmp_path: Path) -> None:
     assert pair.n == 3
 
 
-<<<<<<< HEAD
-=======
-def test_two_judges_are_two_groups_and_no_board_mixes_them_silently(tmp_path: Path) -> None:
-    tree = tmp_path / "output"
-    Model().write(tree, lines_of([0.9, 0.1, 0.9]))
-    Model("acme/two", version="2.3-PROD").write(tree, lines_of([0.9, 0.9, 0.1]))
-    runs = import_hhem(tree, tmp_path / "runs").runs
-    assert any(
-        "used different versions, data or scorers of 'summary-faithfulness'" in note
-        for note in make_board(runs).notes
-    )
-    assert any("definition" in text or "judge" in text for text in compare_runs(*runs).differences)
-
-
->>>>>>> main
 def test_summaries_and_judgments_that_do_not_meet(tmp_path: Path) -> None:
     tree = tmp_path / "output"
     folder = Model(stats=False).write(tree, lines_of([0.9, 0.1, 0.9]))

@@ -45,14 +45,14 @@ _BY_WORDS: dict[int, tuple[str, ...]] = {
         "request failed or thinking never closed",
         "The request failed, or thinking was never closed; without the summaries it is unknown which.",
     ),
-    7: (REFUSED, "told by its 7 words"),
-    8: (FAILED, "bad reply", "The reply was no text, as its 8 words tell."),
-    22: (FAILED, "not asked", "The engine had no way to ask this model, as its 22 words tell."),
+    7: (REFUSED, "known by its 7 words"),
+    8: (FAILED, "bad reply", "The reply was not text, as its 8 words show."),
+    22: (FAILED, "not asked", "The engine could not call this model, as its 22 words show."),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class RowOutcome:
     """label: the class. explanation: how it is known. failure: set where nobody can say what the model would have done."""
 
     label: str
@@ -60,10 +60,10 @@ class Fate:
     failure: Failure | None = None
 
 
-def fate_of(valid: bool, words: int, text: str | None) -> Fate:
+def row_outcome(valid: bool, words: int, text: str | None) -> RowOutcome:
     """The class of a row that was recorded as valid or not. text: None where the summary is not there."""
     if valid:
-        return Fate(ANSWERED)
+        return RowOutcome(ANSWERED)
     return _by_words(words) if text is None else _by_text(text)
 
 
@@ -79,60 +79,40 @@ def is_refusal(text: str) -> bool:
     return text.strip() in _REFUSALS
 
 
-def _by_text(text: str) -> Fate:
+def _by_text(text: str) -> RowOutcome:
     text = text.strip()
     if text in _FAILURES:
         return _failed(*_FAILURES[text])
     if text in _REFUSALS:
-        return Fate(REFUSED, _REFUSALS[text])
+        return RowOutcome(REFUSED, _REFUSALS[text])
     if text == _UNCLOSED:
-        return Fate(UNCLOSED)
+        return RowOutcome(UNCLOSED)
     if text in ("", _EMPTY):
-        return Fate(EMPTY)
+        return RowOutcome(EMPTY)
     words = len(text.split())
     if words < LEAST_WORDS:
-        return Fate(SHORT, f"{words} words")
+        return RowOutcome(SHORT, f"{words} words")
     return _ran_on(words)
 
 
-def _by_words(words: int) -> Fate:
+def _by_words(words: int) -> RowOutcome:
     """The sentences have different lengths, so the number of words names most of them."""
     if words in _BY_WORDS:
         label, *what = _BY_WORDS[words]
-        return _failed(*what) if label == FAILED else Fate(label, "".join(what))
+        return _failed(*what) if label == FAILED else RowOutcome(label, "".join(what))
     if words < LEAST_WORDS:
         more = {2: ", or a thread that failed", 5: ", or nothing at all"}.get(words, "")
-<<<<<<< HEAD
-        return Fate(SHORT, f"{words} words{more}")
-=======
-        return Outcome(SHORT, f"{words} words{more}")
-    if words == 6:
-        message = (
-            "The request failed, or thinking was never closed; without the summaries it is unknown which."
-        )
-        return _failed("request failed or thinking never closed", message)
-    if words == 7:
-        return Outcome(REFUSED, "known by its 7 words")
-    if words == 8:
-        return _failed("bad reply", "The reply was not text, as its 8 words show.")
-    if words == len(_NOT_ASSIGNED.split()):
-        return _failed("not asked", f"The engine could not call this model, as its {words} words show.")
->>>>>>> main
+        return RowOutcome(SHORT, f"{words} words{more}")
     return _ran_on(words)
 
 
-def _ran_on(words: int) -> Fate:
+def _ran_on(words: int) -> RowOutcome:
     if words > _LONG:
-<<<<<<< HEAD
-        return Fate(TRUNCATED, f"{words} words, recorded as invalid: most likely a text cut off at its limit")
-    return Fate(UNKNOWN, f"recorded as invalid with {words} words, and no rule says why")
-=======
-        return Outcome(
+        return RowOutcome(
             TRUNCATED, f"{words} words, recorded as invalid: most likely a text cut off at its limit"
         )
-    return Outcome(UNKNOWN, f"recorded as invalid with {words} words, for an unknown reason")
->>>>>>> main
+    return RowOutcome(UNKNOWN, f"recorded as invalid with {words} words, for an unknown reason")
 
 
-def _failed(kind: str, message: str) -> Fate:
-    return Fate(FAILED, message, Failure(kind, "provider", message))
+def _failed(kind: str, message: str) -> RowOutcome:
+    return RowOutcome(FAILED, message, Failure(kind, "provider", message))
