@@ -186,7 +186,7 @@ def test_nothing_to_import_is_a_sentence(tmp_path: Path) -> None:
     never = tree / "acme" / "never"
     never.mkdir()
     write(never / "summaries.jsonl", read(tree / "acme" / "one" / "summaries.jsonl"))
-    with pytest.raises(RunError, match="never judged"):
+    with pytest.raises(RunError, match="has no judgment"):
         import_hhem(never, tmp_path / "runs")
     found = import_hhem(tree, tmp_path / "runs")
     assert (len(found.runs), len(found.left_out)) == (1, 1)
