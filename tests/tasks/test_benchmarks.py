@@ -128,8 +128,8 @@ def test_every_case_is_of_a_bundled_task_and_every_file_has_one() -> None:
 
 
 def test_every_benchmark_names_its_source() -> None:
-    from evalwright.tasks.definitions import read_definitions
     from evalwright.tasks.validation import validated
+    from tasks.conftest import read_definitions
 
     for path in sorted(LIBRARY.rglob("[!_]*.yaml")):
         for definition in read_definitions(path):
