@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_folder(folder: Path, *, seed: int = 0, chat: str | None = None) -> Path:
     """Write model.onnx (two layers, cache), config.json, tokenizer.json and tokenizer_config.json."""
-    tokenizer = byte_level_bpe(["<|end|>"], vocab=300)
+    tokenizer = byte_level_bpe(["<|end|>"], vocab=300, texts=[" ".join(WORDS), SHOTS])
     tokenizer.save(str(folder / "tokenizer.json"))
     write_model(folder / "model.onnx", tokenizer.get_vocab_size(), seed)
     (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 256, "eos_token_id": 0}))

@@ -16,7 +16,7 @@ import numpy as np
 
 from evalwright.core.responses import Response
 from evalwright.models.local.answering import Scored
-from evalwright.models.local.onnx.session import Array, Cache, Decoder, Sharing, keep, repeat
+from evalwright.models.local.onnx.session import Array, Cache, Decoder, Sharing, keep, padded, repeat
 from evalwright.models.local.tokens import Pair, common_length
 from evalwright.models.local.writing import Writer
 
@@ -132,14 +132,8 @@ def _score_flat(
     """Score rows in batches of similar length, padded at the right, where no token of a causal model looks."""
     for batch in _batches(decoder, [len(row.tokens) - start for row in rows], batch_size):
         members = [rows[place] for place in batch]
-        longest = max(len(row.tokens) for row in members)
-        tokens = np.zeros((len(members), longest - start), np.int64)
-        mask = np.zeros((len(members), longest), np.int64)
-        for place, row in enumerate(members):
-            tokens[place, : len(row.tokens) - start] = row.tokens[start:]
-            mask[place, : len(row.tokens)] = 1
-        positions = np.tile(np.arange(start, longest), (len(members), 1))
-        logits, _ = decoder.run(tokens, mask, positions, repeat(cache, len(members)))
+        inputs = padded([row.tokens for row in members], start)
+        logits, _ = decoder.run(*inputs, repeat(cache, len(members)))
         for place, row in enumerate(members):
             yield from row.collect(start, logits[place, : len(row.tokens) - start])
 
@@ -234,19 +228,11 @@ class _Cached:
 
     def begin(self, prompts: list[list[int]]) -> Array:
         """Logits [batch, vocabulary] for the first token of every answer."""
-        start, count = self._start, len(prompts)
-        longest = max(len(prompt) for prompt in prompts)
-        tokens = np.zeros((count, longest - start), np.int64)
-        positions = np.zeros((count, longest - start), np.int64)
-        self._mask = np.zeros((count, longest), np.int64)
-        self._mask[:, :start] = 1
-        for place, prompt in enumerate(prompts):
-            new = len(prompt) - start
-            tokens[place, -new:] = prompt[start:]
-            positions[place, -new:] = np.arange(start, len(prompt))
-            self._mask[place, -new:] = 1
+        tokens, self._mask, positions = padded(prompts, self._start, left=True)
         self._lengths = np.array([len(prompt) for prompt in prompts])
-        logits, self._cache = self._decoder.run(tokens, self._mask, positions, repeat(self._cache, count))
+        logits, self._cache = self._decoder.run(
+            tokens, self._mask, positions, repeat(self._cache, len(prompts))
+        )
         return logits[:, -1]
 
     def step(self, tokens: list[int]) -> Array:
@@ -287,12 +273,6 @@ class _Uncached:
         self._rows = [self._rows[place] for place in rows]
 
     def _logits(self) -> Array:
-        longest = max(len(row) for row in self._rows)
-        tokens = np.zeros((len(self._rows), longest), np.int64)
-        mask = np.zeros_like(tokens)
-        for place, row in enumerate(self._rows):
-            tokens[place, : len(row)] = row
-            mask[place, : len(row)] = 1
-        logits, _ = self._decoder.run(tokens, mask, np.tile(np.arange(longest), (len(self._rows), 1)), [])
+        logits, _ = self._decoder.run(*padded(self._rows, 0), [])
         last = np.array([len(row) - 1 for row in self._rows])
         return logits[np.arange(len(self._rows)), last]  # type: ignore[no-any-return]
