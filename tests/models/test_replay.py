@@ -171,7 +171,7 @@ def test_an_input_is_found_in_its_prompt(tmp_path: Path, prompt: Any) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "holds no responses"),
+        ("", "has no responses"),
         ('{"prompt": "a", "response": "b"}\n{"prompt": ', "row 2 is not valid JSON"),
         ('{"prompt": "a"}', "row 1 is not a recorded response: it has no 'response'"),
         ('{"id": "7", "response": "b"}', "neither 'prompt' nor 'input'"),

@@ -38,7 +38,7 @@ def test_plain_lines_come_at_most_every_ten_seconds_and_once_at_the_end() -> Non
         for tick in range(101):
             progress.update(state_of(done=tick * 24, seconds=tick / 4))
         progress.update(
-            state_of(done=2400, failed=2, seconds=25.5, counts=Counts(asked=2000, stored=400), finished=True)
+            state_of(done=2400, failed=2, seconds=25.5, counts=Counts(sent=2000, stored=400), finished=True)
         )
         progress.update(state_of(done=2400, seconds=25.6, finished=True))
     assert out.getvalue().splitlines() == [
@@ -67,7 +67,7 @@ def test_the_pace_is_the_recent_one() -> None:
 
 
 def test_cost_and_tokens_are_shown_where_they_are_known() -> None:
-    counts = Counts(asked=10, usage=Usage(12_000, 345), cost=0.0213)
+    counts = Counts(sent=10, usage=Usage(12_000, 345), cost=0.0213)
     line = plain_line(state_of(done=10, seconds=1.0, counts=counts), Pace())
     assert line.endswith("$0.021, 10 sent, 0 from the store, 12.3k tokens")
 
@@ -113,11 +113,11 @@ with TerminalProgress() as progress:
     for i in range(4):
         for run in ("one", "two"):
             progress.update(SimpleNamespace(run=run, label=f"model/{run}", total=100, done=i * 10, failed=0, seconds=i * 0.3,
-                                            counts=Counts(asked=i * 10), finished=False, state=""))
+                                            counts=Counts(sent=i * 10), finished=False, state=""))
         if i == 2:
             progress.say("[bold]slow down[/bold]")
             progress.update(SimpleNamespace(run="two", label="model/two", total=100, done=100, failed=0, seconds=0.9,
-                                            counts=Counts(asked=100), finished=True, state=""))
+                                            counts=Counts(sent=100), finished=True, state=""))
         time.sleep(0.3)
     print("to stdout")
     raise KeyboardInterrupt

@@ -19,9 +19,9 @@ from typing import Any
 
 from aiohttp import BodyPartReader, web
 
-from support.openai_schema import InvalidRequest, validate
 from support.openai_server import running
-from support.wire_formats import chat_of, generate_of, message_of
+from support.wire_formats import documented
+from support.wire_schemas import InvalidRequest, validate
 
 Fate = Callable[[str, int], str]
 KEY = "test-key-of-batches"
@@ -204,7 +204,7 @@ class BatchServer:
         if fate != "ok":
             status = int(fate.removeprefix("error:"))
             return status, {"error": {"message": "It went wrong.", "type": "server_error", "code": None}}
-        return 200, chat_of(body["model"], (self.answer(body), 10, 5))
+        return 200, documented("chat", body["model"], (self.answer(body), 10, 5))
 
     async def _openai_list(self, request: web.Request) -> web.Response:
         rows = [self._openai_form(batch) for batch in reversed(self.batches.values())]
@@ -259,7 +259,7 @@ class BatchServer:
         lines = []
         for item, fate in reversed(batch.fates.items()):
             body = batch.bodies[item]
-            message = message_of(body["model"], (self.answer(body), 10, 5))
+            message = documented("anthropic", body["model"], (self.answer(body), 10, 5))
             result: dict[str, Any] = {"type": "succeeded", "message": message}
             if fate == "missing":
                 continue
@@ -322,7 +322,7 @@ class BatchServer:
             code = {"error:429": 8, "error:400": 3}.get(fate, 13)
             return {**row, "error": {"code": code, "message": "It went wrong."}}
         body = batch.bodies[item]
-        row["response"] = generate_of(body["model"], (self.answer(body), 10, 5))
+        row["response"] = documented("gemini", body["model"], (self.answer(body), 10, 5))
         # As reported by users: the key does not always come back.
         return {"response": row["response"]} if int(item[:1] or "0", 16) % 2 else row
 

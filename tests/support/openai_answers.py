@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol
 
-from support.openai_schema import InvalidRequest
+from support.wire_schemas import InvalidRequest
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from aiohttp import web
 
-from support.openai_schema import error_body
+from support.wire_schemas import error_body
 
 KINDS = (
     "429",

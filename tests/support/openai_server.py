@@ -35,8 +35,8 @@ from support import openai_stream
 from support.openai_answers import Answers, FunctionAnswers, Sampling, TransformersAnswers, hash_answer
 from support.openai_faults import KINDS, Faults, misbehave, rules
 from support.openai_limits import Limits
-from support.openai_schema import InvalidRequest, error_body, validate
-from support.wire_formats import format_at
+from support.wire_formats import documented, format_at
+from support.wire_schemas import InvalidRequest, error_body, validate
 
 ECHO_STYLES = ("characters", "bytes", "utf16", "bos", "offsets-only", "ignored", "refused")
 """How echo is answered: text_offset in which unit, with a BOS token before the text, without token texts, not at all."""
@@ -214,7 +214,8 @@ class OpenAIServer:
         kind = self.faults.choose(content, body, before)
         made = self.answers.complete(form.prompt(body), Sampling())
         said = ("" if kind == "empty" else made.text, made.input_tokens, made.output_tokens)
-        good = form.reply(model or body.get("model", ""), said)
+        named = model or body.get("model", "")
+        good = documented(form.template, named, said)
         entry["outcome"] = kind or "200"
         streamed = form.streamed(path, body)
         if kind not in (None, "empty") and not (streamed and kind in openai_stream.KINDS):
@@ -224,7 +225,7 @@ class OpenAIServer:
         if not streamed:
             return web.json_response(good, headers=self.headers)
         kinds = {"Content-Type": "application/vnd.amazon.eventstream"} if form.aws else {}
-        frames = form.frames(good, kind)
+        frames = form.frames(named, said, kind)
         return await openai_stream.send(request, frames, {**self.headers, **kinds}, whole=kind != "cut")
 
     def _said(self, entry: dict[str, Any], status: int, message: str, code: str) -> web.Response:

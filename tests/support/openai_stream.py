@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from support.openai_faults import emptied
-from support.openai_schema import error_body
+from support.wire_schemas import error_body
 
 KINDS = ("cut", "truncated", "invalid-json", "missing-field", "empty", "error-in-200")
 """The faults that a stream has in its own way."""

@@ -12,8 +12,8 @@ import pytest
 
 from support.openai_faults import Faults, rules
 from support.openai_limits import Limits
-from support.openai_schema import InvalidRequest, validate
 from support.openai_server import OpenAIServer, content_of
+from support.wire_schemas import InvalidRequest, validate
 
 CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
 TEXT: dict[str, Any] = {"model": "m", "prompt": "hello"}

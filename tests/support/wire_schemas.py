@@ -1,4 +1,4 @@
-"""What each provider documents of a request's body, strictly: JSON schemas, and rules between fields that no schema says.
+"""What each provider documents of a request's body, strictly: JSON schemas (`wire_schemas.json`), and rules between fields.
 
 `refusal(format, body, model)` says what the provider would refuse a body for. The conformance suite checks with it whatever the wire
 formats build, and the strict server whatever comes over the wire.
@@ -6,289 +6,30 @@ formats build, and the strict server whatever comes over the wire.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-Schema = dict[str, Any]
-
-
-def closed(required: str, **properties: Any) -> Schema:
-    """An object with these fields and no others."""
-    return {
-        "type": "object",
-        "required": required.split(),
-        "properties": properties,
-        "additionalProperties": False,
-    }
-
-
-def some(items: Any, **more: Any) -> Schema:
-    """An array with at least one item."""
-    return {"type": "array", "minItems": 1, "items": items, **more}
-
-
-def number(low: float | None = None, high: float | None = None, kind: Any = "number") -> Schema:
-    """A number within bounds."""
-    bounds = {"minimum": low, "maximum": high}
-    return {"type": kind, **{name: value for name, value in bounds.items() if value is not None}}
-
-
-def whole(low: float | None = None, high: float | None = None) -> Schema:
-    """An integer within bounds."""
-    return number(low, high, "integer")
-
-
-def or_null(schema: Schema) -> Schema:
-    """The same, or null."""
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def one_of(*values: Any) -> Schema:
-    """One of these values."""
-    return {"enum": list(values)}
-
-
-TEXT: Schema = {"type": "string"}
-SAID: Schema = {"type": "string", "minLength": 1}
-FLAG: Schema = {"type": "boolean"}
-ANY: Schema = {}
-OBJECT: Schema = {"type": "object"}
-
-_BLOCK = closed("type text", type={"const": "text"}, text=SAID, cache_control=ANY, citations=ANY)
-_DISPLAY = one_of("summarized", "omitted", None)
-_MESSAGES = closed(
-    "model max_tokens messages",
-    model=SAID,
-    max_tokens=whole(1),
-    messages=some(
-        closed("role content", role=one_of("user", "assistant"), content={"oneOf": [SAID, some(_BLOCK)]})
-    ),
-    system={"oneOf": [TEXT, some(_BLOCK)]},
-    temperature=number(0, 1),
-    top_p=number(0, 1),
-    top_k=whole(0),
-    stop_sequences={"type": "array", "items": {"type": "string", "pattern": r"\S"}},
-    stream=FLAG,
-    metadata=OBJECT,
-    service_tier=one_of("auto", "standard_only"),
-    output_config=closed("", effort=one_of("low", "medium", "high", "xhigh", "max", None), format=ANY),
-    thinking={
-        "oneOf": [
-            closed("type budget_tokens", type={"const": "enabled"}, budget_tokens=whole(1024), display=_DISPLAY),
-            closed("type", type={"const": "adaptive"}, display=_DISPLAY),
-            closed("type", type={"const": "disabled"}),
-        ]
-    },
-    tools=ANY,
-)  # fmt: skip
-_RAW = {
-    **_MESSAGES,
-    "properties": {**_MESSAGES["properties"], "anthropic_version": {"const": "vertex-2023-10-16"}},
-    "required": ["anthropic_version", "max_tokens", "messages"],
-}
-
-_PART = closed("text", text=TEXT, thought=FLAG, thoughtSignature=TEXT)
-_CONTENT = closed("parts", role=one_of("user", "model"), parts=some(_PART))
-_GENERATE = closed(
-    "contents",
-    contents=some(_CONTENT),
-    systemInstruction=_CONTENT,
-    safetySettings={"type": "array", "items": closed("category threshold", category=TEXT, threshold=TEXT)},
-    tools=ANY,
-    generationConfig=closed(
-        "",
-        stopSequences={"type": "array", "maxItems": 5, "items": SAID},
-        responseMimeType=TEXT,
-        responseSchema=OBJECT,
-        candidateCount=whole(1, 8),
-        maxOutputTokens=whole(1),
-        temperature=number(0, 2),
-        topP=number(0, 1),
-        topK=number(1),
-        seed=whole(-(2**31), 2**31 - 1),
-        presencePenalty=number(),
-        frequencyPenalty=number(),
-        thinkingConfig=closed(
-            "", includeThoughts=FLAG, thinkingBudget=whole(-1), thinkingLevel=one_of("MINIMAL", "LOW", "MEDIUM", "HIGH"),
-        ),
-    ),
-)  # fmt: skip
-
-_COHERE = closed(
-    "model messages",
-    model=TEXT,
-    messages=some(closed("role content", role=one_of("system", "user", "assistant"), content=SAID)),
-    stream=FLAG,
-    max_tokens=whole(1),
-    temperature=number(0),
-    p=number(0.01, 0.99),
-    k=whole(0, 500),
-    stop_sequences={"type": "array", "items": TEXT, "maxItems": 5},
-    seed=whole(0),
-    frequency_penalty=number(0, 1),
-    presence_penalty=number(0, 1),
-    safety_mode=one_of("CONTEXTUAL", "STRICT", "OFF"),
-    response_format=OBJECT,
-    thinking=closed("type", type=one_of("enabled", "disabled"), token_budget=whole(1)),
-)
-
-_MISTRAL = closed(
-    "model messages",
-    model=TEXT,
-    messages=some(
-        {
-            "anyOf": [
-                closed("role content", role={"const": "assistant"}, content=TEXT, prefix=FLAG),
-                closed("role content", role=one_of("system", "user"), content=TEXT),
-            ]
-        }
-    ),
-    temperature=or_null(number(0, 1.5)),
-    top_p=or_null({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
-    max_tokens=or_null(whole(0)),
-    stream=FLAG,
-    stop={"anyOf": [TEXT, {"type": "array", "items": TEXT}]},
-    random_seed=or_null(whole(0)),
-    response_format=OBJECT,
-    presence_penalty=or_null(number()),
-    frequency_penalty=or_null(number()),
-    n={"const": 1},
-    safe_prompt=FLAG,
-    prompt_mode=one_of("reasoning", None),
-    reasoning_effort=one_of("none", "high", None),
-    metadata=or_null(OBJECT),
-)
-
-_EFFORT = one_of("none", "minimal", "low", "medium", "high", "xhigh", None)
-_INPUT_PART = closed("type text", type=one_of("input_text", "output_text"), text=TEXT)
-_RESPONSES = closed(
-    "model input",
-    model=TEXT,
-    input={
-        "anyOf": [
-            TEXT,
-            some(
-                closed(
-                    "role content",
-                    type={"const": "message"},
-                    role=one_of("user", "assistant", "system", "developer"),
-                    content={"anyOf": [TEXT, some(_INPUT_PART)]},
-                )
-            ),
-        ]
-    },
-    instructions=or_null(TEXT),
-    max_output_tokens=or_null(whole(16)),
-    temperature=or_null(number(0, 2)),
-    top_p=or_null(number(0, 1)),
-    store=or_null(FLAG),
-    stream=or_null(FLAG),
-    reasoning=or_null(closed("", effort=_EFFORT, summary=one_of("auto", "concise", "detailed", None))),
-    text=closed("", verbosity=one_of("low", "medium", "high", None), format=OBJECT),
-    metadata=or_null(OBJECT),
-    include=ANY,
-    service_tier=or_null(TEXT),
-    truncation=one_of("auto", "disabled", None),
-)
-
-_REPLICATE = closed(
-    "input",
-    version=TEXT,
-    input=closed(
-        "prompt",
-        prompt=TEXT,
-        system_prompt=TEXT,
-        max_tokens=whole(1),
-        max_new_tokens=whole(1),
-        max_completion_tokens=whole(1),
-        temperature=number(0, 5),
-        top_p=number(0, 1),
-        top_k=whole(),
-        seed=whole(),
-        reasoning_effort=_EFFORT,
-    ),
-)
-
-_EMBEDDINGS = closed(
-    "input model",
-    input={"anyOf": [SAID, some(SAID, maxItems=2048)]},
-    model=TEXT,
-    encoding_format=one_of("float", "base64"),
-    dimensions=whole(1),
-    user=TEXT,
-)
-
-_VECTARA = closed(
-    "generated_text source_texts model_parameters",
-    generated_text=SAID,
-    source_texts=some(SAID),
-    model_parameters=closed("", model_name={"const": "hhem_v2.3"}),
-)
-
-_STOP = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 4}, {"type": "null"}]}
-_SHARED = {
-    "model": TEXT,
-    "max_tokens": or_null(whole(0)),
-    "temperature": or_null(number(0, 2)),
-    "top_p": or_null(number(0, 1)),
-    "n": one_of(1, None),
-    "stop": _STOP,
-    "seed": or_null(whole()),
-    "stream": or_null(FLAG),
-    "stream_options": or_null(closed("", include_usage=FLAG, include_obfuscation=FLAG)),
-    "presence_penalty": or_null(number(-2, 2)),
-    "frequency_penalty": or_null(number(-2, 2)),
-    "logit_bias": or_null(OBJECT),
-    "user": TEXT,
-}
-_ROLE = one_of("system", "developer", "user", "assistant", "tool", "function")
-_CHAT_TEXT = {"anyOf": [TEXT, some(closed("type text", type={"const": "text"}, text=TEXT))]}
-_CHAT = closed(
-    "model messages",
-    **_SHARED,
-    messages=some(closed("role content", role=_ROLE, content=_CHAT_TEXT, name=TEXT, refusal=ANY)),
-    max_completion_tokens=or_null(whole(1)),
-    logprobs=or_null(FLAG),
-    top_logprobs=or_null(whole(0, 20)),
-    reasoning_effort=or_null(TEXT),
-    response_format=OBJECT,
-    metadata=or_null(OBJECT),
-    service_tier=or_null(TEXT),
-    store=or_null(FLAG),
-    verbosity=or_null(TEXT),
-)
-_COMPLETIONS = closed(
-    "model prompt",
-    **_SHARED,
-    prompt=TEXT,
-    logprobs=or_null(whole(0, 5)),
-    echo=or_null(FLAG),
-    suffix=or_null(TEXT),
-    best_of=one_of(1, None),
-)
-
-SCHEMAS: Mapping[str, Schema] = {
-    "anthropic": _MESSAGES,
-    "cohere": _COHERE,
-    "gemini": _GENERATE,
-    "mistral": _MISTRAL,
+_READ: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+_CHAT, _MESSAGES = _READ["openai-chat"], _READ["anthropic"]
+SCHEMAS: Mapping[str, dict[str, Any]] = {
+    **_READ,
     "azure-inference": _CHAT,
     "azure-openai": {**_CHAT, "required": ["messages"]},
     "huggingface": _CHAT,
-    "openai-chat": _CHAT,
-    "openai-completions": _COMPLETIONS,
-    "openai-embeddings": _EMBEDDINGS,
-    "openai-responses": _RESPONSES,
-    "replicate": _REPLICATE,
-    "vectara": _VECTARA,
-    "vertex": _GENERATE,
-    "vertex-anthropic": _RAW,
+    "vertex": _READ["gemini"],
+    "vertex-anthropic": {
+        **_MESSAGES,
+        "properties": {**_MESSAGES["properties"], "anthropic_version": {"const": "vertex-2023-10-16"}},
+        "required": ["anthropic_version", "max_tokens", "messages"],
+    },
 }
 _SERVED_BY_MANY = ("azure-inference", "azure-openai", "huggingface", "openai-chat", "openai-completions")
 """Formats of many servers, each with fields of its own."""
@@ -308,6 +49,33 @@ def fault_in(name: str, body: Any) -> tuple[str, str] | None:
         missing = next(field for field in wrong.validator_value if field not in wrong.instance)
         return (place or missing).partition(".")[0], f"Missing required parameter: '{missing}'."
     return place.partition(".")[0], f"{place or 'body'}: {wrong.message}"
+
+
+class InvalidRequest(Exception):
+    """A 400: `body` is the error as OpenAI words it."""
+
+    def __init__(self, message: str, param: str | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.body = error_body(message, "invalid_request_error", param, code)
+
+
+def error_body(message: str, kind: str, param: str | None = None, code: str | None = None) -> dict[str, Any]:
+    """OpenAI's error shape."""
+    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+
+def validate(interface: str, body: Any, extra: frozenset[str] = frozenset()) -> Mapping[str, Any]:
+    """`body`, if it fits the documented schema; raises InvalidRequest. extra: undocumented fields that this server takes."""
+    if not isinstance(body, dict):
+        raise InvalidRequest("We could not parse the JSON body of your request: expected an object.")
+    known = {name: value for name, value in body.items() if name not in extra}
+    if wrong := fault_in(f"openai-{interface}", known):
+        raise InvalidRequest(wrong[1], wrong[0] or None)
+    if "max_tokens" in body and "max_completion_tokens" in body:
+        raise InvalidRequest("Set either max_tokens or max_completion_tokens, not both.", "max_tokens")
+    if body.get("stream_options") is not None and not body.get("stream"):
+        raise InvalidRequest("'stream_options' is only allowed when 'stream' is enabled.", "stream_options")
+    return body
 
 
 def refusal(name: str, body: Any, model: str = "", extra: frozenset[str] = frozenset()) -> str | None:

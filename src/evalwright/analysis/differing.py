@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalwright.models.remote.keys import mask
+from evalwright.core.text import mask
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import early_notes
 

@@ -1,4 +1,4 @@
-"""What a door has counted: how many requests were asked, answered from the store, joined or failed, and what they cost."""
+"""What a door has counted: how many requests were sent, answered from the store, joined or failed, and what they cost."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from evalwright.core.responses import Response, Usage
 class Counts:
     """Every request ends in exactly one of `asked`, `stored`, `joined` or `failed`, so `requested` is their sum at the end.
 
-    asked: sent to a model and answered. stored: answered from the store. joined: answered by an identical request that was
+    asked: sent to a model and answered. sent: sent to a model, whatever came of it. stored: answered from the store. joined: answered by an identical request that was
     in flight, here or in another process. retries: sendings after a request's first. usage and cost (US dollars, None
     where no reply named one): of what was asked here, so of what this run paid for. failures: how many of each kind.
     """
 
     requested: int = 0
     asked: int = 0
+    sent: int = 0
     stored: int = 0
     joined: int = 0
     failed: int = 0
@@ -43,6 +44,7 @@ class Counts:
         return {
             "requested": self.requested,
             "asked": self.asked,
+            "sent": self.sent,
             "stored": self.stored,
             "joined": self.joined,
             "failed": self.failed,

@@ -16,7 +16,7 @@ from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.registry import Registry
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.built_in import BUILT_IN
-from evalwright.models.remote.providers import table
+from evalwright.models.remote import providers as table
 
 Backend = TypeVar("Backend", bound=Callable[..., Any])
 
@@ -44,7 +44,7 @@ class _Backends(Registry[Callable[..., Model]]):
 
 def _check(provider: str, backend: Callable[..., Model]) -> None:
     if "/" in provider or "@" in provider:
-        raise ConfigurationError(f"'{provider}' cannot name a provider: it must be without '/' or '@'.")
+        raise ConfigurationError(f"'{provider}' cannot be a provider's name: it must be without '/' or '@'.")
     if inspect.isclass(backend) and not issubclass(backend, (RemoteModel, LocalModel)):
         raise ConfigurationError(
             f"The backend '{provider}' ({backend.__name__}) must derive from RemoteModel (async def answer) or "

@@ -183,11 +183,11 @@ def test_a_premise_is_read_whole_unless_chunks_are_asked_for(hhem: tuple[Path, A
 
 def test_a_hypothesis_is_never_cut_and_only_pairs_are_judged(hhem: tuple[Path, Any]) -> None:
     assert "never cut" in failure(judge(hhem[0], max_length=60), Classify("x", "The mill. " * 80))
-    assert "allow chunks" in failure(
+    assert "set chunk=auto" in failure(
         judge(hhem[0], max_length=60, chunk="none"), Classify("The mill. " * 80, "x")
     )
     ((_, answer),) = judge(hhem[0]).answer_batch([Generate("x")])
-    assert "judges pairs" in getattr(answer, "message", "")
+    assert "classifies pairs" in getattr(answer, "message", "")
 
 
 def test_the_record_pins_prompt_and_tokenizer(hhem: tuple[Path, Any], tmp_path: Path) -> None:
@@ -214,10 +214,10 @@ def test_a_checkpoint_that_transformers_saved_is_read_too(tmp_path: Path, hhem: 
 def test_what_cannot_be_used_is_said(judges: dict[str, Path], hhem: tuple[Path, Any], tmp_path: Path) -> None:
     folder, _ = make_hhem(tmp_path / "old")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(ConfigurationError, match="only form of weights"):
+    with pytest.raises(ConfigurationError, match="only format of weights"):
         judge(folder).check()
     (folder / "pytorch_model.bin").unlink()
-    with pytest.raises(ConfigurationError, match="holds no weights"):
+    with pytest.raises(ConfigurationError, match="has no weights"):
         judge(folder).check()
     with pytest.raises(ConfigurationError, match="Other judges are nli"):
         judge(judges["bert"])

@@ -32,7 +32,7 @@ def test_a_prefill_ends_the_text(prefill: str) -> None:
 
 def test_what_is_refused_says_why() -> None:
     template = ChatTemplate("{% for message in messages %}{{ message.content | upper }}{% endfor %}", {})
-    with pytest.raises(Rejected, match="cannot be gone on from"):
+    with pytest.raises(Rejected, match="cannot be continued"):
         template.render((*TALK, Message("assistant", "lower")))
     with pytest.raises(Rejected, match="roles must alternate"):
         ChatTemplate("{{ raise_exception('roles must alternate') }}", {}).render(TALK)

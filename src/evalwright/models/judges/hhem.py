@@ -78,7 +78,7 @@ class HhemModel(LocalJudge):
         super().check()
         if self._source.folder and not any(self._source.folder.glob("*.safetensors")):
             raise ConfigurationError(
-                f"The model folder '{self._source.where}' holds no *.safetensors, the only form of weights that is read."
+                f"The model folder '{self._source.where}' has no *.safetensors, the only format of weights that is read."
             )
 
     def _open(self) -> PairNetwork:
@@ -102,7 +102,7 @@ def architecture(source: Source) -> Mapping[str, Any]:
         if found.config.get("model_type") in ("t5", "mt5"):
             return found.config
     raise ConfigurationError(
-        f"'{source.where}' is not a checkpoint of the form of {PUBLISHED}: its config names neither a T5 encoder nor one as "
+        f"'{source.where}' is not a checkpoint in the format of {PUBLISHED}: its config names neither a T5 encoder nor one as "
         f"its foundation (model_type: {config.get('model_type')!r}). Other judges are nli/... and minicheck/..."
     )
 
@@ -123,7 +123,7 @@ def _tokenizer_source(source: Source, given: str | None) -> Source:
     foundation = foundation_of(source)
     if given is None and foundation is None:
         raise ConfigurationError(
-            f"'{source.where}' has no tokenizer and does not say whose it uses: name it with -M tokenizer=..."
+            f"'{source.where}' has no tokenizer and does not name one: name it with -M tokenizer=..."
         )
     try:
         return find_tokenizer(given or foundation, source)
@@ -131,6 +131,6 @@ def _tokenizer_source(source: Source, given: str | None) -> Source:
         if given is not None:
             raise
         raise ConfigurationError(
-            f"The tokenizer of '{source.where}' is that of '{foundation}', which cannot be had: {error} A copy of it can be named "
+            f"The tokenizer of '{source.where}' is that of '{foundation}', which cannot be loaded: {error} Name a copy of it "
             f"with -M tokenizer=FOLDER."
         ) from None

@@ -115,7 +115,7 @@ class LocalJudge(LocalModel):
         """Raise where the files show that the judge cannot be used; nothing is loaded."""
         if self._source.folder and not weight_files(self._source.folder):
             raise ConfigurationError(
-                f"The model folder '{self._source.where}' holds no weights (*.safetensors)."
+                f"The model folder '{self._source.where}' has no weights (*.safetensors)."
             )
 
     def load(self) -> None:
@@ -171,7 +171,9 @@ class LocalJudge(LocalModel):
     def _pieces(self, network: PairNetwork, request: Request) -> list[Encoded] | Failure:
         """The pair as token sequences, one per chunk of its premise; a failure where it cannot be read whole."""
         if not isinstance(request, Classify):
-            return ModelError(f"'{self.name}' judges pairs; it cannot do '{request.ability}'.").as_failure()
+            return ModelError(
+                f"'{self.name}' classifies pairs; it cannot do '{request.ability}'."
+            ).as_failure()
         window, piece = self._window, self._piece
         premise, hypothesis = request.premise, request.hypothesis
 
@@ -185,8 +187,8 @@ class LocalJudge(LocalModel):
                 if window is None or len(whole.tokens) <= window:
                     return [whole]
                 raise ModelError(
-                    f"The pair has {len(whole.tokens)} tokens, and '{self.name}' reads {window}. It is not cut: "
-                    f"allow chunks of the premise (chunk=auto)."
+                    f"The pair has {len(whole.tokens)} tokens, and '{self.name}' reads {window}. To cut the premise, "
+                    f"set chunk=auto."
                 )
             if not fits(""):
                 raise DoesNotFit
@@ -200,9 +202,7 @@ class LocalJudge(LocalModel):
         except ModelError as error:
             return error.as_failure()
         except Exception as error:  # a tokenizer's refusal is about this pair only
-            return ModelError(
-                f"The pair cannot be turned into tokens: {type(error).__name__}: {error}"
-            ).as_failure()
+            return ModelError(f"The pair cannot be tokenised: {type(error).__name__}: {error}").as_failure()
 
 
 def _response(supported: float, pieces: Sequence[Encoded]) -> Response:

@@ -92,5 +92,5 @@ def _two_sided(name: str, kind: str, architectures: list[str]) -> bool:
         return False
     raise ConfigurationError(
         f"'{name}' is a {known}: a MiniCheck checkpoint is a sequence-to-sequence model or a sequence classifier. A judge that "
-        f"writes its verdict is asked through an ordinary model."
+        f"writes its verdict is used as an ordinary model."
     )

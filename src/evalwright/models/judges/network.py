@@ -25,7 +25,7 @@ from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import pad
 from evalwright.models.local.hf.source import Source
 
-NO_CODE = ", which judges never run."
+NO_CODE = ", which is never run for judges."
 """What is said of a checkpoint that needs code from its repository."""
 
 VERDICTS = ("0", "1")
@@ -151,13 +151,13 @@ def minicheck(
         if model.config.num_labels != 2:
             raise ConfigurationError(
                 f"'{source.where}' has {model.config.num_labels} classes, and a MiniCheck checkpoint has two. For other "
-                f"classifiers there is nli/..."
+                f"classifiers use nli/..."
             )
         return PairNetwork(source, model, tokenizer, device, prompt=prompt, by_words=by_words)
     verdicts = [tokenizer.encode(each, add_special_tokens=False)[:1] for each in VERDICTS]
     if not all(verdicts) or verdicts[0] == verdicts[1]:
         raise ConfigurationError(
-            f"The tokenizer of '{source.where}' begins '0' and '1' with one token, so a first token cannot tell them apart."
+            f"The tokenizer of '{source.where}' begins '0' and '1' with the same token, so the first token cannot separate them."
         )
     model = load_network(source, AutoModelForSeq2SeqLM, dtype, device)
     starts = (model.generation_config.decoder_start_token_id, model.config.decoder_start_token_id)

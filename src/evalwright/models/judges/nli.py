@@ -77,10 +77,10 @@ class NliModel(LocalJudge):
 def _check_architecture(name: str, architectures: list[str]) -> None:
     if architectures and architectures[0].startswith("HHEMv2"):
         raise ConfigurationError(
-            f"'{name}' has the form of HHEM-2.1-Open: name it hhem/... in place of nli/..."
+            f"'{name}' has the format of HHEM-2.1-Open: name it hhem/... in place of nli/..."
         )
     if architectures and not any("SequenceClassification" in each for each in architectures):
         raise ConfigurationError(
-            f"'{name}' is a {architectures[0]}, not a sequence classifier, so it judges no pairs. Checkpoints in the form of "
+            f"'{name}' is a {architectures[0]}, not a sequence classifier, so it cannot judge pairs. Checkpoints in the format of "
             f"HHEM-2.1-Open are hhem/..., sequence-to-sequence judges minicheck/..."
         )

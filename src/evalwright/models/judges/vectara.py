@@ -65,7 +65,7 @@ class VectaraModel(RemoteModel):
         self.base_url = check_url(base_url).removesuffix("/v2")
         if language is not None and not re.fullmatch(r"[a-z]{3}", str(language)):
             raise ConfigurationError(
-                f"language={language!r} must be a language by ISO 639-3, three small letters: {', '.join(LANGUAGES)}."
+                f"language={language!r} must be a language code of ISO 639-3, three lower-case letters: {', '.join(LANGUAGES)}."
             )
         self._language = language
         self._cleaning = arguments.one_of("cleaning", cleaning, ("hhem", "none"))
@@ -106,7 +106,7 @@ class VectaraModel(RemoteModel):
     async def answer(self, request: Request) -> Response:
         """Send once."""
         if not isinstance(request, Classify):
-            raise Rejected(f"'{self.name}' judges pairs; it cannot do '{request.ability}'.")
+            raise Rejected(f"'{self.name}' classifies pairs; it cannot do '{request.ability}'.")
         if self._key is None and not is_local(self.base_url):
             raise AuthenticationFailed(missing_key(self._key_variable, f"The model '{self.name}'"))
         premise, hypothesis = request.premise, request.hypothesis

@@ -151,7 +151,7 @@ def truncate_pair(context: list[int], continuation: list[int], max_length: int) 
     """
     if len(continuation) > max_length:
         raise DoesNotFit(
-            f"The continuation has {len(continuation)} tokens and the model's context holds {max_length}, so it cannot "
+            f"The continuation has {len(continuation)} tokens and the model's context has {max_length}, so it cannot "
             f"be scored in one piece."
         )
     surplus = len(context) + len(continuation) - (max_length + 1)
@@ -205,7 +205,7 @@ def room_for_answer(prompt_length: int, max_tokens: int | None, max_length: int)
     """
     if prompt_length >= max_length:
         raise DoesNotFit(
-            f"The prompt has {prompt_length} tokens and the model's context holds {max_length}, so there is no room for "
+            f"The prompt has {prompt_length} tokens and the model's context has {max_length}, so there is no room for "
             f"an answer. Use fewer shots or a model with a longer context."
         )
     wanted = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
@@ -229,7 +229,7 @@ def _after_prefix(rules: TokenRules, tokens: list[int]) -> Pair:
 def _prefix(rules: TokenRules) -> int:
     if rules.prefix_token is None:
         raise DoesNotFit(
-            "The model has neither a BOS nor an EOS token, so there is nothing to predict a text's first token from."
+            "The model has neither a BOS nor an EOS token, so a text's first token cannot be predicted."
         )
     return rules.prefix_token
 

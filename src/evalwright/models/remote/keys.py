@@ -1,33 +1,19 @@
 """API keys: found in the environment or a `.env` file, shown nowhere.
 
 A key lives in a `Secret`, whose `str` and `repr` never show it, and every key that was ever read in this process is known to
-`mask`, which removes it from any text before a person or a file sees it.
+`core.text.mask`, which removes it from any text before a person or a file sees it.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import os
-import re
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError
-
-MASKED = "[key]"
-
-# What people write where a server wants no key. Masking these words would only garble messages.
-_PLACEHOLDERS = frozenset({"empty", "none", "null", "dummy", "test", "token", "key", "secret", "local"})
-_SHORTEST_MASKED = 4
-
-# Defence in depth: providers echo a part of a wrong key ("sk-ab***yz"), which is not any key that we know.
-_LOOKS_LIKE_KEY = re.compile(
-    r"\b(?:sk|pk|rk|gsk|hf|xai|nvapi|r8|pplx|AIza)[-_][A-Za-z0-9_*.-]{8,}"
-    r"|(?<=Bearer )[A-Za-z0-9._~+/=*-]{8,}"
-)
-
-_known: set[str] = set()
+from evalwright.core.text import MASKED, remember
 
 
 class Secret:
@@ -56,21 +42,7 @@ class Secret:
         return hash(self._value)
 
     def __reduce__(self) -> str | tuple[object, ...]:
-        raise TypeError("A secret is not written anywhere.")
-
-
-def remember(value: str) -> None:
-    """Let `mask` remove this text from now on."""
-    if len(value) >= _SHORTEST_MASKED and value.lower() not in _PLACEHOLDERS:
-        _known.update({value, quote(value, safe="")})
-
-
-def mask(text: str) -> str:
-    """`text` without any key that this process has read, nor anything that looks like one."""
-    for value in sorted(_known, key=len, reverse=True):
-        if value in text:
-            text = text.replace(value, MASKED)
-    return _LOOKS_LIKE_KEY.sub(MASKED, text)
+        raise TypeError("A secret cannot be serialised.")
 
 
 def find_key(variable: str, folder: Path | None = None) -> Secret | None:
@@ -88,17 +60,9 @@ def find_key(variable: str, folder: Path | None = None) -> Secret | None:
     secret = Secret(value, source)
     if not value.isascii() or not value.isprintable() or " " in value:
         raise ConfigurationError(
-            f"The key in {source} has spaces, line breaks or characters that no key has. Copy it again."
+            f"The key in {source} has spaces, line breaks or other characters that are not part of a key. Copy it again."
         )
     return secret
-
-
-def require_key(variable: str, what: str) -> Secret:
-    """As `find_key`; raises ConfigurationError naming the variable where there is no key."""
-    found = find_key(variable)
-    if found is None:
-        raise ConfigurationError(missing_key(variable, what))
-    return found
 
 
 def missing_key(variable: str, what: str) -> str:

@@ -29,17 +29,18 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
+from evalwright.core.text import remember
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import check_url
 from evalwright.models.remote.http_faults import PromptFiltered, clean, error_for
 from evalwright.models.remote.http_limits import parse_rate_limits, parse_retry_after
-from evalwright.models.remote.keys import find_key, is_local, missing_key, remember
+from evalwright.models.remote.keys import find_key, is_local, missing_key
 from evalwright.models.remote.prices import price_of
-from evalwright.models.remote.providers.table import find, quirks
+from evalwright.models.remote.providers import find, quirks
 from evalwright.models.remote.wire.format import SAMPLING, Settings, given, sampling, turns
-from evalwright.models.remote.wire.openai_chat import read_chat
+from evalwright.models.remote.wire.openai_text import CHAT
 
 _OWN = re.compile(
     r"(api_)?base(_url)?|api_key|(max|num)_retries|max_tokens|seed|temperature|timeout|top_p|model|messages"
@@ -67,7 +68,9 @@ class LiteLLMModel(RemoteModel):
         self.name = f"litellm/{self.model}"
         self.base_url = None if base_url is None else check_url(arguments.text("base_url", base_url) or "")
         if "@" in urlsplit(self.base_url or "").netloc:
-            raise ConfigurationError("The base URL of a litellm model cannot hold a login: use api_key_env.")
+            raise ConfigurationError(
+                "The base URL of a litellm model cannot contain a login: use api_key_env."
+            )
         self._key_named = arguments.text("api_key_env", api_key_env)
         self._key = find_key(self._key_named) if self._key_named else None
         self._local = self.base_url is not None and is_local(self.base_url)
@@ -137,7 +140,7 @@ class LiteLLMModel(RemoteModel):
         hidden = getattr(made, "_hidden_params", None) or {}
         limits = parse_rate_limits(_headers(hidden.get("headers")))
         reply = Reply(made.model_dump(warnings=False), time.perf_counter() - started, limits)
-        found = read_chat(reply, request, self._settings)
+        found = CHAT.read(reply, request, self._settings)
         cost = hidden.get("response_cost")
         if isinstance(cost, int | float):
             return replace(found, cost=float(cost))
@@ -203,9 +206,9 @@ def _checked(extra: dict[str, Any]) -> dict[str, Any]:
         if _OWN.fullmatch(name):
             why = "has an argument of its own: use -M base_url, api_key_env, max_attempts, or the one of that name"
         elif _CHANGING.fullmatch(name):
-            why = "cannot be given: the answer would not be what the model says once"
+            why = "cannot be given: it would change what a single answer is"
         elif _SECRET.search(name) or _MAY_HOLD_SECRETS.search(name):
-            why = "may hold a key, which would be kept in the record: set it in the environment"
+            why = "may contain a key, which would be written to the record: set it in the environment"
         else:
             continue
         raise ConfigurationError(f"extra.{name} {why}.")

@@ -224,7 +224,7 @@ def _usage(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Requests by how they ended, tokens with the parts that were cached or reasoning, and the cost where it is known."""
     named = (("joined", "deduplicated"), ("failed", "failed"), ("retries", "retries"))
     parts = [
-        f"{numbers.count(usage.get('asked', 0))} sent",
+        f"{numbers.count(usage.get('sent', usage.get('asked', 0)))} sent",
         f"{numbers.count(usage.get('stored', 0))} from the store",
         *(f"{numbers.count(usage[key])} {words}" for key, words in named if usage.get(key)),
     ]

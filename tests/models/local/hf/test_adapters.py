@@ -135,7 +135,7 @@ def test_adapters_that_cannot_be_used(folders: dict[str, Path], tmp_path: Path) 
         TransformersModel(base, peft=str(folders["gpt2"]))
     with pytest.raises(ConfigurationError, match=r"it is an adapter\. Name its base model"):
         TransformersModel(str(adapter))
-    with pytest.raises(ConfigurationError, match="cannot be put on"):
+    with pytest.raises(ConfigurationError, match="cannot be loaded on"):
         TransformersModel(str(folders["gpt2"]), device="cpu", peft=str(adapter)).load()
     weights = load_file(adapter / "adapter_model.safetensors")
     del weights[sorted(weights)[0]]

@@ -74,11 +74,13 @@ def test_refusals_say_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigurationError, match=r"does not fit.*It would fit into main memory: device=cpu"):
         fitted(machine(64, 4))
     long = replace(LLAMA, tokens=100_000)
-    with pytest.raises(ConfigurationError, match=r"shorter texts it would fit: max_length=(\d+)") as refused:
+    with pytest.raises(
+        ConfigurationError, match=r"would fit with shorter texts: max_length=(\d+)"
+    ) as refused:
         fitted(machine(2, 8), long)
     shorter = int(str(refused.value).rpartition("=")[2].rstrip("."))
     assert fitted(machine(2, 8), replace(long, tokens=shorter)).quantisation == "bitsandbytes-4bit"
-    with pytest.raises(ConfigurationError, match="Take a smaller model"):
+    with pytest.raises(ConfigurationError, match="Use a smaller model"):
         fitted(machine(2, 4))
     with pytest.raises(ConfigurationError, match="No NVIDIA card"):
         fitted(machine(8))

@@ -80,8 +80,8 @@ def test_what_is_handed_to_the_loader() -> None:
         (("auto", {"gpu": "1GiB"}, None, "auto"), "is not a device"),
         (("auto", None, 5, "auto"), "must be a folder"),
         (("auto", None, None, "cpu"), "cannot both be given"),
-        ((None, {"0": "1GiB"}, None, "auto"), "goes with device_map"),
-        ((None, None, "here", "auto"), "goes with device_map"),
+        ((None, {"0": "1GiB"}, None, "auto"), "can only be used with device_map"),
+        ((None, None, "here", "auto"), "can only be used with device_map"),
     ],
 )
 def test_what_does_not_fit(arguments: tuple[Any, Any, Any, str], message: str) -> None:

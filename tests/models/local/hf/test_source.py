@@ -66,7 +66,7 @@ def test_folders_that_are_no_models(folder: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read as JSON"):
         find_source(str(folder), None)
     (folder / "config.json").write_text("[]")
-    with pytest.raises(ConfigurationError, match="does not hold a JSON object"):
+    with pytest.raises(ConfigurationError, match="is not a JSON object"):
         find_source(str(folder), None)
     (folder / "config.json").unlink()
     with pytest.raises(ConfigurationError, match=r"has no config\.json"):
@@ -312,6 +312,6 @@ def test_a_subfolder_of_a_folder(folder: Path, tmp_path: Path) -> None:
 def test_a_hub_that_is_not_there(tmp_path: Path) -> None:
     pytest.importorskip("huggingface_hub")
     found, errors = ask("http://127.0.0.1:9", tmp_path, [("owner/model", None)])
-    assert "is no folder here" in str(found[0])
+    assert "is not a folder here" in str(found[0])
     assert "the hub cannot be reached" in str(found[0])
     assert errors == ""

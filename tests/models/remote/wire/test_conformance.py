@@ -25,7 +25,7 @@ from evalwright.models.remote import http_faults
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import fault_of
-from evalwright.models.remote.providers.table import TABLE, Provider, quirks, read_table
+from evalwright.models.remote.providers import TABLE, Provider, quirks, read_table
 from evalwright.models.remote.wire import FORMATS, wire
 from evalwright.models.remote.wire.format import Settings
 from support.wire_schemas import refusal
@@ -285,7 +285,7 @@ def test_a_prediction_is_followed_below_the_base_url() -> None:
         "http://host/v1/models",
     )
     for address in elsewhere:
-        with pytest.raises(errors.Rejected, match="the key would go with it"):
+        with pytest.raises(errors.Rejected, match="the key would be sent to it"):
             polling.look(Reply({**PREDICTION, "urls": {"get": address}}), EXAMPLE)
     with pytest.raises(errors.BadReply, match="a prediction with its status"):
         polling.ended(Reply({"status": "sleeping"}), EXAMPLE)

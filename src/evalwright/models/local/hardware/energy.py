@@ -74,7 +74,7 @@ class EnergyMeter:
         if parts:
             return f"{' and '.join(parts)}, other programs included"
         if self.hidden:
-            return "not measured: the RAPL counters may not be read by this user"
+            return "not measured: this user may not read the RAPL counters"
         return "not measured: no readable counter (RAPL, NVML)"
 
 

@@ -130,7 +130,7 @@ def attend(
     """
     unknown = [name for name in _NOT_UNDERSTOOD if others.get(name) is not None]
     if unknown or query.shape[-1] != value.shape[-1]:
-        raise TypeError(f"its attention is not plain ({', '.join(unknown) or 'widths differ'})")
+        raise TypeError(f"its attention is not standard ({', '.join(unknown) or 'widths differ'})")
     plan: Plan = _current.plan
     stored = plan.stored[module.layer_idx] if plan.stored else None
     if plan.step:

@@ -34,7 +34,7 @@ from evalwright.models.local.tokens import Reader, TokenRules, rules_for
 FALLBACK_LENGTH = 2048
 """The context of a model that does not say what it is."""
 
-_TRUST = "; if you trust that, say trust_remote_code=true."
+_TRUST = "; if you trust that, set trust_remote_code=true."
 _REASONING_TAG = re.compile(r"</?(think|thinking|thought|reasoning|reflection)>|\[/?THINK\]", re.IGNORECASE)
 _CHANNELS = ("<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|return|>")
 
@@ -235,7 +235,7 @@ def _with_adapter(model: Any, tokenizer: Any, source: Source, adapter: Source, o
         raise
     except Exception as error:
         raise ConfigurationError(
-            f"The adapter '{adapter.where}' cannot be put on '{source.where}': {reason(error)}"
+            f"The adapter '{adapter.where}' cannot be loaded on '{source.where}': {reason(error)}"
         ) from error
 
 
@@ -290,7 +290,7 @@ def check_vocabulary(source: Source, tokenizer: Any, model: Any) -> None:
     if highest >= rows and not source.quantisation:
         raise ConfigurationError(
             f"The tokenizer has tokens up to {highest}, but the model '{source.where}' knows {rows} of them only: they do "
-            f"not belong together."
+            f"not match."
         )
 
 
@@ -313,7 +313,7 @@ def _start_tokens(source: Source, model: Any) -> tuple[int, ...]:
         start = getattr(model.config, "bos_token_id", None)
     if start is None:
         raise ConfigurationError(
-            f"The encoder-decoder model '{source.where}' does not say which token its decoder starts from "
+            f"The encoder-decoder model '{source.where}' does not define the first token of its decoder "
             f"(decoder_start_token_id)."
         )
     return (start,) if forced is None else (start, forced)

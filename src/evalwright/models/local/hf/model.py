@@ -185,7 +185,7 @@ class TransformersModel(LocalModel):
         relative = "relative_attention_num_buckets" in self._source.config
         if most is not None and asked is not None and asked > most and not relative:
             raise ConfigurationError(
-                f"max_length={asked} is more than the {most} tokens that '{self.name}' was made for."
+                f"max_length={asked} is more than the {most} tokens that '{self.name}' supports."
             )
 
     def _identity(self) -> dict[str, Any]:
@@ -235,11 +235,11 @@ class TransformersModel(LocalModel):
         names = config.get("architectures") or []
         if names and not any("LM" in name or "Generation" in name for name in names):
             raise AbilityError(
-                f"'{self.name}' is a {names[0]}, which is not a language model that can write."
+                f"'{self.name}' is a {names[0]}, which is not a language model that generates text."
             )
         if self._source.folder and not weight_files(self._source.folder):
             raise ConfigurationError(
-                f"The model folder '{self._source.where}' holds no weights (*.safetensors)."
+                f"The model folder '{self._source.where}' has no weights (*.safetensors)."
             )
         check_embedded(self.name, self._source)
         require_quantisation_libraries(self.name, self._source, self.options.quantisation)

@@ -169,7 +169,7 @@ class _Opened(Answering):
         if isinstance(prompt, str):
             return prompt, self.rules
         if self.template is None:
-            raise Rejected("The model has no chat template, so it takes text and no messages.")
+            raise Rejected("The model has no chat template, so it takes text, not messages.")
         return self.template.render(prompt), self.rules.without_special_tokens()
 
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
