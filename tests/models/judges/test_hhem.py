@@ -16,7 +16,7 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.requests import Classify, Generate
 from evalwright.models.base import LocalModel
 from evalwright.models.judges.hhem import PUBLISHED, architecture
-from evalwright.models.local.hf.source import Source, find_source
+from evalwright.models.local.hf.source import Checkpoint, find_source
 from evalwright.models.registry import open_model
 from support.pairs import PAIRS, failure, supported
 from support.tiny_judges import make_hhem
@@ -132,7 +132,9 @@ def test_the_published_architecture_has_the_published_number_of_parameters(tmp_p
     with torch.device("meta"):
         network = T5ForTokenClassification(T5Config(**described, num_labels=2))
     assert sum(parameter.numel() for parameter in network.parameters()) == 109_630_082
-    silent = Source(where="x", revision=None, local=True, identity={}, config={"model_type": "HHEMv2Config"})
+    silent = Checkpoint(
+        where="x", revision=None, local=True, identity={}, config={"model_type": "HHEMv2Config"}
+    )
     assert architecture(silent) == described
 
 

@@ -41,7 +41,7 @@ from evalwright.models.remote.prices import Price
 from evalwright.runs.measurements import Measured
 from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run
-from evalwright.statistics import items_for_difference, items_for_half_width, smallest_visible_difference
+from evalwright.statistics import items_for_difference, items_for_half_width
 from evalwright.statistics.power import least_visible_difference
 
 _HALF = 0.5

@@ -47,7 +47,7 @@ class Sharing(Enum):
     SINGLE = "single"
 
 
-class Decoder:
+class OnnxSession:
     """An open session. `vocabulary`: number of logits per position. `has_cache`: it takes and gives keys and values."""
 
     def __init__(self, file: Path, threads: int) -> None:
