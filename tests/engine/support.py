@@ -209,4 +209,9 @@ class LimitedServer:
             reset = (self.limit - self.level) * self.period / self.limit
         reset = float(int(reset)) if self.whole_seconds else reset
         unit, left = "tokens" if self.of_tokens else "requests", max(0, int(self.level))
-        return RateLimits(**{f"limit_{unit}": self.limit, f"remaining_{unit}": left, f"reset_{unit}": reset})
+        fields: dict[str, Any] = {
+            f"limit_{unit}": self.limit,
+            f"remaining_{unit}": left,
+            f"reset_{unit}": reset,
+        }
+        return RateLimits(**fields)
