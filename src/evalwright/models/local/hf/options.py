@@ -131,7 +131,7 @@ def resolve_placement(
     given = {name: value for name, value in given.items() if value is not None}
     if device_map is None:
         for name in given:
-            raise ConfigurationError(f"{name} goes with device_map: say device_map=auto as well.")
+            raise ConfigurationError(f"{name} can only be used with device_map: say device_map=auto as well.")
         return None
     if device != "auto":
         raise ConfigurationError(

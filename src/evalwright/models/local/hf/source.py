@@ -214,7 +214,7 @@ def _open_repository(name: str, revision: str | None, needs: str = "config.json"
             cached = Path(hf_hub_download(name, needs, revision=revision, local_files_only=True))
         except errors.EntryNotFoundError:
             raise ConfigurationError(
-                f"The model '{name}' is no folder here, is not in the hub's local cache, and the hub cannot be reached "
+                f"The model '{name}' is not a folder here, is not in the hub's local cache, and the hub cannot be reached "
                 f"({type(unreachable).__name__}). A folder is given by its path, as in 'hf/./{name}'."
             ) from unreachable
     # The cache keeps a commit's files in a folder of its name.
