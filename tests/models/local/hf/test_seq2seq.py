@@ -189,7 +189,7 @@ def test_lengths(two_sided: dict[str, Path]) -> None:
     refused, full = answers(
         short, [Generate("1 2 3 4 5 " * 20, max_tokens=4), Generate("Iron", max_tokens=400)]
     )
-    assert "encoder holds 16" in refused.message
+    assert "encoder takes 16" in refused.message
     assert full.usage.output_tokens <= 16
     # T5 knows distances, which may be longer than those of its training.
     long = TransformersModel(str(two_sided["t5"]), device="cpu", max_length=500)
