@@ -93,7 +93,7 @@ class ReplayModel(LocalModel):
                 f"The recording {self._path} cannot be read: {error.strerror}."
             ) from None
         if not self._places:
-            raise ConfigurationError(f"The recording {self._path} holds no responses.")
+            raise ConfigurationError(f"The recording {self._path} has no responses.")
         self._content_hash = digest.hexdigest()
         return kinds
 

@@ -33,7 +33,7 @@ _TOLERANCE = {8: 1e-4, 4: 1e-3, 2: 0.1}
 """By the bytes of a number: how far logits may lie from those of the plain way, in parts of the largest."""
 
 
-class Decoder:
+class GenerationLoop:
     """The loop over one model. It is tried on a few tokens, next to the plain way, before it is used."""
 
     def __init__(self, loaded: Loaded, reader: LogitReader) -> None:

@@ -15,16 +15,16 @@ from typing import Any
 import torch
 
 from evalwright.core.errors import Failure, ModelError
-from evalwright.models.local.answering import Scored
-from evalwright.models.local.hf.batching import Batcher, is_out_of_memory
+from evalwright.models.local.answering import PairScore
+from evalwright.models.local.hf.batching import BatchRunner, is_out_of_memory
 from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods
 from evalwright.models.local.hf.scoring import PlainScorer, checked, unexplained_difference
-from evalwright.models.local.hf.tree import Limits, Node, Row, build_tree, cut, regrow
+from evalwright.models.local.hf.tree import CutLimits, Node, Row, build_tree, cut, regrow
 from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
 from evalwright.models.local.tokens import Pair
 
-Found = list[tuple[int, Scored]]
+Found = list[tuple[int, PairScore]]
 """Pairs that are done, by their index, with their scores."""
 
 _Waiting = tuple[Row | None, list[Node], Stored]
@@ -59,7 +59,7 @@ class _Job:
                 done.append(index)
         parts = [(index, slice(self.spans[index].start, self.spans[index].stop)) for index in done]
         return [
-            (i, Scored(math.fsum(self.values[part]), all(self.greedy[part]), len(self.spans[i])))
+            (i, PairScore(math.fsum(self.values[part]), all(self.greedy[part]), len(self.spans[i])))
             for i, part in parts
         ]
 
@@ -87,13 +87,13 @@ class TreeScorer:
         self._stored = stored
         self._name = name
         self._insist = insist
-        self._batcher: Batcher[Found] = Batcher(rows, tokens, passing=(_Unfit,))
+        self._batcher: BatchRunner[Found] = BatchRunner(rows, tokens, passing=(_Unfit,))
         self._seen: dict[tuple[bool, bool], int] = {}
         self._given = self._computed = self._read = 0
         if forward.refusal is not None:
             self._refuse(forward.refusal)
 
-    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
+    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
         """Yield `(index into pairs, result)` once for every pair, in any order, as they finish."""
         open_ones = set(range(len(pairs)))
         for index, scored in self._by_tree(pairs, open_ones):
@@ -124,7 +124,7 @@ class TreeScorer:
 
     # --- from pairs to passes ----------------------------------------------------------------------------------------
 
-    def _by_tree(self, pairs: Sequence[Pair], open_ones: set[int]) -> Iterator[tuple[int, Scored]]:
+    def _by_tree(self, pairs: Sequence[Pair], open_ones: set[int]) -> Iterator[tuple[int, PairScore]]:
         """Yield what the tree can score, and take it off `open_ones`."""
         while self.forward.refusal is None:
             longest = self.forward.longest
@@ -147,7 +147,7 @@ class TreeScorer:
                 else:
                     self._refuse(str(error))
 
-    def _run(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored]]:
+    def _run(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore]]:
         tree = build_tree(pairs)
         job = _Job(pairs, tree.spans)
         self._given += tree.given
@@ -179,9 +179,9 @@ class TreeScorer:
         self._batcher.tokens = max(_SHORTEST_PIECE, min(self._batcher.tokens, row.length // 2))
         return [(None, regrow(row, below), past)]
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> CutLimits:
         piece = max(_SHORTEST_PIECE, self._batcher.tokens)
-        return Limits(row=min(piece, 1024 if self.forward.cascading else 512), piece=piece)
+        return CutLimits(row=min(piece, 1024 if self.forward.cascading else 512), piece=piece)
 
     def _pack(self, past: Stored) -> int:
         """Portable attention copies what is stored to every row, so short rows are put together below a long prefix."""
@@ -191,7 +191,7 @@ class TreeScorer:
 
     def _rows(
         self, job: _Job, rows: list[Row], past: Stored, failed: list[Row]
-    ) -> Iterator[tuple[int, Scored]]:
+    ) -> Iterator[tuple[int, PairScore]]:
         """Run rows in batches, the longest first; adds those for which there is not enough memory to `failed`."""
         copied = 0 if self.forward.cascading else past.length // 8
         costs = [row.length + copied for row in rows]
