@@ -66,13 +66,13 @@ def _equal_models(rng: Random, trials: int, *, every: int, naive: bool, n: int =
     )
 
 
-def _betting(rng: Random, trials: int, *, here: bool, p: float, n: int = 400) -> Covered:
-    """Right-or-wrong scores, a look after each of n; `here`: of exactly 2 n items."""
+def _betting(rng: Random, trials: int, *, p: float, n: int = 400) -> Covered:
+    """Right-or-wrong scores of exactly 2 n items, a look after each of n."""
     hits, widths = np.zeros(trials, dtype=bool), np.zeros(trials)
     for trial in range(trials):
         scores = (rng.random(2 * n) < p).astype(np.float64)
-        truth = float(scores.mean()) if here else p
-        low, high = BettingSequence(alpha=ALPHA, n_total=2 * n if here else None).path(scores[:n])
+        truth = float(scores.mean())
+        low, high = BettingSequence(2 * n, alpha=ALPHA).update(scores[:n])
         hits[trial] = ((low <= truth + 1e-12) & (high >= truth - 1e-12)).all()
         widths[trial] = high[-1] - low[-1]
     return Covered(hits, widths, "hedged betting")
@@ -88,15 +88,13 @@ def _counts(rng: Random, trials: int, *, p: float, n: int = 500) -> Covered:
     return Covered(worst < _BAR, _none(trials), "exact counts without replacement")
 
 
-def _asymptotic(rng: Random, trials: int, *, clusters: bool, here: bool, n: int = 2000) -> Covered:
+def _asymptotic(rng: Random, trials: int, *, clusters: bool, n: int = 2000) -> Covered:
     """The asymptotic sequence from unit 30 on; clusters of 1 to 8 items that share their difficulty."""
     place = np.arange(1, n + 1, dtype=np.float64)
-    unit = np.array(
-        [asymptotic_half_width(1.0, int(i), n_opt=n / 3, n_total=n if here else None) for i in place]
-    )
+    unit = np.array([asymptotic_half_width(1.0, int(i), n) for i in place])
     hits, widths = [], []
     for start in range(0, trials, 100):  # a hundred trials are a few dozen megabytes
-        totals, sizes, truth = _units(rng, min(100, trials - start), n, clusters, here)
+        totals, sizes, truth = _units(rng, min(100, trials - start), n, clusters)
         items, sums = np.cumsum(sizes, axis=1), np.cumsum(totals, axis=1)
         mean = sums / items
         squares = np.cumsum(totals**2, axis=1) - 2 * mean * np.cumsum(totals * sizes, axis=1)
@@ -107,14 +105,14 @@ def _asymptotic(rng: Random, trials: int, *, clusters: bool, here: bool, n: int 
     return Covered(np.concatenate(hits), np.concatenate(widths), "asymptotic sequence")
 
 
-def _units(rng: Random, trials: int, n: int, clusters: bool, here: bool) -> tuple[F64, F64, F64]:
+def _units(rng: Random, trials: int, n: int, clusters: bool) -> tuple[F64, F64, F64]:
     """Totals and sizes (trials, n) and the truth (trials,)."""
     if not clusters:
         scores = rng.beta(2, 1, (trials, n))
-        return scores, np.ones((trials, n)), scores.mean(axis=1) if here else np.full(trials, 2 / 3)
+        return scores, np.ones((trials, n)), scores.mean(axis=1)
     sizes = rng.integers(1, 9, (trials, n)).astype(np.float64)
     totals = rng.binomial(sizes.astype(np.int64), rng.beta(2, 1, (trials, n))).astype(np.float64)
-    return totals, sizes, totals.sum(axis=1) / sizes.sum(axis=1) if here else np.full(trials, 2 / 3)
+    return totals, sizes, totals.sum(axis=1) / sizes.sum(axis=1)
 
 
 def _saved(stops: list[int], n: int) -> str:
@@ -166,22 +164,6 @@ def _within_margin(
                 break
         stops.append(stop)
     return Covered(hits, _none(trials), "exact counts of the full run", _saved(stops, n))
-
-
-def _e_value(rng: Random, trials: int, *, p_a: float, p_b: float, n: int) -> Covered:
-    """Items like these: the run stops when the pair e-value reaches 20; right is the better model, or none."""
-    hits, stops, decided = np.ones(trials, dtype=bool), [], 0
-    for trial in range(trials):
-        a, b = correlated_pair(rng, n, p_a, p_b)
-        wins, losses = np.cumsum(a > b), np.cumsum(a < b)
-        crossed = np.flatnonzero(log_pair_e_value(wins, losses) >= _BAR)
-        stop = int(crossed[0]) + 1 if len(crossed) else n
-        if len(crossed):
-            decided += 1
-            hits[trial] = p_a > p_b and wins[stop - 1] > losses[stop - 1]
-        stops.append(stop)
-    said = f"decided {decided / trials:.0%}, {_saved(stops, n)}"
-    return Covered(hits, _none(trials), "pair e-value", said)
 
 
 def _full_run_clusters(rng: Random, trials: int, *, difference: float, n: int = 600) -> Covered:
@@ -239,23 +221,16 @@ SETTINGS: tuple[Setting, ...] = (
         for naive in (False, True)
     ),
     *(
-        _setting(
-            f"mean of {'exactly 800 items' if here else 'items like these'}, p = {p}, a look at each of 400",
-            partial(_betting, here=here, p=p),
-            cost=2,
-        )
-        for here in (False, True)
+        _setting(f"mean of exactly 800 items, p = {p}, a look at each of 400", partial(_betting, p=p), cost=2)
         for p in (0.7, 0.95)
     ),
     _setting("right answers among exactly 500 items, p = 0.9, a look at each", partial(_counts, p=0.9)),
     *(
         _setting(
-            f"mean of {'exactly 2,000' if here else ''} {'clusters of 1 to 8' if clusters else 'graded items'}"
-            f"{'' if here else ' like these'}, a look at each of 2,000".replace("  ", " "),
-            partial(_asymptotic, clusters=clusters, here=here),
+            f"mean of exactly 2,000 {'clusters of 1 to 8' if clusters else 'graded items'}, a look at each of 2,000",
+            partial(_asymptotic, clusters=clusters),
             cost=2,
         )
-        for here in (False, True)
         for clusters in (False, True)
     ),
     _setting("A beats B, one win short of a verdict, 1,000 items, a look every 10", _borderline, cost=3),
@@ -272,13 +247,6 @@ SETTINGS: tuple[Setting, ...] = (
         )
         for a, b in _PAIRS
         for n in (3000, 10000)
-    ),
-    *(
-        _setting(
-            f"A beats B, items like these, {_gap(a, b)}, {n:,} items", partial(_e_value, p_a=a, p_b=b, n=n), cost=1
-        )
-        for a, b in _PAIRS
-        for n in (1000, 3000, 10000)
     ),
     *(
         _setting(

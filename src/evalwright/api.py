@@ -16,7 +16,7 @@ from evalwright.runs.simulations import refuse_baseline_judges
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
-    from evalwright.analysis.forecasts import Forecast
+    from evalwright.analysis.power.forecasts import Forecast
     from evalwright.evaluation.planning import ModelLike, TaskLike
 
 __all__ = ["compare", "leaderboard", "open_run", "plan"]
@@ -102,6 +102,6 @@ def plan(
     `evaluate`. No request is sent unless a pilot is asked for. Raises UsageError.
     """
     from evalwright.analysis.power import plan as make_plan
-    from evalwright.reports.plan_conclusion import worded_plan
+    from evalwright.reports.documents.plan import worded_plan
 
     return worded_plan(make_plan(tasks, models, **settings))

@@ -116,7 +116,7 @@ def test_the_same_small_drop_passes_one_gate_and_not_the_other(tmp_path: Path) -
     assert (shown.failed, out.failed) == (False, True)
     assert "is not shown (one-sided 95%)" in shown.outcomes[0].sentence
     assert "is not ruled out (one-sided 95%)" in out.outcomes[0].sentence
-    assert "fails where the data show" in shown.conclusion
+    assert "fails if the data show" in shown.conclusion
     assert "fails unless the data rule out" in out.conclusion
 
 
@@ -220,7 +220,7 @@ def test_metrics_that_are_no_means_have_thresholds_only(tmp_path: Path) -> None:
         make_run(tmp_path, scores=[-50.0, -60.0, -55.0], metric="token-perplexity", name=name)
         for name in "ab"
     ]
-    with pytest.raises(ConfigurationError, match="no mean over items"):
+    with pytest.raises(ConfigurationError, match="not a mean over items"):
         failed(runs[0], runs[1], "token-perplexity rises by more than 1")
     with pytest.raises(ConfigurationError, match="plain number"):
         failed(runs[0], runs[1], "token-perplexity is above 30%")

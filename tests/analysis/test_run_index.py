@@ -74,7 +74,7 @@ def test_the_index_is_made_of_the_runs_alone() -> None:
     assert "## open-factual-bench by domain" in page and "(SIMULATION)" in page
     before = Path("runs/index.json").read_bytes(), Path("runs/index.md").read_bytes()
     assert typed("runs", "index", "--check").code == 0
-    assert "As it was: runs/index.json" in typed("runs", "index").out
+    assert "Unchanged: runs/index.json" in typed("runs", "index").out
     assert before == (Path("runs/index.json").read_bytes(), Path("runs/index.md").read_bytes())
 
 

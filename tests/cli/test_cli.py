@@ -87,7 +87,7 @@ def test_a_fault_of_ours_says_so_and_can_be_seen(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("evalwright.tasks.index.TaskIndex.entries", broken)
     done = typed("tasks", "list")
     assert done.code == 2
-    assert "a fault in evalwright" in done.err
+    assert "a bug in evalwright" in done.err
     assert "ZeroDivisionError: oops" in done.err
     assert "EVALWRIGHT_DEBUG=1" in done.err
     monkeypatch.setenv("EVALWRIGHT_DEBUG", "1")

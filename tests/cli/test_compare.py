@@ -29,7 +29,7 @@ def test_two_runs_with_slices_flips_and_equivalence() -> None:
     assert "Holm over the 2 values of 'domain'" in text
     assert "item-21" in done.out and "item-22" not in done.out
     assert "were not shown to be equivalent within 10 points" in text
-    assert "Estimated is the mean difference A - B on items like these, paired by item" in text
+    assert "The estimate is the mean difference A - B on items like these, paired by item" in text
     assert "score differently" not in typed("compare", "a", "b", "--flips", "0").out
 
 
@@ -98,7 +98,7 @@ def test_a_run_may_be_held_against_itself() -> None:
         (("a", "b", "--fail-if", "factual.acuracy differs"), "'factual.accuracy'"),
         (("a", "b", "--gate", "not-ruled-out", "--fail-if", "accuracy differs"), "has no margin"),
         (("a", "b", "--gate", "maybe"), "not-ruled-out"),
-        (("a", "b", "--junit", "x.xml"), "--junit writes what --fail-if found"),
+        (("a", "b", "--junit", "x.xml"), "--junit writes the result of --fail-if"),
         (("a", "b", "--slice", "domian"), "Did you mean 'domain'?"),
         (("a", "b", "--slice", "level"), "The samples have domain."),
         (("a", "b", "--equivalent", "0"), "smallest difference that would matter"),

@@ -125,7 +125,7 @@ def wrong(*arguments: str) -> str:
     done = typed("judge", *arguments)
     assert done.code == 2, done
     assert done.err.startswith(("Error: ", "Usage: ")), done.err
-    assert "fault in evalwright" not in done.err
+    assert "bug in evalwright" not in done.err
     return done.err
 
 
@@ -146,14 +146,14 @@ def test_labels_that_cannot_be_used(folder: Path) -> None:
     assert "has 30 rows, and this names row 31" in told(f"row,label\n{own}-31,1\n")
     assert "no row of the set" in told(f"row,label\n{own}-01,\n")
     assert "the label 0.5 is out of range" in told(f"row,label\n{own}-01,0.5\n")
-    assert "line 3: the row was there before" in told(f"row,label\n{own}-01,1\n{own}-01,1\n")
+    assert "line 3: the row was already labelled" in told(f"row,label\n{own}-01,1\n{own}-01,1\n")
     assert "The labels have no row" in told("row,label\n")
     other = read_table("b.csv")[0]["row"]
     assert "bad.csv, line 2: the labelling set" in told(f"row,label\n{other},1\n")
-    assert "cannot be put together" in told(f"row,label\n{own}-01,1\n{other},1\n")
+    assert "cannot be combined" in told(f"row,label\n{own}-01,1\n{other},1\n")
     typed("judge", "sample", "a", "--n", "30", "--seed", "9", "--to", "nine.csv")
     nine = read_table("nine.csv")[0]["row"]
-    assert "cannot be put together" in told(f"row,label\n{own}-01,1\n{nine},1\n")
+    assert "cannot be combined" in told(f"row,label\n{own}-01,1\n{nine},1\n")
     give_back("a.labels.csv")
     assert "cannot be read" in wrong("calibrate", "a", "--labels", "nowhere.csv")
 

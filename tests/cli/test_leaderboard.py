@@ -58,7 +58,7 @@ def test_everything_at_once_and_again(folder: Path) -> None:
     assert first["out/b.png"].startswith(b"\x89PNG")
     again = typed(*command)
     assert (again.code, again.out) == (0, done.out)
-    assert _all(folder) == first and "As it was: README.md\n" in again.err
+    assert _all(folder) == first and "Unchanged: README.md\n" in again.err
 
 
 def test_the_order_of_the_runs_changes_nothing(folder: Path) -> None:
@@ -77,15 +77,15 @@ def test_json_on_standard_output_stays_alone(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("a", "--into", "README.md"), "The board cannot go into 'README.md': it has the start marker"),
-        (("a", "--into", "x.md", "--best", "3"), "--best belongs to --plot"),
-        (("a", "--examples", "3"), "--examples belongs to --pages"),
+        (("a", "--into", "README.md"), "The board cannot be written into 'README.md': it has the start marker"),
+        (("a", "--into", "x.md", "--best", "3"), "--best can only be used with --plot"),
+        (("a", "--examples", "3"), "--examples can only be used with --pages"),
         (("a", "--pages", "p", "--examples", "-1"), "--examples must be 0 or more"),
         (("a", "--plot", "x.pdf"), "must end with .svg or .png"),
         (("a", "--plot", "x.svg", "--best", "0"), "--best must be at least 1"),
         (("a", "--into", "x.md", "--markdown", "./x.md"), "--into and --markdown both name"),
-        (("a", "--config", "suite.yaml"), "--config belongs to --workflow"),
-        (("a", "--secret", "K"), "--secret belongs to --workflow"),
+        (("a", "--config", "suite.yaml"), "--config can only be used with --workflow"),
+        (("a", "--secret", "K"), "--secret can only be used with --workflow"),
         ((), "RUNS"),
         (("a", "--workflow", "w.yml", "--config", "suite.yaml"), "--workflow takes no RUNS"),
         (("--workflow", "w.yml"), "--workflow needs --config"),
@@ -132,7 +132,7 @@ def test_the_secrets_of_a_workflow_are_those_that_its_models_ask_for(folder: Pat
     )
     assert (
         done.err
-        == "Written: w.yml\nGive the repository these secrets: OPENAI_API_KEY, OTHER_KEY, HF_TOKEN.\n"
+        == "Written: w.yml\nAdd these secrets to the repository: OPENAI_API_KEY, OTHER_KEY, HF_TOKEN.\n"
     )
     steps = yaml.safe_load((folder / "w.yml").read_text())["jobs"]["leaderboard"]["steps"]
     assert [list(step["env"]) for step in steps if "env" in step] == [

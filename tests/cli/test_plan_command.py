@@ -23,7 +23,7 @@ def test_the_page_ends_with_the_plan_in_words() -> None:
     assert "items to detect a difference of 2.0 points" in done.out
     assert "3,925" in done.out
     assert "To run it: evalwright run questions.yaml --model scripted/echo" in done.out
-    last = done.out.replace("\n", " ").rsplit("To see a difference of", 1)[-1]
+    last = done.out.replace("\n", " ").rsplit("To detect a difference of", 1)[-1]
     assert "four times out of five you need about 3,900 items" in last
 
 
@@ -144,5 +144,5 @@ def test_bad_input_ends_in_a_sentence(arguments: tuple[str, ...], says: str) -> 
     assert done.code == 2
     assert says in done.err
     assert "Traceback" not in done.text
-    assert "fault in evalwright" not in done.text
+    assert "bug in evalwright" not in done.text
     assert not list(Path("home").glob("store.sqlite*"))

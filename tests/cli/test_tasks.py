@@ -111,5 +111,5 @@ def test_check_ends_with_1_where_there_is_a_fault() -> None:
     )
     done = typed("tasks", "check", "same.yaml")
     assert done.code == 1
-    assert "FAULT 1 question stands more than once" in done.out
+    assert "FAULT 1 question occurs more than once" in done.out
     assert "FAULT always 'x': 100 of 100" in done.out

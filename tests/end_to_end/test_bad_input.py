@@ -161,7 +161,7 @@ CASES = [
     # arguments
     Case("argument without value", (*RUN, "-M", "text"), ("key=value",), task()),
     Case("limit of nothing", (*RUN, "--limit", "0"), ("at least 1",), task()),
-    Case("limit that is no number", (*RUN, "--limit", "many"), ("many",), task()),
+    Case("limit that is not a number", (*RUN, "--limit", "many"), ("many",), task()),
     Case("no task", ("run", *ECHO), ("task",)),
     Case("no model", ("run", "task.yaml"), ("--model",), task()),
     Case("task twice", ("run", "task.yaml", "task.yaml", *ECHO), ("twice",), task()),
@@ -190,7 +190,7 @@ def test_bad_input_meets_a_sentence(case: Case, tmp_path: Path, monkeypatch: pyt
     code, text = typed(case.arguments)
     assert code == 2, text
     assert "Traceback" not in text
-    assert "this is a fault in evalwright" not in text
+    assert "this is a bug in evalwright" not in text
     for words in case.says:
         assert words in text, f"{words!r} is not in: {text}"
     sentences = [line for line in text.splitlines() if re.match(r"Error: ", line)]

@@ -325,7 +325,7 @@ def test_experiments_change_what_is_read_and_not_what_is_judged_by(experiment: s
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"roles": {}}, "asks a model in the role 'judge': name it with --role judge="),
+        ({"roles": {}}, "uses a model in the role 'judge': name it with --role judge="),
         ({"roles": {"judge": ScriptedModel("x", name="e", abilities=["embed"])}}, "one of classify, generate; 'e' can do: embed"),
         ({"overrides": {"scorers.consistency.threshold": 2}}, "'threshold' must be a number from 0 to 1"),
         ({"overrides": {"scorers.answered.least_wrds": 2}}, "Did you mean 'least_words'"),

@@ -245,7 +245,7 @@ def test_a_pause_longer_than_the_deadline_fails_everybody_at_once() -> None:
 
     messages = run_virtually(work())
     assert len(messages) == 300
-    assert all("Quota used up" in message and "asks to wait 86" in message for message in messages)
+    assert all("Quota used up" in message and "says to wait 86" in message for message in messages)
 
 
 def test_who_came_first_goes_first_and_repetitions_before_all() -> None:

@@ -91,13 +91,13 @@ def test_retry_after_is_honoured() -> None:
         return asyncio.get_running_loop().time() - 1000
 
     assert 30.1 <= run_virtually(work()) <= 31
-    assert events == ["remote asks to wait 30 s: Wait"]
+    assert events == ["remote says to wait 30 s: Wait"]
 
 
 def test_a_retry_after_beyond_the_deadline_fails_at_once() -> None:
     model = Remote(scripted(errors.RateLimited("Wait", retry_after=50.0)), Pacing(deadline=40))
     failure, when = failure_of(model)
-    assert when < 1 and "asks to wait 50 s" in failure.message
+    assert when < 1 and "says to wait 50 s" in failure.message
 
 
 def test_an_attempt_that_hangs_is_ended_and_repeated() -> None:

@@ -69,14 +69,14 @@ def test_retry_after_is_honoured_and_bounded_by_the_deadline() -> None:
     tries.sent = 2
     failure = tries.after(errors.RateLimited("Slow down", retry_after=40.0), now=70.0)
     assert isinstance(failure, Failure)
-    assert "asks to wait 40 s" in failure.message and "deadline leaves 30 s" in failure.message
+    assert "says to wait 40 s" in failure.message and "deadline leaves 30 s" in failure.message
 
 
 def test_no_attempt_begins_after_the_deadline() -> None:
     tries = attempts(deadline=10.0)
     tries.sent = 8
     failure = tries.after(errors.Overloaded("Down"), now=10.0)
-    assert isinstance(failure, Failure) and "deadline of 10 s is over" in failure.message
+    assert isinstance(failure, Failure) and "deadline of 10 s has passed" in failure.message
 
 
 def test_a_sending_may_take_what_the_deadline_leaves() -> None:

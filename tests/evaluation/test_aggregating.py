@@ -96,7 +96,7 @@ def test_level_slices_and_metrics() -> None:
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"level": 1.0}, ConfigurationError, "must lie between 0 and 1"),
+        ({"level": 1.0}, ConfigurationError, "must be between 0 and 1"),
         ({"level": 95.0}, ConfigurationError, "not 95"),
         ({"slices": ["domian"]}, UnknownName, "Did you mean 'domain'"),
         ({"metrics": [MetricSpec("x", "acuracy", "")]}, UnknownName, "Did you mean 'accuracy'"),
@@ -106,7 +106,7 @@ def test_level_slices_and_metrics() -> None:
             ConfigurationError,
             "the label 'x'",
         ),
-        ({"name": "first"}, ConfigurationError, "need another name"),
+        ({"name": "first"}, ConfigurationError, "needs a different name"),
     ],
 )
 def test_what_cannot_be_made_is_said(
@@ -158,7 +158,7 @@ def test_the_command(tmp_path: Path) -> None:
         (["--metric", "=x"], "takes [LABEL=]METRIC[:SCORER]"),
         (["--metric", "accuracy:"], "takes [LABEL=]METRIC[:SCORER]"),
         (["--metric", "acuracy"], "Did you mean 'accuracy'"),
-        (["--level", "2"], "must lie between 0 and 1"),
+        (["--level", "2"], "must be between 0 and 1"),
         (["--slice", "hrd"], "Did you mean 'hard'"),
     ):
         done = command("aggregate", "first", "--name", "x", *flags, folder=Path.cwd())

@@ -114,7 +114,7 @@ def test_a_plan_records_a_configuration_that_makes_the_same_plan() -> None:
         ({"models": ()}, "No models given"),
         ({"limit": 0}, "at least 1, not 0"),
         ({"limit": -3}, "at least 1, not -3"),
-        ({"tasks": ("one.yaml", "one.yaml")}, "'one' is asked for twice"),
+        ({"tasks": ("one.yaml", "one.yaml")}, "'one' is named twice"),
         ({"models": (ECHO, ECHO)}, "give them labels"),
         ({"models": (ModelSpec("scripted/ehco"),)}, "ehco.*echo"),
         ({"roles": {"judge": ModelSpec("openai/x")}}, "OPENAI_API_KEY"),

@@ -53,7 +53,7 @@ def test_models_by_label_name_or_place(text: str, pair: tuple[int, int]) -> None
 
 
 def test_a_name_of_two_models_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"2 models are called that.*labels"):
+    with pytest.raises(ConfigurationError, match=r"2 models have that name.*labels"):
         resolve_rules(["openai/gpt beats claude"], SPECS)
     with pytest.raises(UnknownName, match="'D'"):
         resolve_rules(["A beats D"], SPECS)

@@ -506,7 +506,7 @@ def test_a_role_that_only_the_code_names_ends_the_run() -> None:
         await ask("oracle", Generate("?"))
         return Score(1.0)
 
-    with pytest.raises(ConfigurationError, match="No model plays the role 'oracle'"):
+    with pytest.raises(ConfigurationError, match="No model is given for the role 'oracle'"):
         evaluate(questions(scorers=["test-hidden-role"]), knows())
 
 

@@ -56,7 +56,7 @@ def test_each_kind_of_answer(
 
 
 def test_who_cannot_be_asked(tmp_path: Path) -> None:
-    with pytest.raises(AbilityError, match="cannot write text"):
+    with pytest.raises(AbilityError, match="cannot generate text"):
         smoke_test(ScriptedModel("x", abilities=("embed",)), home=str(tmp_path))
     with pytest.raises(ConfigurationError, match="at least one word"):
         smoke_test(open_model("scripted/lead"), words=0, home=str(tmp_path))

@@ -64,7 +64,7 @@ NONE = replace(
             NONE,
             "points",
             "No difference between A and B was seen (A minus B: -1.2 points, 95% interval -3.0 to 1.0, "
-            "exact McNemar mid-p = 0.45, n = 240, 3 left out for want of a score); "
+            "exact McNemar mid-p = 0.45, n = 240, 3 left out without a score); "
             "differences under 4.4 points could not have been seen reliably.",
         ),
         (

@@ -66,8 +66,8 @@ def test_markers_in_code_are_examples() -> None:
         (f"{START}\n{END}\n{START}\n{END}\n", "several markers of a leaderboard (lines 1, 2, 3, 4)"),
         (f"{START}\n{START}\n{END}\n", "several markers of a leaderboard (lines 1, 2, 3)"),
         (f"{START}\n{END}\n<!-- LEADERBOARD_START -->\n<!-- LEADERBOARD_END -->", "several markers"),
-        (f"{END}\n{START}\n", "the end marker of the leaderboard (line 1) stands before the start marker (line 2)"),
-        (f"{START}\n<!-- LEADERBOARD_END -->", "of two kinds"),
+        (f"{END}\n{START}\n", "the end marker of the leaderboard (line 1) is before the start marker (line 2)"),
+        (f"{START}\n<!-- LEADERBOARD_END -->", "do not match"),
         ("a\0b", "not a text file"),
     ],
 )  # fmt: skip

@@ -77,8 +77,8 @@ def test_what_was_typed_reaches_the_command_as_it_was(title: str) -> None:
         (Publication("/etc/s.yaml", (), ("R.md",)), "outside the repository"),
         (Publication("s.yaml", (), ("../R.md",)), "outside the repository"),
         (Publication("s.yaml", (), ("C:\\R.md",)), "outside the repository"),
-        (Publication("s.yaml", (), ("R.md",), ("A KEY",)), "cannot name a secret"),
-        (Publication("s.yaml", (), ("R.md",), ("GITHUB_TOKEN",)), "cannot name a secret"),
+        (Publication("s.yaml", (), ("R.md",), ("A KEY",)), "cannot be the name of a secret"),
+        (Publication("s.yaml", (), ("R.md",), ("GITHUB_TOKEN",)), "cannot be the name of a secret"),
     ],
 )  # fmt: skip
 def test_what_a_workflow_cannot_hold(made: Publication, said: str) -> None:

@@ -72,8 +72,8 @@ def test_verify_detects_a_changed_and_a_missing_file(tmp_path: Path) -> None:
         (b'\xff\xfe{"task"', "line 2 is not valid JSON"),
         (b'{"task": "fact\xffual"}', "line 2 is not valid JSON"),
         (b"", "line 2 is not valid JSON"),
-        (b"[1, 2]", "line 2 is not the record of a sample"),
-        (b'{"task": "factual"}', "line 2 is not the record of a sample"),
+        (b"[1, 2]", "line 2 is not a sample record"),
+        (b'{"task": "factual"}', "line 2 is not a sample record"),
     ],
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, says: str) -> None:
@@ -94,10 +94,10 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, says: str) -> None
         ({"schema": None}, "not the record"),
         ({"tasks": None}, "'tasks' is missing"),
         ({"id": None}, "'id' is missing"),
-        ({"samples": []}, "names no file"),
-        ({"samples": {"file": "../other/samples.jsonl", "sha256": ""}}, "names no file"),
-        ({"samples": {"file": "/etc/passwd", "sha256": ""}}, "names no file"),
-        ({"samples": {"file": "..", "sha256": ""}}, "names no file"),
+        ({"samples": []}, "does not name"),
+        ({"samples": {"file": "../other/samples.jsonl", "sha256": ""}}, "does not name"),
+        ({"samples": {"file": "/etc/passwd", "sha256": ""}}, "does not name"),
+        ({"samples": {"file": "..", "sha256": ""}}, "does not name"),
     ],
 )
 def test_a_record_that_cannot_be_used_is_a_sentence(

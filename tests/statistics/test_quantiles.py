@@ -41,5 +41,5 @@ def test_beta_quantile() -> None:
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 95.0, math.nan])
 def test_level_must_be_a_probability(level: float) -> None:
-    with pytest.raises(ValueError, match="level must lie strictly between 0 and 1"):
+    with pytest.raises(ValueError, match="level must be above 0 and below 1"):
         check_level(level)

@@ -124,7 +124,7 @@ def test_a_preview_shows_the_pair() -> None:
     ("changed", "said"),
     [
         ({"prompt": {"system": "Judge."}}, "judged as it is"),
-        ({"answer": {"mode": "classify", "temperature": 1.0}}, "no meaning where the mode is classify"),
+        ({"answer": {"mode": "classify", "temperature": 1.0}}, "cannot be used with the mode classify"),
     ],
 )
 def test_settings_that_a_pair_does_not_have_are_refused(changed: dict[str, Any], said: str) -> None:

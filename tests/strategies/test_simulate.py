@@ -113,6 +113,6 @@ def test_what_an_oracle_is_not() -> None:
     with pytest.raises(ConfigurationError, match="from 0 to 1"):
         open_model("oracle/gold", {"share": 1.5})
     done = typed("run", "factual-closed-book", "--model", "scripted/echo", "--role", "judge=oracle/gold")
-    assert done.code == 2 and "cannot play the role 'judge'" in done.err
+    assert done.code == 2 and "cannot be the model for the role 'judge'" in done.err
     done = typed("run", "wikitext", "--model", "oracle/gold")
     assert done.code == 2

@@ -231,16 +231,16 @@ BAD = [
     (
         "drawing without generating",
         CHOICE + "answer: {mode: letter, max_tokens: 5}\n",
-        "task.yaml:8: `answer.max_tokens` has no meaning where the mode is letter.",
+        "task.yaml:8: `answer.max_tokens` cannot be used with the mode letter.",
     ),
     (
         "turns without generating",
         CHOICE + "answer: {mode: letter}\nprompt: {user: [a, b]}\n",
-        "task.yaml:9: several user turns have no meaning where the mode is letter.",
+        "task.yaml:9: several user turns cannot be used with the mode letter.",
     ),
     ("turns with shots", OPEN + "prompt: {user: [a, b], few_shot: {count: 1}}\n", "`few_shot` cannot be used with several user turns."),
     ("turns as text", OPEN + "prompt: {user: [a, b], format: text}\n", "several user turns need the chat form of the prompt, not text."),
-    ("perplexity with a system", OPEN + "answer: {mode: perplexity}\nprompt: {system: S}\n", "`system` has no meaning where the mode is perplexity"),
+    ("perplexity with a system", OPEN + "answer: {mode: perplexity}\nprompt: {system: S}\n", "`system` cannot be used with the mode perplexity"),
     (
         "an unknown scorer",
         OPEN + "scorers:\n  - exact-macth\n",
@@ -252,7 +252,7 @@ BAD = [
     (
         "a metric over no scorer",
         OPEN + "metrics: [{accuracy: {scorer: exact}}]\n",
-        "the metric 'accuracy' is over the scorer 'exact', which the task does not have. Did you mean 'exact-match'?",
+        "the metric 'accuracy' uses the scorer 'exact', which the task does not have. Did you mean 'exact-match'?",
     ),
     ("two scorers of one name", OPEN + "scorers: [exact-match, exact-match]\n", "two scorers have the name 'exact-match'"),
     ("two metrics of one label", OPEN + "metrics: [accuracy, accuracy]\n", "two metrics have the label 'accuracy'"),
@@ -261,7 +261,7 @@ BAD = [
     ("a broken sample template", OPEN + 'sample: {input: "{% if %}"}\n', "task.yaml:3: the template '{% if %}' cannot be used:"),
     ("a broken condition", OPEN + "where: 'a =='\n", "task.yaml:3: the template 'a ==' cannot be used:"),
     ("where over a mapping", OPEN + "where: {input: {a: b}}\n", "`where.input` is a value or a list of values, not a mapping."),
-    ("more shots than rows", OPEN + "prompt: {few_shot: {count: 9}}\n", "task.yaml:3: 9 shots are asked for, and the pool has 2 rows."),
+    ("more shots than rows", OPEN + "prompt: {few_shot: {count: 9}}\n", "task.yaml:3: 9 shots are needed, and the pool has 2 rows."),
     ("an empty pool", OPEN + "prompt: {few_shot: {count: 1, dataset: {rows: []}}}\n", "task.yaml:3: the dataset is empty"),
     ("an empty dataset", "task: t\ndataset: {rows: []}\n", "task.yaml:2: the dataset is empty"),
 ]  # fmt: skip

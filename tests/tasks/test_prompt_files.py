@@ -56,7 +56,7 @@ def test_slots(load: Load, write: Write, prompt: str, wanted: str) -> None:
     [
         (
             "Summarise.",
-            "has no place for the sample's own text. The places are: {article}, {id}, {input}, {target}.",
+            "has no slot for the sample's text. The slots are: {article}, {id}, {input}, {target}.",
         ),
         ("Summarise {artcle}", "did you mean {article} where it has {artcle}?"),
         ("", "has no place"),

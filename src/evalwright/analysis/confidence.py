@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.core.errors import RunError
 from evalwright.core.plain import Plain
@@ -28,9 +31,6 @@ from evalwright.statistics import (
     calibration_error,
     risk_coverage,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 STATED, OPTIONS = "stated in the answer", "log-probabilities of the options"
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
@@ -86,15 +86,13 @@ def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
     found = tuple(one for name, rows in tasks.items() if (one := _measured(name, rows)) is not None)
     if not found:
         raise RunError(
-            f"No answer of '{run.id}' has a confidence: it states none, and chose nothing by log-probabilities. Ask for one in "
+            f"No answer of '{run.id}' has a confidence: none is stated, and no option was chosen by log-probabilities. Ask for one in "
             "the prompt, on a line of its own after an empty line: Confidence: 80%."
         )
     return found
 
 
 def _measured(task: str, rows: _Rows) -> TaskConfidence | None:
-    import numpy as np
-
     stated, options, right = (np.array(values) for values in (rows.stated, rows.options, rows.right))
     source, confidence = (STATED, stated) if (~np.isnan(stated)).sum() >= (~np.isnan(options)).sum() else (OPTIONS, options)  # fmt: skip
     there = ~np.isnan(confidence)
@@ -103,7 +101,7 @@ def _measured(task: str, rows: _Rows) -> TaskConfidence | None:
     marks = right[~np.isnan(right)]
     if not np.isin(marks, (0.0, 1.0)).all():
         raise RunError(
-            f"The scores of '{task}' ({rows.scorer}) are not right or wrong alone, so confidence cannot be held against them."
+            f"The scores of '{task}' ({rows.scorer}) are not all right or wrong (1 or 0), so confidence cannot be compared with them."
         )
     keys: NDArray[Any] | None = np.array(rows.keys, np.int64) if rows.shared else None
     scored = int((~np.isnan(right)).sum())

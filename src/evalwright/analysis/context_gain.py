@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import item_scores, paired_scores
 from evalwright.statistics import PairedComparison, compare_paired
@@ -53,8 +55,6 @@ def context_gains(run: Run) -> tuple[ContextGain, ...]:
 
 
 def _parts(run: Run, task: str, scorer: str) -> dict[str, PairedComparison]:
-    import numpy as np
-
     found = item_scores(run, {task: scorer, task + TWIN: scorer}, [_SLICE])
     keys, (with_passages, without), clusters = paired_scores(found[task], found[task + TWIN])
     if not len(keys):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.core.errors import RunError
 from evalwright.runs.reader import Run, open_run
+from evalwright.runs.results import MetricResult
 from evalwright.runs.writer import RUN_FILE
-
-if TYPE_CHECKING:
-    from evalwright.runs.results import MetricResult
 
 INDEX_JSON, INDEX_MD = "index.json", "index.md"
 MADE_BY = "Made by `evalwright runs index`; do not edit."
@@ -21,7 +19,7 @@ MADE_BY = "Made by `evalwright runs index`; do not edit."
 def index_of(folder: Path) -> dict[str, Any]:
     """All runs of a folder as one mapping, oldest first, and those whose record cannot be read. Raises RunError for no folder."""
     if not folder.is_dir():
-        raise RunError(f"There is no folder '{folder}': --out names the folder of runs.")
+        raise RunError(f"The folder '{folder}' does not exist: name the folder of runs with --out.")
     runs, damaged = [], []
     for file in sorted(folder.glob(f"*/{RUN_FILE}")):
         try:

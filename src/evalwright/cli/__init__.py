@@ -34,7 +34,7 @@ COMMANDS = {
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "batches": ("batches:batches", "List batch jobs at providers; forget one."),
-    "submit": ("submit:submit", "Write, verify and add a file of results for somebody else's board."),
+    "submit": ("submit:submit", "Write, verify and add files of results for another leaderboard."),
     "runs": ("runs:runs", "List and show runs; write their index."),
     "import": ("foreign:import_", "Import results of other programs as runs."),
     "export": ("foreign:export", "Export runs as files of other programs."),
@@ -122,7 +122,7 @@ def _failed(error: Exception) -> int:
     if os.environ.get("EVALWRIGHT_DEBUG"):
         raise error
     say(
-        f"Error: this is a fault in evalwright, not in what you typed ({type(error).__name__}: {error}). "
+        f"Error: this is a bug in evalwright, not in your command ({type(error).__name__}: {error}). "
         f"Answers received so far are kept. Set EVALWRIGHT_DEBUG=1 to see where it happened, and please report it."
     )
     return 2

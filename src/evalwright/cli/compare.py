@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--gate", "mode", type=click.Choice(["shown", "not-ruled-out"]), default="shown", show_default=True,
-    help="Whether a rule fails when the data show it, or unless they rule it out (non-inferiority).",
+    help="Whether a rule fails if the data show it, or unless the data rule it out (non-inferiority).",
 )  # fmt: skip
 @click.option("--junit", metavar="FILE", help="Write the gate as JUnit XML, a test case per rule and task.")
 @AS_JSON
@@ -80,7 +80,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         )
     if given["junit"] and not given["rules"]:
         raise ConfigurationError(
-            '--junit writes what --fail-if found. Add a rule, such as --fail-if "accuracy drops by more than 0.02".'
+            '--junit writes the result of --fail-if. Add a rule, such as --fail-if "accuracy drops by more than 0.02".'
         )
     rules = [parse_gate_rule(rule) for rule in given["rules"]]
     opened = [open_run(run, given["runs_folder"]) for run in runs]

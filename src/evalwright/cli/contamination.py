@@ -16,7 +16,7 @@ from evalwright.core.files import write_file
 @click.argument("runs", nargs=-1, required=True)
 @click.option(
     "--rewrites", multiple=True, metavar="RUN",
-    help="A run of the same model on a rewritten task. Repeatable; with several RUNs, each takes those of its model.",
+    help="A run of the same model on a rewritten task. Repeatable; with several RUNs, each uses those of its model.",
 )  # fmt: skip
 @click.option(
     "--cut-off", default="", metavar="DATE",
@@ -28,7 +28,7 @@ from evalwright.core.files import write_file
 )  # fmt: skip
 @click.option(
     "--control", default="", metavar="KEY=VALUE",
-    help="Items whose metadata have this value are control items: questions that no model has seen.",
+    help="Items with this metadata are control items: questions that no model has seen.",
 )  # fmt: skip
 @click.option(
     "--corpus", multiple=True, metavar="PATH",
@@ -74,8 +74,10 @@ def contamination(runs: tuple[str, ...], **given: Any) -> int:
                 n=given["ngram"],
             )
         )
-    data = [report.as_dict() for report in reports]
     documents = [contamination_document(report) for report in reports]
+    data = [
+        {**report.as_dict(), **document.words()} for report, document in zip(reports, documents, strict=True)
+    ]
     if given["as_json"]:
         print_json(data)
     else:

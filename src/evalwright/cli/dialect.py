@@ -29,12 +29,12 @@ _OPTIONS = (
         "--num-fewshot",
         type=int,
         metavar="N",
-        help="Shots for another framework's tasks, in place of their own.",
+        help="Number of shots for another framework's tasks, in place of their own.",
     ),
     click.option(
         "--scoring",
         type=click.Choice(SCORINGS),
-        help="Whose arithmetic another framework's tasks use. Default: corrected.",
+        help="How another framework's tasks are scored: as published, or with known flaws corrected. Default: corrected.",
     ),
 )
 KEYS = ("task_root", "trust", "num_fewshot", "scoring")

@@ -40,7 +40,7 @@ EXPORTERS = {
 PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.command:hhem_leaderboard"}
 """Commands of foreign systems; each is a console script of the package too (pyproject.toml)."""
 
-_AS_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print what was made as JSON.")
+_AS_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print the result as JSON.")
 
 
 class _Importers(LazyGroup):

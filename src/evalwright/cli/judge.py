@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from evalwright.runs.reader import Run
 
 _SCORER = click.option(
-    "--scorer", default="", metavar="NAME", help="Whose verdicts. Default: the run's only judge."
+    "--scorer",
+    default="",
+    metavar="NAME",
+    help="The scorer whose verdicts to check. Default: the run's only judge.",
 )
 
 
@@ -38,13 +41,17 @@ def judge() -> None:
     type=click.Choice(["random", "stratified"]),
     default="random",
     show_default=True,
-    help="Stratified: by verdict, and more of the doubtful ones.",
+    help="Stratified: by verdict, with more of those that the judge is unsure of.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed, another set."
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Fixes which answers are drawn."
 )
 @click.option("--to", metavar="FILE", help="The table to write. Default: RUN.labels.csv here.")
-@click.option("--page", metavar="FILE", help="Write an HTML page to label on instead (or, with --to, too).")
+@click.option(
+    "--page",
+    metavar="FILE",
+    help="Write an HTML page to label on, in place of the table (or with --to, as well).",
+)
 @click.option("--question", metavar="TEXT", help="The question on the page. Default: Is the answer right?")
 @RUNS_FOLDER
 @AS_JSON
@@ -87,17 +94,17 @@ def calibrate(
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.documents.judges import calibration_document, difference_document
-    from evalwright.reports.judge_conclusions import worded_calibration, worded_difference
     from evalwright.reports.terminal import show
 
     opened = open_run(run, runs_folder)
     if run2 is None:
-        one = worded_calibration(calibrate_judge(opened, files, scorer=scorer))
-        data, document, name = one.as_dict(), calibration_document(one), one.scorer
+        one = calibrate_judge(opened, files, scorer=scorer)
+        found, document, name = one.as_dict(), calibration_document(one), one.scorer
     else:
         other = open_run(run2, runs_folder)
-        both = worded_difference(calibrate_difference(opened, other, files, scorer=scorer))
-        data, document, name = both.as_dict(), difference_document(both), f"{both.scorer}-{other.id}"
+        both = calibrate_difference(opened, other, files, scorer=scorer)
+        found, document, name = both.as_dict(), difference_document(both), f"{both.scorer}-{other.id}"
+    data = {**found, **document.words()}
     path = keep_calibration(opened, data, name)
     if as_json:
         print_json(data)
@@ -109,7 +116,10 @@ def calibrate(
 @judge.command()
 @click.argument("runs", nargs=-1, required=True)
 @click.option(
-    "--scorer", default="", metavar="NAME", help="Whose judges. Default: every scorer that uses a model."
+    "--scorer",
+    default="",
+    metavar="NAME",
+    help="The scorer whose judges to compare. Default: every scorer that uses a model.",
 )
 @click.option("--level", type=float, default=0.95, metavar="L", help="Of the intervals. Default: 0.95.")
 @click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
@@ -126,7 +136,7 @@ def agreement(
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.core.files import write_file
-    from evalwright.reports.documents.judges import agreement_document
+    from evalwright.reports.documents.panel import agreement_document
     from evalwright.reports.markdown import to_markdown
     from evalwright.reports.terminal import show
 

@@ -20,9 +20,7 @@ from evalwright.cli.output import print_json
 @click.option("--markdown", metavar="FILE", help="Write the board as a Markdown table.")
 @click.option("--html", metavar="FILE", help="Write the board as one self-contained HTML page.")
 @click.option("--csv", metavar="FILE", help="Write the board as CSV.")
-@click.option(
-    "--json-file", metavar="FILE", help="Write the board as JSON, with the columns that people see."
-)
+@click.option("--json-file", metavar="FILE", help="Write the board as JSON, with the columns of the table.")
 @click.option(
     "--plot", "plots", multiple=True, metavar="FILE", help="Draw the board: FILE.svg or FILE.png. Repeatable."
 )
@@ -40,7 +38,7 @@ from evalwright.cli.output import print_json
 @click.option(
     "--kept",
     metavar="DIR",
-    help="Keep the runs' records in DIR; a run whose results are kept there already is shown with its first date.",
+    help="Keep the runs' records in DIR; a run with the same results as one there is shown with the first one's date.",
 )
 @click.option("--title", default="Leaderboard", show_default=True, help="The board's title.")
 @click.option(
@@ -54,12 +52,10 @@ from evalwright.cli.output import print_json
     "secrets",
     multiple=True,
     metavar="NAME",
-    help="A key's variable for the workflow. Repeatable.",
+    help="A secret that the workflow needs, such as OPENAI_API_KEY. Repeatable.",
 )
 @click.option("--with-simulations", is_flag=True, help="Allow runs of oracle/... beside those of models.")
-@click.option(
-    "--allow-baseline-judge", is_flag=True, help="Make a board of scores by baseline/..., to try things out."
-)
+@click.option("--allow-baseline-judge", is_flag=True, help="Allow scores by baseline/..., to try things out.")
 @AS_JSON
 def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as ranges."""
@@ -70,7 +66,7 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
         return
     for name in ("config", "secrets"):
         if given[name]:
-            raise click.UsageError(f"--{name.removesuffix('s')} belongs to --workflow.")
+            raise click.UsageError(f"--{name.removesuffix('s')} can only be used with --workflow.")
     if not runs:
         raise click.UsageError("Missing argument 'RUNS...'. `evalwright runs list` shows what there is.")
     from evalwright.analysis.board import make_board

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     "runs",
     multiple=True,
     metavar="RUN",
-    help="Measure on a stored run of the tasks; twice for two models.",
+    help="Measure on a stored run of the tasks; give two for two models.",
 )
 @click.option(
     "--assume", multiple=True, metavar="NAME=X,...", help="E.g. accuracy=0.7,discordant=0.2. Repeatable."

@@ -33,7 +33,9 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> list
         ("--examples", given["examples"], "pages"),
     ):
         if there is not None and not given[other]:
-            raise click.UsageError(f"{option} belongs to --{'plot' if other == 'plots' else other}.")
+            raise click.UsageError(
+                f"{option} can only be used with --{'plot' if other == 'plots' else other}."
+            )
     _check_distinct(given)
     pages = page_files(board, Path(given["pages"])) if given["pages"] else []
     made = {**_pictures(board, given), **_texts(board, runs, given, pages)}
@@ -47,7 +49,7 @@ def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> list
         count = f"{len(pages)} pages" if len(pages) > 1 else "1 page"
         said.append(f"Written: {given['pages']} ({count})")
     for path, data in made.items():
-        said.append(f"Written: {path}" if write_file(path, data) else f"As it was: {path}")
+        said.append(f"Written: {path}" if write_file(path, data) else f"Unchanged: {path}")
     return said
 
 
@@ -116,7 +118,7 @@ def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes
     try:
         return put_between(read_file(file), block, escape(given["title"]))
     except ConfigurationError as error:
-        raise ConfigurationError(f"The board cannot go into '{file}': {error}") from None
+        raise ConfigurationError(f"The board cannot be written into '{file}': {error}") from None
 
 
 # -- the workflow -------------------------------------------------------------------------------------------------------
@@ -136,7 +138,7 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
     configuration = read_configuration(Path(given["config"]))
     if not configuration.tasks or not configuration.models:
         raise ConfigurationError(
-            f"'{given['config']}' must name tasks and models: the workflow runs it as it is."
+            f"'{given['config']}' must name tasks and models, because the workflow runs it without other options."
         )
     made = Publication(
         config=given["config"],
@@ -147,9 +149,9 @@ def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
     )
     text = workflow(made)
     changed = write_file(Path(given["workflow"]), text)
-    say(f"{'Written' if changed else 'As it was'}: {given['workflow']}")
+    say(f"{'Written' if changed else 'Unchanged'}: {given['workflow']}")
     if made.secrets:
-        say(f"Give the repository these secrets: {', '.join(made.secrets)}.")
+        say(f"Add these secrets to the repository: {', '.join(made.secrets)}.")
 
 
 def _options(given: Mapping[str, Any]) -> list[str]:

@@ -47,7 +47,7 @@ from evalwright.cli.output import print_json
     help="US dollars per million tokens read and written, e.g. 0.15/0.60; for --budget in USD.",
 )
 @click.option(
-    "--name", metavar="ID", help="The run's name (with several models: what their names begin with)."
+    "--name", metavar="ID", help="The run's name; with several models, the beginning of each run's name."
 )
 @click.option("--out", metavar="DIR", help="Where run folders are written. Default: runs.")
 @HOME
@@ -70,7 +70,7 @@ from evalwright.cli.output import print_json
     help="Use the providers' batch jobs: cheaper, within a day. The same command resumes after a stop.",
 )
 @click.option(
-    "--hardware", metavar="LABEL", help="What you call this machine, for the record: 'T4', 'my laptop'."
+    "--hardware", metavar="LABEL", help="A label for this machine in the record: 'T4', 'my laptop'."
 )
 @dialect_options
 @click.option("--replace", is_flag=True, help="Replace a run of the same name that has other settings.")
@@ -169,5 +169,5 @@ def _spent(runs: Any) -> str:
         return ""
     return (
         f"The budget of {ended[0]['budget_reached']} was spent before everything was answered. The same command continues "
-        f"from here: stored responses cost nothing, and the budget is what one command may spend."
+        f"from here: stored responses cost nothing, and the budget is per command."
     )

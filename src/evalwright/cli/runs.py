@@ -40,9 +40,7 @@ def list_(runs_folder: str, as_json: bool) -> None:
 @runs.command()
 @click.argument("run")
 @RUNS_FOLDER
-@click.option(
-    "--verify", is_flag=True, help="Also check that the samples are those that the record describes."
-)
+@click.option("--verify", is_flag=True, help="Also check that the samples match their hash in the record.")
 @AS_JSON
 def show(run: str, runs_folder: str, verify: bool, as_json: bool) -> None:
     """Show one RUN: metrics with intervals, slices, failures and cost."""
@@ -61,7 +59,7 @@ def show(run: str, runs_folder: str, verify: bool, as_json: bool) -> None:
 
 @runs.command()
 @RUNS_FOLDER
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 where the index is not that of the runs.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if the index is out of date.")
 def index(runs_folder: str, check: bool) -> int:
     """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
     from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, index_of
@@ -78,12 +76,12 @@ def index(runs_folder: str, check: bool) -> int:
     }
     if check:
         old = [str(path) for path, text in files.items() if not _is(path, text)]
-        click.echo(f"Not that of the runs: {', '.join(old)}" if old else "The index is that of the runs.")
+        click.echo(f"Out of date: {', '.join(old)}" if old else "The index is up to date.")
         return 1 if old else 0
     for path, text in files.items():
-        click.echo(f"{'Written' if write_file(path, text) else 'As it was'}: {path}")
+        click.echo(f"{'Written' if write_file(path, text) else 'Unchanged'}: {path}")
     for one in found["damaged"]:
-        click.echo(f"Not readable, and listed apart: {one['folder']}: {one['error']}", err=True)
+        click.echo(f"Not readable, and listed separately: {one['folder']}: {one['error']}", err=True)
     return 0
 
 

@@ -23,7 +23,12 @@ def submit() -> None:
 
 @submit.command()
 @click.argument("run")
-@click.option("--into", required=True, metavar="FILE", help="The file: .json, or .json.gz for a packed one.")
+@click.option(
+    "--into",
+    required=True,
+    metavar="FILE",
+    help="The file to write: .json, or .json.gz for a compressed one.",
+)
 @RUNS_FOLDER
 def make(run: str, into: str, runs_folder: str) -> None:
     """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no key."""
@@ -36,7 +41,13 @@ def make(run: str, into: str, runs_folder: str) -> None:
 
 @submit.command()
 @click.argument("file")
-@click.option("--task", "tasks", multiple=True, metavar="FILE", help="A task file of your own. Repeatable.")
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    metavar="FILE",
+    help="A task file of your own that the results use. Repeatable.",
+)
 @AS_JSON
 def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
     """Score the answers in FILE again with the installed tasks, and list every row whose scores differ."""
@@ -51,7 +62,13 @@ def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
 @submit.command()
 @click.argument("file")
 @click.option("--to", "folder", required=True, metavar="DIR", help="The folder of runs.")
-@click.option("--task", "tasks", multiple=True, metavar="FILE", help="A task file of your own. Repeatable.")
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    metavar="FILE",
+    help="A task file of your own that the results use. Repeatable.",
+)
 def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
     """Verify FILE and write it as a run into a folder, for `evalwright leaderboard DIR/*`."""
     from evalwright.analysis.submission import add_submission
@@ -84,6 +101,6 @@ def _show(found: Verification) -> None:
     if len(found.problems) > _SHOWN:
         click.echo(f"... and {len(found.problems) - _SHOWN:,} more; --json has all of them.")
     if found.ok:
-        click.echo(f"Verified: all {total:,} answers have the scores that the file says.")
+        click.echo(f"Verified: all {total:,} answers have the scores given in the file.")
     else:
         click.echo(f"Not verified: {len(found.problems):,} problems in {total:,} rows.")

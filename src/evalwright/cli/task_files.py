@@ -22,12 +22,17 @@ if TYPE_CHECKING:
     help="How to rewrite. Repeatable.",
 )  # fmt: skip
 @click.option(
-    "--into", required=True, metavar="FILE", help="The task file to write; its data goes beside it."
+    "--into",
+    required=True,
+    metavar="FILE",
+    help="The task file to write; its data file is written beside it.",
 )
 @click.option("--by", metavar="MODEL", help="The model that writes it (paraphrase, negate).")
 @MODEL_ARGUMENTS
-@click.option("--name", default="", metavar="NAME", help="Of the new task. Default: made of the original's.")
-@click.option("--replace", "over", is_flag=True, help="Replace files that are there.")
+@click.option(
+    "--name", default="", metavar="NAME", help="The new task's name. Default: made from the original's."
+)
+@click.option("--replace", "over", is_flag=True, help="Replace existing files.")
 @PLUGINS
 @OVERRIDES
 @AS_JSON
@@ -53,7 +58,7 @@ def rewrite(task: str, **given: Any) -> int:
     kinds = list(dict.fromkeys(given["kinds"]))
     arguments = key_values(given["arguments"], "-M")
     if arguments and not given["by"]:
-        raise ConfigurationError("-M gives arguments to a model: name it with --by.")
+        raise ConfigurationError("-M sets arguments of a model: name the model with --by.")
     model = open_model(given["by"], arguments) if given["by"] else None
     found = by_model.rewrite(original, kinds, model, home_folder())
     into = Path(given["into"])
@@ -100,10 +105,11 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
 
     load_plugins(plugins)
     found = diff_tasks(load_task(a), load_task(b))
+    document = task_diff_document(found)
     if as_json:
-        print_json(found.as_dict())
+        print_json({**found.as_dict(), **document.words()})
     else:
-        show(task_diff_document(found))
+        show(document)
     return 0 if found.same_scores else 1
 
 

@@ -36,7 +36,7 @@ tasks.add_command(diff)
     "--task-root",
     multiple=True,
     metavar="DIR",
-    help="Where those are. Default: those of its installed package.",
+    help="Where its tasks are. Repeatable. Default: those of its installed package.",
 )
 def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> None:
     """List all tasks that can be named: bundled, registered, and those in the folders of $EVALWRIGHT_TASKS."""
@@ -122,7 +122,7 @@ def show(
 
 @tasks.command()
 @click.argument("task")
-@click.option("--model", metavar="M", help="Show it as this model would get it (chat or text).")
+@click.option("--model", metavar="M", help="Show it as it would be sent to this model (chat or text).")
 @MODEL_ARGUMENTS
 @click.option("--sample", "sample_id", metavar="ID", help="The sample's id. Default: the first row.")
 @PLUGINS
@@ -194,7 +194,7 @@ def check(
     given = key_values(arguments, "-M")
     opened = _opened(model, given)
     if given and opened is None:
-        raise ConfigurationError("-M gives arguments to a model: name it with --model.")
+        raise ConfigurationError("-M sets arguments of a model: name the model with --model.")
     run = _opened_run(run_name, runs_folder)
     found: list[Examined] = []
     for name in names:

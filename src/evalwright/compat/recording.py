@@ -8,11 +8,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from evalwright._version import __version__
 from evalwright.core.errors import RunError, UnknownName, closest
 from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.core.text import printable
 from evalwright.engine.counts import Counts
 from evalwright.evaluation.recording import rules_record
 from evalwright.models.base import fingerprint_of
@@ -113,6 +116,41 @@ def started(stamps: Sequence[str], files: Sequence[Path]) -> str:
     return datetime.fromtimestamp(int(changed), UTC).isoformat()
 
 
+class Recorded(BaseModel):
+    """A row of somebody else's file: what is not named here is left out, and a null is like a key that is missing."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    @classmethod
+    def of(cls, row: Any, where: str) -> Self:
+        """The row as a record. Raises RunError that says where it stands and what is wrong with it."""
+        try:
+            return cls.model_validate(
+                {key: value for key, value in row.items() if value is not None}
+                if isinstance(row, dict)
+                else row
+            )
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+        if not first["loc"]:
+            raise RunError(f"{where} is no object.")
+        name = str(first["loc"][0])
+        must = next(one.description for key, one in cls.model_fields.items() if name in (key, one.title))
+        shown = "missing" if first["type"] == "missing" else printable(repr(first["input"])[:60])
+        raise RunError(f"{where}: '{name}' must be {must}, not {shown}.")
+
+
+def field(*names: str, must: str = "text", **more: Any) -> Any:
+    """A field of a Recorded, under the first of several names that a row has. must: what it must be, for errors."""
+    return Field(validation_alias=AliasChoices(*names), title=names[0], description=must, **more)
+
+
+Clean = Annotated[
+    str, BeforeValidator(lambda value: printable(value if isinstance(value, str) else str(value)[:200]))
+]
+"""Text that is fit to be shown, of whatever stands there."""
+
+
 # -- runs ---------------------------------------------------------------------------------------------------------------
 
 
@@ -151,7 +189,9 @@ def _slug(text: str) -> str:
 def check_free(folder: Path, identity: str) -> None:
     """Raise RunError where the folder holds a run that was made from something else."""
     if (folder / RUN_FILE).exists() and open_run(folder).data.get("identity") != identity:
-        raise RunError(f"'{folder}' holds another run: choose another --name or --out, or remove it first.")
+        raise RunError(
+            f"'{folder}' already has another run: choose another --name or --out, or remove it first."
+        )
 
 
 def task_record(

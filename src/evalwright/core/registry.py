@@ -34,7 +34,9 @@ class Registry(Generic[Function]):
     def register(self, name: str, function: Function) -> Function:
         """Add a function; raises ConfigurationError where its signature does not fit."""
         if not name or name != name.strip():
-            raise ConfigurationError(f"A {self.kind} needs a name without outer spaces, not '{name}'.")
+            raise ConfigurationError(
+                f"A {self.kind} needs a name that does not begin or end with a space, not '{name}'."
+            )
         self._check(name, function)
         self._found[name] = function
         return function

@@ -138,7 +138,7 @@ class Batcher:
 
     def _answer(self, taken: Sequence[Waiting], began: float) -> None:
         open_ones = dict(enumerate(future for _, future in taken))
-        error = "it ended its batch without an answer to this request"
+        error = "it ended its batch without a response to this request"
         try:
             for index, answer in self._model.answer_batch([request for request, _ in taken]):
                 future = open_ones.pop(index, None)
@@ -153,7 +153,7 @@ class Batcher:
                     self.speed.add(checked, began)
                 self._finish(future, checked)
                 if self._abandoned:
-                    error = "its batch was ended before this was answered"
+                    error = "its batch was ended before this request was answered"
                     break
         except BaseException as raised:  # even SystemExit must end every wait
             error = f"{type(raised).__name__}: {raised}"
@@ -165,7 +165,7 @@ class Batcher:
     def _checked(self, answer: object) -> Response | Failure:
         if isinstance(answer, Response | Failure):
             return answer
-        return self._failure(f"its answer is a {type(answer).__name__}, not a Response")
+        return self._failure(f"its response is a {type(answer).__name__}, not a Response")
 
     def _failure(self, what: str) -> Failure:
         return ModelError(f"The model {self._model.name} failed: {what}").as_failure()

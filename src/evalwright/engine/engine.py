@@ -255,7 +255,7 @@ class Engine:
         if owner not in self._told:
             self._told.add(owner)
             self._on_event(
-                f"Waiting for responses to requests that another run (process {process_of(owner)}) has sent."
+                f"Waiting for responses to requests sent by another run (process {process_of(owner)})."
             )
 
     def _end(self, key: bytes, outcome: Response | BaseException) -> None:
@@ -312,7 +312,9 @@ class Door(Ask):
             likely = closest(role, self._lanes)
             hint = f" Did you mean '{likely[0]}'?" if likely else ""
             known = ", ".join(self._lanes)
-            raise ConfigurationError(f"No model plays the role '{role}'.{hint} Roles of this run: {known}.")
+            raise ConfigurationError(
+                f"No model is given for the role '{role}'.{hint} Roles of this run: {known}."
+            )
         return lane
 
 

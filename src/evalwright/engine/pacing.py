@@ -311,7 +311,7 @@ class Pacer:
     def _hopeless(self, now: float) -> RateLimited:
         seconds = self._retry_after_until - now
         return RateLimited(
-            f"{self._retry_after_why} (the server asks to wait {seconds:.0f} s, longer than the deadline of "
+            f"{self._retry_after_why} (the server says to wait {seconds:.0f} s, longer than the deadline of "
             f"{self._pacing.deadline:g} s)",
             status=429,
         )

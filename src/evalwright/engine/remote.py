@@ -87,7 +87,7 @@ class RemoteSender:
         except TimeoutError:
             # Only a request that was sent before has a deadline here, and a reason for it.
             assert attempts is not None and attempts.last is not None
-            why = f"the deadline of {self._pacing.deadline:g} s was over before it could be sent again"
+            why = f"the deadline of {self._pacing.deadline:g} s passed before it could be retried"
             raise RequestFailed(attempts.failure(attempts.last, why)) from None
         except RequestError as error:
             raise RequestFailed(error.as_failure(attempts=attempts.sent if attempts else 0)) from None
@@ -134,7 +134,7 @@ class RemoteSender:
             self._wake_all(self._breaker.failure)
         if error.retryable and (error.retry_after or 0) >= 2 * self._told_wait:
             self._told_wait = error.retry_after or 0
-            self._on_event(f"{self._model.name} asks to wait {error.retry_after:.0f} s: {error}")
+            self._on_event(f"{self._model.name} says to wait {error.retry_after:.0f} s: {error}")
         following = attempts.after(error, now)
         if isinstance(following, Failure):
             raise RequestFailed(following) from None

@@ -64,11 +64,11 @@ class Attempts:
             return self.failure(error, "given up")
         left = self.time_left(now)
         if error.retry_after is not None and error.retry_after > left:
-            asks = f"the server asks to wait {error.retry_after:.0f} s"
-            return self.failure(error, f"{asks}, of which the deadline leaves {max(left, 0):.0f} s")
+            asks = f"the server says to wait {error.retry_after:.0f} s"
+            return self.failure(error, f"{asks}, but the deadline leaves {max(left, 0):.0f} s")
         delay = delay_before(self.sent + 1, error.retry_after)
         if delay >= left:
-            return self.failure(error, f"the deadline of {self.pacing.deadline:g} s is over")
+            return self.failure(error, f"the deadline of {self.pacing.deadline:g} s has passed")
         return delay
 
     def failure(self, error: RequestError, why: str = "") -> Failure:

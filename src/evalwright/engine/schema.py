@@ -104,11 +104,11 @@ def store_error(path: Path, error: Exception) -> StoreError:
     if "full" in reason:
         what = "could not be written because the disk is full: free some space and run again"
     elif "not a database" in reason or "malformed" in reason or "corrupt" in reason or "encrypted" in reason:
-        what = "is damaged: move the file away (requests answered in it are sent again) or restore a copy"
+        what = "is damaged: move the file away (its requests are then sent again) or restore a copy"
     elif "locked" in reason or "busy" in reason:
         what = "stayed locked by another process: end that process and run again"
     elif "readonly" in reason or "unable to open" in reason or isinstance(error, PermissionError):
-        what = "cannot be written: check the rights on its folder, or name another with EVALWRIGHT_HOME"
+        what = "cannot be written: check the permissions of its folder, or name another with EVALWRIGHT_HOME"
     elif isinstance(error, OSError):
         what = "cannot be used as a folder for the store: name another with EVALWRIGHT_HOME"
     else:

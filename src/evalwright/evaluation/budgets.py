@@ -62,7 +62,7 @@ def _limit(part: str, text: str) -> tuple[str, float]:
     value = float(re.sub("[,_]", "", match["number"])) * _SCALES[match["scale"] or ""]
     least = 0.0 if unit == "dollars" else 1.0
     if not math.isfinite(value) or value < least or value == 0:
-        raise ConfigurationError(f"The budget {text!r} must be more than nothing. It may be {_EXAMPLES}.")
+        raise ConfigurationError(f"The budget {text!r} must be above 0. It may be {_EXAMPLES}.")
     return unit, value
 
 

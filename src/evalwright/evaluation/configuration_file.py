@@ -64,7 +64,7 @@ def configuration_from(
     suite: which of the file's suites. Raises ConfigurationError or UnknownName, naming file and line.
     """
     if suite is not None and not file:
-        raise ConfigurationError(f"The suite '{suite}' needs the file that it stands in: add --config FILE.")
+        raise ConfigurationError(f"The suite '{suite}' needs its file: add --config FILE.")
     base = read_configuration(Path(file), suite) if file else Configuration()
     if base.overrides and "overrides" in flags:
         flags = {**flags, "overrides": merged(nested(base.overrides), nested(flags["overrides"]))}
@@ -139,7 +139,7 @@ class _Reader:
         self._is(suites, Mapping, "a mapping of names to suites", ("suites",))
         if suite is None:
             raise ConfigurationError(
-                f"{self.path} holds several evaluations: name one with --suite. It has: {', '.join(suites)}."
+                f"{self.path} has several suites: name one with --suite. It has: {', '.join(suites)}."
             )
         if suite not in suites:
             raise UnknownName("suite", suite, suites, f"{self.path} has: {', '.join(suites)}.")
@@ -216,8 +216,8 @@ class _Reader:
         """A file of providers. Python runs only where a person names it, on the command line."""
         if not entry.endswith(".toml"):
             raise ConfigurationError(
-                f"{self._at(('plugins',))}: '{entry}' is not a TOML file of providers. Python files are named on the command "
-                f"line, with --plugin, because they run."
+                f"{self._at(('plugins',))}: '{entry}' is not a TOML file of providers. Name Python files on the command "
+                f"line, with --plugin, because they are executed."
             )
         return str(self.path.parent / entry) if self.relative else entry
 

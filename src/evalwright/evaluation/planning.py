@@ -157,7 +157,7 @@ def _make_plan(
     for role, other in roles.items():
         if isinstance(other, OracleModel):
             raise ConfigurationError(
-                f"'{other.name}' is a simulation of answers, and cannot play the role '{role}'."
+                f"'{other.name}' is a simulation, and cannot be the model for the role '{role}'."
             )
         other.check()
     tasks, left_out = _chosen(configuration, _load(configuration, "chat" in model.abilities, objects))
@@ -215,7 +215,7 @@ def _check_in_step(plans: Sequence[Plan]) -> None:
             if order is not first:
                 raise ConfigurationError(
                     f"The task '{task.name}' has other samples for '{plan.model.name}' than for '{plans[0].model.name}', so "
-                    f"stopping rules and budgets cannot serve both. Run them one by one, or with one --format."
+                    f"stopping rules and budgets cannot cover both. Run them separately, or with the same --format."
                 )
 
 
@@ -254,7 +254,7 @@ def _load(configuration: Configuration, chat: bool, objects: Objects) -> list[Ta
     names = [task.name for task in tasks]
     for name in names:
         if names.count(name) > 1:
-            raise ConfigurationError(f"The task '{name}' is asked for twice.")
+            raise ConfigurationError(f"The task '{name}' is named twice.")
     return tasks
 
 
@@ -264,7 +264,7 @@ def _chosen(configuration: Configuration, tasks: Sequence[Task]) -> tuple[Sequen
     if not found.left_out:
         return found.tasks, ""
     names = ", ".join(found.left_out)
-    return found.tasks, f"Left out, as no sample meets {' and '.join(configuration.where)}: {names}."
+    return found.tasks, f"Left out, because no sample matches {' and '.join(configuration.where)}: {names}."
 
 
 def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
@@ -278,7 +278,7 @@ def _check_abilities(task: Task, model: Model, roles: Mapping[str, Model]) -> No
         for role in scorer.roles:
             if role not in roles and role != TARGET:
                 raise ConfigurationError(
-                    f"The scorer '{scorer.name}' of the task '{task.name}' asks a model in the role '{role}': "
+                    f"The scorer '{scorer.name}' of the task '{task.name}' uses a model in the role '{role}': "
                     f"name it with --role {role}=provider/name."
                 )
             check_able(scorer, roles.get(role, model))
@@ -288,7 +288,7 @@ def check_able(scorer: Scorer, model: Model) -> None:
     """Raise AbilityError where a model that a scorer asks can do nothing that the scorer could ask of it."""
     if scorer.able and not scorer.able & model.abilities:
         raise AbilityError(
-            f"The scorer '{scorer.name}' asks a model that can do one of {', '.join(sorted(scorer.able))}; "
+            f"The scorer '{scorer.name}' needs a model that can do one of {', '.join(sorted(scorer.able))}; "
             f"'{model.name}' can do: {', '.join(sorted(model.abilities)) or 'nothing'}."
         )
 

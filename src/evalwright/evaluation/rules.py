@@ -111,7 +111,7 @@ def _number(name: str, text: str, specs: Sequence[ModelSpec]) -> int:
         count = names.count(name)
         if count > 1:
             raise ConfigurationError(
-                f"The stopping rule '{text}' speaks of '{name}', but {count} models are called that. Give them labels, or "
+                f"The stopping rule '{text}' names '{name}', but {count} models have that name. Give them labels, or "
                 f"write A for the first model, B for the second."
             )
         if count:
@@ -138,7 +138,7 @@ def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
         if spec.kind not in {*UNIT_METRICS, "mean"}:
             raise ConfigurationError(
                 f"The stopping rule '{rule.text}' is about '{spec.label}' ({spec.kind}), which is not a mean of scores. "
-                f"A precision rule needs one that is: accuracy, exact-match or mean."
+                f"A precision rule needs accuracy, exact-match or mean."
             )
     else:
         spec = task.metrics[0]

@@ -111,7 +111,6 @@ class InterimAnalysis:
             clustered=order.clustered,
             n_items=len(order.items),
             tasks=n_tasks,
-            look_every=1,
         )
         self.decision: Decision = self._monitor.decision()
         """What is known by the latest look."""

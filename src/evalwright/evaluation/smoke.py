@@ -57,7 +57,7 @@ def smoke_test(model: Model, *, words: int = LONGEST, home: str | None = None) -
         raise ConfigurationError(f"The longest text must have at least one word, not {words}.")
     model.check()
     if "generate" not in model.abilities:
-        raise AbilityError(f"'{model.name}' cannot write text, so it cannot summarise.")
+        raise AbilityError(f"'{model.name}' cannot generate text, so it cannot summarise.")
     task = _task("chat" in model.abilities, words)
     records: list[SampleRecord] = run_blocking(lambda: _ask(task, model, home))
     return [_verdict(record) for record in records]
@@ -118,7 +118,7 @@ def _by_label(case: str, label: str, evidence: str, written: int, words: int) ->
         if label == "refused":
             return "pass", "It says that there is nothing to summarise."
         if label == "answered":
-            return "look", "It wrote a summary of a text that has nothing in it: read it."
+            return "look", "It summarised a text without content: read the answer."
         return "look", f"Its answer is {label} ({evidence}) where a refusal was expected."
     if label == "answered" and written > words:
         return "look", f"Its summary is longer ({written} words) than the text."

@@ -70,7 +70,7 @@ def _pooled(column: Column, names: Sequence[str], level: float, seed: int) -> Es
     if missing := [name for name in names if name not in column.parts]:
         raise ConfigurationError(
             f"Precision and recall of citations need the part '{missing[0]}' of the scores, and no score has it. Use the scorer "
-            "'grounding' or 'grounding-judged'; where the former decides no answer's citations, the latter does."
+            "'grounding' or 'grounding-judged'; the first may leave every citation undecided; the second asks a judge."
         )
     parts = np.column_stack([column.parts[name] for name in names])
     known = ~np.isnan(parts).any(axis=1)

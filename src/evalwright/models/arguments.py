@@ -78,7 +78,7 @@ def headers(argument: str, value: Mapping[str, str] | str | None) -> dict[str, s
     found = {name: str(content) for name, content in mapping(argument, value).items()}
     for name, content in found.items():
         if not (name + content).isascii() or not (name + content).isprintable():
-            raise ConfigurationError(f"The header '{name}' has characters that no header can carry.")
+            raise ConfigurationError(f"The header '{name}' has characters that are not allowed in a header.")
         if _SECRET_HEADER.search(name):
             remember(content)
     return found

@@ -21,7 +21,7 @@ BUILT_IN: dict[str, str] = {
 }
 
 EXAMPLES: dict[str, tuple[str, str]] = {
-    "baseline": ("baseline/lexical", "a judge of consistency by words alone: a baseline, no download"),
+    "baseline": ("baseline/lexical", "a baseline judge of consistency that compares words, no download"),
     "demo": ("demo/small", "the embedded demonstration models: demo/small, demo/large"),
     "hf": ("hf/Qwen/Qwen3-0.6B", "a transformers model: hub id or folder (pip install 'evalwright[hf]')"),
     "hhem": (
@@ -43,13 +43,13 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "a judge of consistency: any sequence classifier of pairs (the extra hf)",
     ),
     "onnx": ("onnx/path/to/folder", "an exported ONNX decoder with its tokenizer.json; no torch"),
-    "oracle": ("oracle/gold", "SIMULATION: no model, but the gold answers (oracle/wrong, -M share=0.7)"),
+    "oracle": ("oracle/gold", "a SIMULATION that gives the gold answers (oracle/wrong, -M share=0.7)"),
     "replay": ("replay/answers.jsonl", "answers from recorded responses or an earlier run"),
-    "scripted": ("scripted/echo", "no model: fixed answers, for trying out tasks"),
+    "scripted": ("scripted/echo", "fixed answers, for trying out tasks"),
     "st": (
         "st/path/to/folder",
-        "an embedder in the form of sentence-transformers, for similarity (the extra hf)",
+        "an embedder in the format of sentence-transformers, for similarity (the extra hf)",
     ),
-    "vectara": ("vectara/hhem_v2.3", "a judge of consistency: Vectara's interface, with VECTARA_API_KEY"),
+    "vectara": ("vectara/hhem_v2.3", "a judge of consistency: Vectara's interface, needs VECTARA_API_KEY"),
 }
 """Per provider an example of a name, and what it is."""

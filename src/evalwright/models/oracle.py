@@ -45,6 +45,6 @@ class OracleModel(LocalModel):
 
     def answer_batch(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response | Failure]]:
         """A request does not tell what is right, so each is a failure that says so."""
-        message = "An oracle answers a task's own samples alone; it cannot be a judge or serve a scorer."
+        message = "An oracle only answers a task's own samples; it cannot be a judge or a scorer's model."
         for index, _ in enumerate(requests):
             yield index, Failure("model error", "model", message)

@@ -8,39 +8,61 @@ group `evalwright.models`, and the table of remote providers (`models/providers`
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.registry import Registry
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.remote import providers as table
 
-_registered: dict[str, Callable[..., Model]] = {}
-
 Backend = TypeVar("Backend", bound=Callable[..., Any])
+
+
+class _Backends(Registry[Callable[..., Model]]):
+    """Those in code, and the rows of the table."""
+
+    def names(self) -> list[str]:
+        return sorted({*super().names(), *table.names()})
+
+    def get(self, name: str) -> Callable[..., Model]:
+        row = table.find(name)
+        if row is None and name not in self.names():
+            raise UnknownName("model provider", name, self.names(), f"Known: {', '.join(self.names())}.")
+        if row is None or name in super().names():
+            return super().get(name)
+        if "openai-completions" in row.wires:
+            from evalwright.models.remote.openai import OpenAIModel
+
+            return partial(OpenAIModel, row)
+        from evalwright.models.remote.api import ApiModel
+
+        return partial(ApiModel, row)
+
+
+def _check(provider: str, backend: Callable[..., Model]) -> None:
+    if "/" in provider or "@" in provider:
+        raise ConfigurationError(f"'{provider}' cannot be a provider's name: it must be without '/' or '@'.")
+    if inspect.isclass(backend) and not issubclass(backend, (RemoteModel, LocalModel)):
+        raise ConfigurationError(
+            f"The backend '{provider}' ({backend.__name__}) must derive from RemoteModel (async def answer) or "
+            f"LocalModel (def answer_batch)."
+        )
+    if inspect.isabstract(backend):
+        missing = ", ".join(sorted(getattr(backend, "__abstractmethods__", ())))
+        raise ConfigurationError(f"The backend '{provider}' does not define: {missing}.")
+
+
+_BACKENDS = _Backends("model", BUILT_IN, _check)
 
 
 def model(provider: str) -> Callable[[Backend], Backend]:
     """Register a backend under a provider name. A class without `answer` or `answer_batch` is refused here."""
 
     def register(backend: Backend) -> Backend:
-        if not provider or "/" in provider or "@" in provider:
-            raise ConfigurationError(
-                f"'{provider}' cannot name a provider: it must be non-empty, without '/' or '@'."
-            )
-        if inspect.isclass(backend) and not issubclass(backend, (RemoteModel, LocalModel)):
-            raise ConfigurationError(
-                f"The backend '{provider}' ({backend.__name__}) must derive from RemoteModel (async def answer) or "
-                f"LocalModel (def answer_batch)."
-            )
-        if inspect.isabstract(backend):
-            missing = ", ".join(sorted(getattr(backend, "__abstractmethods__", ())))
-            raise ConfigurationError(f"The backend '{provider}' does not define: {missing}.")
-        _registered[provider] = backend
+        _BACKENDS.register(provider, backend)
         return backend
 
     return register
@@ -48,7 +70,7 @@ def model(provider: str) -> Callable[[Backend], Backend]:
 
 def providers() -> list[str]:
     """All provider names, sorted."""
-    return sorted({*BUILT_IN, *_registered, *(point.name for point in _entry_points()), *table.names()})
+    return _BACKENDS.names()
 
 
 def parse_name(name: str) -> tuple[str, str, str | None]:
@@ -71,7 +93,7 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
     Raises UnknownName for a provider or argument that does not exist, ConfigurationError for values that do not fit.
     """
     provider, rest, revision = parse_name(name)
-    backend = _find(provider)
+    backend = _BACKENDS.get(provider)
     given = dict(arguments or {})
     if revision is not None:
         given["revision"] = revision
@@ -81,46 +103,15 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
     return made
 
 
-def _find(provider: str) -> Callable[..., Model]:
-    if provider in _registered:
-        return _registered[provider]
-    if provider in BUILT_IN:
-        return _import(BUILT_IN[provider])
-    for point in _entry_points():
-        if point.name == provider:
-            loaded: Callable[..., Model] = point.load()
-            return loaded
-    row = table.find(provider)
-    if row is not None:
-        if "openai-completions" in row.wires:
-            from evalwright.models.remote.openai import OpenAIModel
-
-            return partial(OpenAIModel, row)
-        from evalwright.models.remote.api import ApiModel
-
-        return partial(ApiModel, row)
-    raise UnknownName("model provider", provider, providers(), f"Known: {', '.join(providers())}.")
-
-
-def _import(target: str) -> Callable[..., Model]:
-    module, _, attribute = target.partition(":")
-    found: Callable[..., Model] = getattr(import_module(module), attribute)
-    return found
-
-
-def _entry_points() -> Iterable[Any]:
-    return entry_points(group="evalwright.models")
-
-
 def _check_arguments(provider: str, backend: Callable[..., Model], given: Mapping[str, Any]) -> None:
     parameters = inspect.signature(backend).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
-    known = [name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
+    known = _BACKENDS.options(provider)
     for name in given:
+        if name == "revision" and name not in known:
+            raise ConfigurationError(
+                f"Models of '{provider}' have no revisions: leave out the part after '@'."
+            )
         if name not in known:
-            if name == "revision":
-                raise ConfigurationError(
-                    f"Models of '{provider}' have no revisions: leave out the part after '@'."
-                )
             raise UnknownName(f"argument of '{provider}' models", name, known, f"Known: {', '.join(known)}.")

@@ -19,6 +19,7 @@ import inspect
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any, get_args
 
@@ -49,8 +50,8 @@ from evalwright.models.scripted_lead import lead
 Scripted = Response | RequestError | str | float | Sequence[float]
 Script = Callable[[Request], Scripted | Awaitable[Scripted]]
 Answers = str | Script | Mapping[Any, Scripted] | Sequence[Scripted]
-Failures = Callable[[Request, int], RequestError | None] | Sequence[RequestError | None]
-"""`failures(request, asked)`, where `asked` counts earlier sendings of that request; or one entry per sending, in order."""
+Failures = Callable[[Request, int], RequestError | None]
+"""`failures(request, asked)`, where `asked` counts earlier sendings of that request."""
 
 EVERYTHING: frozenset[Ability] = frozenset(get_args(Ability))
 UNLIKELY = -100.0
@@ -103,20 +104,14 @@ class _Scripted(Model):
         if self.requests is not None:
             self.requests.append(request)
         if self._failures is not None:
-            failure = self._planned_failure(request)
+            before = self._times_asked.get(request, 0)
+            self._times_asked[request] = before + 1
+            failure = self._failures(request, before)
             if failure is not None:
                 raise failure
         if request.ability not in self.abilities:
             raise Rejected(f"'{self.name}' cannot do '{request.ability}'.")
         return self._script(request)
-
-    def _planned_failure(self, request: Request) -> RequestError | None:
-        if isinstance(self._failures, Sequence):
-            return self._failures[self.asked - 1] if self.asked <= len(self._failures) else None
-        assert self._failures is not None
-        before = self._times_asked.get(request, 0)
-        self._times_asked[request] = before + 1
-        return self._failures(request, before)
 
 
 class ScriptedModel(_Scripted, RemoteModel):
@@ -142,8 +137,7 @@ class ScriptedModel(_Scripted, RemoteModel):
 class ScriptedLocalModel(_Scripted, LocalModel):
     """A scripted model that is called like a local one: in batches, in a worker thread, with load and unload.
 
-    latency: seconds per batch of one request, spent sleeping. loads: how often it was loaded; batches: their sizes, kept
-    with `record`.
+    latency: seconds per request, spent sleeping. loads: how often it was loaded.
     """
 
     heavy = False
@@ -202,9 +196,9 @@ def _script(answers: Answers) -> Script:
     if isinstance(answers, str):
         return lambda request: answers
     if isinstance(answers, Mapping):
-        return _FromMapping(answers)
+        return partial(_by_prompt, answers)
     if isinstance(answers, Sequence):
-        return _InTurn(answers)
+        return partial(_in_turn, iter(answers))
     if callable(answers):
         return answers
     raise ConfigurationError(
@@ -212,44 +206,30 @@ def _script(answers: Answers) -> Script:
     )
 
 
-class _FromMapping:
+def _by_prompt(answers: Mapping[Any, Scripted], request: Request) -> Scripted:
     """By prompt: the text, or the messages, or the last message's text; (context, continuation) for likelihoods."""
-
-    def __init__(self, answers: Mapping[Any, Scripted]) -> None:
-        self.answers = answers
-
-    def __call__(self, request: Request) -> Scripted:
-        for key in _keys(request):
-            if key in self.answers:
-                return self.answers[key]
-        raise Rejected(f"The script has no answer for {_keys(request)[0]!r:.200}.")
-
-
-def _keys(request: Request) -> list[Any]:
     if isinstance(request, Generate):
-        return [request.prompt, last_text(request.prompt)]
-    if isinstance(request, LogLikelihood):
-        last = last_text(request.context)
-        return [(request.context, request.continuation), (last, request.continuation), request.context, last]
-    if isinstance(request, Reward):
-        return [(request.prompt, request.response), request.response]
-    if isinstance(request, Classify):
-        return [(request.premise, request.hypothesis), request.hypothesis]
-    return [request.text]
+        keys: list[Any] = [request.prompt, last_text(request.prompt)]
+    elif isinstance(request, LogLikelihood):
+        forms = (request.context, last_text(request.context))
+        keys = [*((form, request.continuation) for form in forms), *forms]
+    elif isinstance(request, Reward):
+        keys = [(request.prompt, request.response), request.response]
+    elif isinstance(request, Classify):
+        keys = [(request.premise, request.hypothesis), request.hypothesis]
+    else:
+        keys = [request.text]
+    for key in keys:
+        if key in answers:
+            return answers[key]
+    raise Rejected(f"The script has no answer for {keys[0]!r:.200}.")
 
 
-class _InTurn:
+def _in_turn(waiting: Iterator[Scripted], _: Request) -> Scripted:
     """One answer after another, in the order of the requests."""
-
-    def __init__(self, answers: Sequence[Scripted]) -> None:
-        self.answers = answers
-        self.given = 0
-
-    def __call__(self, request: Request) -> Scripted:
-        if self.given >= len(self.answers):
-            raise Rejected(f"The script has ended: all {len(self.answers)} answers were given.")
-        self.given += 1
-        return self.answers[self.given - 1]
+    for answer in waiting:
+        return answer
+    raise Rejected("The script has ended: all its answers were given.")
 
 
 def _script_identity(answers: Answers, version: str | None) -> Any:
@@ -268,49 +248,18 @@ def last_text(prompt: Prompt) -> str:
     return prompt if isinstance(prompt, str) else prompt[-1].content
 
 
-def _echo(request: Request) -> Scripted:
-    assert isinstance(request, Generate)
-    return last_text(request.prompt)
-
-
-def _lead(sentences: int) -> Script:
-    if not isinstance(sentences, int) or isinstance(sentences, bool) or sentences < 1:
-        raise ConfigurationError(f"The argument sentences must be a whole number above 0, not {sentences!r}.")
-
-    def answer(request: Request) -> Scripted:
-        assert isinstance(request, Generate)
-        return lead(request.prompt, sentences)
-
-    return answer
-
-
-class _Constant:
-    """The same text to every prompt; all continuations equally likely."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __call__(self, request: Request) -> Scripted:
-        return self.text if isinstance(request, Generate) else -1.0
-
-
-class _Hash:
+def _hash(key: bytes, request: Request) -> Scripted:
     """A pure function of the request: digits for a text, a number for a likelihood. It guesses fairly and for ever alike."""
-
-    def __init__(self, seed: int) -> None:
-        self.key = str(seed).encode()
-
-    def __call__(self, request: Request) -> Scripted:
-        number = int.from_bytes(blake2b(_words(request), digest_size=8, key=self.key).digest(), "big")
-        share = number / 2**64
-        if isinstance(request, Generate):
-            return f"{number:020d}"
-        if isinstance(request, LogLikelihood):
-            return Response(log_likelihood=-20.0 * share - 0.01, is_greedy=share < 0.1, tokens_scored=1)
-        if isinstance(request, RollingLogLikelihood):
-            tokens = max(1, len(request.text.split()))
-            return Response(log_likelihood=-tokens * (1.0 + 9.0 * share), tokens_scored=tokens)
-        return [share] if isinstance(request, Reward) else [share, 1.0 - share]
+    number = int.from_bytes(blake2b(_words(request), digest_size=8, key=key).digest(), "big")
+    share = number / 2**64
+    if isinstance(request, Generate):
+        return f"{number:020d}"
+    if isinstance(request, LogLikelihood):
+        return Response(log_likelihood=-20.0 * share - 0.01, is_greedy=share < 0.1, tokens_scored=1)
+    if isinstance(request, RollingLogLikelihood):
+        tokens = max(1, len(request.text.split()))
+        return Response(log_likelihood=-tokens * (1.0 + 9.0 * share), tokens_scored=tokens)
+    return [share] if isinstance(request, Reward) else [share, 1.0 - share]
 
 
 def _words(request: Request) -> bytes:
@@ -325,7 +274,6 @@ def _words(request: Request) -> bytes:
 
 _TEXT: frozenset[Ability] = frozenset(("generate", "chat"))
 _LIKELIHOODS: frozenset[Ability] = frozenset(("log-likelihood", "rolling"))
-_BY_NAME = ("constant", "echo", "hash", "lead")
 
 
 def scripted_model(
@@ -335,17 +283,24 @@ def scripted_model(
 
     latency: seconds per request. local: asked like a local model, in batches.
     """
-    if name not in _BY_NAME:
-        raise UnknownName("scripted model", name, _BY_NAME, f"Known: {', '.join(_BY_NAME)}.")
-    script: Script
-    if name == "echo":
-        script, abilities = _echo, _TEXT
-    elif name == "constant":
-        script, abilities = _Constant(str(text)), _TEXT | _LIKELIHOODS
-    elif name == "lead":
-        script, abilities = _lead(sentences), _TEXT
-    else:
-        script, abilities = _Hash(seed), EVERYTHING
+    version = f"1 text={text!s} seed={seed}"
+    if name == "lead":
+        if not isinstance(sentences, int) or isinstance(sentences, bool) or sentences < 1:
+            raise ConfigurationError(
+                f"The argument sentences must be a whole number above 0, not {sentences!r}."
+            )
+        version += f" sentences={sentences}"
+    known: dict[str, tuple[Callable[[Any], Scripted], frozenset[Ability]]] = {
+        "constant": (
+            lambda request: str(text) if isinstance(request, Generate) else -1.0,
+            _TEXT | _LIKELIHOODS,
+        ),
+        "echo": (lambda request: last_text(request.prompt), _TEXT),
+        "hash": (partial(_hash, str(seed).encode()), EVERYTHING),
+        "lead": (lambda request: lead(request.prompt, sentences), _TEXT),
+    }
+    if name not in known:
+        raise UnknownName("scripted model", name, list(known), f"Known: {', '.join(known)}.")
+    script, abilities = known[name]
     kind = ScriptedLocalModel if local else ScriptedModel
-    version = f"1 text={text!s} seed={seed}" + (f" sentences={sentences}" if name == "lead" else "")
     return kind(script, name=f"scripted/{name}", abilities=abilities, latency=latency, version=version)

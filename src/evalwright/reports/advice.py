@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 AGAIN = "Run the same command again: only what failed is sent."
 
-IMPORTED = "It failed in the program from which this run was imported; only that program can retry it."
+IMPORTED = "It failed in the program that this run was imported from; only that program can retry it."
 
 ADVICE = {
     "rate limited": f"The provider's rate limit lasted longer than the retries. {AGAIN}",
@@ -22,7 +22,7 @@ ADVICE = {
     "timed out": f"Give the model more time (-M timeout=SECONDS), or shorter answers. {AGAIN}",
     "bad reply": f"The server's response does not follow its API; check that the base URL is right. {AGAIN}",
     "empty reply": f"The model returned no text, often because reasoning used up its token limit: raise it. {AGAIN}",
-    "authentication failed": f"Check the key and what it is allowed to use. {AGAIN}",
+    "authentication failed": f"Check the key and its permissions. {AGAIN}",
     "request rejected": "The provider does not accept this request, often because it is too long or has a setting that "
     "the model does not know. Change the task or the model's arguments.",
     "model error": "The local model raised an error. Read the message; a smaller batch or another device may help.",

@@ -50,7 +50,7 @@ def _details(comparison: PairedComparison, low: str, high: str) -> str:
         items += f" in {comparison.n_clusters:,} cluster{'' if comparison.n_clusters == 1 else 's'}"
     parts.append(items)
     if comparison.n_missing:
-        parts.append(f"{comparison.n_missing:,} left out for want of a score")
+        parts.append(f"{comparison.n_missing:,} left out without a score")
     return ", ".join(parts)
 
 

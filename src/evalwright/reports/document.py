@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from evalwright.reports.axis import Axis
@@ -207,3 +207,9 @@ class Document:
     blocks: Sequence[Block]
     lede: str = ""
     back: tuple[str, str] | None = None
+
+    def words(self) -> dict[str, Any]:
+        """Its notes and its conclusion, for programs."""
+        notes = [text for block in self.blocks if isinstance(block, Notes) for text in block.texts]
+        said = [block.text for block in self.blocks if isinstance(block, Conclusion)]
+        return {"notes": notes, "conclusion": " ".join(said)}

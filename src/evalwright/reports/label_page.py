@@ -57,9 +57,9 @@ def label_html(
     return page(title, style, body, script, f' data-set="{drawn}" data-file="{text(name)}"')
 
 
-_HELP = "Judge each by itself; the judge's verdict is not shown. Nothing leaves this page until you download the labels."
+_HELP = "Label each answer by itself; the judge's verdict is not shown. Labels stay in this page until you download them."
 _NO_SCRIPTS = (
-    '<noscript><p class="warning">Labelling here needs scripts, which this browser does not run. Use the CSV table '
+    '<noscript><p class="warning">This page needs JavaScript, which is off in this browser. Use the CSV table '
     "instead.</p></noscript>"
 )
 _WHO = (
@@ -74,7 +74,7 @@ _BUTTONS = (
 _FOOTER = (
     '<footer><button type="button" id="download">Download the labels</button>'
     '<details id="copy"><summary>Or copy them</summary><textarea id="text" readonly rows="8" aria-label="Labels as CSV">'
-    "</textarea></details><p>The file goes to whoever sent you this page. Labels are kept in this browser until then.</p>"
+    "</textarea></details><p>Send the file to the person who sent you this page. Until then labels are kept in this browser.</p>"
     "</footer>"
 )
 

@@ -72,22 +72,22 @@ def _pair(found: list[Marker]) -> tuple[Marker, Marker] | None:
     if len(opening) > 1 or len(closing) > 1:
         lines = ", ".join(str(one.line) for one in found)
         raise ConfigurationError(
-            f"it has several markers of a leaderboard (lines {lines}), so nothing tells which place is meant. Keep one pair."
+            f"it has several markers of a leaderboard (lines {lines}), so it is not clear which one to use. Keep one pair."
         )
     if not opening or not closing:
         there, missing = ("start", "end") if opening else ("end", "start")
         raise ConfigurationError(
             f"it has the {there} marker of a leaderboard (line {found[0].line}) without the {missing} marker. Add "
-            f"'{END if opening else START}', or remove the one that is there."
+            f"'{END if opening else START}', or remove the one that it has."
         )
     first, last = opening[0], closing[0]
     if first.start > last.start:
         raise ConfigurationError(
-            f"the end marker of the leaderboard (line {last.line}) stands before the start marker (line {first.line})."
+            f"the end marker of the leaderboard (line {last.line}) is before the start marker (line {first.line})."
         )
     if first.ours != last.ours:
         raise ConfigurationError(
-            f"the start and the end marker of the leaderboard (lines {first.line} and {last.line}) are of two kinds. Use "
+            f"the start and the end marker of the leaderboard (lines {first.line} and {last.line}) do not match. Use "
             f"'{START}' and '{END}'."
         )
     return first, last

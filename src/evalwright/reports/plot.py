@@ -35,7 +35,7 @@ def check_plot(file: str) -> str:
     """The picture's kind by its name, ".svg" or ".png". Raises ConfigurationError, or MissingExtra without matplotlib."""
     suffix = next((each for each in SUFFIXES if file.lower().endswith(each)), "")
     if not suffix:
-        raise ConfigurationError(f"'{file}' must end with .svg or .png: that says what picture is drawn.")
+        raise ConfigurationError(f"'{file}' must end with .svg or .png.")
     try:
         import matplotlib  # noqa: F401
     except ImportError:

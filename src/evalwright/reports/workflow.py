@@ -36,16 +36,14 @@ def workflow(made: Publication) -> str:
         )
     for text in (made.config, *made.options):
         if "${{" in text or re.search(r"[\x00-\x1f\x7f]", text):
-            raise ConfigurationError(f"A workflow cannot hold {text!r}: it has line breaks or '${{{{'.")
+            raise ConfigurationError(f"A workflow cannot contain {text!r}: it has line breaks or '${{{{'.")
     for text in (made.config, *made.published):
         if text.startswith(("/", "~")) or ".." in re.split(r"[/\\]", text) or re.match("[A-Za-z]:", text):
-            raise ConfigurationError(
-                f"'{text}' lies outside the repository: give a path relative to its root."
-            )
+            raise ConfigurationError(f"'{text}' is outside the repository: give a path relative to its root.")
     for name in made.secrets:
         if not _SECRET.fullmatch(name) or name.upper().startswith("GITHUB_"):
             raise ConfigurationError(
-                f"'{name}' cannot name a secret: letters, digits and underscores, and not beginning with GITHUB_."
+                f"'{name}' cannot be the name of a secret: use letters, digits and underscores, and not beginning with GITHUB_."
             )
     extra = "[plot]" if made.plots else ""
     texts = {

@@ -32,7 +32,7 @@ def kept_runs(runs: Sequence[Run], folder: Path) -> list[Run]:
                 f"'{seen[name].folder}' and '{run.folder}' are both named '{name}', so they cannot be kept in one folder."
             )
         if run.folder.resolve().parent == folder.resolve():
-            raise RunError(f"'{run.folder}' lies in '{folder}' itself: keep runs in another folder.")
+            raise RunError(f"'{run.folder}' is inside '{folder}': keep runs in another folder.")
         seen[name] = run
     return [_earlier(run, folder / name) or run for name, run in seen.items()]
 

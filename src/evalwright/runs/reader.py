@@ -95,7 +95,7 @@ class Run:
                     except ValueError:
                         row = _parsed(line, f"{path}, line {number}")
                     if not isinstance(row, dict) or not row.keys() >= _LINE_KEYS:
-                        raise RunError(f"{path}, line {number} is not the record of a sample.")
+                        raise RunError(f"{path}, line {number} is not a sample record.")
                     yield row
         except OSError as error:
             raise RunError(
@@ -143,7 +143,7 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
         if file.is_file():
             return _read(file)
     if path.is_dir():
-        raise RunError(f"The folder '{path}' holds no {RUN_FILE}: it is not a finished run.")
+        raise RunError(f"The folder '{path}' has no {RUN_FILE}: it is not a finished run.")
     known = [run.id for run in list_runs(runs_folder)] if runs_folder else []
     where = f" There is none of that name in '{runs_folder}'." if runs_folder else ""
     raise UnknownName("run", str(name), known, f"{where} `evalwright runs list` shows what there is.".strip())
@@ -180,5 +180,5 @@ def _read(file: Path) -> Run:
         raise RunError(f"{file} is not the record of an Evalwright run: '{missing[0]}' is missing.")
     name = str(data["samples"].get("file", "")) if isinstance(data["samples"], dict) else ""
     if name in ("", ".", "..") or Path(name).name != name:
-        raise RunError(f"{file} names no file of samples in its own folder.")
+        raise RunError(f"{file} does not name a samples file in its folder.")
     return Run(file.parent, data)

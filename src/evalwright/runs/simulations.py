@@ -14,7 +14,7 @@ def refuse_mixture(runs: Sequence[Run]) -> None:
     if simulated and len(simulated) < len(runs):
         names = ", ".join(f"'{name}'" for name in simulated[:5])
         raise ConfigurationError(
-            f"Simulations do not stand on a board with models: the answers of {names} were made from the gold answers. Leave "
+            f"A board does not mix simulations with models: the answers of {names} were made from the gold answers. Leave "
             f"them out, or add --with-simulations."
         )
 
@@ -31,7 +31,7 @@ def refuse_baseline_judges(runs: Sequence[Run], allowed: bool = False) -> None:
         run, role, name = judged[0]
         others = f" (and {len(judged) - 1} more)" if len(judged) > 1 else ""
         raise ConfigurationError(
-            f"A board is not made from scores that a baseline gave: in '{run}'{others} '{name}' played the role '{role}', and it "
+            f"A board is not made from a baseline's scores: in '{run}'{others} '{name}' played the role '{role}', and it "
             f"knows words, not meaning. Score the runs again with a trained judge (evalwright score RUN --role {role}=MODEL), or add "
             f"--allow-baseline-judge (allow_baseline_judge=True) to try things out."
         )

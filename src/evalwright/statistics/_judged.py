@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics.intervals import Range
-from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 Scheme = Literal["random", "stratified"]
 
@@ -52,17 +52,14 @@ class JudgedSample:
 
 
 def judged_sample(
-    judge: npt.ArrayLike,
-    human: npt.ArrayLike,
-    clusters: npt.ArrayLike | None,
-    strata: npt.ArrayLike | None,
+    judge: npt.ArrayLike, human: npt.ArrayLike, clusters: Clusters, strata: Clusters
 ) -> JudgedSample:
     """The items with a verdict, checked. Raises ValueError for shapes and values that do not fit (each says which)."""
     verdicts, labels = vector(judge, "judge"), vector(human, "human")
     n = len(verdicts)
     if len(labels) != n:
         raise ValueError(
-            f"human must hold one label (or nan) for each of the {n} verdicts, but has {len(labels)} entries"
+            f"human must have one label (or nan) for each of the {n} verdicts, but has {len(labels)} entries"
         )
     ids = None if clusters is None else cluster_ids(clusters, n)
     groups = None if strata is None else cluster_ids(strata, n)
@@ -95,7 +92,7 @@ def check_range(sample: JudgedSample, value_range: Range | None) -> None:
     least, most = float(seen.min()), float(seen.max())
     if not bottom < top or least < bottom - slack or most > top + slack:
         raise ValueError(
-            f"verdicts and labels from {least:g} to {most:g} do not lie in value_range {value_range}; "
+            f"verdicts and labels from {least:g} to {most:g} are not all within value_range {value_range}; "
             "give the range that these scores can have, or None"
         )
 
@@ -111,7 +108,7 @@ def _stratum_weights(groups: I64, labelled: npt.NDArray[np.bool_]) -> F64:
     if (drawn < 2).any() and ((drawn < sizes) & (drawn < 2)).any():
         raise ValueError(
             "every stratum needs at least two labels (or a label on each of its items): with fewer, "
-            "it is not known how labels vary there; label more, or join strata"
+            "their variance is unknown; label more, or merge strata"
         )
     weights: F64 = (sizes / np.maximum(drawn, 1))[groups]
     return weights

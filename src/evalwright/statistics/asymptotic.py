@@ -3,10 +3,10 @@
     mean +- sd sqrt( 2 (n r + 1) / (n^2 r) log( sqrt(n r + 1) / alpha ) ),   r = (-2 log a + log(-2 log a + 1)) / n_opt
 
 holds at all n at once in the limit of large n (Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas 2024,
-"Time-uniform central limit theory and asymptotic confidence sequences"), and is narrowest near n_opt.
+"Time-uniform central limit theory and asymptotic confidence sequences"), and is narrowest near n_opt, here N / 3.
 
-Without replacement from N units the same holds with t = n N / (N - n) in place of n: the sum of the first n
-less n times the mean is a random-walk bridge, and times N / (N - n) a walk with the clock t. At n = N the
+Units come without replacement from N, for which the same holds with t = n N / (N - n) in place of n: the sum of the
+first n less n times the mean is a random-walk bridge, and times N / (N - n) a walk with the clock t. At n = N the
 width is 0.
 """
 
@@ -21,25 +21,23 @@ import numpy.typing as npt
 from evalwright.statistics._quantiles import check_level
 
 
-def asymptotic_half_width(
-    sd: float, n: int, *, n_opt: float = 500, alpha: float = 0.05, n_total: int | None = None
-) -> float:
-    """Half the width after `n` units with standard deviation `sd` (formula above); infinite for n = 0.
+def asymptotic_half_width(sd: float, n: int, n_total: int, *, alpha: float = 0.05) -> float:
+    """Half the width after `n` of `n_total` units with standard deviation `sd` (formula above); infinite for n = 0.
 
-    `n_total`: units there are, for a mean over exactly these; None for units like these. Raises ValueError
-    for n > n_total, a negative sd, an n_opt not above 0 and an alpha outside (0, 1).
+    Raises ValueError for n > n_total, a negative sd, and an alpha outside (0, 1).
     """
-    _check(alpha, n_opt, n_total)
+    check_level(alpha, "alpha")
     if not sd >= 0:
         raise ValueError(f"sd must not be negative, but is {sd!r}")
-    if n_total is not None and n > n_total:
+    if n > n_total:
         raise ValueError(f"n must not exceed n_total = {n_total}, but is {n}")
     if n <= 0:
         return math.inf
     if n == n_total:
         return 0.0
-    clock = n if n_total is None else n * n_total / (n_total - n)
-    tuning = (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / n_opt
+    clock = n * n_total / (n_total - n)
+    best = max(1, n_total // 3)
+    tuning = (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / best
     grown = clock * tuning + 1
     return sd * math.sqrt(2 * grown / (clock * clock * tuning) * math.log(math.sqrt(grown) / alpha))
 
@@ -56,9 +54,8 @@ class AsymptoticSequence:
     given before 30 units or without spread (the limit theorem says nothing there).
     """
 
+    n_total: int
     alpha: float = 0.05
-    n_opt: float = 500
-    n_total: int | None = None
     n: int = field(default=0, init=False)
     _sums: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(5), init=False)
     _least: float = field(default=math.inf, init=False)
@@ -67,7 +64,9 @@ class AsymptoticSequence:
     _high: float = field(default=math.inf, init=False)
 
     def __post_init__(self) -> None:
-        _check(self.alpha, self.n_opt, self.n_total)
+        check_level(self.alpha, "alpha")
+        if self.n_total < 1:
+            raise ValueError(f"n_total must be at least 1, but is {self.n_total}")
 
     def update(self, values: npt.ArrayLike, sizes: npt.ArrayLike | None = None) -> None:
         """Feed the next units: `values` (k,) totals, `sizes` (k,) items in each (1 where None).
@@ -79,7 +78,7 @@ class AsymptoticSequence:
         items = np.ones_like(totals) if sizes is None else np.atleast_1d(np.asarray(sizes, dtype=np.float64))
         if items.shape != totals.shape or not np.isfinite(totals).all() or not (items >= 1).all():
             raise ValueError("units need finite totals and as many sizes of at least 1")
-        if self.n_total is not None and self.n + len(totals) > self.n_total:
+        if self.n + len(totals) > self.n_total:
             raise ValueError(f"more units than n_total = {self.n_total}")
         if not len(totals):
             return
@@ -110,16 +109,6 @@ class AsymptoticSequence:
         if self.n < 30 or spread <= 1e-20 * max(squares, 1e-300):
             return
         sd = math.sqrt((spread + farthest) / self.n)
-        half = asymptotic_half_width(sd, self.n, n_opt=self.n_opt, alpha=self.alpha, n_total=self.n_total) * (
-            self.n / items
-        )
+        half = asymptotic_half_width(sd, self.n, self.n_total, alpha=self.alpha) * (self.n / items)
         if mean - half <= self._high and mean + half >= self._low:
             self._low, self._high = max(self._low, mean - half), min(self._high, mean + half)
-
-
-def _check(alpha: float, n_opt: float, n_total: int | None) -> None:
-    check_level(alpha, "alpha")
-    if not (n_opt > 0 and math.isfinite(n_opt)):
-        raise ValueError(f"n_opt must be a number of units above 0, but is {n_opt!r}")
-    if n_total is not None and n_total < 1:
-        raise ValueError(f"n_total must be at least 1, but is {n_total}")

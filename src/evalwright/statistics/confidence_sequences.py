@@ -5,14 +5,9 @@ true, neither can multiply the stake by 2 / alpha, ever, but with probability al
 has refuted are the interval. Nothing is assumed but the range of the scores and an order that was fixed
 before (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by betting").
 
-Without replacement from N units the mean of what is left replaces m: (N m - sum so far) / (N - n). Then the
-mean is that of exactly these N, and at n = N nothing else is left. Bets grow with sqrt(N / (N - n)),
-because late units say more about the little that is left.
-
-What a unit is: an item (its mean over draws), a difference of a pair (value_range -1 to 1), or a cluster.
-Clusters of unequal size: with `cluster_totals` a unit is the sum of its scores over the size of the largest
-cluster, and the estimand is the mean over items times (mean size / largest size), so the bounds are honest
-but widen with the largest cluster; `asymptotic.AsymptoticSequence` is narrower where there are many.
+Units come without replacement from N, so the mean of what is left replaces m: (N m - sum so far) / (N - n). The
+mean is that of exactly these N, and at n = N nothing else is left. Bets grow with sqrt(N / (N - n)), because late
+units say more about the little that is left. A unit is an item (its mean over draws); `asymptotic` serves clusters.
 """
 
 from __future__ import annotations
@@ -23,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
+from evalwright.statistics.intervals import Range
 from evalwright.statistics.units import F64
 
 _CELLS = 401
@@ -34,24 +30,17 @@ _TRUNCATION = 0.5
 class BettingSequence:
     """A running hedged betting confidence sequence, fed with units in an order fixed before the first one.
 
-    `alpha`: chance that the interval ever misses. `n_total`: units there are, for a mean over exactly
-    these; None for units like these. `value_range`: the least and greatest value of a unit. Ends are
-    rounded outwards, by less than a hundredth of the width. An update costs a few hundred multiplications a
-    value.
+    `n_total`: units there are; the mean is over exactly these. `alpha`: chance that the interval ever misses.
+    `value_range`: the least and greatest value of a unit. Ends are rounded outwards, by less than a hundredth of the
+    width. An update costs a few hundred multiplications a value.
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.05,
-        n_total: int | None = None,
-        value_range: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
+    def __init__(self, n_total: int, *, alpha: float = 0.05, value_range: Range = (0.0, 1.0)) -> None:
         check_level(alpha, "alpha")
         bottom, top = value_range
         if not (math.isfinite(bottom) and math.isfinite(top) and bottom < top):
             raise ValueError(f"value_range must be two finite numbers, least first, but is {value_range}")
-        if n_total is not None and n_total < 1:
+        if n_total < 1:
             raise ValueError(f"n_total must be at least 1, but is {n_total}")
         self.alpha, self.n_total, self.value_range = alpha, n_total, (float(bottom), float(top))
         self.n = 0
@@ -66,13 +55,11 @@ class BettingSequence:
         self._below: F64 = np.empty(0)
         self._set_grid()
 
-    def update(self, values: npt.ArrayLike) -> None:
-        """Feed the next values (k,), or one number. Raises ValueError for values outside `value_range` or
-        too many."""
-        self.path(values)
+    def update(self, values: npt.ArrayLike) -> tuple[F64, F64]:
+        """Feed the next values (k,), or one number; the interval after each of them: (low, high), each (k,).
 
-    def path(self, values: npt.ArrayLike) -> tuple[F64, F64]:
-        """Like `update`, and returns the interval after each of the values: (low, high), each (k,)."""
+        Raises ValueError for values outside `value_range`, or too many.
+        """
         scaled = self._checked(values)
         lows, highs = np.empty(len(scaled)), np.empty(len(scaled))
         for start in range(0, len(scaled), _ROWS):
@@ -102,7 +89,7 @@ class BettingSequence:
         slack = 1e-9 * (top - bottom)
         if raw.ndim != 1 or not bool(((raw >= bottom - slack) & (raw <= top + slack)).all()):
             raise ValueError(f"values must be numbers in value_range {self.value_range}, one a unit")
-        if self.n_total is not None and self.n + len(raw) > self.n_total:
+        if self.n + len(raw) > self.n_total:
             raise ValueError(f"{self.n + len(raw)} values are more than n_total = {self.n_total}")
         self._raw_sum += float(raw.sum())
         return np.clip((raw - bottom) / (top - bottom), 0.0, 1.0)
@@ -115,9 +102,9 @@ class BettingSequence:
         self.n += count
         lows, highs = self._bet(x, self._bets[before : self.n], sums[:-1], place)
         self._sum = float(sums[-1])
-        if self.n_total is not None:  # what has been seen bounds the mean of all outright
-            lows = np.maximum(lows, sums[1:] / self.n_total)
-            highs = np.minimum(highs, (sums[1:] + (self.n_total - place)) / self.n_total)
+        # What has been seen bounds the mean of all outright.
+        lows = np.maximum(lows, sums[1:] / self.n_total)
+        highs = np.minimum(highs, (sums[1:] + (self.n_total - place)) / self.n_total)
         empty = lows > highs  # the sequence has refuted every mean: keep what it said last
         if empty.any():
             first = int(empty.argmax())
@@ -133,11 +120,8 @@ class BettingSequence:
         means = (0.5 + self._sum + np.cumsum(x)) / (place + 1)
         squares = self._squares + np.cumsum((x - means) ** 2)
         variances = np.concatenate(([self._variance], squares / (place + 1)))
-        clock, growth = place, np.ones_like(place)
-        if self.n_total is not None:
-            growth = self.n_total / (self.n_total - place + 1)
-            clock = place * growth
-        bets = np.sqrt(2 * self._bar * growth / (variances[:-1] * place * np.log1p(clock)))
+        growth = self.n_total / (self.n_total - place + 1)
+        bets = np.sqrt(2 * self._bar * growth / (variances[:-1] * place * np.log1p(place * growth)))
         end = self.n + len(x)
         while end > len(self._values):
             self._values = np.concatenate((self._values, np.empty_like(self._values)))
@@ -148,10 +132,8 @@ class BettingSequence:
     def _bet(self, x: F64, bets: F64, sums: F64, place: F64) -> tuple[F64, F64]:
         """Multiply the stakes of every m on the grid by what these values pay; the interval after each
         value."""
-        m = np.broadcast_to(self._grid, (len(x), len(self._grid)))
-        if self.n_total is not None:
-            left = (self.n_total - place + 1)[:, None]
-            m = np.clip((self.n_total * m - sums[:, None]) / left, 1e-12, 1 - 1e-12)
+        left = (self.n_total - place + 1)[:, None]
+        m = np.clip((self.n_total * self._grid - sums[:, None]) / left, 1e-12, 1 - 1e-12)
         gap = x[:, None] - m
         above = np.cumprod(1 + np.minimum(bets[:, None], _TRUNCATION / m) * gap, axis=0)
         below = np.cumprod(1 - np.minimum(bets[:, None], _TRUNCATION / (1 - m)) * gap, axis=0)

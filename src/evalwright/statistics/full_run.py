@@ -40,8 +40,7 @@ _FEWEST_DIFFERING = 8
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What the full run may still say: its `verdict`, or "open", and the interval of its difference (nan:
-    not asked)."""
+    """What the full run may still say: its `verdict`, or "open", and the interval of its difference."""
 
     verdict: Settled
     low: float
@@ -88,7 +87,7 @@ def binary_outlook(
     discordant counts.
 
     `level` is that of the full run's comparison, `alpha` the chance that the verdict (or the interval) is
-    ever wrong. `directed`: bet on the side that would change the verdict; without it verdict and interval come
+    ever wrong. `interval`: False where the verdict alone is wanted, which is quicker. `directed`: bet on the side that would change the verdict; without it verdict and interval come
     from one and the same bet, so that both together are wrong with probability at most alpha.
     """
     seen = wins + losses
@@ -100,12 +99,11 @@ def binary_outlook(
     totals = np.arange(fewest[0], most[0] + 1.0)
     share = alpha * (1 - NUISANCE)
     verdict = quick if quick == "open" else _verdict(wins, seen, totals, n_total, level, share, directed)
-    low = high = math.nan
-    if interval:
-        least, greatest = kept_counts(wins, seen, totals, share, _weight(totals))
-        low = float((2 * least - totals).min()) / n_total
-        high = float((2 * greatest - totals).max()) / n_total
-    return Outlook(verdict, low, high)
+    if not interval:
+        return Outlook(verdict, math.nan, math.nan)
+    least, greatest = kept_counts(wins, seen, totals, share, _weight(totals))
+    low, high = float((2 * least - totals).min()), float((2 * greatest - totals).max())
+    return Outlook(verdict, low / n_total, high / n_total)
 
 
 def _weight(totals: F64) -> F64:
@@ -175,13 +173,11 @@ def graded_outlook(
     if g < _FEWEST_UNITS or np.count_nonzero(squares > 1e-24) < _FEWEST_DIFFERING:
         return Outlook("open", math.nan, math.nan)
     spread = math.sqrt(padded_variance(residuals))
-    best = max(1, n_units // 3)
-    half = asymptotic_half_width(spread, g, n_opt=best, alpha=alpha * (1 - NUISANCE), n_total=n_units)
+    half = asymptotic_half_width(spread, g, n_units, alpha=alpha * (1 - NUISANCE))
     low, high = mean - half / mean_size, mean + half / mean_size
     centre = float(squares.mean())
-    slack = asymptotic_half_width(
-        math.sqrt(padded_variance(squares - centre)), g, n_opt=best, alpha=alpha * NUISANCE, n_total=n_units
-    )
+    wobble = math.sqrt(padded_variance(squares - centre))
+    slack = asymptotic_half_width(wobble, g, n_units, alpha=alpha * NUISANCE)
     scale = t_quantile(0.5 + level / 2, n_units - 1) / (mean_size * math.sqrt(n_units - 1.0))
     least = scale * math.sqrt(max(centre - slack, 0.0))
     most = scale * math.sqrt(centre + slack)

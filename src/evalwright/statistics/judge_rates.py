@@ -82,10 +82,7 @@ def rogan_gladen(
     z = normal_quantile(0.5 + level / 2)
     size_se, size_sp = positives + 2 * _SHRINK, negatives + 2 * _SHRINK
     smooth_se, smooth_sp = (true_positives + _SHRINK) / size_se, (true_negatives + _SHRINK) / size_sp
-    part_se, part_sp = (
-        smooth_se * (1 - smooth_se) / size_se,
-        smooth_sp * (1 - smooth_sp) / size_sp,
-    )
+    part_se, part_sp = (smooth_se * (1 - smooth_se) / size_se, smooth_sp * (1 - smooth_sp) / size_sp)
     smooth_j, half_j = smooth_se + smooth_sp - 1, z * math.sqrt(part_se + part_sp)
     separation_low, separation_high = max(-1.0, smooth_j - half_j), min(1.0, smooth_j + half_j)
     reason = _useless(judged, positives, negatives, separation, separation_low)
@@ -124,9 +121,9 @@ def _useless(judged: int, positives: int, negatives: int, separation: float, sep
         return "the judge judged nothing"
     if positives == 0 or negatives == 0:
         missing = "right" if positives == 0 else "wrong"
-        return f"no labelled item is {missing}, so it is not known what the judge says of such items"
+        return f"no labelled item is {missing}, so the judge's rate on such items is unknown"
     if separation_low <= 0:
-        return "on these labels the judge cannot be told from one that says the same of right and wrong items"
+        return "on these labels the judge may give the same verdicts to right and wrong items"
     if separation < _LEAST_POWER:
-        return "the judge hardly tells right from wrong items, so its pass rate says next to nothing"
+        return "the judge barely separates right from wrong items, so its pass rate says almost nothing"
     return ""

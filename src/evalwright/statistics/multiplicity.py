@@ -23,7 +23,7 @@ def holm(p: npt.ArrayLike) -> F64:
         raise ValueError(f"p-values must have the shape (tests,), not {values.shape}; flatten them first")
     there = np.flatnonzero(~np.isnan(values))
     if ((values[there] < 0) | (values[there] > 1)).any():
-        raise ValueError("p-values must lie between 0 and 1, or be nan where there was no test")
+        raise ValueError("p-values must be between 0 and 1, or be nan where there was no test")
     order = np.argsort(values[there], kind="stable")
     tests = len(order)
     stepped = np.maximum.accumulate(values[there][order] * (tests - np.arange(tests)))

@@ -33,6 +33,7 @@ from evalwright.statistics.intervals import Range, unlike_share
 from evalwright.statistics.units import (
     F64,
     I64,
+    Clusters,
     cluster_codes,
     cluster_ids,
     item_units,
@@ -94,7 +95,7 @@ def compare_paired(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     binary: bool | None = None,
     level: float = 0.95,
     power: float = 0.8,
@@ -233,9 +234,7 @@ def _t_test(
     return _Tested(low, high, t_two_sided(difference / error, df), test, method, error, visible)
 
 
-def _paired_means(
-    a: npt.ArrayLike, b: npt.ArrayLike, clusters: npt.ArrayLike | None
-) -> tuple[F64, F64, I64 | None, int]:
+def _paired_means(a: npt.ArrayLike, b: npt.ArrayLike, clusters: Clusters) -> tuple[F64, F64, I64 | None, int]:
     """Item means of both sides where both have one, their cluster ids, and how many items were left out."""
     scores_a, scores_b = score_matrix(a), score_matrix(b)
     if len(scores_a) != len(scores_b):
@@ -264,7 +263,7 @@ def _check_range(a: F64, b: F64, value_range: Range | None) -> None:
     least, most = min(float(a.min()), float(b.min())), max(float(a.max()), float(b.max()))
     if not bottom < top or least < bottom - slack or most > top + slack:
         raise ValueError(
-            f"scores from {least:g} to {most:g} do not lie in value_range {value_range}; "
+            f"scores from {least:g} to {most:g} are not all within value_range {value_range}; "
             "give the range that these scores can have, or None"
         )
 

@@ -19,7 +19,7 @@ class QuantileSketch:
 
     def __init__(self, accuracy: float = 0.01) -> None:
         if not 0 < accuracy < 1:
-            raise ValueError(f"The accuracy must lie between 0 and 1, not {accuracy}.")
+            raise ValueError(f"The accuracy must be between 0 and 1, not {accuracy}.")
         self.accuracy = accuracy
         self.n = 0
         self.total = 0.0
@@ -45,7 +45,7 @@ class QuantileSketch:
     def quantile(self, share: float) -> float:
         """The value at rank floor(share * (n - 1)), counted from 0, within `accuracy` of it. nan where there are none."""
         if not 0 <= share <= 1:
-            raise ValueError(f"A quantile lies between 0 and 1, not {share}.")
+            raise ValueError(f"A quantile must be between 0 and 1, not {share}.")
         if not self.n:
             return math.nan
         rank = math.floor(share * (self.n - 1))

@@ -4,25 +4,23 @@ A `Monitor` gets the units of one task in an order that was fixed at random befo
 `Decision` after any of them. It uses the longest completed prefix of that order only: what finishes first
 is not a random sample (long answers take longer and are wrong more often).
 
-| question | this benchmark (default) | items like these |
-|---|---|---|
-| accuracy +-0.02 | the score over all N units is known to +-0.02 | the mean over such units is |
-| A beats B | the verdict of the full run is known (`full_run`) | e-value (binary), or an interval without 0 |
-| A differs from B or not by 0.03 | as above, or the full run's difference is below 0.03 | as above |
+| question | answered when |
+|---|---|
+| accuracy +-0.02 | the score over all N units is known to +-0.02 |
+| A beats B | the verdict of the full run is known (`full_run`) |
+| A differs from B or not by 0.03 | as above, or the full run's difference is known to be below 0.03 |
 
-For this benchmark a run that is not stopped early ends with the ordinary comparison of all N units
-(`paired.compare_paired`), so a decision is wrong only if an early one says something else than the full run
-would have said; for each rule that has at most the probability alpha = 1 - level, whatever the models and
-the number of looks (exactly for right-or-wrong items, for large n otherwise). For "differs" both answers may be true of the full run (a small difference, clearly
-seen): the one that is known first is given. For items like these an early decision errs with probability at
-most alpha, and a run that ends without one is undecided.
+A run that is not stopped early ends with the ordinary comparison of all N units (`paired.compare_paired`), so a
+decision is wrong only if an early one says something else than the full run would have said; for each rule that has
+at most the probability alpha = 1 - level, whatever the models and the number of looks (exactly for right-or-wrong
+items, for large n otherwise). For "differs" both answers may be true of the full run (a small difference, clearly
+seen): the one that is known first is given.
 
-A failed unit is not wrong and not left out: every sequence runs twice, with the worst and the best value
-that the failed unit could have had. Each of the two fillings is a fixed list of values in the same random
-order, so each sequence stays valid; a decision needs both. The ends of an interval come from different
-fillings and err with alpha / 2 each. A verdict that a is better can only be wrong through the worst
-filling, one that b is better through the best: each has at most the probability alpha, so with failures
-both together have at most 2 alpha.
+A failed unit is not wrong and not left out: every sequence runs twice, with the worst and the best value that the
+failed unit could have had. Each of the two fillings is a fixed list of values in the same random order, so each
+sequence stays valid; a decision needs both. The ends of an interval come from different fillings and err with
+alpha / 2 each. A verdict that a is better can only be wrong through the worst filling, one that b is better through
+the best: each has at most the probability alpha, so with failures both together have at most 2 alpha.
 """
 
 from __future__ import annotations
@@ -30,16 +28,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from evalwright.core.plain import Plain
-from evalwright.statistics._evidence import Evidence, Finding, Settings, evidence_for
+from evalwright.statistics._evidence import Finding, Scored, evidence_for
 from evalwright.statistics.paired import compare_paired
 from evalwright.statistics.stopping_rules import Rule
 
-Estimand = Literal["this benchmark", "items like these"]
+ESTIMAND = "this benchmark"
+"""Whose mean or difference a decision is about, as records say it."""
 Score = float | None
 
 
@@ -51,8 +50,8 @@ class Decision(Plain):
     names), "no difference seen", "no difference of 0.03 or more" or "precise enough", else "undecided".
     `early`: before the last unit. `units` of `n_total` were used, `failed` of them (or of their items)
     without a score. `value` is the mean, or the difference a - b, of what has scores; [`low`, `high`] its
-    anytime-valid interval at `level`, over exactly this benchmark or items like these (`estimand`).
-    `e_value`: evidence against "no difference", None where there is none.
+    anytime-valid interval at `level`, over exactly this benchmark (`estimand`). `e_value`: evidence against "no
+    difference", None where there is none.
     """
 
     decided: bool
@@ -67,7 +66,7 @@ class Decision(Plain):
     high: float
     level: float
     e_value: float | None
-    estimand: Estimand
+    estimand: str
     method: str
 
 
@@ -77,9 +76,8 @@ class Monitor:
 
     `n_total`: units of the full run. `binary`: all scores are 0 or 1. `value_range`: of one score, None if
     not limited. `clustered`: a unit is a cluster of items; `n_items` is then the number of items of all
-    clusters, where known (it sharpens the interval). The estimand is the mean over items, not over
-    clusters. `tasks`: rules watched side by side, over which alpha is divided. `look_every`: units between
-    looks (default n_total / 200): fewer looks cost nothing but time.
+    clusters, where known (it sharpens the interval). Means are over items, not over clusters. `tasks`: rules watched
+    side by side, over which alpha is divided.
     """
 
     def __init__(
@@ -87,43 +85,25 @@ class Monitor:
         rule: Rule,
         n_total: int,
         *,
-        estimand: Estimand = "this benchmark",
         binary: bool = True,
         value_range: tuple[float, float] | None = (0.0, 1.0),
         clustered: bool = False,
         n_items: int | None = None,
         tasks: int = 1,
-        look_every: int | None = None,
     ) -> None:
-        if n_total < 1 or tasks < 1 or (look_every is not None and look_every < 1):
-            raise ValueError("n_total, tasks and look_every must be at least 1")
-        if estimand not in ("this benchmark", "items like these"):
-            raise ValueError(f"estimand must be 'this benchmark' or 'items like these', but is {estimand!r}")
+        if n_total < 1 or tasks < 1:
+            raise ValueError("n_total and tasks must be at least 1")
         if binary and value_range != (0.0, 1.0):
-            raise ValueError("binary scores lie in the value_range (0.0, 1.0); give binary=False for others")
-        self.rule, self.n_total, self.estimand = rule, n_total, estimand
-        self._settings = Settings(
-            n_total=n_total,
-            here=estimand == "this benchmark",
-            binary=binary,
-            clustered=clustered,
-            value_range=value_range,
-            n_items=n_items,
-            alpha=(1 - rule.level) / tasks,
-        )
-        self._look_every = look_every or max(1, n_total // 200)
-        self._evidence: Evidence = evidence_for(rule, self._settings)
+            raise ValueError("binary scores have the value_range (0.0, 1.0); give binary=False for others")
+        self.rule, self.n_total = rule, n_total
+        self._scored = Scored(n_total, binary, clustered, value_range, n_items, (1 - rule.level) / tasks)
+        self._evidence = evidence_for(rule, self._scored)
         self._waiting: dict[int, tuple[list[float], list[float]]] = {}
         self._a: list[float] = []
         self._b: list[float] = []
         self._unit: list[int] = []
         self._prefix = self._looked = self._looks = self._failed = 0
         self._last = self._decision(Finding("open", -math.inf, math.inf), "no unit yet")
-
-    @property
-    def prefix(self) -> int:
-        """Units in the longest completed prefix of the order."""
-        return self._prefix
 
     def submit(
         self, place: int, a: Score | Sequence[Score], b: Score | Sequence[Score] | None = None
@@ -136,7 +116,7 @@ class Monitor:
         length, or several items without `clustered`.
         """
         if not 0 <= place < self.n_total:
-            raise ValueError(f"place must lie between 0 and {self.n_total - 1}, but is {place}")
+            raise ValueError(f"place must be between 0 and {self.n_total - 1}, but is {place}")
         if place < self._prefix or place in self._waiting:
             raise ValueError(f"the unit at place {place} was submitted before")
         first = self._scores(a)
@@ -149,14 +129,9 @@ class Monitor:
         while self._prefix in self._waiting:
             self._take(*self._waiting.pop(self._prefix))
 
-    def fail(self, place: int, items: int = 1) -> None:
-        """The unit at `place` has no score at all (`items` of them in a cluster)."""
-        self.submit(place, [None] * items, [None] * items)
-
     def decision(self) -> Decision:
-        """The decision at the latest look; looks again if enough units came in. Once decided, it stays."""
-        due = self._prefix - self._looked >= self._look_every or self._prefix == self.n_total
-        if self._last.decided or not due or self._looked == self.n_total:
+        """The decision at the latest look; looks again if units came in since. Once decided, it stays."""
+        if self._last.decided or self._looked == self._prefix:
             return self._last
         self._looks += 1
         self._looked = self._prefix
@@ -170,13 +145,13 @@ class Monitor:
         several = isinstance(given, Sequence | np.ndarray)
         items: Sequence[Any] = given if several else [given]  # type: ignore[assignment]
         scores = [math.nan if item is None else float(item) for item in items]
-        if len(scores) != 1 and not (self._settings.clustered and scores):
+        if len(scores) != 1 and not (self._scored.clustered and scores):
             raise ValueError(f"a unit has one score unless clustered=True, but {len(scores)} were given")
-        valid = self._settings.value_range or (-math.inf, math.inf)
+        valid = self._scored.ends
         for score in scores:
             if math.isinf(score) or not (math.isnan(score) or valid[0] <= score <= valid[1]):
-                raise ValueError(f"the score {score:g} lies outside the range {valid}")
-            if self._settings.binary and score == score and score not in (0.0, 1.0):
+                raise ValueError(f"the score {score:g} is outside the range {valid}")
+            if self._scored.binary and score == score and score not in (0.0, 1.0):
                 raise ValueError(
                     f"the score {score:g} is neither 0 nor 1; give binary=False for graded scores"
                 )
@@ -213,22 +188,22 @@ class Monitor:
             high=finding.high,
             level=rule.level,
             e_value=finding.e_value,
-            estimand=self.estimand,
+            estimand=ESTIMAND,
             method=method,
         )
 
     def _at_the_end(self, last: Decision) -> Decision:
         """All units are in: for this benchmark the ordinary comparison decides what is still open."""
-        if self.rule.kind == "precision" or not self._settings.here:
+        if self.rule.kind == "precision":
             return last
-        settings = self._settings
+        scored = self._scored
         full = compare_paired(
             self._a,
             self._b,
-            clusters=np.array(self._unit) if settings.clustered else None,
-            binary=None if settings.binary else False,
+            clusters=np.array(self._unit) if scored.clustered else None,
+            binary=None if scored.binary else False,
             level=self.rule.level,
-            value_range=settings.value_range,
+            value_range=scored.value_range,
         )
         method = f"full comparison ({full.test})"
         if full.verdict != "no difference seen":

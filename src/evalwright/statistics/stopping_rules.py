@@ -15,9 +15,7 @@ from evalwright.core.plain import Plain
 
 Kind = Literal["precision", "beats", "differs"]
 
-_EXAMPLES = (
-    "'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03', each with 'at 99%' if you like"
-)
+_EXAMPLES = "'accuracy +-0.02', 'A beats B', 'A differs from B or not by 0.03', each optionally with 'at 99%'"
 _LONGEST = 500
 _NUMBER = r"(?P<number>[^\s]+)"
 _LEVEL = re.compile(r"^(?P<rest>.+?)\s+at\s+(?P<level>[^\s%]+)\s*%$", re.IGNORECASE)

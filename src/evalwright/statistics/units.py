@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+Clusters = npt.ArrayLike | None
+"""An integer for each item: those that share one are not independent. None: every item stands alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class VarianceComponents(NamedTuple):
     within: float
 
 
-def item_units(values: npt.ArrayLike, clusters: npt.ArrayLike | None = None) -> Units:
+def item_units(values: npt.ArrayLike, clusters: Clusters = None) -> Units:
     """Scores of n items, or of n items x K draws (nan = missing), as units with optional integer cluster ids (n,).
 
     Raises ValueError for other shapes, infinite scores, or cluster ids that are not one integer an item.
@@ -87,7 +89,7 @@ def cluster_ids(clusters: npt.ArrayLike, n: int) -> I64:
     ids = np.asarray(clusters)
     if ids.shape != (n,):
         raise ValueError(
-            f"clusters must hold one id for each of the {n} items, but has the shape {ids.shape}"
+            f"clusters must have one id for each of the {n} items, but has the shape {ids.shape}"
         )
     if n and ids.dtype.kind not in "iu":
         raise ValueError(f"cluster ids must be integers, but are of type {ids.dtype}; number the names first")

@@ -102,7 +102,5 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 def _finalize(value: Any) -> Any:
     if value is None:
-        raise TemplateError(
-            "it puts a null into text; write {{ column or '' }} if nothing should stand there"
-        )
+        raise TemplateError("it puts a null into text; write {{ column or '' }} where it may be empty")
     return value

@@ -82,17 +82,17 @@ def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawin
         for name in sorted(answer.model_fields_set - {"mode"}):
             if getattr(answer, name) != schema.Answer.model_fields[name].default:
                 raise document.error(
-                    ("answer", name), f"`answer.{name}` has no meaning where the mode is {mode}."
+                    ("answer", name), f"`answer.{name}` cannot be used with the mode {mode}."
                 )
     elif answer.draws > 1 and not drawing.temperature:
         raise document.error(
             ("answer", "draws"),
-            "several draws need a temperature above 0, or all of them would be the same.",
+            "several draws need a temperature above 0; otherwise they are all the same.",
         )
     if is_conversation(file):
         if mode != "generate":
             raise document.error(
-                ("prompt", "user"), f"several user turns have no meaning where the mode is {mode}."
+                ("prompt", "user"), f"several user turns cannot be used with the mode {mode}."
             )
         for name in ("prefill", "few_shot"):
             if getattr(prompt, name):
@@ -102,7 +102,7 @@ def check_mode(file: schema.TaskFile, document: Document, drawing: schema.Drawin
         for name in ("system", "prefill", "few_shot"):
             if getattr(prompt, name):
                 raise document.error(
-                    ("prompt", name), f"`{name}` has no meaning where the mode is {mode}: {alone}."
+                    ("prompt", name), f"`{name}` cannot be used with the mode {mode}: {alone}."
                 )
 
 
@@ -118,12 +118,12 @@ def check_sample(mode: schema.Mode, sample: Sample) -> None:
         if mode == "letter" and len(sample.choices) > 26:
             raise RowError(f"the row has {len(sample.choices)} choices, and there are 26 letters")
     elif mode == "continuation" and not sample.target:
-        raise RowError("the row has no target, whose likelihood is to be computed (`sample.target`)")
+        raise RowError("the row has no target to compute the likelihood of (`sample.target`)")
 
 
 def _check_pair(sample: Sample) -> None:
     if not any(passage.text.strip() for passage in sample.passages):
-        raise RowError("the row has no passages, which the text is judged by (`sample.passages`)")
+        raise RowError("the row has no passages to judge the text by (`sample.passages`)")
     if len(sample.choices) < 2:
         raise RowError(
             "the row has no choices, which the mode classify needs: the classes (`sample.choices`)"

@@ -158,7 +158,7 @@ class _Data:
     def _draw_from(self, pool: FileSamples, shots: schema.FewShot) -> None:
         at: KeyPath = ("prompt", "few_shot")
         if len(pool) < shots.count:
-            message = f"{shots.count} shots are asked for, and the pool has {len(pool)} rows."
+            message = f"{shots.count} shots are needed, and the pool has {len(pool)} rows."
             raise self.document.error((*at, "count"), message)
         try:
             self.renderer.shots = Shots(

@@ -124,7 +124,7 @@ def _check(name: str, function: TaskFunction) -> None:
         if parameter.name != "chat" and parameter.default is parameter.empty:
             raise ConfigurationError(
                 f"The task '{name}' must have the form `def f() -> Task` or `def f(chat) -> Task`; "
-                f"nothing gives it '{parameter.name}'."
+                f"it cannot take '{parameter.name}'."
             )
 
 

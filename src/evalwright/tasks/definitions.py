@@ -57,7 +57,7 @@ def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
             raise document.error(at, f"`include` is a file name or a list of them, not {kind_of(name)}.")
         target = document.folder(at) / name
         if target.resolve() in chain:
-            raise document.error(at, f"'{name}' includes this file in turn; an include cannot be a circle.")
+            raise document.error(at, f"'{name}' includes this file in turn; includes cannot be circular.")
         if not target.is_file():
             raise document.error(at, f"the file '{name}' to include does not exist beside this one.")
         whole = merge(whole, with_includes(read_document(target), chain))
@@ -150,7 +150,7 @@ def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
         if sorted(row) != names:
             raise document.error(
                 (*at, index),
-                f"this entry of `for_each` has not the same variables as the first ({', '.join(names)}).",
+                f"this entry of `for_each` does not have the same variables as the first ({', '.join(names)}).",
             )
     return [dict(row) for row in rows]
 

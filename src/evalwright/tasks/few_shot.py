@@ -75,7 +75,7 @@ class Shots:
             which = f" with {', '.join(self.same)} = {group[1:-1]}" if self.same else ""
             more = ", besides the question itself," if spare else ""
             raise RowError(
-                f"{self.count} shots are asked for{more} and the pool has {size} row{'' if size == 1 else 's'}{which}"
+                f"{self.count} shots are needed{more} and the pool has {size} row{'' if size == 1 else 's'}{which}"
             )
 
     def draw(self, sample: Sample, user: str) -> tuple[list[Shot], str | None]:
@@ -99,7 +99,7 @@ class Shots:
             shot = drawn.get(position)
             if shot is None:
                 raise RowError(
-                    f"{self.count} shots are asked for, but the pool has fewer besides the question itself"
+                    f"{self.count} shots are needed, but the pool has fewer besides the question itself"
                 )
             position += 1
             is_own = shot.user == user or (bool(content) and shot.content == content)

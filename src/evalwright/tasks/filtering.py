@@ -42,7 +42,7 @@ def _condition(text: str) -> Condition:
     key = key.removesuffix("!").strip()
     if not sign or not key or not value.strip():
         raise ConfigurationError(
-            f"'{text}' is no filter: write key=value or key!=value, for example domain=science."
+            f"'{text}' is not a filter: write key=value or key!=value, for example domain=science."
         )
     return Condition(key, equal, value.strip())
 
@@ -68,7 +68,7 @@ def filtered(tasks: Sequence[Task], conditions: Sequence[Condition]) -> Filtered
     _check_known(conditions, counts, [task.name for task in tasks])
     if not any(chosen):
         raise ConfigurationError(
-            f"No sample of {_named([task.name for task in tasks])} meets {' and '.join(map(str, conditions))} at once."
+            f"No sample of {_named([task.name for task in tasks])} matches {' and '.join(map(str, conditions))} together."
         )
     kept = tuple(
         _with_samples(task, rows, conditions) for task, rows in zip(tasks, chosen, strict=True) if rows

@@ -60,7 +60,7 @@ def load_tasks(
     if (foreign := dialects.named(str(name_or_path))) is not None:
         if overrides:
             raise TaskError(
-                f"The settings of '{name_or_path}' are another framework's and cannot be overridden: use its own file."
+                f"The task '{name_or_path}' is another framework's, so its settings cannot be overridden: edit its file."
             )
         own, name = foreign
         return own.load(name, dialect or {}, prompt_format=prompt_format, chat=chat)
@@ -144,7 +144,9 @@ def task_from_definition(
 
     found = definitions_of(definition, base=Path(base))
     if len(found) != 1:
-        raise TaskError(f"The definition gives {len(found)} tasks through `for_each`; one was asked for.")
+        raise TaskError(
+            f"The definition gives {len(found)} tasks through `for_each`; only one is allowed here."
+        )
     return compile_task(found[0], prompt_format=prompt_format, chat=chat)
 
 

@@ -71,7 +71,7 @@ def _template(text: str, name: str, slots: list[str], document: Document) -> str
     hint = f"; did you mean {{{near[0]}}} where it has {{{found[0]}}}?" if near else "."
     known = ", ".join(f"{{{slot}}}" for slot in slots)
     raise document.error(
-        _AT, f"the prompt file '{name}' has no place for the sample's own text{hint} The places are: {known}."
+        _AT, f"the prompt file '{name}' has no slot for the sample's text{hint} The slots are: {known}."
     )
 
 

@@ -130,7 +130,7 @@ class SampleMaker:
             return ()
         choices = tuple(_text(choice, "a choice") for choice in _list(value, "choices"))
         if len(choices) < 2:
-            raise RowError(f"a question with choices needs at least two, and this one has {len(choices)}")
+            raise RowError(f"a question with choices needs at least two, but this one has {len(choices)}")
         return choices
 
     def _targets(self, target: Any, choices: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[int, ...]]:

@@ -64,13 +64,13 @@ class Dataset(Part):
         if given != ["hub"]:
             for name in ("revision", "config", "split"):
                 if getattr(self, name) is not None:
-                    raise ValueError(f"`{name}` goes with `hub`, not with `{given[0]}`")
+                    raise ValueError(f"`{name}` can only be used with `hub`, not with `{given[0]}`")
         elif self.revision is None:
             raise ValueError(
                 "a dataset from the hub needs a `revision` (a commit), so that it stays the same"
             )
         if given != ["path"] and (self.format or self.key):
-            raise ValueError(f"`format` and `key` go with `path`, not with `{given[0]}`")
+            raise ValueError(f"`format` and `key` can only be used with `path`, not with `{given[0]}`")
         return self
 
 
@@ -122,7 +122,7 @@ class Prompt(Part):
     def _words(cls, value: Any) -> Any:
         for name in value:
             if not name.isidentifier():
-                raise ValueError(f"the field '{name}' must be a word, so that templates can name it")
+                raise ValueError(f"the field '{name}' must be a valid template variable name")
         return value
 
     @field_validator("user", mode="after")
@@ -146,7 +146,7 @@ class Drawing(Part):
     @classmethod
     def _not_empty(cls, value: Any) -> Any:
         if value and "" in value:
-            raise ValueError("an empty stop string would end every answer at once")
+            raise ValueError("an empty stop string would end every answer immediately")
         return value
 
 

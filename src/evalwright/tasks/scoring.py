@@ -61,7 +61,7 @@ def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
     kind = str(sample.metadata.get("answer_type") or "")
     if kind in EXACT:
         raise RowError(
-            f"its answer_type is '{kind}', and 'similarity' is the only scorer: similar is not right there. "
+            f"its answer_type is '{kind}', and 'similarity' is the only scorer: similar does not mean right. "
             f"Put 'short-answer' before it (`scorers`)"
         )
 
@@ -88,7 +88,7 @@ def metrics_of(
             hint = f"Did you mean '{near[0]}'?" if near else f"The scorers are: {', '.join(columns)}."
             raise document.error(
                 at,
-                f"the metric '{use.use}' is over the scorer '{column}', which the task does not have. {hint}",
+                f"the metric '{use.use}' uses the scorer '{column}', which the task does not have. {hint}",
             )
         label = use.name or (use.use if column == columns[0] else f"{column}-{use.use}")
         if label in out:

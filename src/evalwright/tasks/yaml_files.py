@@ -129,7 +129,7 @@ def read_document(path: Path) -> Document:
         line = text[: odd.start()].count("\n") + 1
         escape = f"\\u{ord(odd[0]):04x}"
         raise TaskError(
-            f"{shown(path)}:{line}: the file has a character (U+{ord(odd[0]):04X}) that YAML takes for the end of a line; "
+            f"{shown(path)}:{line}: the file has a character (U+{ord(odd[0]):04X}) that YAML treats as a line break; "
             f"write it as {escape} in double quotes."
         )
     try:
@@ -167,7 +167,7 @@ def plain(value: Any) -> Any:
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError) as error:
-        raise TaskError(f"A task's definition can hold only what JSON can: {error}.") from None
+        raise TaskError(f"A task's definition can contain only JSON values: {error}.") from None
 
 
 @cache
@@ -185,7 +185,7 @@ def _loader() -> Any:
 def _syntax_message(path: Path, error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else 1
-    problem = (error.problem or error.context or "something is wrong here").rstrip(".")
+    problem = (error.problem or error.context or "there is a syntax error").rstrip(".")
     if "\\t" in problem or "tab" in problem:
         problem += " (indent with spaces)"
     return f"{shown(path)}:{line}: this is not YAML: {problem}."
@@ -212,7 +212,7 @@ class _Builder:
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         if id(node) in self._open:
-            raise self._error(node, "an alias (*) stands inside the value that it names")
+            raise self._error(node, "an alias (*) is inside the value that it refers to")
         self._open.add(id(node))
         try:
             if isinstance(node, yaml.MappingNode):
@@ -233,7 +233,9 @@ class _Builder:
         for key, value_node in self._keys(node):
             line = value_node[0].start_mark.line + 1
             if key in lines:
-                raise self._error(value_node[0], f"the key '{key}' stands twice (first in line {lines[key]})")
+                raise self._error(
+                    value_node[0], f"the key '{key}' is given twice (first in line {lines[key]})"
+                )
             lines[key] = line
             if len(path) + 1 < _PLACED_DEPTH:
                 self.places[(*path, key)] = Place(self.file, line)

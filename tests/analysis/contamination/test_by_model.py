@@ -70,14 +70,14 @@ def test_the_right_answer_of_the_opposite_is_no_matter_of_the_model(tmp_path: Pa
     found = rewrite(load_task("primes.yaml"), ["negate"], model, tmp_path / "home")
     (one,) = found.rewrites
     assert (one.sample.input, one.sample.targets) == ("Is 2 a composite number?", ("no",))
-    assert dict(found.refused) == {("negate", "it is no yes or no question"): 1}
+    assert dict(found.refused) == {("negate", "it is not a yes-or-no question"): 1}
 
 
 def test_what_a_model_may_not_or_cannot_do_is_said(tmp_path: Path) -> None:
     task = load_task("books.yaml")
     with pytest.raises(ConfigurationError, match="name one with --by"):
         rewrite(task, ["shuffle", "negate"], None, tmp_path / "home")
-    with pytest.raises(AbilityError, match="cannot write"):
+    with pytest.raises(AbilityError, match="cannot generate"):
         rewrite(task, ["paraphrase"], ScriptedModel("x", abilities=["embed"]), tmp_path / "home")
 
 

@@ -14,9 +14,10 @@ import pytest
 
 from evalwright import ScriptedModel, Task, evaluate
 from evalwright.analysis.contamination.dates import read_cut_off, side_of
-from evalwright.analysis.contamination.report import contamination_report
+from evalwright.analysis.contamination.report import ContaminationReport, contamination_report
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.requests import Generate, Request
+from evalwright.reports.documents.contamination import contamination_document
 from evalwright.runs.reader import Run
 from evalwright.tasks.compiling import compile_task
 from evalwright.tasks.loading import definitions_of
@@ -88,6 +89,10 @@ def a_model(memorised: float, name: str) -> ScriptedModel:
     return ScriptedModel(reply, name=name, version=str(memorised))
 
 
+def words(report: ContaminationReport) -> str:
+    return str(contamination_document(report).words()["conclusion"])
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Run, Run]]:
     folder = tmp_path_factory.mktemp("contamination")
@@ -116,7 +121,7 @@ def test_wordings_learnt_by_heart_are_found_with_their_interval(runs: dict[str, 
     assert check.low > 0 and check.suspicious and report.suspicious
     assert check.control_drop.difference == pytest.approx(HARDER * KNOWN, abs=0.05)
     assert whole.drop.difference == pytest.approx(check.excess + check.control_drop.difference)
-    assert "memorised, no proof" in report.conclusion
+    assert "memorised, no proof" in words(report)
     (before,) = report.cut_offs
     assert before.difference is not None and before.difference.low > 0
     assert before.difference.n_a == before.difference.n_b == N // 2
@@ -130,15 +135,15 @@ def test_none_is_found_where_nothing_was_learnt(runs: dict[str, tuple[Run, Run]]
     assert check.low < 0 < check.high and not report.suspicious
     # Rewrites are harder, and the drop alone would have been taken for contamination.
     assert report.drops[0].drop.verdict == "better"
-    assert "no sign that the original wordings were memorised" in report.conclusion
+    assert "no sign that the original wordings were memorised" in words(report)
 
 
 def test_without_control_a_drop_is_no_sign(runs: dict[str, tuple[Run, Run]]) -> None:
     report = contamination_report(runs["half"][0], rewrites=[runs["half"][1]])
     assert report.drops[0].check is None and not report.suspicious
     assert report.drops[0].drop.n == N
-    assert any("Without control items" in note for note in report.notes)
-    assert "there is no control" in report.conclusion
+    assert any("Without control items" in note for note in contamination_document(report).words()["notes"])
+    assert "there is no control" in words(report)
 
 
 def test_control_items_may_be_named_by_their_metadata(runs: dict[str, tuple[Run, Run]]) -> None:
@@ -151,7 +156,7 @@ def test_what_cannot_be_reported_on_is_said(runs: dict[str, tuple[Run, Run]]) ->
     half, none = runs["half"], runs["none"]
     with pytest.raises(ConfigurationError, match="is a run of 'none'"):
         contamination_report(half[0], rewrites=[none[1]])
-    with pytest.raises(ConfigurationError, match="nothing to report on"):
+    with pytest.raises(ConfigurationError, match="nothing to report"):
         contamination_report(half[0])
     with pytest.raises(RunError, match="is a rewrite of one of"):
         contamination_report(half[0], rewrites=[half[0]])

@@ -16,6 +16,7 @@ from evalwright.analysis.contamination import corpus as corpus_module
 from evalwright.analysis.contamination.corpus import scan_corpus, words_of
 from evalwright.analysis.contamination.report import contamination_report
 from evalwright.core.errors import ConfigurationError
+from evalwright.reports.documents.contamination import contamination_document
 from support.runs import make_run
 from support.typed import typed
 
@@ -91,7 +92,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="does not exist"):
         scan_corpus(["x"], [tmp_path / "none"])
-    with pytest.raises(ConfigurationError, match="no file of text"):
+    with pytest.raises(ConfigurationError, match="no text file"):
         scan_corpus(["x"], [tmp_path])
     (tmp_path / "x.txt.gz").write_bytes(b"no gzip")
     with pytest.raises(ConfigurationError, match="cannot be read"):
@@ -116,6 +117,6 @@ def test_the_score_by_class_is_in_the_report(tmp_path: Path) -> None:
     most, none = one.classes["most"], one.classes["none"]
     assert most is not None and none is not None and one.classes["some"] is None
     assert (most.n, none.n) == (100, 100) and most.value == pytest.approx(scores[met].mean())
-    assert "n-grams of 100 of 200 questions" in report.conclusion
+    assert "n-grams of 100 of 200 questions" in contamination_document(report).words()["conclusion"]
     done = typed("contamination", str(run.folder), "--corpus", str(tmp_path / "web.txt"))
     assert done.code == 0 and "Overlap with a corpus, n = 13" in done.out

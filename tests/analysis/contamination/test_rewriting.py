@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from evalwright import Sample, ScriptedModel, evaluate, load_task
-from evalwright.analysis.contamination.by_model import shuffle, with_opposite_answer
-from evalwright.analysis.contamination.checks import problem
+from evalwright.analysis.contamination.by_model import problem, shuffle, with_opposite_answer
 from evalwright.analysis.contamination.report import contamination_report
 from evalwright.core.requests import Generate, Request
 from support.typed import typed
@@ -119,7 +118,9 @@ def test_what_cannot_be_rewritten_is_said(folder: Path) -> None:
     nothing = typed(
         "tasks", "rewrite", "rivers.yaml", "--kind", "negate", "--by", "scripted/constant", "--into", "x.yaml"
     )
-    assert nothing.code == 2 and "no yes or no question (10)" in nothing.err and not Path("x.yaml").exists()
+    assert (
+        nothing.code == 2 and "not a yes-or-no question (10)" in nothing.err and not Path("x.yaml").exists()
+    )
     assert typed("tasks", "rewrite", "rivers.yaml", "--kind", "shuffle", "--into", "x.txt").code == 2
     own = {**TASK, "prompt": {"few_shot": {"count": 1}}}
     Path("own.yaml").write_text(json.dumps(own))

@@ -56,9 +56,9 @@ def test_every_sort_of_change_is_found() -> None:
     assert first.before["metadata"] == {"source": "atlas"} and first.hash_before != first.hash_after
     assert found.changed[1].after["wording"] == {"input": "Name the capital of Peru."}
     assert [one.key for one in found.settings] == ["prompt"]
-    assert not found.same_scores and "still" not in found.conclusion
+    assert not found.same_scores
     shown = typed("tasks", "diff", "1.yaml", "2.yaml")
-    assert shown.code == 1 and "Astana" in shown.out
+    assert shown.code == 1 and "Astana" in shown.out and "still" not in shown.out
     assert (
         "1 added; 1 removed; 1 with another wording; 1 with other references; 1 renamed; other prompt"
         in " ".join(shown.out.split())

@@ -84,17 +84,12 @@ def test_a_kept_set_is_read_again(tmp_path: Path) -> None:
     data = json.loads(path.read_text())
     assert data["samples_sha256"] == run.data["samples"]["sha256"]
     assert data["design"] == "stratified"
-    for broken in ("{", "[]", json.dumps({**data, "schema": 9}), json.dumps({**data, "rows": "x"})):
+    wrong: list[dict[str, object]] = [{"schema": 9}, {"rows": "x"}, {"rows": ["x"] * 9}, {"design": "other"}]
+    for broken in ("{", "[]", *(json.dumps({**data, **one}) for one in wrong)):
         set_file(run.folder, found.name).write_text(broken)
         with pytest.raises(UsageError, match="labelling-"):
             find_set(found.name, [run.folder])
-    for change in (
-        {"rows": [99]},
-        {"rows": [1, 1]},
-        {"probabilities": [0.0] * 9},
-        {"strata": [0]},
-        {"rows": ["x"] * 9},
-    ):
+    for change in ({"rows": [99]}, {"rows": [1, 1]}, {"probabilities": [0.0] * 9}, {"strata": [0]}):
         path.write_text(json.dumps({**data, **change}))
         read = find_set(found.name, [run.folder])
         assert read is not None
@@ -113,9 +108,7 @@ def test_of_several_scorers_the_one_that_asks_is_meant(
     assert (found.scorer, found.graded, found.values.tolist()) == ("test-scripted-judge", True, [0.5, 0.5])
     assert read_verdicts(run, "exact-match").values.tolist() == [1.0, 0.0]
     plain = judged_run({"one": "yes"}, lambda item, text: "1", name="plain", scorers=scorers[:2])
-    with pytest.raises(
-        UsageError, match=r"several scorers: exact-match, token-f1\. Say which one with --scorer"
-    ):
+    with pytest.raises(UsageError, match=r"several scorers: exact-match, token-f1\. Name one with --scorer"):
         read_verdicts(plain)
 
 

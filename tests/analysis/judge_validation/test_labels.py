@@ -55,7 +55,7 @@ def test_what_people_write_for_a_label(tmp_path: Path, text: str, value: float |
     "text", ["2", "-1", "1.01", "maybe", "nan", "inf", "1e400", "50%", "=1+0", "\x1b[2J"]
 )
 def test_labels_that_are_none(tmp_path: Path, text: str) -> None:
-    with pytest.raises(UsageError, match=r"done\.csv, line 3: the label '.*' is none") as caught:
+    with pytest.raises(UsageError, match=r"done\.csv, line 3: the label '.*' is not a label") as caught:
         told(write(tmp_path, f"label,row\n1,s00000001-1\n{text},s00000001-2\n"))
     assert "\x1b" not in str(caught.value)
 
@@ -79,7 +79,7 @@ def test_lines_are_counted_through_cells_with_line_breaks(tmp_path: Path) -> Non
     [
         ("row,lable\ns00000001-1,1\n", "'label' is missing. Is 'lable' meant?"),
         ("id,label\nitem-1,1\n", "'row' is missing"),
-        ("row,label,label\ns00000001-1,1,0\n", "'label' is there twice"),
+        ("row,label,label\ns00000001-1,1,0\n", "'label' is given twice"),
         ("", "'row' is missing|are empty"),
     ],
 )
@@ -90,7 +90,7 @@ def test_headers_that_cannot_be_used(tmp_path: Path, text: str, words: str) -> N
 
 def test_a_row_is_labelled_once_by_each_person(tmp_path: Path) -> None:
     twice = write(tmp_path, "row,label\ns00000001-1,1\ns00000001-1,0\n")
-    with pytest.raises(UsageError, match=r"line 3: the row was there before, in .*done\.csv, line 2"):
+    with pytest.raises(UsageError, match=r"line 3: the row was already labelled in .*done\.csv, line 2"):
         read_label_files([twice])
     named = write(tmp_path, "row,label,labeller\ns00000001-1,1,Ann\ns00000001-1,0,Bob\n", "named.csv")
     assert len(read_label_files([named])[0].labels) == 2

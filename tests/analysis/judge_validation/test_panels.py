@@ -14,7 +14,7 @@ from evalwright import ScriptedModel, evaluate, score_run
 from evalwright.analysis.judge_validation.panels import judges_agreement
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Classify
-from evalwright.reports.documents.judges import agreement_document
+from evalwright.reports.documents.panel import agreement_document
 from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run
 from evalwright.statistics import cohen_kappa, gwet_ac1, raw_agreement
@@ -126,7 +126,7 @@ def test_judges_of_several_runs() -> None:
 def test_answers_that_are_others_are_left_out() -> None:
     first = run_of({"a": judge(A, "m/a")})
     other = run_of({"a": judge(B, "m/b")}, answers="Another summary of six whole words here.")
-    with pytest.raises(ConfigurationError, match="the runs must hold the same answers"):
+    with pytest.raises(ConfigurationError, match="the runs must have the same answers"):
         judges_agreement([first, other])
 
 

@@ -133,7 +133,7 @@ def test_a_model_that_hides_its_tokenizer_is_guessed_at() -> None:
     with serving() as server:
         usage = plan("questions.yaml", at(server)).models["openai/m"]
         assert asked(server) == 0
-    assert usage.input_tokens.basis == "guessed at 4 characters a token"
+    assert usage.input_tokens.basis == "estimated at 4 characters a token"
     low, value, high = usage.input_tokens.low, usage.input_tokens.value, usage.input_tokens.high
     assert low is not None
     assert value is not None
@@ -245,12 +245,12 @@ def test_judges_are_counted_apart() -> None:
     model, roles = ScriptedModel("1", name="m/a", version="1"), {"judge": ScriptedModel("yes", name="m/j")}
     forecast = plan("questions.yaml", model, pilot=10, roles=roles)
     assert forecast.models["m/a"].requests.value == 60
-    assert "Not counted are the other roles: judge, about 1 for each of the model's own" in forecast.notes[1]
+    assert "without the other roles: judge, about 1 for each of the model's own" in forecast.notes[1]
     assert "20 requests took" in forecast.models["m/a"].seconds.basis
     took = open_run(forecast.pilot_runs[0]).data["seconds"]
     assert forecast.models["m/a"].seconds.high == pytest.approx(took * 120 / 20)
     without = plan("questions.yaml", model)
-    assert without.notes[1].endswith("Not counted are the other roles: judge.")
+    assert without.notes[1].endswith("without the other roles: judge.")
 
 
 def test_a_pilot_that_fails_altogether_measures_nothing() -> None:
@@ -284,6 +284,6 @@ def test_metrics_that_are_no_mean_of_items_say_so() -> None:
         "sample: {input: '{{ t }}'}\nprompt: {user: '{{ input }}'}\nanswer: {mode: perplexity}\n"
     )
     forecast = plan("text.yaml", ["demo/small", "demo/large"], pilot=2, difference=1.0)
-    assert "for their mean, which word-perplexity is not" in forecast.notes[-1]
+    assert "the mean of its items' scores, which word-perplexity is not" in forecast.notes[-1]
     assert forecast.tasks[0].items_for_difference.value is not None
     assert forecast.models["demo/small"].output_tokens.value == 0

@@ -18,7 +18,7 @@ from evalwright.statistics import (
     smallest_visible_difference,
     wilson,
 )
-from evalwright.statistics.spread import cluster_weight, difference_variance
+from evalwright.statistics.power import cluster_weight, difference_variance
 from evalwright.statistics.units import variance_components
 from evalwright.tasks.loading import task_from_definition
 from support.runs import make_run
@@ -59,7 +59,7 @@ def test_the_example_by_hand() -> None:
     assert task.items_for_difference.basis == "assumed"
     assert task.visible_paired.value == pytest.approx(Z * math.sqrt(0.2 / 60))
     assert (
-        "To see a difference of 2.0 points four times out of five you need about 3,900 items"
+        "To detect a difference of 2.0 points four times out of five you need about 3,900 items"
         in forecast.conclusion
     )
     assert "questions has 60, which can detect differences of 16.2 points or more" in forecast.conclusion
@@ -111,7 +111,7 @@ def test_a_pilot_without_any_difference_is_no_certainty(tmp_path: Path) -> None:
     runs = [make_run(tmp_path, scores=[1.0] * 30, model=name) for name in ("demo/small", "demo/large")]
     task = only(plan(small_task(100), ECHO, runs=runs))
     assert task.paired_variance.value == task.paired_variance.high == pytest.approx(wilson(0, 30)[1] - 4e-4)
-    assert "the upper limit counts" in task.paired_variance.basis
+    assert "the upper limit is used" in task.paired_variance.basis
 
 
 def test_failed_items_are_not_part_of_what_was_measured(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def bad() -> Iterator[tuple[dict[str, object], type[Exception], str]]:
     yield {"difference": 2}, ConfigurationError, "2 points are 0.02"
     yield {"half_width": float("nan")}, ConfigurationError, "half width must be above 0"
     yield {"power": 1.0}, ConfigurationError, "between 0 and 1"
-    yield {"power": 0.3}, ConfigurationError, "plans to miss"
+    yield {"power": 0.3}, ConfigurationError, "missing the difference"
     yield {"level": 95}, ConfigurationError, "between 0 and 1"
     yield {"pilot": 1}, ConfigurationError, "at least 2 items"
     yield {"assume": {"acuracy": 0.7}}, UnknownName, "accuracy"

@@ -296,7 +296,7 @@ def test_any_part_may_be_anything(draw: st.DataObject) -> None:
     ("content", "message"),
     [
         (b"{", "not valid JSON"),
-        (b"[1]", "is no submission"),
+        (b"[1]", "is not a submission"),
         (b'{"format": "evalwright-submission", "version": 9}', "has version 9"),
         (b'{"format": "evalwright-submission", "version": 1}', "is missing"),
         (b"[" * 200_000, "not valid JSON"),

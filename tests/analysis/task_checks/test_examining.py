@@ -32,10 +32,10 @@ def test_a_sound_task_has_no_fault() -> None:
         "3 samples read, ids unique",
         "no question twice",
         "no empty question, option or target, and no placeholder",
-        "0 of 100 questions hold their gold answer (95%: 0 to 56)",
+        "0 of 100 questions contain their gold answer (95%: 0 to 56)",
         "exact-match: gold answers score 1 on all samples",
-        "prompts are rendered whole, and join their continuations",
-        "clusters, dates, languages and chance are as stated, where they are stated",
+        "all prompts render, and join their continuations correctly",
+        "clusters, dates, languages and chance match what is stated",
     ]
     assert [finding.text for finding in check_constants([a_task()])] == [
         "empty answers: 0 of 100 (chance gives at most 78)",
@@ -89,7 +89,7 @@ def test_what_needs_a_model_or_a_likelihood_is_not_judged() -> None:
         return Score(1.0)
 
     task = a_task(scorers=["test-asks"])
-    reason = "test-asks works through asking or runs programs, so it cannot be checked here"
+    reason = "test-asks uses a model or runs programs, so it cannot be checked here"
     assert reason in [finding.text for finding in check_task(task) if finding.verdict == "skipped"]
     assert [finding.text for finding in check_constants([task])] == [f"t: {reason}"]
     assert faults(a_task(answer={"mode": "perplexity"})) == []

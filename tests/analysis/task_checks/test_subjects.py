@@ -60,7 +60,7 @@ def test_a_scorer_that_likes_any_choice_is_a_fault() -> None:
 
     rows = [{"input": f"{n}?", "choices": ["x", "y"], "target": "AB"[n % 2]} for n in range(12)]
     told = texts(a_task(rows, answer={"mode": "letter"}, scorers=["test-any-choice"]))
-    assert "a wrong option is the most likely, and yet 12 samples do not score 0" in told
+    assert "a wrong option is the most likely, but 12 samples do not score 0" in told
     assert "always A ('x'): 100 of 100" in told
 
 
@@ -147,7 +147,7 @@ def test_words_that_only_look_like_a_placeholder_are_none() -> None:
 
 def test_white_space_is_no_target() -> None:
     rows = [{"input": f"{n}?", "target": f"x{n}" if n else " "} for n in range(4)]
-    assert "1 sample has no target, or one of white space alone: s0" in texts(a_task(rows))
+    assert "1 sample has no target, or only white space: s0" in texts(a_task(rows))
 
 
 def test_texts_to_read_may_hold_the_answer() -> None:
@@ -156,7 +156,7 @@ def test_texts_to_read_may_hold_the_answer() -> None:
         {"input": f"{text} {n}. Who built it?", "target": "Brandt" if n % 2 else f"Mill {n}"}
         for n in range(10)
     ]
-    assert "questions carry a text to read" in texts(a_task(rows), "skipped")
+    assert "questions include a text to read" in texts(a_task(rows), "skipped")
     assert "leaks" not in {finding.check for finding in found(a_task(rows))}
 
 
@@ -191,7 +191,7 @@ def test_questions_that_differ_in_another_column_are_not_each_others_shots() -> 
     assert found(a_task(rows, prompt=prompt)) == []
     pool[0]["claim"] = "4 is EVEN"
     told = texts(a_task(rows, prompt={**prompt, "few_shot": {"count": 1, "dataset": {"rows": pool}}}))
-    assert "the evaluated samples hold 1 of 1 shot: s4" in told
+    assert "the evaluated samples contain 1 of 1 shot: s4" in told
 
 
 def test_shots_from_the_tasks_own_rows_are_its_choice() -> None:
@@ -199,7 +199,7 @@ def test_shots_from_the_tasks_own_rows_are_its_choice() -> None:
     task = a_task(rows, prompt={"few_shot": {"count": 1, "select": "first"}})
     assert found(task) == []
     assert any(
-        "the evaluated samples hold" in each.text and each.verdict == "note" for each in check_task(task)
+        "the evaluated samples contain" in each.text and each.verdict == "note" for each in check_task(task)
     )
 
 
@@ -232,4 +232,4 @@ def test_a_metric_over_letters_wants_one_number_of_options() -> None:
     assert "samples differ in their number of options (3 in 11, 4 in 1)" in texts(even, "note")
     assert found(even) == []
     uneven = a_task(rows, answer={"mode": "letter"}, metrics=["macro-f1"])
-    assert "and the metric macro-f1 takes letters for classes: s0" in texts(uneven)
+    assert "and the metric macro-f1 treats letters as classes: s0" in texts(uneven)

@@ -64,7 +64,7 @@ def test_what_does_not_fit_is_what_the_model_itself_refuses_or_cuts(mode: str) -
 def test_the_answer_needs_room_too() -> None:
     task = a_task(QUESTIONS[:2], answer={"max_tokens": 1020})
     (finding,) = found(task, "context", model=open_model("demo/small"))
-    assert "with the room for the answer, 100 of 100 samples do not fit" in finding.text
+    assert "with the answer's token limit, 100 of 100 samples do not fit" in finding.text
     assert [
         one.verdict for one in found(a_task(QUESTIONS[:2]), "context", model=open_model("demo/small"))
     ] == ["ok"]
@@ -212,7 +212,7 @@ def test_foreign_faults_are_found() -> None:
     assert "two spaces meet" in faults(foreign(spaced, EVEN))
     assert "ends with a space" in faults(foreign(WRITTEN.replace("Answer:", "Answer: "), SUMS))
     blind = CHOICE.replace('"{{q}}"', '"A number."')
-    assert "1 question stands more than once with different gold answers" in faults(foreign(blind, EVEN))
+    assert "1 question occurs more than once with different gold answers" in faults(foreign(blind, EVEN))
 
 
 SUMS = [{"q": f"How much is {n} plus {n}?", "a": str(2 * n)} for n in range(100, 120)]

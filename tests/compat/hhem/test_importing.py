@@ -184,7 +184,10 @@ def test_two_judges_are_two_groups_and_no_board_mixes_them_silently(tmp_path: Pa
     Model().write(tree, lines_of([0.9, 0.1, 0.9]))
     Model("acme/two", version="2.3-PROD").write(tree, lines_of([0.9, 0.9, 0.1]))
     runs = import_hhem(tree, tmp_path / "runs").runs
-    assert any("did not ask 'summary-faithfulness' alike" in note for note in make_board(runs).notes)
+    assert any(
+        "used different versions, data or scorers of 'summary-faithfulness'" in note
+        for note in make_board(runs).notes
+    )
     assert any("definition" in text or "judge" in text for text in compare_runs(*runs).differences)
 
 
@@ -312,15 +315,3 @@ def test_rows_in_another_order_pair_with_nothing(tmp_path: Path) -> None:
     assert not ids[3] & ids[0]
     assert "another order" in about(runs[3])["pairing"]
     assert any("another order" in note for note in about(runs[3])["notes"])
-
-
-def test_a_large_tree_is_read_twice_to_the_same_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = tmp_path / "output"
-    for name in ("acme/one", "acme/two"):
-        Model(name).write(tree, mixed())
-    kept = import_hhem(tree, tmp_path / "kept").runs
-    monkeypatch.setattr("evalwright.compat.hhem.importing._KEPT", 0)
-    again = import_hhem(tree, tmp_path / "again").runs
-    for left, right in zip(kept, again, strict=True):
-        for file in ("run.json", "samples.jsonl"):
-            assert (left.folder / file).read_bytes() == (right.folder / file).read_bytes()

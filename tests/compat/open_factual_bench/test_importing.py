@@ -165,7 +165,7 @@ def test_questions_in_every_form(ending: str) -> None:
 
 def test_a_question_that_is_no_literal_is_refused() -> None:
     Path("t.py").write_text("Task(id='a', question=open('ran', 'w').name, reference_answer='x')")
-    with pytest.raises(RunError, match=r"`question` is no literal.*never run"):
+    with pytest.raises(RunError, match=r"`question` is not a literal.*never executed"):
         read_questions(Path("t.py"))
     assert not Path("ran").exists()
     Path("t.py").write_text("x = " + "(" * 5000)
@@ -250,7 +250,7 @@ def test_by_the_command_line() -> None:
     board = json.loads(typed("leaderboard", *names, "--json").out)
     assert [row["run"] for row in board["rows"]] == names[::-1]
     done = typed("import", "open-factual-bench", "results", "--scoring", "corrected")
-    assert done.code == 2 and "hold no reference answers" in done.err and "--tasks" in done.err
+    assert done.code == 2 and "have no reference answers" in done.err and "--tasks" in done.err
 
 
 @pytest.mark.parametrize(
@@ -259,15 +259,15 @@ def test_by_the_command_line() -> None:
         ("{", "not valid JSON"),
         ("[]", "no list `results`"),
         ('{"config": {}, "results": []}', "no row"),
-        ('{"config": {}, "results": [1]}', "row 1 of `results`: it is no object"),
-        ('{"config": {}, "results": [{"task_id": "a"}]}', "`model_response` of 'a' is no text"),
+        ('{"config": {}, "results": [1]}', "row 1 of `results` is no object"),
+        ('{"config": {}, "results": [{"task_id": "a"}]}', "'model_response' must be text, not missing"),
         (
             '{"results": [{"task_id": "a", "model_response": "", "is_correct": 1}]}',
-            "neither true, false nor null",
+            "'is_correct' must be true, false or null",
         ),
         (
             '{"results": [{"task_id": "a", "model_response": ""}, {"task_id": "a", "model_response": ""}]}',
-            "'a' stands twice",
+            "'a' occurs twice",
         ),
         ("[" * 100_000, "not valid JSON"),
     ],
@@ -282,4 +282,4 @@ def test_broken_files(text: str, message: str) -> None:
 def test_nothing_there() -> None:
     Path("results").mkdir()
     assert "Did you mean 'results'" in typed("import", "open-factual-bench", "resluts").err
-    assert "holds no run of open-factual-bench" in typed("import", "open-factual-bench", "results").err
+    assert "has no run of open-factual-bench" in typed("import", "open-factual-bench", "results").err

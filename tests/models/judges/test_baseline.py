@@ -83,4 +83,4 @@ def test_it_says_that_it_is_a_baseline() -> None:
     with pytest.raises(ConfigurationError, match="no revisions"):
         open_model("baseline/lexical@1")
     ((_, answer),) = judge().answer_batch([Generate("x")])
-    assert "judges pairs" in getattr(answer, "message", "")
+    assert "classifies pairs" in getattr(answer, "message", "")

@@ -39,8 +39,8 @@ def test_what_fits_nowhere_is_said() -> None:
 
 
 def test_the_argument() -> None:
-    assert read_chunking("auto").as_json() == "auto"
-    assert read_chunking("300").as_json() == 300
+    assert read_chunking("auto") == "auto"
+    assert read_chunking("300") == 300
     for wrong in ("some", 0, -1, True, 1.5, None, "1.5"):
         with pytest.raises(ConfigurationError, match="chunk="):
             read_chunking(wrong)

@@ -160,5 +160,5 @@ def test_a_tokenizer_of_another_model_is_refused(judges: dict[str, Path], tmp_pa
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     tokenizer["added_tokens"].append({**tokenizer["added_tokens"][0], "id": 5000, "content": "[EXTRA]"})
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
-    with pytest.raises(ConfigurationError, match="do not belong together"):
+    with pytest.raises(ConfigurationError, match="do not match"):
         judge(folder).load()

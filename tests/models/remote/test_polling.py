@@ -97,7 +97,7 @@ def test_a_job_is_looked_at_until_it_ends(looks: int, status: dict[int, int]) ->
         (Jobs(3, {2: 404}), Rejected, "wrong on purpose"),
         (Jobs(2, end={"status": "failed", "error": "out of memory"}), Overloaded, "out of memory"),
         (Jobs(2, end={"status": "sleeping"}), BadReply, "a prediction with its status"),
-        (Jobs(2, address="http://127.0.0.1:9/v1"), Rejected, "the key would go with it"),
+        (Jobs(2, address="http://127.0.0.1:9/v1"), Rejected, "the key would be sent to it"),
     ],
 )  # fmt: skip
 def test_jobs_that_come_to_nothing(jobs: Jobs, error: type[RequestError], words: str) -> None:

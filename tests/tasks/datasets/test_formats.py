@@ -87,12 +87,12 @@ def test_a_list_inside_an_object(tmp_path: Path) -> None:
         (
             '[{"a": 1} {"a": 2}]',
             None,
-            "d.json, after row 1: the list goes on without a comma or ends too early.",
+            "d.json, after row 1: a comma is missing, or the list ends too early.",
         ),
         (
             '[{"a": 1}, {"a": 2}',
             None,
-            "d.json, after row 2: the list goes on without a comma or ends too early.",
+            "d.json, after row 2: a comma is missing, or the list ends too early.",
         ),
         ('[{"a": 1}, {"a": ', None, "d.json, row 2: this is not JSON: expecting value."),
         ('[{"a": 1}, 5]', None, "d.json, row 2: a row must be an object of columns, not a whole number."),

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from evalwright.analysis.contamination.rewriting import Rewritten, originals
+from evalwright.analysis.contamination.items import OF
 from evalwright.core.asking import Ask
 from evalwright.core.errors import AbilityError, ConfigurationError, RequestFailed
 from evalwright.core.reasoning import separate_reasoning
@@ -44,13 +46,41 @@ _INSTRUCTIONS: dict[Kind, str] = {
 }
 _OPEN, _CLOSE = "<<<", ">>>"
 _QUOTES = (('"', '"'), ("“", "”"), ("'", "'"), (_OPEN, _CLOSE))
-
-
 _OPPOSITE = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 _SPEAKS_OF_OTHERS = re.compile(
     r"\b(?:all|none|both|neither|either|any) of (?:the|these|those)\b|\b(?:both|neither|either)\b.*\b[A-H]\b|^[A-H] (?:and|or|&) [A-H]\b",
     re.IGNORECASE,
 )
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_LONGER = 3
+"""A rewrite with more than this many times the characters (and 200 more) is no rewrite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A sample, its original, and where it comes from."""
+
+    original: Sample
+    sample: Sample
+    kind: str
+    by: str
+
+
+@dataclass(slots=True)
+class Rewritten:
+    """What came of a task. refused: how many originals have no rewrite of a kind, by kind and reason."""
+
+    rewrites: list[Rewrite] = field(default_factory=list)
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    n_originals: int = 0
+
+    def take(self, original: Sample, sample: Sample | None, kind: str, by: str, none: str) -> None:
+        """Keep a rewrite that passes the checks, or count why not."""
+        why = none if sample is None else problem(original, sample, kind)
+        if why or sample is None:
+            self.refused[kind, why] += 1
+        else:
+            self.rewrites.append(Rewrite(original, sample, kind, by))
 
 
 def rewrite(task: Task, kinds: Sequence[Kind], model: Model | None, home: Path) -> Rewritten:
@@ -59,16 +89,16 @@ def rewrite(task: Task, kinds: Sequence[Kind], model: Model | None, home: Path) 
     Raises ConfigurationError where a kind needs a model and there is none, AbilityError for one that writes no text.
     """
     written = [kind for kind in kinds if kind in _INSTRUCTIONS]
-    out = Rewritten(n_originals=sum(1 for _ in originals(task)))
+    out = Rewritten(n_originals=sum(1 for _ in _originals(task)))
     if "shuffle" in kinds:
-        for sample in originals(task):
-            out.take(sample, shuffle(sample), "shuffle", "rule", "its options cannot change places")
+        for sample in _originals(task):
+            out.take(sample, shuffle(sample), "shuffle", "rule", "its options cannot be reordered")
     if not written:
         return out
     if model is None:
-        raise ConfigurationError(f"A model writes the kind '{written[0]}': name one with --by.")
+        raise ConfigurationError(f"The kind '{written[0]}': name one with --by.")
     if "generate" not in model.abilities:
-        raise AbilityError(f"'{model.name}' cannot write text, so it cannot rewrite questions.")
+        raise AbilityError(f"'{model.name}' cannot generate text, so it cannot rewrite questions.")
     return asyncio.run(_rewrite_all(out, task, written, model, home))
 
 
@@ -100,6 +130,11 @@ def with_opposite_answer(sample: Sample) -> Sample | None:
     )
 
 
+def _originals(task: Task) -> Iterator[Sample]:
+    """The samples that are no rewrites themselves."""
+    return (sample for sample in task.samples if OF not in sample.metadata)
+
+
 async def _rewrite_all(
     out: Rewritten, task: Task, kinds: Sequence[Kind], model: Model, home: Path
 ) -> Rewritten:
@@ -112,23 +147,19 @@ async def _rewrite_all(
                 async with gate:
                     return await _rewrite(sample, kind, door, "chat" in model.abilities)
 
-            samples = list(originals(task))
-            asked = [(sample, kind) for sample in samples for kind in kinds]
-            found = await asyncio.gather(*(one(sample, kind) for sample, kind in asked))
-    for (sample, kind), (rewritten, why) in zip(asked, found, strict=True):
+            wanted = [(sample, kind) for sample in _originals(task) for kind in kinds]
+            found = await asyncio.gather(*(one(sample, kind) for sample, kind in wanted))
+    for (sample, kind), (rewritten, why) in zip(wanted, found, strict=True):
         out.take(sample, rewritten, kind, model.name, why)
     return out
 
 
 async def _rewrite(sample: Sample, kind: Kind, ask: Ask, chat: bool) -> tuple[Sample | None, str]:
     """The rewritten sample, or None and why there is none."""
-    frame: Sample | None = sample
-    if kind == "negate":
-        # Which answer is right afterwards is not for the model to say.
-        frame = with_opposite_answer(sample)
-        if frame is None:
-            return None, "it is no yes or no question"
-    assert frame is not None
+    # Which answer of an opposite is right is not for the model to say.
+    frame = with_opposite_answer(sample) if kind == "negate" else sample
+    if frame is None:
+        return None, "it is not a yes-or-no question"
     text = f"{_INSTRUCTIONS[kind]}\n\n{_OPEN}\n{sample.input}\n{_CLOSE}"
     prompt: Prompt = (Message("user", text),) if chat else f"{text}\n\nNew question:"
     try:
@@ -138,7 +169,11 @@ async def _rewrite(sample: Sample, kind: Kind, ask: Ask, chat: bool) -> tuple[Sa
     separated = separate_reasoning(response)
     if separated.unclosed or response.finish_reason == "length":
         return None, "the reply was cut off"
-    said = _bare(separated.answer)
+    said = separated.answer.strip()
+    for opening, closing in _QUOTES:
+        inner = said[len(opening) : -len(closing)]
+        if inner and said.startswith(opening) and said.endswith(closing) and opening not in inner:
+            said = inner.strip()
     if refusal_in(said):
         return None, "the model refused"
     if "\n" in said:
@@ -146,12 +181,31 @@ async def _rewrite(sample: Sample, kind: Kind, ask: Ask, chat: bool) -> tuple[Sa
     return replace(frame, input=said), ""
 
 
-def _bare(text: str) -> str:
-    """The reply without marks around the whole of it."""
-    text = text.strip()
-    for opening, closing in _QUOTES:
-        if len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing):
-            inner = text[len(opening) : -len(closing)]
-            if opening not in inner:
-                text = inner.strip()
-    return text
+def problem(original: Sample, rewritten: Sample, kind: str) -> str:
+    """Why a rewrite is refused, as far as a program can see; "" for one that may stay. A person looks at the rest."""
+    before, after = _folded(original.input), _folded(rewritten.input)
+    if not after:
+        return "it is empty"
+    if kind == "shuffle":
+        same = sorted(original.choices) == sorted(rewritten.choices)
+        kept = {original.choices[i] for i in original.gold} == {rewritten.choices[i] for i in rewritten.gold}
+        return "" if same and kept else "the options are not the same"
+    if before == after and original.passages == rewritten.passages:
+        return "it is the original wording"
+    if len(after) > _LONGER * len(before) + 200:
+        return "it is much longer than the original"
+    targets = zip(original.targets, rewritten.targets, strict=False)
+    if not rewritten.choices and any(_says(after, new) and not _says(before, old) for old, new in targets):
+        return "it gives the answer away" if kind != "negate" else ""
+    if Counter(_NUMBER.findall(before)) != Counter(_NUMBER.findall(after)):
+        return "its numbers are not the original's"
+    return ""
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def _says(text: str, target: str) -> bool:
+    wanted = _folded(target).strip(" .,;:!?\"'")
+    return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None

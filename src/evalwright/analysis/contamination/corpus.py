@@ -10,16 +10,17 @@ import gzip
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from evalwright.core.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 N = 13
 """Words of an n-gram, as in Brown et al. 2020 (arXiv:2005.14165, appendix C)."""
@@ -36,7 +37,7 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GramCount:
     """Of one question: n of its n-grams, how many different ones it has, how many of them the corpus has, and how often in all.
 
     n is 0 where the question is too short to be looked for.
@@ -54,12 +55,12 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class CorpusScan:
     """What was read, and what it has of each question, in their order."""
 
     files: int
     words: int
-    found: tuple[Found, ...]
+    found: tuple[GramCount, ...]
 
 
 def words_of(text: str) -> list[str]:
@@ -67,7 +68,7 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
-def scan_corpus(questions: Sequence[str], places: Sequence[Path], n: int = N) -> Scan:
+def scan_corpus(questions: Sequence[str], places: Sequence[Path], n: int = N) -> CorpusScan:
     """Look for the n-grams of `questions` in files and folders (.txt, .md, .jsonl, .ndjson, each also .gz).
 
     A question of LEAST to n words is looked for whole. Raises ConfigurationError for an n under LEAST, a place that is
@@ -75,108 +76,86 @@ def scan_corpus(questions: Sequence[str], places: Sequence[Path], n: int = N) ->
     """
     if n < LEAST:
         raise ConfigurationError(
-            f"n-grams need at least {LEAST} words, not {n}: shorter ones are found anywhere."
+            f"n-grams need at least {LEAST} words, not {n}: shorter ones occur in any text."
         )
     index = _Index([words_of(question) for question in questions], n)
     files = [file for place in places for file in _files(place)]
     words = 0
     for file in files:
         try:
-            for document in _documents(file):
-                words += index.read(document)
+            words += sum(map(index.read, _documents(file)))
         except (OSError, EOFError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ConfigurationError(f"The corpus file '{file}' cannot be read: {reason}.") from error
-    return Scan(len(files), words, index.result())
+    return CorpusScan(len(files), words, index.result())
 
 
 class _Index:
-    """The n-grams of all questions by length, and how often each was met."""
+    """The n-grams of all questions by length, and how often each was met. Words are numbers, 0 for those of no question."""
 
     def __init__(self, questions: Sequence[Sequence[str]], n: int) -> None:
         self.codes: dict[str, int] = {}
-        self.lengths = [0 if len(words) < LEAST else min(n, len(words)) for words in questions]
-        self.grams: dict[int, dict[tuple[int, ...], int]] = {}
-        self.own: list[list[int]] = []
-        self.counts: dict[int, list[int]] = {}
-        for words, length in zip(questions, self.lengths, strict=True):
-            self.own.append(self._add(words, length) if length else [])
-        self.hashes = {length: _gram_hashes(table, length) for length, table in self.grams.items()}
-
-    def _add(self, words: Sequence[str], length: int) -> list[int]:
-        ids = [self.codes.setdefault(word, len(self.codes) + 1) for word in words]
-        table = self.grams.setdefault(length, {})
-        counts = self.counts.setdefault(length, [])
-        own: dict[int, None] = {}
-        for start in range(len(ids) - length + 1):
-            gram = tuple(ids[start : start + length])
-            place = table.setdefault(gram, len(table))
-            if place == len(counts):
-                counts.append(0)
-            own[place] = None
-        return list(own)
+        self.own: list[list[tuple[int, ...]]] = []
+        by_length: dict[int, set[tuple[int, ...]]] = {}
+        for words in questions:
+            length = 0 if len(words) < LEAST else min(n, len(words))
+            ids = [self.codes.setdefault(word, len(self.codes) + 1) for word in words if length]
+            grams = {tuple(ids[start : start + length]) for start in range(len(ids) - length + 1)}
+            self.own.append(list(grams) if length else [])
+            by_length.setdefault(length, set()).update(self.own[-1])
+        by_length.pop(0, None)
+        self.hashes = {
+            length: np.unique(_hashes(np.array(list(grams), np.uint64)))
+            for length, grams in by_length.items()
+        }
+        self.counts: Counter[tuple[int, ...]] = Counter(
+            dict.fromkeys((g for own in self.own for g in own), 0)
+        )
 
     def read(self, pieces: Iterator[str]) -> int:
         """Count the n-grams of one document, given in pieces that end between words; how many words it has."""
-        import numpy as np
-
-        longest = max(self.grams, default=0)
+        longest = max(self.hashes, default=0)
         tail = np.zeros(0, np.uint64)
         total = 0
-        get = self.codes.get
         for piece in pieces:
             found = words_of(piece)
             total += len(found)
             if not longest or not found:
                 continue
-            ids = np.concatenate([tail, np.array([get(word, 0) for word in found], np.uint64)])
-            for length, table in self.grams.items():
+            ids = np.concatenate([tail, np.array([self.codes.get(word, 0) for word in found], np.uint64)])
+            for length, known in self.hashes.items():
                 # Of the words carried over, only those that a gram of this length can still need.
-                self._count(ids[max(0, len(tail) - length + 1) :], length, table)
+                self._count(ids[max(0, len(tail) - length + 1) :], length, known)
             tail = ids[-(longest - 1) :]
         return total
 
-    def _count(self, ids: NDArray[np.uint64], length: int, table: dict[tuple[int, ...], int]) -> None:
-        import numpy as np
-
+    def _count(self, ids: NDArray[np.uint64], length: int, known: NDArray[np.uint64]) -> None:
+        """Count the windows that are grams; a hash only says where to look."""
         if len(ids) < length:
             return
-        hashes = _windows(ids, length)
-        known = self.hashes[length]
+        hashes = _hashes(sliding_window_view(ids, length))
         places = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
-        counts = self.counts[length]
         for start in np.flatnonzero(known[places] == hashes):
-            place = table.get(tuple(ids[start : start + length].tolist()))
-            if place is not None:
-                counts[place] += 1
+            gram = tuple(ids[start : start + length].tolist())
+            if gram in self.counts:
+                self.counts[gram] += 1
 
-    def result(self) -> tuple[Found, ...]:
+    def result(self) -> tuple[GramCount, ...]:
         """For each question."""
         out = []
-        for length, own in zip(self.lengths, self.own, strict=True):
-            times = [self.counts[length][place] for place in own]
-            out.append(Found(length, len(own), sum(count > 0 for count in times), sum(times)))
+        for own in self.own:
+            times = [self.counts[gram] for gram in own]
+            n = len(own[0]) if own else 0
+            out.append(GramCount(n, len(own), sum(count > 0 for count in times), sum(times)))
         return tuple(out)
 
 
-def _windows(ids: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
-    """A hash of every window of words, modulo 2^64; what it finds is compared word by word."""
-    import numpy as np
-
-    out = np.zeros(len(ids) - length + 1, np.uint64)
-    for offset in range(length):
-        out = out * np.uint64(_MULTIPLIER) + ids[offset : offset + len(out)]
+def _hashes(windows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A hash of every row, modulo 2^64; (rows, words) -> (rows,)."""
+    out = np.zeros(len(windows), np.uint64)
+    for offset in range(windows.shape[1]):
+        out = out * np.uint64(_MULTIPLIER) + windows[:, offset]
     return out
-
-
-def _gram_hashes(table: dict[tuple[int, ...], int], length: int) -> NDArray[np.uint64]:
-    import numpy as np
-
-    rows = np.array(list(table), np.uint64).reshape(-1, length)
-    out = np.zeros(len(rows), np.uint64)
-    for offset in range(length):
-        out = out * np.uint64(_MULTIPLIER) + rows[:, offset]
-    return np.unique(out)
 
 
 # -- files ------------------------------------------------------------------------------------------------------------------
@@ -187,7 +166,7 @@ def _files(place: Path) -> list[Path]:
         found = sorted(path for path in place.rglob("*") if path.is_file() and _kind(path))
         if not found:
             raise ConfigurationError(
-                f"The folder '{place}' has no file of text: {', '.join((*_TEXT, *_LINES))}, each also with .gz."
+                f"The folder '{place}' has no text file: {', '.join((*_TEXT, *_LINES))}, each also with .gz."
             )
         return found
     if not place.is_file():
@@ -202,19 +181,14 @@ def _kind(path: Path) -> str:
 
 def _documents(path: Path) -> Iterator[Iterator[str]]:
     """The documents of a file, each as pieces. A file of another name is read as text."""
-    with _opened(path) as file:
+    opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8", errors="replace") as file:
         if _kind(path) != "lines":
             yield _pieces(file)
             return
         for line in file:
             if line.strip():
                 yield iter([_strings(line)])
-
-
-def _opened(path: Path) -> IO[str]:
-    if path.name.lower().endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
-    return path.open(encoding="utf-8", errors="replace")
 
 
 def _pieces(file: IO[str]) -> Iterator[str]:

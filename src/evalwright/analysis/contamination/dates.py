@@ -47,7 +47,7 @@ def read_cut_off(text: str) -> date:
     found = parse_span(text)
     if found is None:
         raise ConfigurationError(
-            f"The cut-off '{text}' is no date. Write a year, month or day, such as 2024-06 or 2024-06-15."
+            f"The cut-off '{text}' is not a date. Write a year, month or day, such as 2024-06 or 2024-06-15."
         )
     return found.last
 

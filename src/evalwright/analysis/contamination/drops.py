@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalwright.analysis.contamination.dates import side_of
-from evalwright.analysis.contamination.items import (
-    CHECKED,
-    KIND,
-    OF,
-    OF_TASK,
-    ClusterCodes,
-    Items,
-    clustered,
-)
+from evalwright.analysis.contamination.items import CHECKED, KIND, OF, OF_TASK, Groups, Items
 from evalwright.core.plain import Plain
 from evalwright.runs.scores import padded
 from evalwright.statistics import (
@@ -25,14 +17,8 @@ from evalwright.statistics import (
     PairedComparison,
     UnpairedComparison,
     compare_paired,
-    compare_unpaired,
     contamination_check,
-    mean_interval,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 ALL = "all"
 """The kind of rewrite that means every kind together."""
@@ -86,46 +72,36 @@ class Control:
 
     def has(self, metadata: Mapping[str, Any]) -> bool:
         """Whether an item with this metadata is a control item."""
-        if self.key and self.key in metadata and _text(metadata[self.key]) == self.value:
-            return True
-        return self.cut_off is not None and side_of(metadata.get(self.date_key), self.cut_off) == "after"
+        if self.key and self.key in metadata:
+            value = metadata[self.key]
+            if (str(value).lower() if isinstance(value, bool) else str(value)) == self.value:
+                return True
+        return self.side(metadata) == "after"
 
-    def leaves_out(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether it is not known on which side of the cut-off an item is: it is neither suspect nor control."""
-        return self.cut_off is not None and side_of(metadata.get(self.date_key), self.cut_off) == "across"
+    def side(self, metadata: Mapping[str, Any]) -> str:
+        """On which side of the cut-off an item is; "across" where its date does not say, "" without a cut-off."""
+        return "" if self.cut_off is None else side_of(metadata.get(self.date_key), self.cut_off)
 
 
-def by_cut_off(items: Items, cut_off: date, key: str) -> CutOff | None:
-    """The score before and after; None where no item is dated. Rewrites are not counted."""
-    sides: dict[str, list[int]] = {"before": [], "after": [], "across": [], "undated": []}
+def by_cut_off(items: Items, control: Control) -> CutOff | None:
+    """The score before and after; None without a cut-off, and where no item is dated. Rewrites are not counted."""
+    sides: dict[str, list[int]] = {"": [], "before": [], "after": [], "across": [], "undated": []}
     for place, metadata in enumerate(items.metadata):
         if OF not in metadata:
-            sides[side_of(metadata.get(key), cut_off)].append(place)
+            sides[control.side(metadata)].append(place)
     before, after = sides["before"], sides["after"]
-    if not before and not after:
+    if control.cut_off is None or not (before or after):
         return None
-    codes = ClusterCodes()
-    scores = [items.matrix(part) for part in (before, after)]
-    clusters = [codes.of(items, part) if clustered(items, part) else None for part in (before, after)]
+    groups = Groups(items)
     named = [{items.clusters[place] for place in part} - {""} for part in (before, after)]
-    limits = items.value_range
-    means = [
-        mean_interval(values, clusters=group, value_range=limits) if len(values) else None
-        for values, group in zip(scores, clusters, strict=True)
-    ]
-    difference = None
-    if before and after:
-        difference = compare_unpaired(
-            *scores, clusters_a=clusters[0], clusters_b=clusters[1], value_range=limits
-        )
     return CutOff(
         task=items.task,
         metric=items.metric,
-        key=key,
-        date=cut_off.isoformat(),
-        before=means[0],
-        after=means[1],
-        difference=difference,
+        key=control.date_key,
+        date=control.cut_off.isoformat(),
+        before=groups.mean(before),
+        after=groups.mean(after),
+        difference=groups.difference(before, after),
         across=len(sides["across"]),
         undated=len(sides["undated"]),
         shared_clusters=len(named[0] & named[1]),
@@ -133,19 +109,21 @@ def by_cut_off(items: Items, cut_off: date, key: str) -> CutOff | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rewrite:
+class ScoredRewrite:
+    """A rewrite's kind, whether a person has checked it, and the mean score of its draws, nan where all failed."""
+
     kind: str
     checked: bool
-    scores: tuple[float, ...]
+    score: float
 
 
-Rewrites = Mapping[int, Sequence[_Rewrite]]
+Rewrites = Mapping[int, Sequence[ScoredRewrite]]
 """The rewrites of each original, by its place."""
 
 
 def rewrites_of(items: Items, others: Sequence[Items]) -> Rewrites:
     """The rewrites of a task's items that stand among other items: those whose metadata name them."""
-    found: dict[int, list[_Rewrite]] = {}
+    found: dict[int, list[ScoredRewrite]] = {}
     for other in others:
         for place, metadata in enumerate(other.metadata):
             source = metadata.get(OF)
@@ -153,9 +131,12 @@ def rewrites_of(items: Items, others: Sequence[Items]) -> Rewrites:
                 continue
             original = items.places.get(str(source))
             if original is not None and OF not in items.metadata[original]:
+                # Each rewrite is one value, so that one with more draws does not count for more.
+                scores = [score for score in other.draws[place] if score == score]
+                mean = sum(scores) / len(scores) if scores else float("nan")
                 checked = metadata.get(CHECKED) in (True, "true", "True", 1)
-                kind = str(metadata.get(KIND) or "unnamed")
-                found.setdefault(original, []).append(_Rewrite(kind, checked, tuple(other.draws[place])))
+                one = ScoredRewrite(str(metadata.get(KIND) or "unnamed"), checked, mean)
+                found.setdefault(original, []).append(one)
     return found
 
 
@@ -171,44 +152,38 @@ def _drop(items: Items, found: Rewrites, control: Control, kind: str) -> Drop:
         place: kept
         for place, several in sorted(found.items())
         if (kept := [one for one in several if kind in (ALL, one.kind)])
-        and not control.leaves_out(items.metadata[place])
+        and control.side(items.metadata[place]) != "across"
     }
-    clean = [place for place in chosen if control.has(items.metadata[place])]
-    suspect = [place for place in chosen if not control.has(items.metadata[place])]
-    codes = ClusterCodes() if clustered(items, chosen) else None
-    sides = [_side(items, chosen, part, codes) for part in (suspect, clean)]
-    (original, rewritten, group), (control_original, control_rewritten, control_group) = sides
+    groups = Groups(items)
+    clustered = groups.clustered(chosen)
+
+    def scores(control_items: bool) -> tuple[Any, Any, Any]:
+        """Scores of originals and of their rewrites, a row per original, and their clusters."""
+        places = [place for place in chosen if control.has(items.metadata[place]) == control_items]
+        rewritten = padded([[one.score for one in chosen[place]] for place in places])
+        return items.matrix(places), rewritten, groups.codes(places) if clustered else None
+
+    original, rewritten, clusters = scores(False)
+    control_original, control_rewritten, control_clusters = scores(True)
     limits = items.value_range
-    drop = compare_paired(original, rewritten, clusters=group, value_range=limits)
     check = None
-    if clean and suspect:
+    if len(original) and len(control_original):
         check = contamination_check(
             original,
             rewritten,
             control_original,
             control_rewritten,
-            clusters=group,
-            control_clusters=control_group,
+            clusters=clusters,
+            control_clusters=control_clusters,
             value_range=limits,
         )
     every = [one for several in chosen.values() for one in several]
-    unchecked = sum(not one.checked for one in every)
-    return Drop(items.task, items.metric, kind, len(every), unchecked, drop, check)
-
-
-def _side(
-    items: Items, chosen: Rewrites, places: Sequence[int], codes: ClusterCodes | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64] | None]:
-    """Scores of originals and of their rewrites, a row per original, and their clusters."""
-    # Each rewrite is one value, so that one with more draws does not count for more.
-    rows = [[_mean(one.scores) for one in chosen[place]] for place in places]
-    return items.matrix(places), padded(rows), None if codes is None else codes.of(items, places)
-
-
-def _mean(scores: Sequence[float]) -> float:
-    there = [score for score in scores if score == score]
-    return sum(there) / len(there) if there else float("nan")
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return Drop(
+        items.task,
+        items.metric,
+        kind,
+        len(every),
+        sum(not one.checked for one in every),
+        compare_paired(original, rewritten, clusters=clusters, value_range=limits),
+        check,
+    )

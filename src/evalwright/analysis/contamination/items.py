@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.reader import Run
 from evalwright.runs.scores import ItemRows, padded, read_rows
+from evalwright.statistics import Estimate, UnpairedComparison, compare_unpaired, mean_interval
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-OF, OF_TASK, KIND, BY, CHECKED = (
-    "rewrite_of",
-    "rewrite_task",
-    "rewrite_kind",
-    "rewrite_by",
-    "rewrite_checked",
-)
+OF, OF_TASK, KIND, BY, CHECKED = REWRITE_KEYS = (
+    "rewrite_of", "rewrite_task", "rewrite_kind", "rewrite_by", "rewrite_checked",
+)  # fmt: skip
 """Metadata of a rewritten sample: the id and task of its original, its kind, what made it, whether a person checked it."""
 
 
@@ -50,7 +46,7 @@ class Items(ItemRows):
         """Take an item's metadata and question."""
         metadata = row.get("metadata") or {}
         if not isinstance(metadata, Mapping):
-            raise TypeError("its metadata are no mapping")
+            raise TypeError("its metadata is not a mapping")
         self.metadata.append(metadata)
         self.texts.append(str(row["input"]))
 
@@ -68,23 +64,41 @@ def read_items(run: Run) -> dict[str, Items]:
     return found
 
 
-class ClusterCodes:
-    """Whole numbers for clusters, the same over several groups of items; an item without one is alone."""
+class Groups:
+    """Groups of one task's items, with cluster codes that are the same in all of them; an item without a cluster is alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, items: Items) -> None:
+        self.items = items
         self._codes: dict[tuple[str, str], int] = {}
 
-    def of(self, items: Items, places: Iterable[int]) -> NDArray[np.int64]:
-        """A code per item, (n,)."""
-        import numpy as np
+    def clustered(self, places: Iterable[int]) -> bool:
+        """Whether any of these items has a named cluster."""
+        return any(self.items.clusters[place] for place in places)
 
-        names = (
-            ("cluster", items.clusters[place]) if items.clusters[place] else ("item", f"{items.task}\0{items.ids[place]}")
-            for place in places
-        )  # fmt: skip
+    def codes(self, places: Iterable[int]) -> NDArray[np.int64]:
+        """A cluster code per item, (n,)."""
+        clusters = self.items.clusters
+        names = [
+            ("cluster", clusters[place]) if clusters[place] else ("item", str(place)) for place in places
+        ]
         return np.array([self._codes.setdefault(name, len(self._codes)) for name in names], np.int64)
 
+    def mean(self, places: Sequence[int]) -> Estimate | None:
+        """The mean score of a group; None for an empty one."""
+        if not places:
+            return None
+        scores, clusters = self._scored(places)
+        return mean_interval(scores, clusters=clusters, value_range=self.items.value_range)
 
-def clustered(items: Items, places: Iterable[int]) -> bool:
-    """Whether any of these items shares a named cluster."""
-    return any(items.clusters[place] for place in places)
+    def difference(self, a: Sequence[int], b: Sequence[int]) -> UnpairedComparison | None:
+        """The mean of one group less that of another; None where one is empty."""
+        if not a or not b:
+            return None
+        (scores_a, clusters_a), (scores_b, clusters_b) = self._scored(a), self._scored(b)
+        limits = self.items.value_range
+        return compare_unpaired(
+            scores_a, scores_b, clusters_a=clusters_a, clusters_b=clusters_b, value_range=limits
+        )
+
+    def _scored(self, places: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
+        return self.items.matrix(places), self.codes(places) if self.clustered(places) else None

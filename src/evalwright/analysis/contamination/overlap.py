@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from evalwright.analysis.contamination.corpus import Found, N, scan_corpus
-from evalwright.analysis.contamination.items import OF, ClusterCodes, Items, clustered
+from evalwright.analysis.contamination.corpus import CorpusScan, GramCount, N, scan_corpus
+from evalwright.analysis.contamination.items import OF, Groups, Items
 from evalwright.core.plain import Plain
-from evalwright.statistics import Estimate, UnpairedComparison, compare_unpaired, mean_interval
+from evalwright.statistics import Estimate, UnpairedComparison
 
 MOST = 0.8
 """From this share of its n-grams on, most of a question is in the corpus."""
-
-CLASSES = ("none", "some", "most")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,7 @@ class Overlap(Plain):
     classes: Mapping[str, Estimate | None]
     difference: UnpairedComparison | None
     too_short: int
-    samples: Mapping[str, Found]
+    samples: Mapping[str, GramCount]
 
 
 def overlaps(tasks: Sequence[Items], corpus: Sequence[Path], n: int = N) -> list[Overlap]:
@@ -44,50 +41,28 @@ def overlaps(tasks: Sequence[Items], corpus: Sequence[Path], n: int = N) -> list
         (items, [place for place, metadata in enumerate(items.metadata) if OF not in metadata])
         for items in tasks
     ]
-    texts = [items.texts[place] for items, places in own for place in places]
-    scan = scan_corpus(texts, corpus, n)
-    out, start = [], 0
-    for items, places in own:
-        if places:
-            found = scan.found[start : start + len(places)]
-            out.append(_overlap(items, places, found, n, scan.files, scan.words))
-        start += len(places)
-    return out
+    scan = scan_corpus([items.texts[place] for items, places in own for place in places], corpus, n)
+    counts = iter(scan.found)
+    return [
+        _overlap(items, {place: next(counts) for place in places}, scan, n) for items, places in own if places
+    ]
 
 
-def class_of(found: Found) -> str:
-    """ "none", "some" or "most"; "" for a question that was too short to be looked for."""
-    if not found.n:
-        return ""
-    return "none" if not found.found else "most" if found.share >= MOST else "some"
-
-
-def _overlap(
-    items: Items, places: Sequence[int], found: Sequence[Found], n: int, files: int, words: int
-) -> Overlap:
-    by_class: dict[str, list[int]] = {name: [] for name in ("", *CLASSES)}
-    for place, one in zip(places, found, strict=True):
-        by_class[class_of(one)].append(place)
-    codes = ClusterCodes()
-
-    def group(part: Sequence[int]) -> Any:
-        return codes.of(items, part) if clustered(items, part) else None
-
-    limits = items.value_range
-    classes = {
-        name: mean_interval(items.matrix(part), clusters=group(part), value_range=limits) if part else None
-        for name, part in by_class.items()
-        if name
-    }
-    clean, met = by_class["none"], sorted([*by_class["some"], *by_class["most"]])
-    difference = None
-    if clean and met:
-        difference = compare_unpaired(
-            items.matrix(met),
-            items.matrix(clean),
-            clusters_a=group(met),
-            clusters_b=group(clean),
-            value_range=limits,
-        )
-    samples = {items.ids[place]: one for place, one in zip(places, found, strict=True)}
-    return Overlap(items.task, items.metric, n, files, words, classes, difference, len(by_class[""]), samples)
+def _overlap(items: Items, found: Mapping[int, GramCount], scan: CorpusScan, n: int) -> Overlap:
+    by_class: dict[str, list[int]] = {"": [], "none": [], "some": [], "most": []}
+    for place, one in found.items():
+        name = "none" if not one.found else "most" if one.share >= MOST else "some"
+        by_class[name if one.n else ""].append(place)
+    too_short = len(by_class.pop(""))
+    groups = Groups(items)
+    return Overlap(
+        task=items.task,
+        metric=items.metric,
+        n=n,
+        files=scan.files,
+        words=scan.words,
+        classes={name: groups.mean(part) for name, part in by_class.items()},
+        difference=groups.difference(sorted([*by_class["some"], *by_class["most"]]), by_class["none"]),
+        too_short=too_short,
+        samples={items.ids[place]: one for place, one in found.items()},
+    )

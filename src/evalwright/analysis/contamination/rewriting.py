@@ -9,51 +9,18 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.analysis.contamination.checks import problem
-from evalwright.analysis.contamination.items import BY, CHECKED, KIND, OF, OF_TASK
+from evalwright.analysis.contamination.by_model import Rewrite, Rewritten
+from evalwright.analysis.contamination.items import KIND, OF_TASK, REWRITE_KEYS
 from evalwright.core.errors import ConfigurationError, TaskError
-from evalwright.core.samples import Sample
+from evalwright.core.files import write_text
 from evalwright.core.tasks import Task
 from evalwright.tasks.definitions import Definition
 from evalwright.tasks.prompt_files import with_prompt_file
 from evalwright.tasks.yaml_files import plain
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """A sample, its original, and where it comes from."""
-
-    original: Sample
-    sample: Sample
-    kind: str
-    by: str
-
-
-@dataclass(slots=True)
-class Rewritten:
-    """What came of a task. refused: how many originals have no rewrite of a kind, by kind and reason."""
-
-    rewrites: list[Rewrite] = field(default_factory=list)
-    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
-    n_originals: int = 0
-
-    def take(self, original: Sample, sample: Sample | None, kind: str, by: str, none: str) -> None:
-        """Keep a rewrite that stands the checks, or count why not."""
-        why = none if sample is None else problem(original, sample, kind)
-        if why or sample is None:
-            self.refused[kind, why] += 1
-        else:
-            self.rewrites.append(Rewrite(original, sample, kind, by))
-
-
-def originals(task: Task) -> Iterator[Sample]:
-    """The samples that are no rewrites themselves."""
-    return (sample for sample in task.samples if OF not in sample.metadata)
 
 
 def write_rewrites(
@@ -73,7 +40,7 @@ def write_rewrites(
     for path in (into, data):
         if path.exists() and not over:
             raise ConfigurationError(
-                f"'{path}' is there already. Name another file, or replace it with --replace."
+                f"'{path}' already exists. Name another file, or replace it with --replace."
             )
     kinds = sorted({one.kind for one in found.rewrites})
     title = name or f"{task.name}-{kinds[0] if len(kinds) == 1 else 'rewritten'}"
@@ -82,8 +49,6 @@ def write_rewrites(
         json.dumps(_row(one, task.name, definition, several), ensure_ascii=False) for one in found.rewrites
     ]
     text = _yaml(_file(found, task, definition, title, data.name, into.parent))
-    from evalwright.core.files import write_text
-
     try:
         into.parent.mkdir(parents=True, exist_ok=True)
         write_text(data, "\n".join([*lines, ""]))
@@ -99,27 +64,19 @@ def _row(one: Rewrite, task: str, definition: Definition, several: bool) -> dict
     several: an original may have more than one rewrite; they are one cluster.
     """
     old, new = one.original, one.sample
-    swaps = [(old.input, new.input), (list(old.choices), list(new.choices))]
     row = {**definition.variables, **old.row}
-    for key, value in row.items():
-        for before, after in swaps:
-            if before and value == before:
-                row[key] = after
+    for before, after in ((old.input, new.input), (list(old.choices), list(new.choices))):
+        row |= {key: after for key, value in row.items() if before and value == before}
+    target: Any = list(new.targets)
+    if new.choices:
+        target = list(new.gold) if len(new.gold) != 1 else new.gold[0]
+    origin = dict(zip(REWRITE_KEYS, (old.id, task, one.kind, one.by, False), strict=True))
     sample: dict[str, Any] = {
         "id": f"{old.id}~{one.kind}",
         "input": new.input,
-        "target": (list(new.gold) if len(new.gold) != 1 else new.gold[0])
-        if new.choices
-        else list(new.targets),
+        "target": target,
         "cluster": old.cluster or (old.id if several else ""),
-        "metadata": {
-            **old.metadata,
-            OF: old.id,
-            OF_TASK: task,
-            KIND: one.kind,
-            BY: one.by,
-            CHECKED: False,
-        },
+        "metadata": {**old.metadata, **origin},
     }
     if new.choices:
         sample["choices"] = list(new.choices)
@@ -138,16 +95,12 @@ def _file(
     value: dict[str, Any] = dict(document.value)
     first = found.rewrites[0]
     keys = sorted({key for one in found.rewrites for key in one.original.metadata})
-    sample: dict[str, Any] = {
-        name: f"{{{{ rewrite['{name}'] }}}}" for name in ("id", "input", "target", "cluster")
-    }
-    if first.sample.choices:
-        sample["choices"] = "{{ rewrite['choices'] }}"
+    names = ["id", "input", "target", "cluster", *(["choices"] if first.sample.choices else [])]
+    sample: dict[str, Any] = {name: f"{{{{ rewrite['{name}'] }}}}" for name in names}
     if any(one.sample.passages for one in found.rewrites):
         sample["passages"] = "{{ rewrite['passages'] | default([]) }}"
     sample["metadata"] = {
-        key: f"{{{{ rewrite['metadata'][{key!r}] | default(none) }}}}"
-        for key in [*keys, OF, OF_TASK, KIND, BY, CHECKED]
+        key: f"{{{{ rewrite['metadata'][{key!r}] | default(none) }}}}" for key in [*keys, *REWRITE_KEYS]
     }
     kinds = Counter(one.kind for one in found.rewrites)
     made = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
@@ -200,11 +153,8 @@ def _relative(dataset: Any, base: Path, folder: Path) -> Any:
 def _yaml(value: Mapping[str, Any]) -> str:
     import yaml
 
-    order = ("task", "version", "description", "dataset", "sample")
-    sorted_value = {key: value[key] for key in order} | {
-        key: item for key, item in value.items() if key not in order
-    }
-    return yaml.safe_dump(plain(sorted_value), sort_keys=False, allow_unicode=True, width=120)
+    first = {key: value[key] for key in ("task", "version", "description", "dataset", "sample")}
+    return yaml.safe_dump(plain({**first, **value}), sort_keys=False, allow_unicode=True, width=120)
 
 
 def only_definition(name: str, found: Sequence[Definition | Task]) -> Definition:

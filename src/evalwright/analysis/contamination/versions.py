@@ -14,11 +14,7 @@ from typing import Any
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import Task
 
-ABOUT = {
-    "wording": "the question, its passages or options read otherwise",
-    "references": "other answers are right",
-    "metadata": "what is said about it",
-}
+PARTS = ("wording", "references", "metadata")
 _HEX = 16
 
 
@@ -35,7 +31,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SettingChange:
     """A part of the task itself that differs: its prompt, scorers, metrics, answer."""
 
     key: str
@@ -60,12 +56,11 @@ class TaskDiff:
     removed: tuple[str, ...]
     renamed: tuple[tuple[str, str], ...]
     changed: tuple[Change, ...]
-    settings: tuple[Settings, ...]
-    conclusion: str
+    settings: tuple[SettingChange, ...]
 
     @property
     def same_scores(self) -> bool:
-        """Whether scores of both versions are of the same questions, asked and judged in the same way."""
+        """Whether scores of both versions are of the same questions, prompted and judged in the same way."""
         judged = any(set(change.what) - {"metadata"} for change in self.changed)
         return not (self.added or self.removed or judged or self.settings)
 
@@ -94,10 +89,6 @@ def diff_tasks(a: Task, b: Task) -> TaskDiff:
         for name, parts in before.items()
         if name in after and parts != after[name]
     )
-    added = tuple(name for name in new if name not in moved_to)
-    removed = tuple(name for name in gone if name not in moved_from)
-    settings = tuple(_settings(a, b))
-    unchanged = len(before) - len(gone) - len(changed)
     return TaskDiff(
         a=a.name,
         b=b.name,
@@ -107,19 +98,13 @@ def diff_tasks(a: Task, b: Task) -> TaskDiff:
         n_b=len(after),
         hash_a=a.samples.content_hash,
         hash_b=b.samples.content_hash,
-        unchanged=unchanged,
-        added=added,
-        removed=removed,
+        unchanged=len(before) - len(gone) - len(changed),
+        added=tuple(name for name in new if name not in moved_to),
+        removed=tuple(name for name in gone if name not in moved_from),
         renamed=tuple(renamed),
         changed=changed,
-        settings=settings,
-        conclusion=_conclusion(a, b, added, removed, changed, renamed, settings),
+        settings=tuple(_settings(a, b)),
     )
-
-
-def sample_hash(sample: Sample) -> str:
-    """The content hash of a sample: its wording, references and metadata, not its id; 16 hexadecimal digits."""
-    return _hash(_parts(sample))
 
 
 def _parts(sample: Sample) -> dict[str, Any]:
@@ -136,12 +121,13 @@ def _parts(sample: Sample) -> dict[str, Any]:
 
 
 def _hash(parts: Mapping[str, Any]) -> str:
+    """Of a sample's wording, references and metadata, not of its id."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
     return sha256(text.encode()).hexdigest()[:_HEX]
 
 
 def _change(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Change:
-    what = tuple(part for part in ABOUT if before[part] != after[part])
+    what = tuple(part for part in PARTS if before[part] != after[part])
     return Change(
         name,
         what,
@@ -159,41 +145,11 @@ def _differing(one: Any, other: Any) -> Any:
     return {key: value for key, value in one.items() if key not in other or other[key] != value}
 
 
-def _settings(a: Task, b: Task) -> list[Settings]:
+def _settings(a: Task, b: Task) -> list[SettingChange]:
     """Settings that change what is sent or how it is judged; data and names are compared elsewhere."""
     out = []
     for key in ("prompt", "answer", "scorers", "metrics"):
         before, after = a.definition.get(key), b.definition.get(key)
         if before != after:
-            out.append(Settings(key, before, after))
+            out.append(SettingChange(key, before, after))
     return out
-
-
-def _conclusion(
-    a: Task,
-    b: Task,
-    added: tuple[str, ...],
-    removed: tuple[str, ...],
-    changed: tuple[Change, ...],
-    renamed: list[tuple[str, str]],
-    settings: tuple[Settings, ...],
-) -> str:
-    counts = {
-        "added": len(added),
-        "removed": len(removed),
-        "with another wording": sum("wording" in one.what for one in changed),
-        "with other references": sum("references" in one.what for one in changed),
-        "renamed": len(renamed),
-        "with other metadata alone": sum(one.what == ("metadata",) for one in changed),
-    }
-    said = [f"{count:,} {what}" for what, count in counts.items() if count]
-    if settings:
-        said.append(f"other {', '.join(one.key for one in settings)}")
-    versions = f"from version {a.version} to {b.version}"
-    if not said:
-        return f"Nothing changed {versions}."
-    text = f"Changed {versions}: {'; '.join(said)}."
-    judged = added or removed or settings or any(set(one.what) - {"metadata"} for one in changed)
-    if judged and a.name == b.name and a.version == b.version:
-        text += f" The version is still {a.version}: give the task another, so that scores are not taken for the same."
-    return text

@@ -6,18 +6,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evalwright.analysis.judge_validation.evidence import Evidence, file_facts, gather, sets_of
+import numpy as np
+from numpy.typing import NDArray
+
+from evalwright.analysis.judge_validation.evidence import Evidence, gather, sets_of
 from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.analysis.judge_validation.probes import look_for_faults
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
-
-if TYPE_CHECKING:
-    from evalwright.statistics import Estimate, JudgeCorrection
+from evalwright.statistics import Estimate, JudgeCorrection, compare_paired, corrected_mean, mean_interval
 
 SCHEMA = 1
 
@@ -38,7 +39,7 @@ class Excess(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Counts(Plain):
+class LabelCounts(Plain):
     """What the numbers rest on, in answers. drawn: rows of the set; labelled: of these with a label, unlabelled: without.
 
     without_verdict: labelled answers that the judge gave no verdict on, which are in no number. labellers: labels by person.
@@ -59,9 +60,8 @@ class JudgeCalibration:
     judge: its own score; labels_alone: what the labels say without it
     (in a stratified set weighted by strata, which are made of verdicts); corrected: both together. narrower: by which share the
     corrected interval is narrower than that of the labels alone (below 0: wider). faults: results of the probes, by name;
-    unknown: for the others the reason why there is none. set, design, seed: of the labelling set. files: names and SHA-256.
-    stratified: whether rows of the set were drawn with unequal chances. left_out: answers that could not be drawn, having no
-    verdict. drawn_from: the run that the set was drawn from. notes, conclusion: filled in by `reports.judge_conclusions`.
+    unknown: for the others the reason why there is none. set, design, seed: of the labelling set. labels: names and SHA-256
+    of the tables. left_out: answers that could not be drawn, having no verdict. drawn_from: the run that the set was drawn from.
     """
 
     run: str
@@ -72,8 +72,8 @@ class JudgeCalibration:
     set: str
     design: str
     seed: int
-    files: tuple[Mapping[str, str], ...]
-    counts: Counts
+    labels: tuple[Mapping[str, str], ...]
+    counts: LabelCounts
     judge: Estimate
     labels_alone: JudgeCorrection
     corrected: JudgeCorrection
@@ -81,22 +81,13 @@ class JudgeCalibration:
     excess: Excess
     faults: Mapping[str, Any]
     unknown: Mapping[str, str]
-    stratified: bool
     left_out: int
     drawn_from: str
-    notes: tuple[str, ...] = ()
-    conclusion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, which `calibration-<scorer>.json` holds."""
-        hidden = ("files", "stratified", "left_out", "drawn_from")
-        shown = plain_fields(self, hidden)
-        return {
-            "schema": SCHEMA,
-            "kind": "calibration",
-            **shown,
-            "labels": [dict(file) for file in self.files],
-        }
+        shown = plain_fields(self, ("left_out", "drawn_from"))
+        return {"schema": SCHEMA, "kind": "calibration", **shown}
 
 
 def calibrate_judge(
@@ -107,13 +98,25 @@ def calibrate_judge(
     scorer: another one of the run than the set was drawn for. level: of the intervals of the three scores.
     Raises ConfigurationError for labels that cannot be used, with file and line, and where they are too few.
     """
-    from evalwright.statistics import mean_interval
-
     files = read_label_files(label_files)
     evidence = gather(run, files, sets_of(files, [run]), scorer)
-    alone, corrected = corrected_scores(evidence, level)
+    verdicts, drawn, clusters = evidence.verdicts, evidence.drawn, evidence.verdicts.clusters
+
+    def score(judge_weight: float | None) -> JudgeCorrection:
+        return corrected_mean(
+            evidence.judge,
+            evidence.human,
+            clusters=clusters,
+            strata=evidence.strata,
+            judge_weight=judge_weight,
+            level=level,
+        )
+
+    alone, corrected = alone_and_corrected(
+        score,
+        f"None of the labelled answers has a verdict of '{verdicts.scorer}': label others, or name another scorer.",
+    )
     faults, unknown = look_for_faults(evidence)
-    verdicts, drawn = evidence.verdicts, evidence.drawn
     return JudgeCalibration(
         run=run.id,
         model=run.label,
@@ -123,38 +126,17 @@ def calibrate_judge(
         set=drawn.name,
         design=drawn.design,
         seed=drawn.seed,
-        files=tuple(file_facts(files)),
-        counts=count(evidence),
-        judge=mean_interval(verdicts.values, clusters=verdicts.clusters, level=level),
+        labels=tuple(file.facts for file in files),
+        counts=_counts(evidence),
+        judge=mean_interval(verdicts.values, clusters=clusters, level=level),
         labels_alone=alone,
         corrected=corrected,
         narrower=narrower(alone, corrected),
-        excess=find_excess(evidence, level),
+        excess=_excess(evidence, level),
         faults=faults,
         unknown=unknown,
-        stratified=evidence.strata is not None,
         left_out=len(drawn.left_out),
         drawn_from=drawn.run,
-    )
-
-
-def corrected_scores(evidence: Evidence, level: float) -> tuple[JudgeCorrection, JudgeCorrection]:
-    """The score by labels alone, and corrected."""
-    from evalwright.statistics import corrected_mean
-
-    def score(judge_weight: float | None) -> JudgeCorrection:
-        return corrected_mean(
-            evidence.judge,
-            evidence.human,
-            clusters=evidence.verdicts.clusters,
-            strata=evidence.strata,
-            judge_weight=judge_weight,
-            level=level,
-        )
-
-    return alone_and_corrected(
-        score,
-        f"None of the labelled answers has a verdict of '{evidence.verdicts.scorer}': label others, or name another scorer.",
     )
 
 
@@ -165,50 +147,48 @@ def alone_and_corrected(
     try:
         alone, corrected = score(0.0), score(None)
     except ValueError as error:
-        raise ConfigurationError(f"These labels do not suffice: {error}.") from error
+        raise ConfigurationError(f"These labels are not enough: {error}.") from error
     if not corrected.n_labels:
         raise ConfigurationError(nothing)
     return alone, corrected
 
 
-def find_excess(evidence: Evidence, level: float) -> Excess:
+def _excess(evidence: Evidence, level: float) -> Excess:
     """The judge's score less people's on the answers that people saw, weighted where chances were unequal."""
-    import numpy as np
-
-    from evalwright.statistics import compare_paired, corrected_mean
-
     clusters = evidence.verdicts.clusters
     if evidence.strata is None:
         found = compare_paired(evidence.judge, evidence.human, clusters=clusters, level=level)
         return Excess(found.difference, found.low, found.high, f"paired, {found.interval_method}")
-    # A judge that says nothing: the labels' weighted mean.
-    nothing = np.where(np.isnan(evidence.judge), np.nan, 0.0)
-    mean = corrected_mean(
-        nothing,
-        evidence.judge - evidence.human,
-        clusters=clusters,
-        strata=evidence.strata,
-        judge_weight=0.0,
-        value_range=(-1.0, 1.0),
-        level=level,
-    )
+    excess = evidence.judge - evidence.human
+    mean = weighted_mean(excess, evidence.judge, clusters, evidence.strata, (-1.0, 1.0), level)
     return Excess(mean.value, mean.low, mean.high, "paired, weighted by strata")
 
 
-def count(evidence: Evidence) -> Counts:
-    """What the numbers rest on."""
-    import numpy as np
+def weighted_mean(
+    labels: NDArray[np.float64],
+    verdicts: NDArray[np.float64],
+    clusters: NDArray[np.int64],
+    strata: NDArray[np.int64] | None,
+    value_range: tuple[float, float],
+    level: float,
+) -> JudgeCorrection:
+    """The mean of labels, weighted by strata: their correction of a judge that says 0 wherever it has a verdict."""
+    nothing = np.where(np.isnan(verdicts), np.nan, 0.0)
+    return corrected_mean(
+        nothing, labels, clusters=clusters, strata=strata, judge_weight=0.0, value_range=value_range, level=level
+    )  # fmt: skip
 
+
+def _counts(evidence: Evidence) -> LabelCounts:
     judged = ~np.isnan(evidence.judge)
-    used = int(np.count_nonzero(evidence.labelled & judged))
     labelled = int(np.count_nonzero(evidence.labelled))
     by_person = (~np.isnan(evidence.people)).sum(axis=0).tolist()
-    return Counts(
+    return LabelCounts(
         verdicts=int(np.count_nonzero(judged)),
         drawn=len(evidence.drawn.rows),
         labelled=labelled,
         unlabelled=evidence.n_unlabelled,
-        without_verdict=labelled - used,
+        without_verdict=labelled - int(np.count_nonzero(evidence.labelled & judged)),
         labellers=dict(zip(evidence.labellers, by_person, strict=True)),
     )
 

@@ -8,24 +8,22 @@ whoever judged them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
 from evalwright.analysis.judge_validation.verdicts import CONFIDENCE, Verdicts
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain
 from evalwright.runs.writer import write_json
+from evalwright.statistics import draw_labelling_set
+from evalwright.statistics.labelling import Design
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from evalwright.statistics.labelling import Design
-
-SCHEMA = 1
 USUAL_SIZE = 200
 
 
@@ -53,6 +51,7 @@ class LabelSet(Plain):
     strata: tuple[int, ...] | None
     left_out: tuple[int, ...]
     partner: str = ""
+    schema: Literal[1] = 1
 
     def row_name(self, number: int) -> str:
         """What the row of that number (from 0) is called in sheets: nothing that a spreadsheet takes for a number or date."""
@@ -62,18 +61,13 @@ class LabelSet(Plain):
         """Raise RunError where the set cannot be one of that many records."""
         places = (*self.rows, *self.left_out)
         sound = (
-            all(isinstance(place, int) and 0 <= place < records for place in places)
-            and all(isinstance(p, float | int) and 0 < p <= 1 for p in self.probabilities)
+            all(0 <= place < records for place in places)
+            and all(0 < p <= 1 for p in self.probabilities)
             and len(self.probabilities) == len(set(self.rows)) == len(self.rows) > 0
             and (self.strata is None or len(self.strata) == records)
-            and all(isinstance(stratum, int) for stratum in self.strata or ())
         )
         if not sound:
             raise RunError(f"labelling-{self.name}.json was changed: it is not the set that was drawn.")
-
-    def as_dict(self) -> dict[str, Any]:
-        """The JSON form: the schema's number and the fields."""
-        return {"schema": SCHEMA, **Plain.as_dict(self)}
 
 
 def draw_set(verdicts: Verdicts, size: int | None, design: Design, seed: int) -> LabelSet:
@@ -82,8 +76,6 @@ def draw_set(verdicts: Verdicts, size: int | None, design: Design, seed: int) ->
     Graded verdicts are taken for the judge's confidence where it states none between 0 and 1, so that a stratified set has more of the
     doubtful ones. Raises ConfigurationError for a size that cannot be drawn.
     """
-    import numpy as np
-
     sure = verdicts.parts[CONFIDENCE]
     stated = bool((~np.isnan(sure)).any() and ((sure >= 0) & (sure <= 1) | np.isnan(sure)).all())
     confidence = sure if stated else verdicts.values if verdicts.graded else None
@@ -100,8 +92,6 @@ def draw_sets(
     Strata, where asked for, are by the difference of the two verdicts. Raises ConfigurationError where they have no item in
     common, and for a size that cannot be drawn.
     """
-    import numpy as np
-
     _, in_a, in_b = np.intersect1d(a.keys, b.keys, return_indices=True)
     order = np.argsort(in_a)
     in_a, in_b = in_a[order], in_b[order]
@@ -123,10 +113,6 @@ def _drawn(
     design: Design,
     seed: int,
 ) -> list[LabelSet]:
-    import numpy as np
-
-    from evalwright.statistics import draw_labelling_set
-
     there = int(np.count_nonzero(~np.isnan(values)))
     wanted = min(USUAL_SIZE, there) if size is None else size
     if not 1 <= wanted <= there:
@@ -140,12 +126,12 @@ def _drawn(
     names = [_name(source, sources, wanted, design, seed) for source in sources]
     chosen, chances = np.array(found.indices), np.array(found.probabilities)
     sets = []
-    for number, source in enumerate(sources):
+    for name, partner, source, own in zip(names, names[::-1], sources, positions, strict=True):
         strata = np.full(len(source.values), -1, dtype=np.int64)
-        strata[positions[number]] = found.strata
+        strata[own] = found.strata
         sets.append(
             LabelSet(
-                name=names[number],
+                name=name,
                 run=source.run.id,
                 scorer=source.scorer,
                 tasks=source.tasks,
@@ -154,11 +140,11 @@ def _drawn(
                 graded=any(other.graded for other in sources),
                 design=design,
                 seed=seed,
-                rows=tuple(positions[number][chosen].tolist()),
+                rows=tuple(own[chosen].tolist()),
                 probabilities=tuple(chances[chosen].tolist()),
                 strata=tuple(strata.tolist()) if design == "stratified" else None,
                 left_out=tuple(np.flatnonzero(strata < 0).tolist()),
-                partner=names[1 - number] if len(sources) == 2 else "",
+                partner=partner if len(sources) == 2 else "",
             )
         )
     return sets
@@ -201,37 +187,17 @@ def find_set(name: str, folders: list[Path]) -> LabelSet | None:
 
 
 def _read(path: Path, name: str) -> LabelSet:
+    """The set in a file; `LabelSet.check` looks at its numbers."""
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise RunError(f"{path} is not valid JSON: {error}.") from error
-    if not isinstance(data, Mapping) or data.get("schema") != SCHEMA or not _has_fields(data, name):
+    try:
+        found = TypeAdapter(LabelSet).validate_python(data)
+    except ValidationError:
+        found = None
+    if found is None or found.name != name:
         raise RunError(f"{path} is not a labelling set that this version reads.")
-    parts: dict[str, Any] = {
-        key: tuple(data[key]) if isinstance(data[key], list) else data[key] for key in _KINDS
-    }
-    return LabelSet(**parts)
-
-
-_KINDS: Mapping[str, Any] = {
-    **dict.fromkeys(("name", "run", "scorer", "samples_sha256", "answers", "partner", "design"), str),
-    **dict.fromkeys(("tasks", "rows", "probabilities", "left_out"), list),
-    "strata": list | None,
-    "graded": bool,
-    "seed": int,
-}
-"""The fields of a set's file and the kinds of their values."""
-
-
-def _has_fields(data: Mapping[str, Any], name: str) -> bool:
-    """Whether the fields are there with the kinds of values that they have; `LabelSet.check` looks at the numbers."""
-    from evalwright.statistics.labelling import DESIGNS
-
-    return (
-        all(key in data and isinstance(data[key], kind) for key, kind in _KINDS.items())
-        and all(isinstance(task, str) for task in data["tasks"])
-        and data["name"] == name
-        and data["design"] in DESIGNS
-    )
+    return found

@@ -47,6 +47,11 @@ class LabelFile:
     sha256: str
     labels: tuple[Label, ...]
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """Which file it was."""
+        return {"file": self.path.name, "sha256": self.sha256}
+
 
 def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
     """Read returned tables. A row's labeller is its column `labeller`, else the file's name.
@@ -61,9 +66,9 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
             key = (label.set, label.number, label.labeller.casefold())
             if key in first:
                 raise ConfigurationError(
-                    f"{label.where}: the row was there before, in {first[key]}"
+                    f"{label.where}: the row was already labelled in {first[key]}"
                     + (f", labelled by '{_short(label.labeller)}' too" if label.labeller else "")
-                    + ". Each person labels a row once: take one of them out, or tell people apart in the column 'labeller'."
+                    + ". Each person labels a row once: remove one of them, or name the people in the column 'labeller'."
                 )
             first[key] = label.where
     return files
@@ -75,21 +80,17 @@ def _read(path: Path, *, several: bool) -> LabelFile:
     except OSError as error:
         raise ConfigurationError(f"The labels '{path}' cannot be read: {error.strerror}.") from error
     if data[:4] == b"PK\x03\x04":
-        raise ConfigurationError(
-            f"The labels '{path}' are a workbook. Save the sheet as CSV and give that file."
-        )
-    rows = _rows(_decoded(data), path)
-    own = str(path) if several else ""
-    return LabelFile(path, hashlib.sha256(data).hexdigest(), tuple(_labels(rows, path, own)))
-
-
-def _decoded(data: bytes) -> str:
+        raise ConfigurationError(f"The labels '{path}' are a workbook. Save the sheet as CSV.")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16", "replace")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")
+        text = data.decode("utf-16", "replace")
+    else:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = data.decode("cp1252", "replace")
+    own = str(path) if several else ""
+    labels = tuple(_labels(_rows(text, path), path, own))
+    return LabelFile(path, hashlib.sha256(data).hexdigest(), labels)
 
 
 def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -113,7 +114,7 @@ def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             elif any(cell.strip() for cell in cells):
                 yield line, dict(zip(names, cells, strict=False))
     except csv.Error as error:
-        raise ConfigurationError(f"{path}, line {begins}: this is no CSV: {error}.") from error
+        raise ConfigurationError(f"{path}, line {begins}: this is not CSV: {error}.") from error
     if not names:
         raise ConfigurationError(f"The labels '{path}' are empty.")
 
@@ -121,7 +122,7 @@ def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 def _check_header(names: list[str], path: Path, line: int) -> None:
     for wanted in ("row", "label"):
         if names.count(wanted) > 1:
-            raise ConfigurationError(f"{path}, line {line}: the column '{wanted}' is there twice.")
+            raise ConfigurationError(f"{path}, line {line}: the column '{wanted}' is given twice.")
         if wanted not in names:
             near = closest(wanted, names, 1)
             hint = f" Is '{near[0]}' meant?" if near else ""
@@ -138,7 +139,7 @@ def _labels(rows: Iterator[tuple[int, dict[str, str]]], path: Path, own: str) ->
         found = ROW_NAME.fullmatch(name)
         if not found or int(found[2]) < 1:
             raise ConfigurationError(
-                f"{where}: '{_short(name)}' in the column 'row' names no row of a labelling set (such as s0a1b2c3d-007)."
+                f"{where}: '{_short(name)}' in the column 'row' is not a row of a labelling set (such as s0a1b2c3d-007)."
             )
         labeller = " ".join(cells.get("labeller", "").split()).lstrip("'")
         yield Label(
@@ -162,7 +163,7 @@ def _value(text: str, where: str) -> float:
         value = math.nan
     if not 0.0 <= value <= 1.0:
         raise ConfigurationError(
-            f"{where}: the label '{_short(text.strip())}' is none: write 1 for right and 0 for wrong (yes and no will do), a "
+            f"{where}: the label '{_short(text.strip())}' is not a label: write 1 for right and 0 for wrong (or yes and no), a "
             "number between them where a part of the answer is right, or leave the cell empty."
         )
     return value

@@ -7,27 +7,26 @@ the same answers, as scoring a run again gives them. No request is sent.
 from __future__ import annotations
 
 import math
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evalwright.analysis.judge_validation.verdicts import shown_answer
+import numpy as np
+from numpy.typing import NDArray
+
+from evalwright.analysis.judge_validation.verdicts import Records
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.plain import Plain
 from evalwright.runs.reader import Run
-from evalwright.runs.scores import cluster_code, hashed
+from evalwright.scorers.registry import bind
 from evalwright.statistics import Estimate, cohen_kappa, gwet_ac1, mean_interval, raw_agreement
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MOST_DISPUTED = 10
 """Answers shown on which the judges differ most."""
 
-_NAN = math.nan
+Columns = NDArray[np.float64]
+"""A row for each answer of the first run, a column for each judge, nan where it gave none: (answers, judges)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +90,40 @@ def judges_agreement(runs: Sequence[Run], *, scorer: str = "", level: float = 0.
     """
     if not 0 < level < 1:
         raise ConfigurationError(
-            f"The confidence level must lie between 0 and 1, such as 0.95, not {level:g}."
+            f"The confidence level must be between 0 and 1, such as 0.95, not {level:g}."
         )
-    sources = [source for run in runs for source in _sources(run, scorer)]
-    if len(sources) < 2:
-        found = f" ('{sources[0].name}')" if sources else ""
+    judges = [judge for run in runs for judge in _judges(run, scorer)]
+    if len(judges) < 2:
+        found = f" ('{judges[0].name}')" if judges else ""
         raise ConfigurationError(
-            f"Agreement needs at least two judges, and there {'is one' if sources else 'are none'}{found}: name a run whose "
+            f"Agreement needs at least two judges, and there {'is one' if judges else 'are none'}{found}: name a run whose "
             f"scorer asks several (`judges: [a, b]`), or several runs with the same answers."
         )
-    table = _Table(len(sources))
-    for run in runs:
-        table.read(run, [(place, source) for place, source in enumerate(sources) if source.run is run])
-    return _agreement(runs, sources, table, level)
+    roles = tuple({"score", *(judge.part for judge in judges)} - {""})
+    first, *others = (Records(run, parts=roles) for run in runs)
+    shape = (len(first.lengths), len(judges))
+    votes, shown = np.full(shape, np.nan), np.full(shape, np.nan)
+    n_other = 0
+    for run, records in zip(runs, (first, *others), strict=True):
+        own, places = _same_answers(first, records)
+        n_other += len(records.lengths) - len(own)
+        for column, judge in enumerate(judges):
+            if judge.run is run:
+                votes[places, column], shown[places, column] = (one[own] for one in judge.votes(records))
+    clusters = first.ints("clusters")
+    alone = len(np.unique(clusters)) == len(clusters)
+    return _agreement(runs[0], judges, votes, shown, None if alone else clusters, level, n_other)
 
 
-# -- who judges ---------------------------------------------------------------------------------------------------------
+def _same_answers(first: Records, other: Records) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which records are of an answer that the first has too, and its place there."""
+    keys = first.ints("keys")
+    if not len(keys):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    order = np.argsort(keys, kind="stable")
+    found = order[np.minimum(np.searchsorted(keys, other.ints("keys"), sorter=order), len(keys) - 1)]
+    same = (keys[found] == other.ints("keys")) & (first.ints("answers")[found] == other.ints("answers"))
+    return np.flatnonzero(same), found[same]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,183 +137,112 @@ class _Judge:
     threshold: float
     name: str
 
+    def votes(self, records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Its verdicts, and its own numbers where it has some, (records,)."""
+        values = records.column(self.scorer, self.part)
+        if self.part:
+            return np.where(np.isnan(values), np.nan, values >= self.threshold), values
+        own = records.column(self.scorer, "score")
+        return values, np.where(np.isnan(own) | np.isnan(values), values, own)
 
-def _sources(run: Run, wanted: str) -> Iterator[_Judge]:
+
+def _judges(run: Run, wanted: str) -> Iterator[_Judge]:
     """The judges of a run, each scorer once however many tasks have it."""
-    from evalwright.scorers.registry import bind
-
-    names = {scorer["name"]: None for task in run.data["tasks"] for scorer in task["scorers"]}
-    if wanted and wanted not in names:
-        raise UnknownName(f"scorer of the run '{run.id}'", wanted, names)
-    seen: set[str] = set()
+    scorers: dict[str, Any] = {}
     for task in run.data["tasks"]:
         for scorer in task["scorers"]:
-            name = scorer["name"]
-            if name in seen or (wanted and name != wanted):
-                continue
-            seen.add(name)
-            try:
-                bound = bind(scorer["kind"], scorer["options"], name)
-            except UnknownName:  # of an imported run: its verdicts are all that is known
-                if name == wanted or name == "consistency":
-                    yield _Judge(run, name, "", "", _NAN, f"{scorer['options'].get('judge') or name}")
-                continue
-            threshold = float(scorer["options"].get("threshold", 0.5))
-            several = len(bound.roles) > 1
-            for role in bound.roles:
-                model = run.data.get("roles", {}).get(role, {}).get("name", role)
-                yield _Judge(run, name, role, role if several else "", threshold, str(model))
+            scorers.setdefault(scorer["name"], scorer)
+    if wanted and wanted not in scorers:
+        raise UnknownName(f"scorer of the run '{run.id}'", wanted, scorers)
+    for name, scorer in scorers.items():
+        if wanted and name != wanted:
+            continue
+        try:
+            bound = bind(scorer["kind"], scorer["options"], name)
+        except UnknownName:  # of an imported run: its verdicts are all that is known
+            if name == wanted or name == "consistency":
+                yield _Judge(run, name, "", "", math.nan, f"{scorer['options'].get('judge') or name}")
+            continue
+        threshold = float(scorer["options"].get("threshold", 0.5))
+        for role in bound.roles:
+            model = run.data.get("roles", {}).get(role, {}).get("name", role)
+            yield _Judge(run, name, role, role if len(bound.roles) > 1 else "", threshold, str(model))
 
 
-def _names(sources: Sequence[_Judge]) -> list[str]:
+def _names(judges: Sequence[_Judge]) -> list[str]:
     """A name for each judge that no other has."""
-    plain = [source.name for source in sources]
+    plain = [judge.name for judge in judges]
+    own = [(judge.name, judge.run.id) for judge in judges]
     out = []
-    for source in sources:
-        name = source.name
-        if plain.count(name) > 1:
-            same = [one for one in sources if one.name == name and one.run is source.run]
-            name += (
-                f" ({source.run.id}{f', {source.scorer} {source.role}'.rstrip() if len(same) > 1 else ''})"
-            )
-        out.append(name)
+    for judge, name, pair in zip(judges, plain, own, strict=True):
+        more = f", {judge.scorer} {judge.role}".rstrip() if own.count(pair) > 1 else ""
+        out.append(f"{name} ({judge.run.id}{more})" if plain.count(name) > 1 else name)
     return out
 
 
-# -- what they said -----------------------------------------------------------------------------------------------------
-
-
-class _Table:
-    """A row for each answer of the first run; a column of verdicts and one of shown values for each judge."""
-
-    def __init__(self, size: int) -> None:
-        self.places: dict[int, int] = {}
-        self.answers = array("q")
-        self.clusters = array("q")
-        self.votes = [array("d") for _ in range(size)]
-        self.values = [array("d") for _ in range(size)]
-        self.n_other = 0
-        self._first: Run | None = None
-
-    def read(self, run: Run, sources: Sequence[tuple[int, _Judge]]) -> None:
-        first = self._first is None
-        self._first = self._first or run
-        for row in run.rows():
-            place = self._place(row, first)
-            if place is None:
-                continue
-            for column, source in sources:
-                score = row["scores"].get(source.scorer)
-                if score is None:
-                    continue
-                parts = score.get("parts", {})
-                value = parts.get(source.part) if source.part else score["value"]
-                if value is None:
-                    continue
-                self.values[column][place] = value if source.part else parts.get("score", value)
-                self.votes[column][place] = float(value >= source.threshold) if source.part else value
-
-    def _place(self, row: Mapping[str, Any], first: bool) -> int | None:
-        item = hashed(f"{row['task']}\0{row['id']}")
-        key = hashed(f"{row['task']}\0{row['id']}\0{row['draw']}")
-        answer = shown_answer(row)
-        if first:
-            place = self.places[key] = len(self.answers)
-            self.answers.append(hashed(answer or ""))
-            self.clusters.append(cluster_code(row.get("cluster"), item))
-            for column in (*self.votes, *self.values):
-                column.append(_NAN)
-            return place
-        found = self.places.get(key)
-        if found is None or self.answers[found] != hashed(answer or ""):
-            self.n_other += 1
-            return None
-        return found
-
-
-def _agreement(runs: Sequence[Run], sources: Sequence[_Judge], table: _Table, level: float) -> PanelAgreement:
-    import numpy as np
-
-    votes = np.column_stack([np.frombuffer(column, np.float64) for column in table.votes])
-    shown = np.column_stack([np.frombuffer(column, np.float64) for column in table.values])
+def _agreement(
+    run: Run,
+    judges: Sequence[_Judge],
+    votes: Columns,
+    shown: Columns,
+    clusters: NDArray[np.int64] | None,
+    level: float,
+    n_other: int,
+) -> PanelAgreement:
     there = ~np.isnan(votes)
     judged = there.sum(axis=1) >= 2
     if not judged.any():
         raise ConfigurationError(
-            "No answer has the verdicts of two judges: the runs must hold the same answers, as `evalwright score` gives them."
+            "No answer has the verdicts of two judges: the runs must have the same answers, as `evalwright score` gives them."
         )
-    _check_votes(votes[there], sources)
-    clusters = np.frombuffer(table.clusters, np.int64)
-    alone = len(np.unique(clusters)) == len(clusters)
-    ids = None if alone else clusters
-    names = _names(sources)
-    raters = tuple(
-        Rater(name, source.run.id, source.scorer, source.role, _share(votes[:, place], ids, level))
-        for place, (name, source) in enumerate(zip(names, sources, strict=True))
-    )
-    pairs = tuple(_pair(votes, a, b, names, ids, level) for a, b in combinations(range(len(names)), 2))
+    if not np.isin(votes[there], (0.0, 1.0)).all():
+        scorers = ", ".join(dict.fromkeys(judge.scorer for judge in judges))
+        raise ConfigurationError(
+            f"The scores of {scorers} are not 0 and 1 throughout, so they are not verdicts."
+        )
+    names = _names(judges)
+
+    def share(column: int) -> Estimate:
+        own = there[:, column]
+        groups = None if clusters is None else clusters[own]
+        return mean_interval(votes[own, column], clusters=groups, level=level)
+
+    def pair(a: int, b: int) -> RaterPair:
+        one, other = votes[:, a], votes[:, b]
+        return RaterPair(
+            names[a],
+            names[b],
+            raw_agreement(votes[:, [a, b]], clusters=clusters, level=level),
+            cohen_kappa(one, other, clusters=clusters, level=level),
+            gwet_ac1(votes[:, [a, b]], labels=2, clusters=clusters, level=level),
+            int((one > other).sum()),
+            int((one < other).sum()),
+        )
+
     return PanelAgreement(
-        raters,
-        pairs,
-        raw_agreement(votes, clusters=ids, level=level),
-        gwet_ac1(votes, labels=2, clusters=ids, level=level),
+        tuple(
+            Rater(names[place], judge.run.id, judge.scorer, judge.role, share(place))
+            for place, judge in enumerate(judges)
+        ),
+        tuple(pair(a, b) for a, b in combinations(range(len(judges)), 2)),
+        raw_agreement(votes, clusters=clusters, level=level),
+        gwet_ac1(votes, labels=2, clusters=clusters, level=level),
         int(judged.sum()),
         int((~judged).sum()),
-        table.n_other,
-        _disputed(runs[0], votes, shown),
+        n_other,
+        _disputed(run, votes, shown),
     )
 
 
-def _check_votes(votes: NDArray[np.float64], sources: Sequence[_Judge]) -> None:
-    if not ((votes == 0) | (votes == 1)).all():
-        names = ", ".join(dict.fromkeys(source.scorer for source in sources))
-        raise ConfigurationError(
-            f"The scores of {names} are not 0 and 1 throughout, so they are no verdicts."
-        )
-
-
-def _share(votes: NDArray[np.float64], clusters: NDArray[np.int64] | None, level: float) -> Estimate:
-    import numpy as np
-
-    there = ~np.isnan(votes)
-    return mean_interval(votes[there], clusters=None if clusters is None else clusters[there], level=level)
-
-
-def _pair(
-    votes: NDArray[np.float64],
-    a: int,
-    b: int,
-    names: Sequence[str],
-    clusters: NDArray[np.int64] | None,
-    level: float,
-) -> RaterPair:
-    both = votes[:, [a, b]]
-    return RaterPair(
-        names[a],
-        names[b],
-        raw_agreement(both, clusters=clusters, level=level),
-        cohen_kappa(both[:, 0], both[:, 1], clusters=clusters, level=level),
-        gwet_ac1(both, labels=2, clusters=clusters, level=level),
-        int(((both[:, 0] == 1) & (both[:, 1] == 0)).sum()),
-        int(((both[:, 0] == 0) & (both[:, 1] == 1)).sum()),
-    )
-
-
-def _disputed(run: Run, votes: NDArray[np.float64], shown: NDArray[np.float64]) -> tuple[Disputed, ...]:
+def _disputed(run: Run, votes: Columns, shown: Columns) -> tuple[Disputed, ...]:
     """The answers with both verdicts whose values lie furthest apart."""
-    import numpy as np
-
     differ = np.flatnonzero((votes == 0).any(axis=1) & (votes == 1).any(axis=1))
     if not len(differ):
         return ()
     spread = np.nanmax(shown[differ], axis=1) - np.nanmin(shown[differ], axis=1)
-    chosen = differ[np.argsort(-spread, kind="stable")[:MOST_DISPUTED]]
-    rows = {
-        int(place): row
-        for place, row in enumerate(islice(run.rows(), int(chosen.max()) + 1))
-        if place in chosen
-    }
+    chosen = differ[np.argsort(-spread, kind="stable")[:MOST_DISPUTED]].tolist()
+    rows = {place: row for place, row in enumerate(islice(run.rows(), max(chosen) + 1)) if place in chosen}
     return tuple(
-        Disputed(str(rows[int(place)]["task"]), str(rows[int(place)]["id"]), tuple(map(float, shown[place])))
+        Disputed(str(rows[place]["task"]), str(rows[place]["id"]), tuple(map(float, shown[place])))
         for place in chosen
     )

@@ -7,44 +7,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.analysis.judge_validation.evidence import Evidence
 from evalwright.analysis.judge_validation.verdicts import ANSWER_FIRST, ANSWER_SECOND, CONFIDENCE
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from evalwright.statistics import (
-        AcquiescenceProbe,
-        BrierScore,
-        CalibrationError,
-        Estimate,
-        JudgeAgreement,
-        LengthProbe,
-        RepeatProbe,
-        RoganGladen,
-        SwapProbe,
-    )
+from evalwright.core.plain import Plain
+from evalwright.statistics import (
+    AcquiescenceProbe,
+    Estimate,
+    JudgeAgreement,
+    LengthProbe,
+    RepeatProbe,
+    RoganGladen,
+    SwapProbe,
+    acquiescence_bias,
+    auroc,
+    brier_score,
+    calibration_error,
+    judge_agreement,
+    krippendorff_alpha,
+    length_bias,
+    repeat_flips,
+    rogan_gladen,
+    swap_consistency,
+)
 
 _MOST_GRADES = 11
 """Graded verdicts with more distinct values are numbers, whose agreement with labels is a matter of distance."""
 
 
 @dataclass(frozen=True, slots=True)
-class GradedAgreement:
+class GradedAgreement(Plain):
     """Krippendorff's alpha for numbers: judge with people, and people among themselves (None where no answer has two labels)."""
 
-    judge: Estimate
-    ceiling: Estimate | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-ready values."""
-        return {
-            "judge_alpha": self.judge.as_dict(),
-            "ceiling_alpha": None if self.ceiling is None else self.ceiling.as_dict(),
-        }
+    judge_alpha: Estimate
+    ceiling_alpha: Estimate | None
 
 
 def look_for_faults(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]:
@@ -60,16 +60,13 @@ def look_for_faults(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]
 
 
 def _rogan_gladen(evidence: Evidence) -> RoganGladen:
-    import numpy as np
-
-    from evalwright.statistics import rogan_gladen
-
     _need_equal_chances(evidence)
     _need_binary(evidence)
-    if _clusters(evidence) is not None:
-        raise ValueError("its interval takes every item for independent, and these come in clusters")
+    clusters = evidence.verdicts.clusters[~np.isnan(evidence.judge)]
+    if len(np.unique(clusters)) < len(clusters):
+        raise ValueError("its interval assumes independent items, and these are in clusters")
     if ((~np.isnan(evidence.people)).sum(axis=1) > 1).any():
-        raise ValueError("it takes one label an item, and several people labelled the same ones")
+        raise ValueError("it needs one label per item, and several people labelled the same ones")
     judge, human = evidence.judge, evidence.human
     labelled = ~np.isnan(human) & ~np.isnan(judge)
     rest = judge[~labelled & ~np.isnan(judge)]
@@ -85,10 +82,6 @@ def _rogan_gladen(evidence: Evidence) -> RoganGladen:
 
 
 def _agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
-    import numpy as np
-
-    from evalwright.statistics import judge_agreement, krippendorff_alpha
-
     _need_equal_chances(evidence)
     rows = evidence.labelled
     judge, people, clusters = evidence.judge[rows], evidence.people[rows], evidence.verdicts.clusters[rows]
@@ -104,8 +97,6 @@ def _agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
 
 
 def _acquiescence(evidence: Evidence) -> AcquiescenceProbe:
-    from evalwright.statistics import acquiescence_bias
-
     _need_equal_chances(evidence)
     _need_binary(evidence)
     judge, human, clusters = _single_labels(evidence)
@@ -113,16 +104,12 @@ def _acquiescence(evidence: Evidence) -> AcquiescenceProbe:
 
 
 def _length(evidence: Evidence) -> LengthProbe:
-    from evalwright.statistics import length_bias
-
     _need_binary(evidence)
     _need_both(evidence.judge)
     return length_bias(evidence.judge, _log_lengths(evidence), clusters=evidence.verdicts.clusters)
 
 
 def _length_of_people(evidence: Evidence) -> LengthProbe:
-    from evalwright.statistics import length_bias
-
     _need_binary(evidence)
     _need_equal_chances(evidence)
     rows = _rows_of_labels(evidence)
@@ -132,10 +119,6 @@ def _length_of_people(evidence: Evidence) -> LengthProbe:
 
 
 def _position(evidence: Evidence) -> SwapProbe:
-    import numpy as np
-
-    from evalwright.statistics import swap_consistency
-
     forth, back = (evidence.verdicts.parts[part] for part in (ANSWER_FIRST, ANSWER_SECOND))
     if not (~np.isnan(forth) & ~np.isnan(back)).any():
         raise ValueError(
@@ -146,10 +129,6 @@ def _position(evidence: Evidence) -> SwapProbe:
 
 def _repeats(evidence: Evidence) -> RepeatProbe:
     """Draws of one item that gave the same answer word for word were judged again."""
-    import numpy as np
-
-    from evalwright.statistics import repeat_flips
-
     verdicts = evidence.verdicts
     judged = np.flatnonzero(~np.isnan(verdicts.values))
     order = judged[np.lexsort((verdicts.answers[judged], verdicts.items[judged]))]
@@ -165,28 +144,17 @@ def _repeats(evidence: Evidence) -> RepeatProbe:
     return repeat_flips(table[several], clusters=verdicts.clusters[order[starts[several]]])
 
 
-def _brier(evidence: Evidence) -> BrierScore:
-    from evalwright.statistics import brier_score
+def _stated(measure: Callable[..., Any]) -> Callable[[Evidence], Any]:
+    """A probe that measures what the judge takes for the chance that an answer is right."""
 
-    sure, human, clusters = _probabilities(evidence)
-    return brier_score(sure, human, clusters=clusters)
+    def probe(evidence: Evidence) -> Any:
+        sure, human, clusters = _probabilities(evidence)
+        found = measure(sure, human, clusters=clusters)
+        if isinstance(found, Estimate) and found.value != found.value:
+            raise ValueError("people called all of the labelled answers right, or all wrong")
+        return found
 
-
-def _calibration_error(evidence: Evidence) -> CalibrationError:
-    from evalwright.statistics import calibration_error
-
-    sure, human, clusters = _probabilities(evidence)
-    return calibration_error(sure, human, clusters=clusters)
-
-
-def _auroc(evidence: Evidence) -> Estimate:
-    from evalwright.statistics import auroc
-
-    sure, human, clusters = _probabilities(evidence)
-    found = auroc(sure, human, clusters=clusters)
-    if found.value != found.value:
-        raise ValueError("people called all of the labelled answers right, or all wrong")
-    return found
+    return probe
 
 
 PROBES: Mapping[str, Callable[[Evidence], Any]] = {
@@ -197,9 +165,9 @@ PROBES: Mapping[str, Callable[[Evidence], Any]] = {
     "length_of_people": _length_of_people,
     "position": _position,
     "repeats": _repeats,
-    "brier": _brier,
-    "calibration_error": _calibration_error,
-    "auroc": _auroc,
+    "brier": _stated(brier_score),
+    "calibration_error": _stated(calibration_error),
+    "auroc": _stated(auroc),
 }
 """What is looked for, by the names of the results."""
 
@@ -210,32 +178,18 @@ def _need_equal_chances(evidence: Evidence) -> None:
 
 
 def _need_binary(evidence: Evidence) -> None:
-    import numpy as np
-
     said = np.concatenate([evidence.judge, evidence.people.ravel()])
     if not ((said == 0) | (said == 1) | np.isnan(said)).all():
         raise ValueError("it needs verdicts and labels that say right or wrong, and these are graded")
 
 
 def _need_both(verdicts: NDArray[np.float64]) -> None:
-    import numpy as np
-
     if len(np.unique(verdicts[~np.isnan(verdicts)])) < 2:
-        raise ValueError("all verdicts are alike")
-
-
-def _clusters(evidence: Evidence) -> NDArray[np.int64] | None:
-    """The clusters of the judged records, None where each stands alone."""
-    import numpy as np
-
-    own: NDArray[np.int64] = evidence.verdicts.clusters[~np.isnan(evidence.judge)]
-    return None if len(np.unique(own)) == len(own) else own
+        raise ValueError("all verdicts are the same")
 
 
 def _rows_of_labels(evidence: Evidence) -> NDArray[np.int64]:
     """For each label (not each item) the record it is about."""
-    import numpy as np
-
     rows: NDArray[np.int64] = np.nonzero(~np.isnan(evidence.people))[0]
     return rows
 
@@ -244,8 +198,6 @@ def _single_labels(
     evidence: Evidence,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Verdict, label and cluster for each label: an item that two people saw stands there twice, in one cluster."""
-    import numpy as np
-
     rows = _rows_of_labels(evidence)
     labels = evidence.people[~np.isnan(evidence.people)]
     return evidence.judge[rows], labels, evidence.verdicts.clusters[rows]
@@ -253,8 +205,6 @@ def _single_labels(
 
 def _log_lengths(evidence: Evidence) -> NDArray[np.float64]:
     """The logarithm of an answer's length over the middle one's."""
-    import numpy as np
-
     lengths = evidence.verdicts.lengths
     known = lengths[lengths > 0]
     if len(np.unique(known)) < 2:
@@ -268,8 +218,6 @@ def _probabilities(
     evidence: Evidence,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """What the judge takes for the chance that an answer is right, and whether a person called it right, by label."""
-    import numpy as np
-
     judge, human, clusters = _single_labels(evidence)
     stated = evidence.verdicts.parts[CONFIDENCE][_rows_of_labels(evidence)]
     if evidence.verdicts.graded:
@@ -277,7 +225,7 @@ def _probabilities(
     elif (~np.isnan(stated)).any():
         sure = np.where(judge == 1, stated, 1 - stated)  # confidence is that the verdict holds
     else:
-        raise ValueError("the judge says right or wrong and no probability")
+        raise ValueError("the judge gives no probability, only right or wrong")
     if not ((human == 0) | (human == 1)).all():
         raise ValueError("it needs labels of 0 and 1")
     _need_equal_chances(evidence)

@@ -1,27 +1,23 @@
-"""A run's verdicts as arrays: one scorer's values for every record, with what the judge's faults may hang on."""
+"""A run's verdicts as arrays: one scorer's values for every record, with what the judge's faults may depend on."""
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName
 from evalwright.runs.reader import Run
-from evalwright.runs.scores import cluster_code, hashed
+from evalwright.runs.scores import NAN, cluster_code, hashed
 from evalwright.scorers.registry import bind
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-CONFIDENCE, ANSWER_FIRST, ANSWER_SECOND = "confidence", "answer_first", "answer_second"
+CONFIDENCE, ANSWER_FIRST, ANSWER_SECOND = PARTS = ("confidence", "answer_first", "answer_second")
 """Parts of a score that are read: how sure the judge is (0 to 1), and its verdicts with the answer shown first and second."""
-
-_MISSING = float("nan")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +26,8 @@ class Verdicts:
 
     values: 0 to 1, nan where there is none. keys: hashed task, id and draw. items: hashed task and id. clusters: draws of
     one item share one, and items of one cluster. answers: hashed answer texts. lengths: characters of answers, nan where
-    there is none. confidence, answer_first, answer_second: parts of the score, nan where it has none. digest: of which answers
-    were given, whatever was thought of them. graded: whether any verdict lies between 0 and 1.
+    there is none. parts: of the score, by the names in PARTS, nan where it has none. digest: of which answers were given,
+    whatever was thought of them.
     """
 
     run: Run
@@ -63,11 +59,23 @@ def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verd
     for name in tasks:
         if name not in known:
             raise UnknownName(f"task in the run '{run.id}'", name, known)
-    read = _Records(tasks or known)
-    for row in run.rows():
-        read.add(row)
-    chosen = _chosen(run, read, scorer)
-    found = read.verdicts(run, chosen)
+    records = Records(run, tasks or known)
+    chosen = _chosen(run, records.scorers, scorer)
+    scored = [name for name in records.digests if (name, chosen) in records.scored]
+    kept = np.isin(records.ints("tasks"), [list(records.digests).index(name) for name in scored])
+    whole = blake2b(digest_size=16)
+    for name in scored:
+        whole.update(f"{name}\0{records.digests[name].hexdigest()}\n".encode(errors="surrogatepass"))
+    found = Verdicts(
+        run=run,
+        scorer=chosen,
+        tasks=tuple(scored),
+        values=records.column(chosen)[kept],
+        lengths=records.lengths[kept],
+        parts={part: records.column(chosen, part)[kept] for part in PARTS},
+        digest=whole.hexdigest(),
+        **{name: records.ints(name)[kept] for name in ("keys", "items", "clusters", "answers")},
+    )
     _check_values(found)
     return found
 
@@ -80,77 +88,73 @@ def shown_answer(row: Mapping[str, Any]) -> str | None:
     return str(choices[choice]) if not text and choice is not None and choice < len(choices) else text
 
 
-class _Records:
-    """What one reading of the records keeps of them."""
+class Records:
+    """The records of some tasks of a run (none: of all) as columns, read once. parts: of scores, those to keep.
 
-    def __init__(self, tasks: Sequence[str]) -> None:
-        self._wanted = frozenset(tasks)
-        self._tasks: array[int] = array("i")
-        self._names: dict[str, int] = {}
-        self._ints = {name: array("q") for name in ("keys", "items", "clusters", "answers")}
+    digests: by task in the order met, of the answers. scored: the pairs of task and scorer that have a score.
+    """
+
+    def __init__(self, run: Run, tasks: Sequence[str] = (), parts: Sequence[str] = PARTS) -> None:
+        self.digests: dict[str, Any] = {}
+        self.scored: set[tuple[str, str]] = set()
+        self.scorers: dict[str, None] = {}
+        self._ints = {name: array("q") for name in ("tasks", "keys", "items", "clusters", "answers")}
         self._lengths = array("d")
         self._columns: dict[tuple[str, str], array[float]] = {}
-        self.seen: dict[str, dict[str, None]] = {}
-        self._digests: dict[str, Any] = {}
+        self._places: dict[str, int] = {}
+        wanted = frozenset(tasks)
+        for row in run.rows():
+            if not wanted or row["task"] in wanted:
+                self._add(row, parts)
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        task = str(row["task"])
-        if task not in self._wanted:
-            return
-        item, draw, answer = f"{task}\0{row['id']}", row["draw"], shown_answer(row)
-        code = hashed(item)
-        count = len(self._lengths)
-        self._tasks.append(self._names.setdefault(task, len(self._names)))
-        self._ints["keys"].append(hashed(f"{item}\0{draw}"))
-        self._ints["items"].append(code)
-        self._ints["clusters"].append(cluster_code(row.get("cluster"), code))
-        self._ints["answers"].append(hashed(answer or ""))
-        self._lengths.append(_MISSING if answer is None else len(answer))
-        digest = self._digests.setdefault(task, blake2b(digest_size=16))
-        digest.update(f"{item}\0{draw}\0{answer}\n".encode(errors="surrogatepass"))
-        for name, score in row["scores"].items():
-            self.seen.setdefault(task, {})[name] = None
-            self._put(name, "", score["value"], count)
-            for part in (CONFIDENCE, ANSWER_FIRST, ANSWER_SECOND):
-                if part in score.get("parts", ()):
-                    self._put(name, part, score["parts"][part], count)
+    def _add(self, row: Mapping[str, Any], parts: Sequence[str]) -> None:
+        task, draw, answer = str(row["task"]), row["draw"], shown_answer(row)
+        name = f"{task}\0{row['id']}"
+        item = hashed(name)
+        own = {
+            "tasks": self._places.setdefault(task, len(self._places)),
+            "keys": hashed(f"{name}\0{draw}"),
+            "items": item,
+            "clusters": cluster_code(row.get("cluster"), item),
+            "answers": hashed(answer or ""),
+        }
+        for key, value in own.items():
+            self._ints[key].append(value)
+        place = len(self._lengths)
+        self._lengths.append(NAN if answer is None else len(answer))
+        digest = self.digests.setdefault(task, blake2b(digest_size=16))
+        digest.update(f"{name}\0{draw}\0{answer}\n".encode(errors="surrogatepass"))
+        for scorer, score in row["scores"].items():
+            self.scored.add((task, scorer))
+            self.scorers[scorer] = None
+            found = score.get("parts", {})
+            for part in ("", *(part for part in parts if part in found)):
+                value = found[part] if part else score["value"]
+                column = self._columns.setdefault((scorer, part), array("d"))
+                column.extend([NAN] * (place - len(column)))
+                column.append(NAN if value is None else value)
 
-    def _put(self, scorer: str, part: str, value: float | None, place: int) -> None:
-        column = self._columns.setdefault((scorer, part), array("d"))
-        column.extend([_MISSING] * (place - len(column)))
-        column.append(_MISSING if value is None else value)
+    def ints(self, name: str) -> NDArray[np.int64]:
+        """A column of hashes or codes, (records,)."""
+        return np.frombuffer(self._ints[name], np.int64)
 
-    def verdicts(self, run: Run, scorer: str) -> Verdicts:
-        import numpy as np
+    @property
+    def lengths(self) -> NDArray[np.float64]:
+        """Characters of answers, (records,)."""
+        return np.frombuffer(self._lengths, np.float64)
 
-        tasks = tuple(name for name in self._names if scorer in self.seen.get(name, ()))
-        kept = np.isin(np.frombuffer(self._tasks, np.int32), [self._names[name] for name in tasks])
-
-        def column(part: str) -> NDArray[np.float64]:
-            full = np.full(len(kept), np.nan)
-            found = self._columns.get((scorer, part), array("d"))
-            full[: len(found)] = np.frombuffer(found, np.float64) if found else 0.0
-            return full[kept]
-
-        ints = {name: np.frombuffer(values, np.int64)[kept] for name, values in self._ints.items()}
-        whole = blake2b(digest_size=16)
-        for name in tasks:
-            whole.update(f"{name}\0{self._digests[name].hexdigest()}\n".encode(errors="surrogatepass"))
-        return Verdicts(
-            run=run,
-            scorer=scorer,
-            tasks=tasks,
-            values=column(""),
-            lengths=np.frombuffer(self._lengths, np.float64)[kept],
-            parts={part: column(part) for part in (CONFIDENCE, ANSWER_FIRST, ANSWER_SECOND)},
-            digest=whole.hexdigest(),
-            **ints,
-        )
+    def column(self, scorer: str, part: str = "") -> NDArray[np.float64]:
+        """A scorer's values, or a part of its scores, (records,)."""
+        full = np.full(len(self._lengths), np.nan)
+        found = self._columns.get((scorer, part))
+        if found:
+            full[: len(found)] = np.frombuffer(found, np.float64)
+        return full
 
 
-def _chosen(run: Run, read: _Records, wanted: str) -> str:
+def _chosen(run: Run, scorers: Mapping[str, None], wanted: str) -> str:
     """The scorer's name."""
-    names = list(dict.fromkeys(name for seen in read.seen.values() for name in seen))
+    names = list(scorers)
     if wanted:
         if wanted not in names:
             raise UnknownName(
@@ -166,33 +170,27 @@ def _chosen(run: Run, read: _Records, wanted: str) -> str:
         if len(several) == 1:
             return several[0]
     raise ConfigurationError(
-        f"The run '{run.id}' has several scorers: {', '.join(names)}. Say which one with --scorer."
+        f"The run '{run.id}' has several scorers: {', '.join(names)}. Name one with --scorer."
     )
 
 
 def _asks(run: Run, name: str) -> bool:
-    """Whether a scorer of the run asks a model."""
-    for task in run.data["tasks"]:
-        for scorer in task.get("scorers", ()):
-            if scorer["name"] == name:
-                try:
-                    return bool(bind(scorer["kind"], scorer["options"], name).roles)
-                except EvalwrightError:
-                    return False  # of a plug-in that is not loaded, or of another framework
-    return False
+    """Whether a scorer of the run asks a model; not known of a plug-in that is not loaded, or of another framework."""
+    own = (one for task in run.data["tasks"] for one in task.get("scorers", ()) if one["name"] == name)
+    try:
+        return any(bind(one["kind"], one["options"], name).roles for one in own)
+    except EvalwrightError:
+        return False
 
 
 def _check_values(found: Verdicts) -> None:
-    import numpy as np
-
     values = found.values[~np.isnan(found.values)]
-    if len(values) and not (values.min() >= 0 and values.max() <= 1):
-        least, most = float(values.min()), float(values.max())
-        raise ConfigurationError(
-            f"The values of the scorer '{found.scorer}' run from {least:g} to {most:g}; people can check verdicts between 0 "
-            f"and 1. Name another scorer with --scorer."
-        )
-    if not len(values) or math.isnan(float(values.sum())):
+    if not len(values):
         raise ConfigurationError(
             f"The scorer '{found.scorer}' gave no verdict on any answer of the run '{found.run.id}'."
+        )
+    if not (values.min() >= 0 and values.max() <= 1):
+        raise ConfigurationError(
+            f"The values of the scorer '{found.scorer}' run from {values.min():g} to {values.max():g}; people can check "
+            "verdicts between 0 and 1. Name another scorer with --scorer."
         )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
-from evalwright.analysis.forecasts import Amount, DrawsForecast
-from evalwright.analysis.power.settings import Wanted
-from evalwright.analysis.power.spending import Evidence
+import numpy as np
+
+from evalwright.analysis.power.forecasts import Amount, DrawsForecast
+from evalwright.analysis.power.settings import Aim
+from evalwright.analysis.power.spending import ModelBasis
 from evalwright.analysis.power.variances import ASSUMED, Variances
 from evalwright.core.tasks import Task
 from evalwright.models.base import LocalModel
+from evalwright.runs.measurements import Measured
 from evalwright.statistics.power import best_draws, paired_variance, smallest_visible_difference
 from evalwright.statistics.units import variance_components
-
-if TYPE_CHECKING:
-    from evalwright.runs.measurements import Measured
 
 MOST_DRAWS = 64
 """More draws an item than this are not proposed."""
@@ -25,29 +25,23 @@ GREEDY = "answers are not drawn at random, so another draw is the same answer"
 
 
 def draws_of(
-    task: Task,
-    spread: Variances,
-    sources: Sequence[Measured],
-    evidence: Sequence[Evidence],
-    assumed: Mapping[str, float],
-    wanted: Wanted,
+    task: Task, spread: Variances, sources: Sequence[Measured], models: Sequence[ModelBasis], aim: Aim
 ) -> DrawsForecast:
-    """What draws are worth on this task. sources: runs of it; evidence: the models that would be asked."""
+    """What draws are worth on this task. sources: runs of it; models: those under test."""
     if "generate" not in task.strategy.needs or _temperature(task) == 0:
         return DrawsForecast(task.draws, Amount(1, basis=GREEDY), Amount(None, basis=GREEDY))
-    within, draws, basis = _within(sources, assumed)
+    within, draws, basis = _within(sources, aim.assumed)
     if not within:
         unknown = Amount(
-            None, basis="takes a run with two or more draws an item, or --assume within=VARIANCE"
+            None, basis="needs a run with two or more draws an item, or --assume within=VARIANCE"
         )
         return DrawsForecast(task.draws, unknown, unknown)
-    paired = spread.paired.value or 0.0
     noise = [variance / count for variance, count in zip(within, draws, strict=True)]
-    between = max(0.0, paired - (sum(noise) if len(noise) > 1 else 2 * noise[0]))
+    between = (spread.paired.value or 0.0) - (sum(noise) if len(noise) > 1 else 2 * noise[0])
     return DrawsForecast(
         task.draws,
-        _best(task, spread, sources, evidence, assumed),
-        _needed(len(task.samples), between, within, spread, wanted, basis),
+        _best(spread, sources, models, aim.assumed),
+        _needed(len(task.samples), max(0.0, between), within, spread, aim, basis),
     )
 
 
@@ -75,19 +69,18 @@ def _within(
 
 
 def _best(
-    task: Task,
     spread: Variances,
     sources: Sequence[Measured],
-    evidence: Sequence[Evidence],
+    models: Sequence[ModelBasis],
     assumed: Mapping[str, float],
 ) -> Amount:
     """The draws that make one model's mean the most precise for the money."""
-    per_item, per_draw, said = _costs(evidence)
+    per_item, per_draw, said = _costs(models)
     if "within" in assumed:
         single = spread.single.value or 0.0
         between = single - assumed["within"]
         if between <= 0:
-            return Amount(MOST_DRAWS, basis="items do not differ, so as many draws as wished")
+            return Amount(MOST_DRAWS, basis="items do not differ, so any number of draws")
         best = best_draws(assumed["within"], between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS)
         return Amount(best, basis=f"{ASSUMED}; {said}")
     for source in sources:
@@ -96,40 +89,37 @@ def _best(
             best = best_draws(within, between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS)
             share = between / (between + within) if between + within > 0 else math.nan
             said = f"measured on {source.run.label}; {said}"
-            return Amount(best, basis=f"{100 * share:.0f}% of the variance lies between items, {said}")
+            return Amount(best, basis=f"{100 * share:.0f}% of the variance is between items, {said}")
     return Amount(None, basis="no run has two draws of an item")
 
 
-def _costs(evidence: Sequence[Evidence]) -> tuple[float, float, str]:
+def _costs(models: Sequence[ModelBasis]) -> tuple[float, float, str]:
     """What is paid once an item and for every draw, in tokens: a local model reads the prompt of several draws once."""
-    if evidence and all(isinstance(one.model, LocalModel) for one in evidence):
-        own = [one.own for one in evidence if one.own is not None and one.own.counts_tokens]
-        if own:
-            into = sum(float(source.input_tokens.mean()) for source in own)
-            out = sum(float(source.output_tokens.mean()) for source in own)
-            return into, max(1.0, out), "a prompt is read once for all its draws"
+    own = [one.own for one in models if one.own is not None and one.own.counts_tokens]
+    if own and all(isinstance(one.model, LocalModel) for one in models):
+        into = sum(float(source.input_tokens.mean()) for source in own)
+        out = sum(float(source.output_tokens.mean()) for source in own)
+        return into, max(1.0, out), "a prompt is read once for all its draws"
     return 0.0, 1.0, "every draw pays for its prompt again"
 
 
 def _needed(
-    n_total: int, between: float, within: list[float], spread: Variances, wanted: Wanted, basis: str
+    n_total: int, between: float, within: list[float], spread: Variances, aim: Aim, basis: str
 ) -> Amount:
     """The draws of both models with which all items show the difference."""
-    import numpy as np
-
     draws = np.arange(1, MOST_DRAWS + 1)
-    a, b = within[0], within[1] if len(within) > 1 else within[0]
-    variance = paired_variance(between, within_a=a, within_b=b, draws_a=draws, draws_b=draws)
+    variance = paired_variance(
+        between, within_a=within[0], within_b=within[:2][-1], draws_a=draws, draws_b=draws
+    )
     design = spread.design.value or 1.0
-    seen = smallest_visible_difference(n_total, variance * design, level=wanted.level, power=wanted.power)
-    enough = np.flatnonzero(seen <= wanted.difference)
+
+    def seen(variance: Any) -> Any:
+        return smallest_visible_difference(n_total, variance * design, level=aim.level, power=aim.power)
+
+    enough = np.flatnonzero(seen(variance) <= aim.difference)
     if len(enough):
         return Amount(int(draws[enough[0]]), basis=basis)
-    limit = float(
-        smallest_visible_difference(n_total, between * design, level=wanted.level, power=wanted.power)
-    )
-    if limit > wanted.difference:
-        return Amount(
-            None, basis=f"no number of draws makes up for items: the limit is {100 * limit:.1f} points"
-        )
+    limit = float(seen(between))
+    if limit > aim.difference:
+        return Amount(None, basis=f"no number of draws replaces items: the limit is {100 * limit:.1f} points")
     return Amount(None, basis=f"more than {MOST_DRAWS} draws")

@@ -1,4 +1,4 @@
-"""What a plan goes by and for: runs with what they measured, a pilot that is really asked, and models with their tasks."""
+"""What a plan goes by and for: runs with what they measured, a pilot that is really run, and models with their tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MeasuredRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlannedModel:
     """A model under test with the tasks as it would get them."""
 
     spec: ModelSpec
@@ -41,10 +41,10 @@ class Asked:
 
 
 def configuration_of(tasks: Any, models: Any, objects: Objects, settings: dict[str, Any]) -> Configuration:
-    """The evaluation that is planned, as `evaluate` would be asked for it."""
+    """The evaluation that is planned, as `evaluate` would have it."""
     if settings.get("limit") is not None:
         raise ConfigurationError(
-            "A plan is of whole tasks and says how many items are needed: leave out limit. To measure on some, say pilot."
+            "A plan covers whole tasks: leave out limit. To measure on some items, use pilot."
         )
     roles = {role: objects.model(model) for role, model in (settings.pop("roles", None) or {}).items()}
     configuration = Configuration(
@@ -60,28 +60,21 @@ def configuration_of(tasks: Any, models: Any, objects: Objects, settings: dict[s
     return configuration
 
 
-# -- sources ------------------------------------------------------------------------------------------------------------
-
-
 def pilot_runs(
     configuration: Configuration, pilot: int, objects: Objects, progress: ProgressReporter | None
 ) -> list[Run]:
-    """The first items of the run that follows, really asked. A pilot that was made before, without failures, is read."""
+    """The first items of the run that follows, really run. A pilot that was made before, without failures, is read."""
     wanted = replace(configuration, limit=pilot, name="")
-    plans = make_plans(wanted, objects)
     made: dict[int, Run] = {}
-    for place, planned in enumerate(plans):
-        if (planned.folder / RUN_FILE).exists():
-            run = open_run(planned.folder)
-            if not run.n_failed:
-                made[place] = run
-    rest = [spec for place, spec in enumerate(wanted.models) if place not in made]
-    new: list[Run] = []
+    for place, planned in enumerate(make_plans(wanted, objects)):
+        if (planned.folder / RUN_FILE).exists() and not (run := open_run(planned.folder)).n_failed:
+            made[place] = run
+    rest = [place for place in range(len(wanted.models)) if place not in made]
     if rest:
-        left = replace(wanted, models=tuple(rest))
+        left = replace(wanted, models=tuple(wanted.models[place] for place in rest))
         new = run_blocking(lambda: evaluate_configuration(left, progress=progress, objects=objects))
-    fresh = iter(new)
-    return [made[place] if place in made else next(fresh) for place in range(len(wanted.models))]
+        made |= dict(zip(rest, new, strict=True))
+    return [made[place] for place in sorted(made)]
 
 
 def opened(run: Run | str | Path, folder: str) -> Run:
@@ -110,10 +103,7 @@ def models_of(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
     return tuple(specs.values())
 
 
-# -- tasks and models ---------------------------------------------------------------------------------------------------
-
-
-def models_asked(configuration: Configuration, objects: Objects) -> list[Asked]:
+def planned_models(configuration: Configuration, objects: Objects) -> list[PlannedModel]:
     """The models under test, each with the tasks as it would get them. Raises UsageError; opens no weights."""
     if not configuration.models:
         raise ConfigurationError("The runs name no model: name one with --model, for example demo/small.")
@@ -132,7 +122,7 @@ def models_asked(configuration: Configuration, objects: Objects) -> list[Asked]:
                     f"The task '{task.name}' needs a model that can do: {', '.join(sorted(missing))}; "
                     f"'{model.name}' can do: {', '.join(sorted(model.abilities))}."
                 )
-        out.append(Asked(spec, model, loaded[chat]))
+        out.append(PlannedModel(spec, model, loaded[chat]))
     names = [one.model.name for one in out]
     if len(set(names)) != len(names):
         raise ConfigurationError(f"The model '{max(names, key=names.count)}' is named twice.")

@@ -59,7 +59,7 @@ def read_prompts(task: Task, model: Model, seed: int, known: Callable[[bytes], b
     for asked in run_blocking(lambda: _requests(task, places)):
         try:
             if not asked:
-                raise TaskError("nothing is asked")
+                raise TaskError("no request is sent")
             into = sum(_tokens(request, reader) for request in asked)
         except EvalwrightError:
             unread += 1
@@ -86,9 +86,9 @@ def _reader(model: Model) -> tuple[Reader | None, str]:
     try:
         reader = model.reader()
     except (MissingExtra, ImportError, OSError) as error:
-        return None, f"guessed at {BYTES_PER_TOKEN[0]:g} characters a token ({error})"
+        return None, f"estimated at {BYTES_PER_TOKEN[0]:g} characters a token ({error})"
     if reader is None:
-        return None, f"guessed at {BYTES_PER_TOKEN[0]:g} characters a token"
+        return None, f"estimated at {BYTES_PER_TOKEN[0]:g} characters a token"
     return reader, "counted by its tokenizer"
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from evalwright.analysis.power.forecasts import Amount
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.models.remote.prices import Price
+from evalwright.statistics import smallest_visible_difference
 
 ASSUMPTIONS = {
     "accuracy": "the share of right answers, between 0 and 1",
@@ -21,14 +23,18 @@ ASSUMPTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Aim:
     """The smallest difference of two models that is to be seen with probability `power` at `level`, and the half width of
-    one model's interval; both in the unit of scores (0.02 is 2 points of accuracy). Raises ConfigurationError."""
+    one model's interval; both in the unit of scores (0.02 is 2 points of accuracy). assumed: by the names of ASSUMPTIONS.
+
+    Raises ConfigurationError, or UnknownName with the closest names of assumptions.
+    """
 
     difference: float
     half_width: float
     level: float
     power: float
+    assumed: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("difference", "half_width"):
@@ -37,16 +43,38 @@ class Wanted:
                 raise ConfigurationError(
                     f"The {name.replace('_', ' ')} must be above 0, for example 0.02 for 2 points, not {value:g}."
                 )
-        for name in ("level", "power"):
+        for name, usual in (("level", 0.95), ("power", 0.8)):
             value = getattr(self, name)
             if not 0 < value < 1:
                 raise ConfigurationError(
-                    f"The {name} must lie between 0 and 1, for example {0.95 if name == 'level' else 0.8}, not {value:g}."
+                    f"The {name} must be between 0 and 1, for example {usual}, not {value:g}."
                 )
         if self.power < 0.5:
             raise ConfigurationError(
-                f"A power under 0.5 plans to miss what is sought; {self.power:g} was given."
+                f"A power under 0.5 means missing the difference more often than not; {self.power:g} was given."
             )
+        self._check_assumed()
+
+    def _check_assumed(self) -> None:
+        assumed = self.assumed
+        for name, value in assumed.items():
+            if name not in ASSUMPTIONS:
+                raise UnknownName("assumption", name, ASSUMPTIONS, f"Known: {', '.join(ASSUMPTIONS)}.")
+            least = 1.0 if name == "design_effect" else 0.0
+            most = 1.0 if name in ("accuracy", "discordant") else math.inf
+            if not (math.isfinite(value) and least <= value <= most):
+                raise ConfigurationError(f"'{name}' is {ASSUMPTIONS[name]}; {value:g} cannot be.")
+        if "variance" in assumed and "discordant" in assumed:
+            raise ConfigurationError(
+                "Assume either 'discordant' or 'variance', not both: one determines the other."
+            )
+        if assumed.get("discordant", math.inf) < self.difference:
+            raise ConfigurationError(
+                f"Models that differ by {self.difference:g} disagree on at least that share of the items, so 'discordant' "
+                f"cannot be {assumed['discordant']:g}."
+            )
+        if assumed.get("variance", 1.0) == 0.0:
+            raise ConfigurationError("'variance' cannot be 0: then a single item would show any difference.")
 
     def check_bounded(self, task: str) -> None:
         """Raise ConfigurationError where scores from 0 to 1 cannot differ by that much."""
@@ -54,31 +82,18 @@ class Wanted:
             value = getattr(self, name)
             if value >= 1:
                 raise ConfigurationError(
-                    f"The {name.replace('_', ' ')} is given in the unit of scores, which lie between 0 and 1 on '{task}': "
+                    f"The {name.replace('_', ' ')} is given in the unit of scores, which are between 0 and 1 on '{task}': "
                     f"2 points are 0.02, and {value:g} cannot be."
                 )
 
+    def visible(self, n: int, variance: Amount, bounded: bool, power: float | None = None) -> Amount:
+        """The smallest difference that n items show; scores between 0 and 1 show none above 1."""
 
-def check_assumptions(assumed: Mapping[str, float], wanted: Wanted) -> None:
-    """Raise UnknownName with the closest names, or ConfigurationError for a value that cannot be."""
-    for name, value in assumed.items():
-        if name not in ASSUMPTIONS:
-            raise UnknownName("assumption", name, ASSUMPTIONS, f"Known: {', '.join(ASSUMPTIONS)}.")
-        least, most = (
-            1.0 if name == "design_effect" else 0.0,
-            1.0 if name in ("accuracy", "discordant") else math.inf,
-        )
-        if not (math.isfinite(value) and least <= value <= most):
-            raise ConfigurationError(f"'{name}' is {ASSUMPTIONS[name]}; {value:g} cannot be.")
-    if "variance" in assumed and "discordant" in assumed:
-        raise ConfigurationError("Assume either 'discordant' or 'variance': one follows from the other.")
-    if assumed.get("discordant", math.inf) < wanted.difference:
-        raise ConfigurationError(
-            f"Models that differ by {wanted.difference:g} disagree on at least that share of the items, so 'discordant' "
-            f"cannot be {assumed['discordant']:g}."
-        )
-    if assumed.get("variance", 1.0) == 0.0:
-        raise ConfigurationError("'variance' cannot be 0: then a single item would show any difference.")
+        def seen(v: float) -> float:
+            found = float(smallest_visible_difference(n, v, level=self.level, power=power or self.power))
+            return min(1.0, found) if bounded else found
+
+        return variance.through(seen)
 
 
 def read_assumptions(texts: Sequence[str]) -> dict[str, float]:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from evalwright.analysis.forecasts import Amount, Usage
+from evalwright.analysis.power.forecasts import Amount, ModelForecast
 from evalwright.analysis.power.prompts import BYTES_PER_TOKEN, Prompts
+from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.variances import ASSUMED
 from evalwright.core.words import count, counted, duration
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old
+from evalwright.runs.measurements import Measured, Pace
 from evalwright.statistics import mean_interval
-
-if TYPE_CHECKING:
-    from evalwright.runs.measurements import Measured, Pace
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What is known of one model on one task before it is asked.
+class ModelBasis:
+    """What is known of one model on one task before any request.
 
     own: a run of this very model; other: a run of another one, whose answers are of a like length. pace: of the own run.
     judges: requests to other roles for each of the model's own. price: None where none is known.
@@ -44,47 +43,38 @@ def known_price(model: Model) -> Price | None:
     return price
 
 
-def usage_of(
-    evidence: Evidence, n_answers: int, n_all: int, assumed: Mapping[str, float], level: float
-) -> Usage:
+def usage_of(known: ModelBasis, n_answers: int, n_all: int, aim: Aim) -> ModelForecast:
     """What `n_answers` answers of one model to one task take, out of the `n_all` that the whole task would."""
-    each_request = _requests(evidence, n_all, level)
-    into, out = _input_tokens(evidence, n_all, level), _output_tokens(evidence, n_all, assumed, level)
-    requests = each_request.times(n_answers)
-    return Usage(
+    into, out = _input_tokens(known, n_all, aim.level), _output_tokens(known, n_all, aim)
+    requests = _requests(known, n_all, aim.level).times(n_answers)
+    return ModelForecast(
         requests,
         into.times(n_answers),
         out.times(n_answers),
-        _money(evidence, into, out, n_all, level).times(n_answers),
-        _seconds(evidence, requests),
-        evidence.prompts.stored,
+        _money(known, into, out, n_all, aim.level).times(n_answers),
+        _seconds(known, requests),
+        known.prompts.stored,
     )
 
 
-def add_up(usages: Sequence[Usage]) -> Usage:
+def add_up(usages: Sequence[ModelForecast]) -> ModelForecast:
     """What several tasks of one model take together."""
+    names = ("requests", "input_tokens", "output_tokens", "money", "seconds")
+    sums = {name: total([getattr(usage, name) for usage in usages]) for name in names}
     looked_up = [usage.stored for usage in usages if usage.stored is not None]
-    return Usage(
-        total([usage.requests for usage in usages]),
-        total([usage.input_tokens for usage in usages]),
-        total([usage.output_tokens for usage in usages]),
-        total([usage.money for usage in usages]),
-        total([usage.seconds for usage in usages]),
-        sum(looked_up) if len(looked_up) == len(usages) else None,
-    )
+    return ModelForecast(**sums, stored=sum(looked_up) if len(looked_up) == len(usages) else None)
 
 
 def total(amounts: Sequence[Amount]) -> Amount:
     """The sum. Bounds add up, which is wider than it must be; unknown where a part is unknown."""
-    basis = "; ".join(dict.fromkeys(amount.basis for amount in amounts))
-    if not all(amount.known for amount in amounts):
-        return Amount(None, basis="; ".join(dict.fromkeys(a.basis for a in amounts if not a.known)))
-    low = _sum([amount.value if amount.low is None else amount.low for amount in amounts])
-    high = _sum([amount.value if amount.high is None else amount.high for amount in amounts])
+    unknown = [amount for amount in amounts if not amount.known]
+    basis = "; ".join(dict.fromkeys(amount.basis for amount in unknown or amounts))
+    if unknown:
+        return Amount(None, basis=basis)
     return Amount(
         _sum([amount.value for amount in amounts]),
-        None if all(amount.low is None for amount in amounts) else low,
-        None if all(amount.high is None for amount in amounts) else high,
+        None if all(amount.low is None for amount in amounts) else _sum([one.least for one in amounts]),
+        None if all(amount.high is None for amount in amounts) else _sum([one.most for one in amounts]),
         basis,
     )
 
@@ -95,7 +85,7 @@ def _sum(parts: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(parts) else None
 
 
-def mean_amount(values: Any, basis: str, level: float, n_all: int | None = None) -> Amount:
+def _mean(values: Any, basis: str, level: float, n_all: int | None = None) -> Amount:
     """The mean of one number per answer with its t limits; without limits where all are alike.
 
     n_all: the answers there are, of which these were drawn; the more of them are known, the closer the limits.
@@ -107,40 +97,40 @@ def mean_amount(values: Any, basis: str, level: float, n_all: int | None = None)
     return Amount(estimate.value, max(0.0, estimate.low), estimate.high, basis)
 
 
-def _requests(evidence: Evidence, n_all: int, level: float) -> Amount:
-    for source, population in ((evidence.own, n_all), (evidence.other, None)):
+def _requests(known: ModelBasis, n_all: int, level: float) -> Amount:
+    for source, population in ((known.own, n_all), (known.other, None)):
         if source is not None and len(source.requests):
-            return mean_amount(source.requests, _measured(source), level, population)
-    return _of_prompts(evidence.prompts, evidence.prompts.requests, "as the task asks", n_all, level)
+            return _mean(source.requests, _measured(source), level, population)
+    return _of_prompts(known.prompts, known.prompts.requests, "as the task asks", n_all, level)
 
 
-def _input_tokens(evidence: Evidence, n_all: int, level: float) -> Amount:
-    prompts, own = evidence.prompts, evidence.own
+def _input_tokens(known: ModelBasis, n_all: int, level: float) -> Amount:
+    prompts, own = known.prompts, known.own
     if own is not None and own.counts_tokens:
-        return mean_amount(own.input_tokens, _measured(own), level, n_all)
+        return _mean(own.input_tokens, _measured(own), level, n_all)
     amount = _of_prompts(prompts, prompts.input_tokens, prompts.counted_by, n_all, level)
     if prompts.exact or amount.value is None:
         return amount
     typical, few, many = BYTES_PER_TOKEN
-    low, high = (amount.low or amount.value) * typical / many, (amount.high or amount.value) * typical / few
+    low, high = (amount.least or 0.0) * typical / many, (amount.most or 0.0) * typical / few
     return Amount(amount.value, low, high, amount.basis)
 
 
-def _output_tokens(evidence: Evidence, n_all: int, assumed: Mapping[str, float], level: float) -> Amount:
-    if "output_tokens" in assumed:
-        return Amount(assumed["output_tokens"], basis=ASSUMED)
-    for source, population in ((evidence.own, n_all), (evidence.other, None)):
+def _output_tokens(known: ModelBasis, n_all: int, aim: Aim) -> Amount:
+    level = aim.level
+    if "output_tokens" in aim.assumed:
+        return Amount(aim.assumed["output_tokens"], basis=ASSUMED)
+    for source, population in ((known.own, n_all), (known.other, None)):
         if source is not None and source.counts_tokens:
-            whose = "" if source is evidence.own else ", another model"
-            return mean_amount(source.output_tokens, _measured(source) + whose, level, population)
-    most = evidence.prompts.most_out
+            whose = "" if source is known.own else ", another model"
+            return _mean(source.output_tokens, _measured(source) + whose, level, population)
+    most = known.prompts.most_out
     if most is None:
         return Amount(None, basis="the task leaves the length of an answer to the model")
-    amount = _of_prompts(evidence.prompts, most, "the task's limit", n_all, level)
+    amount = _of_prompts(known.prompts, most, "the task's limit", n_all, level)
     if not amount.value:
         return amount.because("no text is generated, only likelihoods are computed")
-    high = amount.value if amount.high is None else amount.high
-    return Amount(None, 0.0, high, "not known before answers are seen; at most the task's limit")
+    return Amount(None, 0.0, amount.most, "not known before answers are seen; at most the task's limit")
 
 
 def _of_prompts(prompts: Prompts, values: Sequence[float], basis: str, n_all: int, level: float) -> Amount:
@@ -148,15 +138,15 @@ def _of_prompts(prompts: Prompts, values: Sequence[float], basis: str, n_all: in
         return Amount(None, basis="no prompt of the task could be read")
     if prompts.every:
         return Amount(sum(values) / len(values), basis=basis)
-    return mean_amount(values, f"{basis}, on {count(len(values))} items", level, n_all)
+    return _mean(values, f"{basis}, on {count(len(values))} items", level, n_all)
 
 
-def _money(evidence: Evidence, into: Amount, out: Amount, n_all: int, level: float) -> Amount:
+def _money(known: ModelBasis, into: Amount, out: Amount, n_all: int, level: float) -> Amount:
     """US dollars for one answer: by the price given or known, else as the replies of a run named it.
 
     What a provider takes less for tokens in its cache, or more for long prompts, is not forecast.
     """
-    price, own = evidence.price, evidence.own
+    price, own = known.price, known.own
     if price is not None:
         parts = [into.times(price.input / 1e6), out.times(price.output / 1e6)]
         parts.append(Amount(price.request))
@@ -165,34 +155,32 @@ def _money(evidence: Evidence, into: Amount, out: Amount, n_all: int, level: flo
         if price.as_of:
             said += f", prices of {price.as_of}"
         return amount.because(said if amount.known else f"{said}; {amount.basis}")
-    if isinstance(evidence.model, LocalModel):
+    if isinstance(known.model, LocalModel):
         return Amount(0.0, basis="runs on this machine")
     if own is not None and len(own.cost) and not bool((own.cost != own.cost).any()):
-        return mean_amount(own.cost, f"as its replies said, {_measured(own)}", level, n_all)
-    return Amount(None, basis=f"no price is known for {evidence.model.name}: give --price IN/OUT")
+        return _mean(own.cost, f"as reported by its replies, {_measured(own)}", level, n_all)
+    return Amount(None, basis=f"no price is known for {known.model.name}: give --price IN/OUT")
 
 
-def _seconds(evidence: Evidence, requests: Amount) -> Amount:
+def _seconds(known: ModelBasis, requests: Amount) -> Amount:
     """How long that many requests take, from the pace of a run of this very model."""
-    pace, own = evidence.pace, evidence.own
+    pace, own = known.pace, known.own
     if pace is None or own is None:
-        return Amount(
-            None, basis=f"nothing of {evidence.model.name} was timed: --pilot or --from a run of it"
-        )
+        return Amount(None, basis=f"nothing of {known.model.name} was timed: --pilot or --from a run of it")
     if not pace.asked or pace.seconds <= 0:
         return Amount(None, basis="every answer of the run came from the store, so nothing was timed")
     if requests.value is None:
         return Amount(None, basis=requests.basis)
-    n = requests.value * (1 + evidence.judges)
+    n = requests.value * (1 + known.judges)
     alike = pace.seconds * n / pace.asked
     basis = f"{counted(pace.asked, 'request')} took {duration(pace.seconds)}"
-    if isinstance(evidence.model, RemoteModel):
-        pacing = evidence.model.pacing
+    if isinstance(known.model, RemoteModel):
+        pacing = known.model.pacing
         latency = 0.0 if math.isnan(pace.latency) else pace.latency
         low = min(alike, max(latency, n * latency / pacing.max_concurrency))
         filled = pace.asked >= 4 * pacing.start_concurrency
         value = alike if filled else min(alike, max(latency, n * latency / pacing.start_concurrency))
-        said = f"{basis}, one {duration(latency)}; from as many at once as are allowed to no faster than that"
+        said = f"{basis}, one {duration(latency)}; between full concurrency and none"
         return Amount(value, low, alike, said)
     return Amount(alike, min(alike, pace.seconds), alike, f"{basis}, loading included")
 

@@ -71,15 +71,15 @@ def judged(material: Material) -> tuple[Scorer | None, str]:
 def unjudged(task: Task, scorer: Scorer) -> str:
     """Why a scorer's worth of a right answer is not known here; "" where it is 1."""
     if scorer.asks:
-        what = "asks a model" if scorer.roles else "works through asking or runs programs"
+        what = "uses a model" if scorer.roles else "uses a model or runs programs"
         return f"{scorer.name} {what}, so it cannot be checked here"
     if scorer.kind in UNSCORED:
-        return f"{scorer.name} measures a likelihood, of which no answer is right or wrong"
+        return f"{scorer.name} measures a likelihood, which has no right or wrong answer"
     if is_dialect(scorer.kind):
         own = [spec for spec in task.metrics if spec.scorer == scorer.name]
         if not own or own[0].kind != "accuracy":
             what = f"'{own[0].label}'" if own else "the task's own"
-            return f"the first metric is {what}, and what a right answer is worth to it is not known"
+            return f"the first metric is {what}, and its value for a right answer is unknown"
     return ""
 
 

@@ -66,7 +66,7 @@ def _lines(run: Run) -> list[str]:
 
 
 IMPORTER = Importer(
-    "Make runs of recorded runs of the HHEM leaderboard engine in PATH.\n\n"
+    "Import the recorded runs of the HHEM leaderboard engine in PATH.\n\n"
     "PATH is its output folder, a company's folder in it, or one model's.",
     _import,
     "the model and the date",
@@ -79,7 +79,7 @@ IMPORTER = Importer(
             metavar="CSV",
             help="The data set: slices by category, text_type and dataset, and its size.",
         ),
-        option("--all-dates", is_flag=True, help="Also what was judged before the last time."),
+        option("--all-dates", is_flag=True, help="Also import judgments before the last one."),
     ),
 )
 
@@ -97,10 +97,8 @@ IMPORTER = Importer(
 @click.option(
     "--into", metavar="FILE", help="Also put the board between its markers in this file (README.md)."
 )
-@click.option(
-    "--allow-baseline-judge", is_flag=True, help="Make a board of scores by baseline/..., to try things out."
-)
-@click.option("--init", is_flag=True, help=f"Write the example as {FILE} and do nothing else.")
+@click.option("--allow-baseline-judge", is_flag=True, help="Allow scores by baseline/..., to try things out.")
+@click.option("--init", is_flag=True, help=f"Write the example as {FILE} and exit.")
 @click.pass_obj
 def hhem_leaderboard(
     evalwright: Evalwright,
@@ -120,7 +118,7 @@ def hhem_leaderboard(
     path = Path(config or FILE)
     if config is None and not path.is_file():
         click.echo(
-            f"There is no {FILE} here, so the example that comes with evalwright is used; --init writes it out.",
+            f"There is no {FILE} here, so the example that comes with evalwright is used; --init writes it to this folder.",
             err=True,
         )
         path = _example()
@@ -136,7 +134,7 @@ def _example() -> Path:
 
 def _write_example() -> int:
     if Path(FILE).exists():
-        raise ConfigurationError(f"{FILE} is there already; it is not overwritten.")
+        raise ConfigurationError(f"{FILE} already exists; it is not overwritten.")
     Path(FILE).write_text(_example().read_text(encoding="utf-8"), encoding="utf-8")
     click.echo(f"{FILE} is written: name your models in it, then run hhem-leaderboard --eval_name {TEST}.")
     return 0

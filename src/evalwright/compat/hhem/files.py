@@ -10,11 +10,13 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from evalwright.compat.recording import nothing_at, number, read_rows
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from evalwright.compat.recording import Clean, Recorded, field, nothing_at, number, read_rows
 from evalwright.core.errors import RunError, closest
 from evalwright.core.text import printable
 
@@ -35,46 +37,71 @@ _FACTS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Judgment:
+def judge_name(version: str) -> str:
+    """One name for a judge: statistics say "2.3-API" where judgments say "HHEM-2.3-API"."""
+    name = printable(version)
+    return f"HHEM-{name}" if name[:1].isdigit() else name
+
+
+def _score(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _article(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int | str) or isinstance(value, bool) or value == "":
+        raise ValueError
+    return printable(str(value))
+
+
+Uid = Annotated[str, Field(min_length=1)]
+Judge = Annotated[Clean, AfterValidator(judge_name)]
+Number = Annotated[float | None, BeforeValidator(number)]
+_UID = "the id of a summary"
+
+
+class Judgment(Recorded):
     """A line of judgments.jsonl. score: None where the judge gave none. article, date_code: in old files only."""
 
-    uid: str
-    score: float | None
-    valid: bool
-    words: int
-    date: str
-    version: str
-    article: str = ""
-    date_code: str | None = None
+    uid: Uid = field("summary_uid", must=_UID)
+    score: Annotated[float | None, BeforeValidator(_score)] = field(
+        "hhem_score", must="a number from 0 to 1", default=None, ge=0, le=1
+    )
+    valid: bool = field("is_valid", "valid", must="true or false")
+    words: int = field("word_count", "summary_words", must="a whole number of words", ge=0, lt=2**53)
+    date: Clean = field("judgment_date", "timestamp", default="")
+    version: Judge = field("hhem_version", default="")
+    article: Clean = field("article_id", default="")
+    date_code: Clean | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Recorded):
     """A line of summaries.jsonl. text: None where it is no text."""
 
-    uid: str
-    article: str
-    text: str | None
-    date: str
-    date_code: str
-    model: str
+    uid: Uid = field("summary_uid", must=_UID)
+    article: Annotated[str, BeforeValidator(_article)] = field("article_id", must="the id of an article")
+    text: Annotated[str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)] = (
+        field("summary", default=None)
+    )
+    date: Clean = field("summary_date", "eval_date", "timestamp", default="")
+    date_code: Clean = ""
+    model: Clean = field("model_name", "llm", default="")
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(Recorded):
     """A line of stats.jsonl: rates in points of 100. left_out: names of fields that do not come over."""
 
-    model: str
-    date_code: str
-    summary_date: str
-    judgment_date: str
-    version: str
-    hallucination_rate: float | None
-    answer_rate: float | None
-    words: float | None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
+    model: Clean = field("model_name", "llm", default="")
+    date_code: Clean = ""
+    summary_date: Clean = field("summary_date", "timestamp", default="")
+    judgment_date: Clean = field("judgment_date", "timestamp", default="")
+    version: Judge = field("hhem_version", default="")
+    hallucination_rate: Number = None
+    answer_rate: Number = None
+    avg_word_count: Number = field("avg_word_count", "avg_summary_words", "avg_summary_length", default=None)
+    settings: Mapping[str, Any] = field("\0settings", default={})
+    left_out: tuple[str, ...] = field("\0left_out", default=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +132,7 @@ def find_folders(path: Path) -> list[Folder]:
     if not path.is_dir():
         if not path.exists():
             raise nothing_at(path, _WANTED)
-        raise RunError(f"'{path}' is no folder of the HHEM leaderboard engine. {_WANTED}")
+        raise RunError(f"'{path}' is not a folder of the HHEM leaderboard engine. {_WANTED}")
     names = {*JUDGMENTS, SUMMARIES, STATS}
     try:
         places = sorted({file.parent for file in path.rglob("*.jsonl") if file.name in names})
@@ -127,7 +154,7 @@ def _none_in(path: Path) -> str:
     near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
     held = f" The closest is '{path / near[0]}'." if near else "" if files else " It is empty."
     return (
-        f"'{path}' holds no results of the HHEM leaderboard engine: no <company>/<model>/judgments.jsonl.{held} "
+        f"'{path}' has no results of the HHEM leaderboard engine: no <company>/<model>/judgments.jsonl.{held} "
         f"{_WANTED}"
     )
 
@@ -137,81 +164,30 @@ def _none_in(path: Path) -> str:
 
 def read_judgments(folder: Folder) -> list[Judgment]:
     """The judgments in the order of the file; none where there is no file."""
-    return (
-        [_judgment(where, row) for where, _, row in read_rows(folder.judgments)] if folder.judgments else []
-    )
+    rows = read_rows(folder.judgments) if folder.judgments else ()
+    return [Judgment.of(row, where) for where, _, row in rows]
 
 
 def read_summaries(folder: Folder) -> list[Summary] | None:
     """The summaries in the order of the file; None where there is no file."""
     path = folder.path / SUMMARIES
-    return [_summary(where, row) for where, _, row in read_rows(path)] if path.is_file() else None
+    return [Summary.of(row, where) for where, _, row in read_rows(path)] if path.is_file() else None
 
 
 def read_published(folder: Folder) -> list[Published]:
     """What the engine published of the model, one for each pair of dates."""
     path = folder.path / STATS
-    return [_published(row) for _, _, row in read_rows(path)] if path.is_file() else []
+    return [_published(row, where) for where, _, row in read_rows(path)] if path.is_file() else []
 
 
-def _judgment(where: str, row: Mapping[str, Any]) -> Judgment:
-    valid = _first(row, "is_valid", "valid")
-    words = _first(row, "word_count", "summary_words")
-    score = row.get("hhem_score")
-    uid = row.get("summary_uid")
-    if not isinstance(uid, str) or not uid:
-        raise RunError(f"{where} has no 'summary_uid': it is not a judgment of the HHEM leaderboard engine.")
-    if not isinstance(valid, bool):
-        raise RunError(f"{where}: 'is_valid' must be true or false, not {_shown(valid)}.")
-    if not isinstance(words, int) or isinstance(words, bool) or not 0 <= words < 2**53:
-        raise RunError(f"{where}: 'word_count' must be a whole number of words, not {_shown(words)}.")
-    found = number(score)
-    given = score is not None and not (isinstance(score, float) and math.isnan(score))
-    if given and (found is None or not 0 <= found <= 1):
-        raise RunError(f"{where}: 'hhem_score' must be a number from 0 to 1, not {_shown(score)}.")
-    return Judgment(
-        uid=uid,
-        score=found,
-        valid=valid,
-        words=words,
-        date=printable(_text(_first(row, "judgment_date", "timestamp"))),
-        version=judge_name(_text(row.get("hhem_version"))),
-        article=printable(_text(row.get("article_id"))),
-        date_code=printable(_text(row["date_code"])) if "date_code" in row else None,
-    )
+def _published(row: Mapping[str, Any], where: str) -> Published:
+    kept = {key: row[key] for key in sorted(_SETTINGS & row.keys()) if _harmless(row[key])}
+    left_out = tuple(sorted(printable(key) for key in row.keys() - _SETTINGS - _FACTS))
+    return Published.of({**row, "\0settings": kept, "\0left_out": left_out}, where)
 
 
-def _summary(where: str, row: Mapping[str, Any]) -> Summary:
-    uid, article, text = row.get("summary_uid"), row.get("article_id"), row.get("summary")
-    if not isinstance(uid, str) or not uid:
-        raise RunError(f"{where} has no 'summary_uid': it is not a summary of the HHEM leaderboard engine.")
-    if isinstance(article, float) and article.is_integer():
-        article = int(article)
-    if not isinstance(article, (int, str)) or isinstance(article, bool) or article == "":
-        raise RunError(f"{where}: 'article_id' must name an article, not {_shown(article)}.")
-    return Summary(
-        uid=uid,
-        article=printable(str(article)),
-        text=text if isinstance(text, str) else None,
-        date=printable(_text(_first(row, "summary_date", "eval_date", "timestamp"))),
-        date_code=printable(_text(row.get("date_code"))),
-        model=printable(_text(_first(row, "model_name", "llm"))),
-    )
-
-
-def _published(row: Mapping[str, Any]) -> Published:
-    return Published(
-        model=printable(_text(_first(row, "model_name", "llm"))),
-        date_code=printable(_text(row.get("date_code"))),
-        summary_date=printable(_text(_first(row, "summary_date", "timestamp"))),
-        judgment_date=printable(_text(_first(row, "judgment_date", "timestamp"))),
-        version=judge_name(_text(row.get("hhem_version"))),
-        hallucination_rate=number(row.get("hallucination_rate")),
-        answer_rate=number(row.get("answer_rate")),
-        words=number(_first(row, "avg_word_count", "avg_summary_words", "avg_summary_length")),
-        settings={key: row[key] for key in sorted(_SETTINGS & row.keys()) if _harmless(row[key])},
-        left_out=tuple(sorted(printable(key) for key in row.keys() - _SETTINGS - _FACTS)),
-    )
+def _harmless(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)
 
 
 def read_articles(path: Path) -> dict[str, dict[str, str]]:
@@ -240,29 +216,6 @@ def read_articles(path: Path) -> dict[str, dict[str, str]]:
 
 
 SLICES = ("category", "text_type", "dataset")
-
-
-def judge_name(version: str) -> str:
-    """One name for a judge: statistics say "2.3-API" where judgments say "HHEM-2.3-API"."""
-    name = printable(version)
-    return f"HHEM-{name}" if name[:1].isdigit() else name
-
-
-def _first(row: Mapping[str, Any], *names: str) -> Any:
-    """The value under the first of several names that the row has."""
-    return next((row[name] for name in names if row.get(name) is not None), None)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)[:200]
-
-
-def _harmless(value: Any) -> bool:
-    return value is None or isinstance(value, (str, int, float, bool))
-
-
-def _shown(value: Any) -> str:
-    return printable(repr(value)[:60]) if value is not None else "missing"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -209,7 +209,7 @@ def _without_summaries(
         said = fits[0] if len(fits) == 1 else None
         if len(fits) > 1:
             notes.append(
-                "summaries of several dates were judged on one day, and without them no judgment tells its own"
+                "summaries of several dates were judged on one day, and without the summaries a judgment's date is unknown"
             )
         elif not fits:
             notes.append("the engine published nothing for this judgment")
@@ -251,8 +251,8 @@ def data_set(
     if articles is not None:
         return DataSet(len(articles), "the articles' CSV", articles)
     if len(lengths) > 1:
-        return DataSet(max(lengths), f"the longest of {len(lengths)} runs in the tree, and nothing else")
-    return DataSet(length(group), "this run alone, so nothing tells what it has lost")
+        return DataSet(max(lengths), f"the longest of {len(lengths)} runs in the tree")
+    return DataSet(length(group), "this run alone, so lost rows cannot be counted")
 
 
 def length(group: Group) -> int:

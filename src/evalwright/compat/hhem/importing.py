@@ -1,6 +1,6 @@
 """Makes run folders of recorded runs of the HHEM leaderboard engine: one for each model, date code and judgment.
 
-Files of a large tree are read twice, model by model: once to learn how long the data set is and whether rows stand in one
+Files are read twice, model by model: once to learn how long the data set is and whether rows stand in one
 order, and once to write the runs. So memory does not grow with the tree.
 """
 
@@ -46,9 +46,7 @@ from evalwright.runs.writer import RunWriter
 
 FORMAT = "hhem-leaderboard"
 
-_KEPT = 32 << 20
-"""Bytes of files whose contents are kept between both readings."""
-
+_RATES = ("hallucination_rate", "answer_rate", "avg_word_count")
 Articles = Mapping[str, Mapping[str, str]]
 
 
@@ -103,24 +101,17 @@ def import_hhem(
     folders = find_folders(path)
     plans: list[_Plan] = []
     left_out = []
-    kept: dict[Path, list[Group]] = {}
-    room = _KEPT
     for folder in folders:
         found = groups_of(folder, every=every)
-        room -= sum(file.stat().st_size for file in folder.files)
-        if room > 0:
-            kept[folder.path] = found
         plans += [_plan(group, place) for place, group in enumerate(found)]
         if not found:
-            left_out.append(
-                f"{folder.path} holds no judgment: it was never judged, so there is no run of it."
-            )
+            left_out.append(f"{folder.path} has no judgment, so there is no run to import.")
     if not plans:
         raise RunError(f"Nothing in '{path}' was judged. {left_out[0]}")
     _complete(plans, out, name, scoring)
     runs: list[Run] = []
     for folder, own in groupby(plans, key=lambda plan: plan.folder):
-        groups = kept.pop(folder.path, None) or groups_of(folder, every=every)
+        groups = groups_of(folder, every=every)
         runs += [_import(groups[plan.place], plan, scoring, known) for plan in own]
     return Imported(tuple(runs), tuple(left_out))
 
@@ -238,13 +229,7 @@ def _imported(group: Group, names: Names, data: DataSet, scoring: str) -> dict[s
             "judged": sum(row.judgment is not None for row in group.rows),
             "joined_by_the_engine": sum(count for _, count in group.joined),
         },
-        "published": {
-            "hallucination_rate": said.hallucination_rate,
-            "answer_rate": said.answer_rate,
-            "avg_word_count": said.words,
-        }
-        if said
-        else None,
+        "published": {key: getattr(said, key) for key in _RATES} if said else None,
         "settings": dict(said.settings) if said else {},
         "fields_left_out": list(said.left_out) if said else [],
         "older_judgments_left_out": group.older,
@@ -259,7 +244,7 @@ def _notes(group: Group, names: Names, data: DataSet, lost: int, metrics: Sequen
         over = f"; over all of them the answer rate is {rate}" if rate is not None else ""
         notes.append(f"{lost:,} of the data set's {data.size:,} rows are lost (size from {data.known}){over}")
     if names.articles is None and data.articles is not None:
-        notes.append("nothing tells which articles its rows are about, so there are no slices")
+        notes.append("it is unknown which articles its rows are about, so there are no slices")
     elif names.articles is not None and data.articles is not None:
         strange = len(set(names.articles) - data.articles.keys())
         if strange:

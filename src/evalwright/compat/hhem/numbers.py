@@ -152,7 +152,7 @@ def differences(group: Group, metrics: Sequence[MetricResult]) -> list[dict[str,
     there = {
         "hallucination-rate": (said.hallucination_rate, 100.0),
         "answer-rate": (said.answer_rate, 100.0),
-        "mean-words": (said.words, 1.0),
+        "mean-words": (said.avg_word_count, 1.0),
     }
     out = []
     for metric in metrics:

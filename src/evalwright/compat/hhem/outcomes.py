@@ -31,8 +31,8 @@ _NOT_ASSIGNED = (
 _FAILURES = {
     "MODEL FAILED TO RETURN ANY OUTPUT": ("request failed", "The request failed; the engine kept no reason."),
     "THREAD ERROR": ("request failed", "The engine's thread failed."),
-    "DID NOT RECIEIVE A STRING TYPE FROM OUTPUT": ("bad reply", "The reply was no text."),
-    _NOT_ASSIGNED: ("not asked", "The engine had no way to ask this model."),
+    "DID NOT RECIEIVE A STRING TYPE FROM OUTPUT": ("bad reply", "The reply was not text."),
+    _NOT_ASSIGNED: ("not asked", "The engine could not call this model."),
 }
 _UNCLOSED = "FOUND <think> WITH NO CLOSING </think>"
 _EMPTY = "EMPTY SUMMARY GIVEN BY MODEL"
@@ -95,11 +95,11 @@ def _by_words(words: int) -> Outcome:
         )
         return _failed("request failed or thinking never closed", message)
     if words == 7:
-        return Outcome(REFUSED, "told by its 7 words")
+        return Outcome(REFUSED, "known by its 7 words")
     if words == 8:
-        return _failed("bad reply", "The reply was no text, as its 8 words tell.")
+        return _failed("bad reply", "The reply was not text, as its 8 words show.")
     if words == len(_NOT_ASSIGNED.split()):
-        return _failed("not asked", f"The engine had no way to ask this model, as its {words} words tell.")
+        return _failed("not asked", f"The engine could not call this model, as its {words} words show.")
     return _ran_on(words)
 
 
@@ -108,7 +108,7 @@ def _ran_on(words: int) -> Outcome:
         return Outcome(
             TRUNCATED, f"{words} words, recorded as invalid: most likely a text cut off at its limit"
         )
-    return Outcome(UNKNOWN, f"recorded as invalid with {words} words, and no rule says why")
+    return Outcome(UNKNOWN, f"recorded as invalid with {words} words, for an unknown reason")
 
 
 def _failed(kind: str, message: str) -> Outcome:

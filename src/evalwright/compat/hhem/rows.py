@@ -37,12 +37,12 @@ def names_of(group: Group, data: DataSet, odd: float | None) -> Names:
     """
     n = len(group.rows)
     found = group.articles
-    how = "by article_id, which the summaries tell"
+    how = "by article_id, from the summaries"
     if found is None and data.articles is not None and n == data.size and odd is None:
         found, how = list(data.articles), "by article_id: the rows are as many as the articles of the CSV"
     if found is None:
         more = f" in the order of {group.name}" if odd is not None else ""
-        how = f"by the row's place in the file among {n}, as there are no summaries to tell the article"
+        how = f"by the row's place in the file among {n}, because there are no summaries with the article"
         if odd is not None:
             how = (
                 f"with no other run: its rows seem to be in another order (their scores correlate {odd:.2f} "
@@ -103,7 +103,7 @@ def _outcome(row: Row) -> Outcome:
     if row.judgment is not None:
         return outcome_of(row.judgment.valid, row.judgment.words, text)
     if text is None:
-        message = "The summary is no text, and was never judged."
+        message = "The summary is not text, and was not judged."
         return Outcome("failed", message, Failure("bad reply", "provider", message))
     return outcome_of(is_summary(text) and not is_refusal(text), len(text.split()), text)
 
@@ -112,7 +112,7 @@ def _not_judged(row: Row, found: Outcome) -> Failure | None:
     """A summary without a score of the judge is no summary that is wrong."""
     if found.label != ANSWERED or (row.judgment and row.judgment.score is not None):
         return None
-    return Failure("not judged", "judge", "The files hold no score for this summary.")
+    return Failure("not judged", "judge", "The files have no score for this summary.")
 
 
 def _check(checks: Counter[str], judgment: Judgment, text: str) -> None:
@@ -121,7 +121,7 @@ def _check(checks: Counter[str], judgment: Judgment, text: str) -> None:
     checks["word counts that differ"] += len(text.split()) != judgment.words
     differs = is_summary(text) != judgment.valid
     older = differs and is_refusal(text)
-    checks["refusals in the words of older prompts"] += older
+    checks["refusals as older prompts worded them"] += older
     checks["validity that differs"] += differs and not older
 
 

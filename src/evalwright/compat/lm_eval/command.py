@@ -33,12 +33,12 @@ def _export(runs: Sequence[Run], out: Path) -> Exports:
     failed = "1 failed sample is" if run.n_failed == 1 else f"{run.n_failed} failed samples are"
     return Exports(
         files,
-        [f"{failed} in failures_*.jsonl, or in samples_*.jsonl without a value; no number counts them."],
+        [f"{failed} in failures_*.jsonl, or in samples_*.jsonl without a value; they are in no metric."],
     )
 
 
 IMPORTER = Importer(
-    "Make runs of results of lm-evaluation-harness in PATH: a results or samples file, or a folder with many.",
+    "Import the results of lm-evaluation-harness in PATH: a results or samples file, or a folder with many.",
     _import,
     "the model and the time",
 )

@@ -54,7 +54,7 @@ def _short(text: str) -> str:
 
 
 IMPORTER = Importer(
-    "Make runs of recorded runs of open-factual-bench in PATH: a result file, or a folder with some.",
+    "Import the recorded runs of open-factual-bench in PATH: a result file, or a folder with some.",
     _import,
     "the model and its run id",
     (
@@ -64,7 +64,7 @@ IMPORTER = Importer(
         option(
             "--tasks",
             metavar="FILE",
-            help="Its questions: its Python file (read, never run), JSON, JSON Lines or CSV.",
+            help="The questions: the benchmark's Python file (read, never executed), JSON, JSON Lines or CSV.",
         ),
     ),
 )

@@ -10,9 +10,11 @@ import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from evalwright.compat.recording import nothing_at, number, parsed, read_rows
+from pydantic import AfterValidator, BeforeValidator
+
+from evalwright.compat.recording import Recorded, field, nothing_at, number, parsed, read_rows
 from evalwright.core.errors import RunError
 from evalwright.core.text import printable
 
@@ -24,35 +26,57 @@ _COUNTS = ("total_tasks", "auto_graded", "correct", "accuracy", "skipped", "hall
            "refused", "unclear")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+def _name(value: Any) -> str:
+    return printable(value.strip()) if isinstance(value, str) else ""
+
+
+def _positive(value: Any) -> float:
+    """A number that is not negative; 0 for everything else."""
+    return max(0.0, number(value) or 0.0)
+
+
+def _filled(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
+        raise ValueError
+    return str(value)
+
+
+Name = Annotated[str, BeforeValidator(_name)]
+Filled = Annotated[str, BeforeValidator(_filled)]
+Id = Annotated[str, AfterValidator(printable), BeforeValidator(_filled)]
+
+
+class Question(Recorded):
     """One question of the benchmark. type: "factual_qa", "hallucination_stress", "retrieval_candidate"."""
 
-    id: str
-    question: str
-    reference: str
-    domain: str = ""
-    sub_domain: str = ""
-    type: str = ""
-    source: str = ""
-    created_at: str = ""
+    id: Id = field("id", must="text that is not empty")
+    question: Filled = field("question", must="text that is not empty")
+    reference: Filled = field("reference_answer", must="text that is not empty")
+    domain: Name = ""
+    sub_domain: Name = ""
+    type: Name = ""
+    source: Name = ""
+    created_at: Name = ""
+
+
+class Result(Recorded):
+    """One row of a run. correct: as recorded, None where it was not graded. label: of a stress question. latency: in seconds."""
+
+    id: Id = field("task_id", must="text that is not empty")
+    response: str = field("model_response")
+    correct: bool | None = field("is_correct", must="true, false or null", default=None)
+    label: Name = ""
+    latency: Annotated[float, BeforeValidator(lambda value: _positive(value) / 1000)] = field(
+        "latency_ms", default=0.0
+    )
+    tokens: Annotated[int, BeforeValidator(lambda value: int(_positive(value)))] = field(
+        "tokens_generated", default=0
+    )
+    timestamp: Name = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """One row of a run. correct: as recorded, None where it was not graded. label: of a stress question, else ""."""
-
-    id: str
-    response: str
-    correct: bool | None
-    label: str
-    latency: float
-    tokens: int
-    timestamp: str
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedRun:
     """A run as its file has it. settings: how it was made; summary: the numbers that the file gives of itself."""
 
     path: Path
@@ -75,7 +99,7 @@ def find_files(path: Path) -> list[Path]:
     runs = [one for one in found if one.is_file() and _looks_like_a_run(one)]
     if not runs:
         raise RunError(
-            f"'{path}' holds no run of open-factual-bench: no JSON file with `config` and `results`. Name its folder "
+            f"'{path}' has no run of open-factual-bench: no JSON file with `config` and `results`. Name its folder "
             "'results', or one file in it."
         )
     return runs
@@ -89,21 +113,24 @@ def _looks_like_a_run(path: Path) -> bool:
 # -- runs ---------------------------------------------------------------------------------------------------------------
 
 
-def read_run(path: Path) -> Recorded:
+def read_run(path: Path) -> RecordedRun:
     """A run from its JSON file. Raises RunError with the file and what is wrong in it."""
     data = _json(path)
     if not isinstance(data, dict) or not isinstance(data.get("results"), list):
-        raise RunError(f"{path} is no run of open-factual-bench: it has no list `results`.")
+        raise RunError(f"{path} is not a run of open-factual-bench: it has no list `results`.")
     settings, summary = _mapping(data.get("config")), _mapping(data.get("summary"))
-    results = tuple(_result(path, place, row) for place, row in enumerate(data["results"], 1))
+    results = tuple(
+        Result.of(_flat(row), f"{path}, row {place} of `results`")
+        for place, row in enumerate(data["results"], 1)
+    )
     if not results:
         raise RunError(f"{path} has no row in `results`.")
     seen: set[str] = set()
     for row in results:
         if row.id in seen:
-            raise RunError(f"{path}: the task '{row.id}' stands twice in `results`.")
+            raise RunError(f"{path}: the task '{row.id}' occurs twice in `results`.")
         seen.add(row.id)
-    return Recorded(
+    return RecordedRun(
         path,
         _name(data.get("run_id")) or path.stem,
         _name(settings.get("model_id")) or "unknown model",
@@ -114,30 +141,13 @@ def read_run(path: Path) -> Recorded:
     )
 
 
-def _result(path: Path, place: int, row: Any) -> Result:
-    def fail(what: str) -> RunError:
-        return RunError(f"{path}, row {place} of `results`: {what}.")
-
-    if not isinstance(row, dict):
-        raise fail("it is no object")
-    task, response, correct = row.get("task_id"), row.get("model_response"), row.get("is_correct")
-    if not isinstance(task, str) or not task.strip():
-        raise fail("`task_id` is missing")
-    if not isinstance(response, str):
-        raise fail(f"`model_response` of '{printable(task)}' is no text")
-    if correct is not None and not isinstance(correct, bool):
-        raise fail(f"`is_correct` of '{printable(task)}' is neither true, false nor null")
-    metadata = row.get("metadata")
-    label = metadata.get("hallucination_label") if isinstance(metadata, dict) else None
-    return Result(
-        printable(task),
-        response,
-        correct,
-        printable(label) if isinstance(label, str) else "",
-        _number(row.get("latency_ms")) / 1000,
-        int(_number(row.get("tokens_generated"))),
-        _name(row.get("timestamp")),
-    )
+def _flat(row: Any) -> Any:
+    """A row with what stands in its `metadata` beside its own."""
+    nested = row.get("metadata") if isinstance(row, dict) else None
+    if not isinstance(nested, dict):
+        return row
+    renamed = {"label": nested.get("hallucination_label")}
+    return {**row, **renamed, **{key: nested.get(key) for key in ("sub_domain", "type")}}
 
 
 # -- questions ----------------------------------------------------------------------------------------------------------
@@ -150,12 +160,12 @@ def read_questions(path: Path) -> dict[str, Question]:
     """
     rows = list(_question_rows(path))
     if not rows:
-        raise RunError(f"{path} holds no question of open-factual-bench.")
+        raise RunError(f"{path} has no question of open-factual-bench.")
     out: dict[str, Question] = {}
     for where, row in rows:
-        found = _question(where, row)
+        found = Question.of(_flat(row), where)
         if found.id in out:
-            raise RunError(f"{where}: the task '{found.id}' stands twice.")
+            raise RunError(f"{where}: the task '{found.id}' occurs twice.")
         out[found.id] = found
     return out
 
@@ -168,7 +178,7 @@ def _question_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         try:
             rows = list(csv.DictReader(_text(path).splitlines(keepends=True)))
         except csv.Error as error:
-            raise RunError(f"{path} is no CSV: {error}.") from error
+            raise RunError(f"{path} is not CSV: {error}.") from error
         yield from ((f"{path}, row {place}", row) for place, row in enumerate(rows, 1))
     elif kind == ".jsonl":
         yield from ((where, row) for where, _, row in read_rows(path))
@@ -196,7 +206,7 @@ def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 row[argument.arg or ""] = ast.literal_eval(argument.value)
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 raise RunError(
-                    f"{where}: `{argument.arg}` is no literal. The file is read and never run; write the text itself there, "
+                    f"{where}: `{argument.arg}` is not a literal. The file is read and never executed; write the text there, "
                     "or give the questions as JSON or CSV."
                 ) from None
         yield where, row
@@ -206,29 +216,6 @@ def _called(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def _question(where: str, row: Any) -> Question:
-    if not isinstance(row, Mapping):
-        raise RunError(f"{where}: a question is an object with `id`, `question` and `reference_answer`.")
-    texts = {}
-    for key in ("id", "question", "reference_answer"):
-        value = row.get(key)
-        if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
-            raise RunError(f"{where}: `{key}` is missing or no text.")
-        texts[key] = str(value)
-    nested = row.get("metadata")
-    metadata: Mapping[str, Any] = nested if isinstance(nested, Mapping) else row
-    return Question(
-        printable(texts["id"]),
-        texts["question"],
-        texts["reference_answer"],
-        _name(row.get("domain")),
-        _name(metadata.get("sub_domain")),
-        _name(metadata.get("type")),
-        _name(row.get("source")),
-        _name(row.get("created_at")),
-    )
-
-
 # -- files --------------------------------------------------------------------------------------------------------------
 
 
@@ -236,7 +223,7 @@ def _text(path: Path) -> str:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise RunError(
-                f"{path} is larger than {MOST_BYTES >> 20} MiB: it is no file of open-factual-bench."
+                f"{path} is larger than {MOST_BYTES >> 20} MiB: it is not a file of open-factual-bench."
             )
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -251,12 +238,3 @@ def _json(path: Path) -> Any:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _name(value: Any) -> str:
-    return printable(value.strip()) if isinstance(value, str) else ""
-
-
-def _number(value: Any) -> float:
-    """A number that is not negative; 0 for everything else."""
-    return max(0.0, number(value) or 0.0)

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.compat.open_factual_bench.files import (
     Question,
-    Recorded,
+    RecordedRun,
     find_files,
     read_questions,
     read_run,
@@ -69,8 +69,8 @@ def import_ofb(
         check_scoring(scoring)
     if scoring == "corrected" and tasks is None:
         raise RunError(
-            "The result files of open-factual-bench hold no reference answers, so nothing can be scored again from them alone. "
-            "Give its questions with --tasks bench/tasks_example.py (the file is read, never run), or count with "
+            "The result files of open-factual-bench have no reference answers, so nothing can be scored again from them alone. "
+            "Give its questions with --tasks bench/tasks_example.py (the file is read, never executed), or count with "
             "--scoring published."
         )
     chosen = scoring or ("corrected" if tasks is not None else "published")
@@ -83,7 +83,7 @@ def import_ofb(
 
 
 def _import(
-    recorded: Recorded,
+    recorded: RecordedRun,
     out: Path,
     name: str,
     scoring: str,
@@ -122,7 +122,7 @@ def _import(
     return open_run(folder)
 
 
-def _identity(recorded: Recorded, questions: Mapping[str, Question] | None, scoring: str) -> str:
+def _identity(recorded: RecordedRun, questions: Mapping[str, Question] | None, scoring: str) -> str:
     digest = hashlib.sha256(recorded.path.read_bytes()).hexdigest()
     known = sorted((one.id, one.question, one.reference) for one in (questions or {}).values())
     return fingerprint_of({"imported": digest, "facts": [scoring, known]})
@@ -166,7 +166,7 @@ def _task(
     for record in mine:
         tally.add(record)
     kind = FORMAT if scoring == "published" else STRESS if task == STRESS_TASK else SHORT_ANSWER
-    what = "short answers" if task == TASK else "answers to questions that rest on something false"
+    what = "short answers" if task == TASK else "answers to questions with a false premise"
     questions = sorted((row.id, row.input, list(row.targets)) for row in (one.sample for one in mine))
     return task_record(
         tally.result(task, "1", specs),
@@ -181,7 +181,7 @@ def _task(
     )
 
 
-def _imported(recorded: Recorded, rows: Sequence[Judged], scoring: str) -> dict[str, Any]:
+def _imported(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> dict[str, Any]:
     graded = [row for row in rows if not row.stress]
     said = [row for row in graded if row.recorded]
     again = [row for row in graded if row.published]
@@ -210,7 +210,7 @@ def _count(rows: Sequence[Judged], column: str) -> dict[str, int] | None:
     return {"correct": sum(getattr(row, column) == "correct" for row in rows), "graded": len(rows)}
 
 
-def _notes(recorded: Recorded, rows: Sequence[Judged], scoring: str) -> list[str]:
+def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[str]:
     notes = []
     unknown = [row.result.id for row in rows if row.question is None]
     if unknown and len(unknown) == len(rows):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.compat.open_factual_bench.files import Question, Recorded, Result
+from evalwright.compat.open_factual_bench.files import Question, RecordedRun, Result
 from evalwright.compat.open_factual_bench.scoring import (
     CANDIDATE,
     REFUSED,
@@ -91,7 +91,7 @@ def sample_of(result: Result, question: Question | None) -> Sample:
     return Sample(result.id, question.question, (question.reference,), metadata=kept)
 
 
-def judge_rows(run: Recorded, questions: Mapping[str, Question] | None, scoring: str) -> list[Judged]:
+def judge_rows(run: RecordedRun, questions: Mapping[str, Question] | None, scoring: str) -> list[Judged]:
     """Every row of a run. scoring: whose verdict becomes the score, "published" or "corrected"."""
     return [_judge(row, (questions or {}).get(row.id), scoring) for row in run.results]
 
@@ -113,7 +113,9 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
     right = published_correct(row.response, question.reference)
     published = "" if right is None else _word(right)
     if not is_graded(question.reference):
-        return Judged(row, question, False, recorded, published, "", None, "its reference is no short answer")
+        return Judged(
+            row, question, False, recorded, published, "", None, "its reference is not a short answer"
+        )
     ours = _scored(bind(SHORT_ANSWER), row, question)
     undecided = ours if isinstance(ours, Undecided) else None
     label = ours.label if isinstance(ours, Score) else UNDECIDED
@@ -194,7 +196,7 @@ def differences(rows: list[Judged]) -> list[dict[str, str]]:
     return out
 
 
-def runaway(run: Recorded) -> list[str]:
+def runaway(run: RecordedRun) -> list[str]:
     """Rows whose few tokens took the time of many: what was kept is an answer to a question that the model went on to.
 
     The benchmark keeps what follows the last "Answer:". A row took at least half of the limit's tokens by its time (at the

@@ -41,7 +41,7 @@ class LexicalBaseline(LocalModel):
         """Judge one pair after another."""
         for index, request in enumerate(requests):
             if not isinstance(request, Classify):
-                message = f"'{self.name}' judges pairs; it cannot do '{request.ability}'."
+                message = f"'{self.name}' classifies pairs; it cannot do '{request.ability}'."
                 yield index, ModelError(message).as_failure()
                 continue
             known = {key for key, _ in _words(request.premise)}

@@ -8,9 +8,9 @@ chunks: a claim is supported where some part of the premise supports it (as in M
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.sentences import Span, sentence_spans
@@ -24,28 +24,16 @@ class DoesNotFit(Exception):
     """Not even one character of the premise fits beside the hypothesis."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chunking:
-    """How premises are cut. mode: "auto" by the judge's window, "none" never, "tokens" into chunks of up to `tokens` tokens."""
-
-    mode: Literal["auto", "none", "tokens"] = "auto"
-    tokens: int | None = None
-
-    def as_json(self) -> str | int:
-        """As it is written: auto, none, or a number."""
-        return self.mode if self.tokens is None else self.tokens
-
-
-def read_chunking(value: Any) -> Chunking:
-    """The argument `chunk`: "auto", "none" or a number of tokens. Raises ConfigurationError."""
+def read_chunking(value: Any) -> str | int:
+    """The argument `chunk`: "auto" by the judge's window, "none" never, or a number of tokens. Raises ConfigurationError."""
     if value in ("auto", "none"):
-        return Chunking(value)
+        return str(value)
     number = int(value) if isinstance(value, str) and value.isdecimal() else value
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise ConfigurationError(
             f"chunk={value!r} must be 'auto' (by the judge's window), 'none', or a number of tokens of at least 1."
         )
-    return Chunking("tokens", number)
+    return number
 
 
 def chunks(text: str, fits: Fits) -> list[str]:
@@ -92,22 +80,10 @@ def _packed(text: str, units: Sequence[Span], fits: Fits, finer: Splitter) -> li
 def _most(text: str, units: Sequence[Span], place: int, fits: Fits) -> int:
     """How many units from `place` on fit together, found by doubling and halving."""
 
-    def together(count: int) -> bool:
-        return fits(text[units[place][0] : units[place + count - 1][1]])
+    def too_many(count: int) -> bool:
+        return not fits(text[units[place][0] : units[place + count - 1][1]])
 
-    left = len(units) - place
-    good, bad = 0, left + 1
-    step = 1
-    while good < left:
-        tried = min(good + step, left)
-        if not together(tried):
-            bad = tried
-            break
-        good, step = tried, step * 2
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        if together(middle):
-            good = middle
-        else:
-            bad = middle
-    return good
+    left, tried = len(units) - place, 1
+    while tried < left and not too_many(tried):
+        tried *= 2
+    return bisect_left(range(1, min(tried, left) + 1), True, lo=tried // 2, key=too_many)

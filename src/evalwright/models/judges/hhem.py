@@ -8,13 +8,15 @@ running code from a repository is not needed: the architecture is T5ForTokenClas
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.judges.judge import LocalJudge, Network, read_settings
+from evalwright.models.judges.judge import LocalJudge
 from evalwright.models.judges.prompts import read_prompt
-from evalwright.models.local.hf.source import Source, find_source
-from evalwright.models.registry import model
+from evalwright.models.local.hf.source import Source, find_source, find_tokenizer
+
+if TYPE_CHECKING:
+    from evalwright.models.judges.network import PairNetwork
 
 PUBLISHED = "vectara/hallucination_evaluation_model"
 
@@ -29,19 +31,12 @@ FOUNDATIONS: dict[str, dict[str, Any]] = {
 
 _SHARED: dict[str, Any] = {
     "model_type": "t5",
-    "d_kv": 64,
-    "vocab_size": 32128,
     "feed_forward_proj": "gated-gelu",
-    "relative_attention_num_buckets": 32,
-    "relative_attention_max_distance": 128,
-    "layer_norm_epsilon": 1e-6,
-    "pad_token_id": 0,
-    "eos_token_id": 1,
     "decoder_start_token_id": 0,
 }
+"""The rest is as T5 is by default."""
 
 
-@model("hhem")
 class HhemModel(LocalJudge):
     """P(supported) by HHEM-2.1-Open, or another checkpoint of its form.
 
@@ -71,37 +66,26 @@ class HhemModel(LocalJudge):
         self._architecture = architecture(self._source)
         self._prompt = read_prompt(prompt)
         self._tokenizer_source = _tokenizer_source(self._source, tokenizer)
-        self.settings = read_settings(
-            self._source,
-            dtype=dtype,
-            device=device,
-            batch_size=batch_size,
-            chunk=chunk,
-            max_length=max_length,
-            window=None,
-        )
-        self.settle(
-            "hhem",
-            {
-                "tokenizer": dict(self._tokenizer_source.identity),
-                "prompt": self._prompt,
-                "foundation": foundation_of(self._source),
-            },
-        )
+        facts = {
+            "tokenizer": dict(self._tokenizer_source.identity),
+            "prompt": self._prompt,
+            "foundation": foundation_of(self._source),
+        }
+        self.settle(facts, dtype, device, batch_size, chunk, max_length)
 
     def check(self) -> None:
         """As for other judges; of weights only safetensors are read."""
         super().check()
         if self._source.folder and not any(self._source.folder.glob("*.safetensors")):
             raise ConfigurationError(
-                f"The model folder '{self._source.where}' holds no *.safetensors, the only form of weights that is read."
+                f"The model folder '{self._source.where}' has no *.safetensors, the only format of weights that is read."
             )
 
-    def _open(self) -> Network:
-        from evalwright.models.judges.hhem_network import HhemNetwork
+    def _open(self) -> PairNetwork:
+        from evalwright.models.judges.network import hhem
 
-        return HhemNetwork(
-            self._source, self._tokenizer_source, self._architecture, self._prompt, self.settings
+        return hhem(
+            self._source, self._tokenizer_source, self._architecture, self._prompt, self.dtype, self.device
         )
 
 
@@ -118,7 +102,7 @@ def architecture(source: Source) -> Mapping[str, Any]:
         if found.config.get("model_type") in ("t5", "mt5"):
             return found.config
     raise ConfigurationError(
-        f"'{source.where}' is not a checkpoint of the form of {PUBLISHED}: its config names neither a T5 encoder nor one as "
+        f"'{source.where}' is not a checkpoint in the format of {PUBLISHED}: its config names neither a T5 encoder nor one as "
         f"its foundation (model_type: {config.get('model_type')!r}). Other judges are nli/... and minicheck/..."
     )
 
@@ -132,22 +116,21 @@ def foundation_of(source: Source) -> str | None:
 
 
 def _tokenizer_source(source: Source, given: str | None) -> Source:
-    if given is not None:
-        where, _, at = str(given).partition("@")
-        return find_source(where, at or None, needs="tokenizer_config.json")
     # A repository may still hold the tokenizer of an earlier version, which is no T5's.
     own = source.tokenizer_config
     if own and (source.config.get("model_type") == "t5" or "T5" in str(own.get("tokenizer_class"))):
-        return source
+        return find_tokenizer(given, source)
     foundation = foundation_of(source)
-    if foundation is None:
+    if given is None and foundation is None:
         raise ConfigurationError(
-            f"'{source.where}' has no tokenizer and does not say whose it uses: name it with -M tokenizer=..."
+            f"'{source.where}' has no tokenizer and does not name one: name it with -M tokenizer=..."
         )
     try:
-        return find_source(foundation, None, needs="tokenizer_config.json")
+        return find_tokenizer(given or foundation, source)
     except ConfigurationError as error:
+        if given is not None:
+            raise
         raise ConfigurationError(
-            f"The tokenizer of '{source.where}' is that of '{foundation}', which cannot be had: {error} A copy of it can be named "
+            f"The tokenizer of '{source.where}' is that of '{foundation}', which cannot be loaded: {error} Name a copy of it "
             f"with -M tokenizer=FOLDER."
         ) from None

@@ -7,38 +7,36 @@ tokenizer's end-of-sequence token. A long document is cut at sentences, and the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.judges.judge import LocalJudge, Network, read_settings
-from evalwright.models.judges.windows import window_of
-from evalwright.models.registry import model
+from evalwright.models.judges.checkpoint import window_of
+from evalwright.models.judges.judge import LocalJudge
+
+if TYPE_CHECKING:
+    from evalwright.models.judges.network import PairNetwork
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """What MiniCheck documents for a kind of checkpoint. window: tokens of a pair; None: as its files say.
 
     chunk: the most that a chunk of the document counts, in `unit`. opening: what stands before the document.
     """
 
     window: int | None
-    chunk: int
-    unit: str
-    opening: str
+    chunk: int = 400
+    unit: str = "tokens"
+    opening: str = ""
 
 
 FORMS: dict[str, Form] = {
-    "t5": Form(window=2048, chunk=500, unit="words", opening="predict: "),
-    "deberta-v2": Form(window=2048, chunk=400, unit="tokens", opening=""),
-    "roberta": Form(window=512, chunk=400, unit="tokens", opening=""),
+    "t5": Form(2048, 500, "words", "predict: "),
+    "deberta-v2": Form(2048),
+    "roberta": Form(512),
 }
 """By the checkpoint's model_type; others are taken as RoBERTa, with the window that their files name."""
 
-_OTHER = Form(window=None, chunk=400, unit="tokens", opening="")
 
-
-@model("minicheck")
 class MiniCheckModel(LocalJudge):
     """P(supported) by a MiniCheck checkpoint, such as minicheck/lytang/MiniCheck-Flan-T5-Large.
 
@@ -64,28 +62,26 @@ class MiniCheckModel(LocalJudge):
         super().__init__("minicheck", name, revision)
         config = self._source.config
         kind = str(config.get("model_type"))
-        self._form = FORMS.get(kind, _OTHER)
+        self._form = FORMS.get(kind, Form(None))
         self._two_sided = _two_sided(self.name, kind, config.get("architectures") or [])
         window = self._form.window
-        if kind != "t5" and kind != "deberta-v2":
+        if kind not in ("t5", "deberta-v2"):
             window = window_of(config, self._source.tokenizer_config) or window
-        self.settings = read_settings(
+        facts = {"opening": self._form.opening, "chunk_unit": self._form.unit}
+        piece = self._form.chunk
+        self.settle(facts, dtype, device, batch_size, chunk, max_length, window=window, piece=piece)
+
+    def _open(self) -> PairNetwork:
+        from evalwright.models.judges.network import minicheck
+
+        return minicheck(
             self._source,
-            dtype=dtype,
-            device=device,
-            batch_size=batch_size,
-            chunk=chunk,
-            max_length=max_length,
-            window=window,
-            piece=self._form.chunk,
+            self._form.opening,
+            two_sided=self._two_sided,
+            by_words=self._form.unit == "words",
+            dtype=self.dtype,
+            device=self.device,
         )
-        self.settle("minicheck", {"opening": self._form.opening, "chunk_unit": self._form.unit})
-
-    def _open(self) -> Network:
-        from evalwright.models.judges.minicheck_network import ClassifierCheck, TwoSidedCheck
-
-        kind = TwoSidedCheck if self._two_sided else ClassifierCheck
-        return kind(self._source, self._form.opening, self._form.unit, self.settings)
 
 
 def _two_sided(name: str, kind: str, architectures: list[str]) -> bool:
@@ -96,5 +92,5 @@ def _two_sided(name: str, kind: str, architectures: list[str]) -> bool:
         return False
     raise ConfigurationError(
         f"'{name}' is a {known}: a MiniCheck checkpoint is a sequence-to-sequence model or a sequence classifier. A judge that "
-        f"writes its verdict is asked through an ordinary model."
+        f"writes its verdict is used as an ordinary model."
     )

@@ -9,19 +9,21 @@ Of three classes (entailment, neutral, contradiction) P(supported) is P(entailme
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.judges.judge import LocalJudge, Network, read_settings
-from evalwright.models.judges.labels import class_names, supported_class
+from evalwright.models.judges.checkpoint import class_names, supported_class, window_of
+from evalwright.models.judges.judge import LocalJudge
 from evalwright.models.judges.prompts import read_prompt
-from evalwright.models.judges.windows import window_of
-from evalwright.models.local.hf.source import find_source
-from evalwright.models.registry import model
+from evalwright.models.local.hf.source import find_tokenizer
+
+if TYPE_CHECKING:
+    from evalwright.models.judges.network import PairNetwork
 
 PAIR = "pair"
 """The prompt of checkpoints that read two texts, joined as their tokenizer joins them."""
 
 
-@model("nli")
 class NliModel(LocalJudge):
     """P(supported) by a sequence-classification checkpoint.
 
@@ -50,46 +52,35 @@ class NliModel(LocalJudge):
     ) -> None:
         super().__init__("nli", name, revision)
         source = self._source
-        self._tokenizer_source = source
-        if tokenizer is not None:
-            where, _, at = str(tokenizer).partition("@")
-            self._tokenizer_source = find_source(where, at or None, needs="tokenizer_config.json")
+        self._tokenizer_source = find_tokenizer(tokenizer, source)
         _check_architecture(self.name, source.config.get("architectures") or [])
         names = class_names(source.config)
         self._class = supported_class(names, label, source.where)
         self._prompt = None if prompt == PAIR else read_prompt(prompt)
-        self.settings = read_settings(
-            source,
-            dtype=dtype,
-            device=device,
-            batch_size=batch_size,
-            chunk=chunk,
-            max_length=max_length,
-            window=window_of(source.config, self._tokenizer_source.tokenizer_config),
-        )
-        self.settle(
-            "nli",
-            {
-                "tokenizer": dict(self._tokenizer_source.identity),
-                "prompt": self._prompt or PAIR,
-                "classes": names,
-                "supported_class": names[self._class],
-            },
-        )
+        facts = {
+            "tokenizer": dict(self._tokenizer_source.identity),
+            "prompt": self._prompt or PAIR,
+            "classes": names,
+            "supported_class": names[self._class],
+        }
+        window = window_of(source.config, self._tokenizer_source.tokenizer_config)
+        self.settle(facts, dtype, device, batch_size, chunk, max_length, window=window)
 
-    def _open(self) -> Network:
-        from evalwright.models.judges.classifier import Classifier
+    def _open(self) -> PairNetwork:
+        from evalwright.models.judges.network import classifier
 
-        return Classifier(self._source, self._tokenizer_source, self._class, self._prompt, self.settings)
+        return classifier(
+            self._source, self._tokenizer_source, self._class, self._prompt, self.dtype, self.device
+        )
 
 
 def _check_architecture(name: str, architectures: list[str]) -> None:
     if architectures and architectures[0].startswith("HHEMv2"):
         raise ConfigurationError(
-            f"'{name}' has the form of HHEM-2.1-Open: name it hhem/... in place of nli/..."
+            f"'{name}' has the format of HHEM-2.1-Open: name it hhem/... in place of nli/..."
         )
     if architectures and not any("SequenceClassification" in each for each in architectures):
         raise ConfigurationError(
-            f"'{name}' is a {architectures[0]}, not a sequence classifier, so it judges no pairs. Checkpoints in the form of "
+            f"'{name}' is a {architectures[0]}, not a sequence classifier, so it cannot judge pairs. Checkpoints in the format of "
             f"HHEM-2.1-Open are hhem/..., sequence-to-sequence judges minicheck/..."
         )

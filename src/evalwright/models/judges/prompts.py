@@ -32,7 +32,7 @@ def read_prompt(value: str) -> str:
     raise ConfigurationError(
         f"prompt={value!r} is not a known format ({', '.join(PROMPTS)})"
         + (f"; did you mean '{near[0]}'? " if near else "; ")
-        + "A format of your own is a text with {premise} and {hypothesis}."
+        + "A format of your own must be a text with {premise} and {hypothesis}."
     )
 
 

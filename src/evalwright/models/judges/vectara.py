@@ -7,16 +7,17 @@ The model's name is always sent, so that a default that changes on the other sid
 
 from __future__ import annotations
 
-import math
+import json
 import re
+from dataclasses import replace
+from string import punctuation
 from typing import Any
 
 from evalwright.core.errors import AuthenticationFailed, ConfigurationError, Rejected
 from evalwright.core.requests import Ability, Classify, Request
 from evalwright.core.responses import Response
-from evalwright.models.base import Pacing, RemoteModel, fingerprint_of
-from evalwright.models.judges.cleaning import clean_text
-from evalwright.models.registry import model
+from evalwright.models import arguments
+from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.http import HttpClient, check_url
 from evalwright.models.remote.http_faults import bad_reply
@@ -28,10 +29,10 @@ KEY = "VECTARA_API_KEY"
 LANGUAGES = ("ara", "deu", "eng", "fra", "hin", "jpn", "kor", "por", "rus", "spa", "zho")
 """Languages that the interface documents, by ISO 639-3; others are sent as they are and may be refused (422)."""
 
-_CLEANING = ("hhem", "none")
+_SPACE = re.compile(r"\s+")
+_BEFORE_PUNCTUATION = re.compile(r"\s([.,!?])")
 
 
-@model("vectara")
 class VectaraModel(RemoteModel):
     """P(supported) as Vectara's interface scores it.
 
@@ -64,16 +65,16 @@ class VectaraModel(RemoteModel):
         self.base_url = check_url(base_url).removesuffix("/v2")
         if language is not None and not re.fullmatch(r"[a-z]{3}", str(language)):
             raise ConfigurationError(
-                f"language={language!r} must be a language by ISO 639-3, three small letters: {', '.join(LANGUAGES)}."
+                f"language={language!r} must be a language code of ISO 639-3, three lower-case letters: {', '.join(LANGUAGES)}."
             )
-        if cleaning not in _CLEANING:
-            raise ConfigurationError(f"cleaning={cleaning!r} must be one of {', '.join(_CLEANING)}.")
-        self._language, self._cleaning = language, cleaning
+        self._language = language
+        self._cleaning = arguments.one_of("cleaning", cleaning, ("hhem", "none"))
         self._key_variable = api_key_env
         # The usual key does not travel unencrypted over the internet unless its variable was named.
         safe = self.base_url.startswith("https:") or is_local(self.base_url) or api_key_env != KEY
         self._key = find_key(api_key_env) if safe else None
-        self.pacing = _pacing(timeout, deadline, max_concurrency, max_attempts)
+        paced = arguments.pacing(timeout, deadline, max_concurrency, max_attempts)
+        self.pacing = replace(paced, start_concurrency=min(8, paced.max_concurrency))
         self.fingerprint = fingerprint_of(self._identity())
         headers = {"Accept": "application/json"}
         if self._key is not None:
@@ -105,7 +106,7 @@ class VectaraModel(RemoteModel):
     async def answer(self, request: Request) -> Response:
         """Send once."""
         if not isinstance(request, Classify):
-            raise Rejected(f"'{self.name}' judges pairs; it cannot do '{request.ability}'.")
+            raise Rejected(f"'{self.name}' classifies pairs; it cannot do '{request.ability}'.")
         if self._key is None and not is_local(self.base_url):
             raise AuthenticationFailed(missing_key(self._key_variable, f"The model '{self.name}'"))
         premise, hypothesis = request.premise, request.hypothesis
@@ -127,7 +128,9 @@ class VectaraModel(RemoteModel):
     def _read(self, reply: Reply) -> Response:
         score = reply.data.get("score") if isinstance(reply.data, dict) else None
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0.0 <= score <= 1.0:
-            raise bad_reply(self._client.where, "a score between 0 and 1", _shown(reply.data))
+            raise bad_reply(
+                self._client.where, "a score between 0 and 1", json.dumps(reply.data, ensure_ascii=False)
+            )
         supported = float(score)
         return Response(
             values=(1.0 - supported, supported),
@@ -146,27 +149,8 @@ class VectaraModel(RemoteModel):
         }
 
 
-def _shown(data: Any) -> str:
-    import json
-
-    return json.dumps(data, ensure_ascii=False)[:200]
-
-
-def _pacing(timeout: float, deadline: float, max_concurrency: int, max_attempts: int) -> Pacing:
-    for name, value in (("timeout", timeout), ("deadline", deadline)):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise ConfigurationError(
-                f"The argument {name} must be a number of seconds above 0, not {value!r}."
-            )
-    for name, count in (("max_concurrency", max_concurrency), ("max_attempts", max_attempts)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ConfigurationError(
-                f"The argument {name} must be a whole number of at least 1, not {count!r}."
-            )
-    return Pacing(
-        max_concurrency=max_concurrency,
-        start_concurrency=min(8, max_concurrency),
-        timeout=float(timeout),
-        deadline=float(deadline),
-        max_attempts=max_attempts,
-    )
+def clean_text(text: str) -> str:
+    """What HHEM-2.3 is given of a text by its makers' leaderboard: runs of white space as one space, none before `.,!?`,
+    none at the ends, and a full stop where no punctuation ends it."""
+    text = _BEFORE_PUNCTUATION.sub(r"\1", _SPACE.sub(" ", text.strip()))
+    return text if text and text[-1] in punctuation else f"{text}."

@@ -97,7 +97,7 @@ class Answering(ABC):
                 yield index, error.as_failure()
             except Exception as error:  # a tokenizer can raise anything, for half a surrogate pair, say
                 reason = f"{type(error).__name__}: {error}"
-                yield index, ModelError(f"The request cannot be turned into tokens ({reason}).").as_failure()
+                yield index, ModelError(f"The request cannot be tokenised ({reason}).").as_failure()
         if self._prepare is not None:
             self._prepare(())
         yield from self._likelihoods(scored)
@@ -158,14 +158,14 @@ class Answering(ABC):
         tokens = (encode_source if self.start_tokens else encode_text)(self.reader.encoder, rules, text)
         if not tokens:
             if rules.prefix_token is None:
-                raise DoesNotFit("The prompt is empty, and the model has no BOS or EOS token to begin from.")
+                raise DoesNotFit("The prompt is empty, and the model has no BOS or EOS token to start from.")
             tokens = [rules.prefix_token]
         limit = self._max_tokens if request.max_tokens is None else request.max_tokens
         if not self.start_tokens:
             return Job(tokens, room_for_answer(len(tokens), limit, rules.max_length), request)
         if len(tokens) > rules.max_length:
             raise DoesNotFit(
-                f"The prompt has {len(tokens)} tokens and the model's encoder holds {rules.max_length}. Use fewer shots or a "
+                f"The prompt has {len(tokens)} tokens and the model's encoder takes {rules.max_length}. Use fewer shots or a "
                 f"model with a longer context."
             )
         # The decoder's own window holds the answer and what it starts from, and its last token is never read again.

@@ -72,9 +72,7 @@ def _up_to(text: str, prefill: str) -> str:
     wanted = prefill.strip()
     place = text.rfind(wanted)
     if place < 0:
-        raise Rejected(
-            "The model's chat template changes the assistant's text, so it cannot be gone on from."
-        )
+        raise Rejected("The model's chat template changes the assistant's text, so it cannot be continued.")
     if text[place : place + len(prefill.lstrip())] == prefill.lstrip():
         wanted = prefill.lstrip()
     return text[: place + len(wanted)]

@@ -32,7 +32,7 @@ def read_json(path: Path | None, kind: type = dict) -> Any:
         raise ConfigurationError(f"The model's file '{path}' cannot be read as JSON: {error}.") from error
     if not isinstance(data, kind):
         shape = "object" if kind is dict else "list"
-        raise ConfigurationError(f"The model's file '{path}' does not hold a JSON {shape}.")
+        raise ConfigurationError(f"The model's file '{path}' is not a JSON {shape}.")
     return data
 
 

@@ -70,9 +70,10 @@ class SentenceEmbedder(LocalModel):
         """Bring tokenizer and network into memory."""
         from transformers import AutoModel
 
-        from evalwright.models.judges.loading import load_network, load_tokenizer
+        from evalwright.models.judges.network import NO_CODE, load_network
+        from evalwright.models.local.hf.loading import load_tokenizer
 
-        self._tokenizer = load_tokenizer(self._source)
+        self._tokenizer = load_tokenizer(self._source, about_code=NO_CODE)
         # The pooler on top of BERT is not used for vectors, and many embedders were saved without it.
         self._network = load_network(
             self._source, AutoModel, "float32", self._device, unused="pooler.", use="embed texts"
@@ -107,7 +108,7 @@ class SentenceEmbedder(LocalModel):
         import torch
 
         from evalwright.models.judges.judge import Encoded
-        from evalwright.models.judges.loading import padded
+        from evalwright.models.judges.network import padded
 
         inputs = padded([Encoded(ids) for ids in batch], int(self._tokenizer.pad_token_id or 0), self._device)
         with torch.inference_mode():
@@ -140,8 +141,8 @@ def _modules(folder: Path) -> dict[str, str]:
     path = folder / "modules.json"
     if not path.is_file():
         raise ConfigurationError(
-            f"'{folder}' holds no modules.json, so it is no embedder in the form of sentence-transformers. Give the path of a "
-            f"folder that holds one."
+            f"'{folder}' has no modules.json, so it is not an embedder in the format of sentence-transformers. Give the path of a "
+            f"folder that has one."
         )
     listed = read_json(path, list)
     made: dict[str, str] = {}
@@ -149,19 +150,17 @@ def _modules(folder: Path) -> dict[str, str]:
         kind = str(entry.get("type", "")).rpartition(".")[2] if isinstance(entry, Mapping) else ""
         if kind not in _KNOWN or kind in made:
             raise ConfigurationError(
-                f"{path}: the module '{kind or entry}' cannot be followed; known are {', '.join(_KNOWN)}, each once."
+                f"{path}: the module '{kind or entry}' is not supported; supported are {', '.join(_KNOWN)}, each once."
             )
         inner = Path(str(entry.get("path", "")))
         if inner.is_absolute() or ".." in inner.parts:
-            raise ConfigurationError(f"{path}: the path '{inner}' leads out of the folder.")
+            raise ConfigurationError(f"{path}: the path '{inner}' is outside the folder.")
         made[kind] = str(inner)
     if list(made)[:2] != ["Transformer", "Pooling"]:
         raise ConfigurationError(f"{path}: the modules must begin with Transformer and Pooling.")
     prompts = read_json(folder / "config_sentence_transformers.json")
     if prompts.get("default_prompt_name"):
-        raise ConfigurationError(
-            f"'{folder}' puts a prompt before each text by itself, which cannot be followed."
-        )
+        raise ConfigurationError(f"'{folder}' adds a prompt to each text, which is not supported.")
     return made
 
 
@@ -177,6 +176,6 @@ def _pooling(folder: Path) -> str:
         chosen = [name for name in chosen if name in _POOLINGS] or [str(config["pooling_mode"])]
     if len(chosen) != 1 or chosen[0] not in _POOLINGS:
         raise ConfigurationError(
-            f"{path}: the pooling {', '.join(chosen) or 'that it names'} cannot be followed; known are {', '.join(_POOLINGS)}."
+            f"{path}: the pooling {', '.join(chosen) or 'that it names'} is not supported; supported are {', '.join(_POOLINGS)}."
         )
     return _POOLINGS[chosen[0]]

@@ -151,7 +151,7 @@ def truncate_pair(context: list[int], continuation: list[int], max_length: int) 
     """
     if len(continuation) > max_length:
         raise DoesNotFit(
-            f"The continuation has {len(continuation)} tokens and the model's context holds {max_length}, so it cannot "
+            f"The continuation has {len(continuation)} tokens and the model's context has {max_length}, so it cannot "
             f"be scored in one piece."
         )
     surplus = len(context) + len(continuation) - (max_length + 1)
@@ -205,39 +205,13 @@ def room_for_answer(prompt_length: int, max_tokens: int | None, max_length: int)
     """
     if prompt_length >= max_length:
         raise DoesNotFit(
-            f"The prompt has {prompt_length} tokens and the model's context holds {max_length}, so there is no room for "
+            f"The prompt has {prompt_length} tokens and the model's context has {max_length}, so there is no room for "
             f"an answer. Use fewer shots or a model with a longer context."
         )
     wanted = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
     if wanted < 1:
         raise DoesNotFit(f"max_tokens is {wanted}, so there is no room for an answer.")
     return min(wanted, max_length - prompt_length)
-
-
-def stop_at(text: str, stops: Sequence[str]) -> str:
-    """The text up to the first place where any stop string begins; empty stop strings stop nothing."""
-    ends = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
-    return text[: min(ends)] if ends else text
-
-
-class StopSearch:
-    """Tells, token by token, whether a growing answer holds a stop string, at a cost that does not grow with it.
-
-    Only a tail is decoded. A token that shows is at least one byte, so a stop string of n bytes lies in the last n tokens
-    that show; a few more allow for decoders that drop a space at the start.
-    """
-
-    def __init__(self, encoder: Encoder, stops: Sequence[str]) -> None:
-        self._encoder = encoder
-        self.stops = tuple(stop for stop in stops if stop)
-        self._tail = max((len(stop.encode()) for stop in self.stops), default=0) + 4
-
-    def found(self, tokens: Sequence[int]) -> bool:
-        """Whether the last tokens end or complete a stop string. Call it after every token."""
-        if not self.stops:
-            return False
-        text = self._encoder.decode(tokens[-self._tail :], False)
-        return any(stop in text for stop in self.stops)
 
 
 def _after_prefix(rules: TokenRules, tokens: list[int]) -> Pair:
@@ -255,7 +229,7 @@ def _after_prefix(rules: TokenRules, tokens: list[int]) -> Pair:
 def _prefix(rules: TokenRules) -> int:
     if rules.prefix_token is None:
         raise DoesNotFit(
-            "The model has neither a BOS nor an EOS token, so there is nothing to predict a text's first token from."
+            "The model has neither a BOS nor an EOS token, so a text's first token cannot be predicted."
         )
     return rules.prefix_token
 
@@ -280,7 +254,7 @@ def _split_spaces(context: str, continuation: str) -> tuple[str, str]:
 
 def common_length(left: Sequence[int], right: Sequence[int]) -> int:
     """How many tokens two rows begin with alike."""
-    for place, (a, b) in enumerate(zip(left, right, strict=False)):
-        if a != b:
-            return place
-    return min(len(left), len(right))
+    return next(
+        (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
+        min(len(left), len(right)),
+    )

@@ -225,7 +225,7 @@ class ApiModel(RemoteModel):
     def _tokens_field(self, wanted: str) -> TokensField:
         if wanted != "auto" and not self.wire.names_limit:
             raise ConfigurationError(
-                f"The limit has one name in the interface of '{self.name}' ({self.wire.name}): leave out max_tokens_field."
+                f"The token limit has only one name in the interface of '{self.name}' ({self.wire.name}): leave out max_tokens_field."
             )
         found = self.provider.tokens_field if wanted == "auto" else wanted
         return cast(TokensField, arguments.one_of("max_tokens_field", found, TOKENS_FIELDS))
@@ -238,7 +238,7 @@ class ApiModel(RemoteModel):
         known = [name for name in levels if name != "budget"]
         if not known:
             raise ConfigurationError(
-                f"No thinking switch is known for '{self.name}': say it in the provider's words with extra_body."
+                f"No thinking switch is known for '{self.name}': set the provider's own field with extra_body."
             )
         if isinstance(thinking, int) and not isinstance(thinking, bool):
             if "budget" not in levels:
@@ -264,7 +264,7 @@ class ApiModel(RemoteModel):
         for name, value in given.items():
             if value is not None and (name in self.wire.lacks or name == "thinking"):
                 raise ConfigurationError(
-                    f"'{self.name}' cannot be told a {name}: its interface ({self.wire.name}) has none. Leave it out."
+                    f"'{self.name}' does not take {name}: its interface ({self.wire.name}) has none. Leave it out."
                 )
 
     def _identity(self) -> dict[str, Any]:
@@ -362,7 +362,7 @@ class ApiModel(RemoteModel):
             url, _, model = written.partition("#")
             if not model:
                 raise ConfigurationError(
-                    f"'{provider.name}/{_CREDENTIALS.sub('//', written)}' does not say which model: add it after '#', "
+                    f"'{provider.name}/{_CREDENTIALS.sub('//', written)}' does not name a model: add it after '#', "
                     f"for example {provider.name}/http://localhost:8000/v1#my-model."
                 )
             if base_url is not None:

@@ -32,7 +32,7 @@ async def gathered(
             return gatherer.result()
     if gatherer.ended():
         return gatherer.result()
-    raise ConnectionFailed(f"{where} ended its stream before the answer was whole.")
+    raise ConnectionFailed(f"{where} ended its stream before the response was complete.")
 
 
 def _data(where: str, text: str) -> Any:
@@ -42,7 +42,7 @@ def _data(where: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise bad_reply(where, "whole and valid JSON in each event", text) from None
+        raise bad_reply(where, "complete and valid JSON in each event", text) from None
 
 
 async def _server_sent(pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]:

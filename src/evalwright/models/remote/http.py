@@ -196,7 +196,7 @@ class HttpClient:
                     self._check_size(size)
                 yield part
         if not whole:
-            raise ConnectionFailed(f"{self.where} sent a compressed reply that ends before it is whole.")
+            raise ConnectionFailed(f"{self.where} sent a compressed reply that ends early.")
 
     def _check_size(self, size: int) -> None:
         if size > self._largest_reply:
@@ -215,7 +215,7 @@ class HttpClient:
         try:
             data = json.loads(body.decode("utf-8"))
         except (ValueError, RecursionError):
-            raise bad_reply(self.where, "whole and valid JSON", body, status) from None
+            raise bad_reply(self.where, "complete and valid JSON", body, status) from None
         return Reply(data, seconds, limits)
 
     def _translate(self, error: Exception) -> Exception:
@@ -228,7 +228,7 @@ class HttpClient:
                 return error
             case aiohttp.ConnectionTimeoutError():
                 return TimedOut(
-                    f"{self.where} did not take the connection within {self._connect_timeout:g} s."
+                    f"{self.where} did not accept the connection within {self._connect_timeout:g} s."
                 )
             case TimeoutError():
                 return TimedOut(f"{self.where} did not answer within {self.timeout:g} s.")
@@ -243,7 +243,9 @@ class HttpClient:
             case zlib.error():
                 return bad_reply(self.where, "compressed as it says (gzip)", "")
             case aiohttp.ClientPayloadError():
-                return ConnectionFailed(f"The connection to {self.where} broke before the answer was whole.")
+                return ConnectionFailed(
+                    f"The connection to {self.where} broke before the response was complete."
+                )
             case aiohttp.InvalidURL() | ValueError():
                 return Rejected(f"The request to {self.where} could not be sent: {clean(str(error), 200)}")
             case OSError(errno=errno.EMFILE | errno.ENFILE):
@@ -254,7 +256,7 @@ class HttpClient:
                 self._pool().forget_addresses()
                 return ConnectionFailed(f"No connection to {self.where}: {_reason(error.os_error)}.")
             case aiohttp.ClientError() | OSError():
-                return ConnectionFailed(f"The connection to {self.where} broke before any answer came.")
+                return ConnectionFailed(f"The connection to {self.where} broke before a response arrived.")
         return error
 
     def _pool(self) -> Pool:
@@ -306,7 +308,7 @@ def check_url(url: str, what: str = "base_url") -> str:
         usable = False
     if not usable or any(sign.isspace() for sign in url):
         raise ConfigurationError(
-            f"'{clean(url, 100)}' is not a usable {what}: write it whole, for example http://localhost:8000/v1."
+            f"'{clean(url, 100)}' is not a usable {what}: write it in full, for example http://localhost:8000/v1."
         )
     return url.rstrip("/")
 

@@ -132,15 +132,15 @@ def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], st
     if status == 402 or (status in (403, 429) and codes & _NO_CREDIT):
         return OutOfCredit, "says that the account has no credit left"
     if status == 429 and _PER_DAY in codes:
-        return OutOfCredit, "says that the quota of the day is used up"
+        return OutOfCredit, "says that the daily quota is used up"
     if status == 429:
-        return RateLimited, "asks to slow down"
+        return RateLimited, "asks for fewer requests"
     if status in (401, 403) or codes & _BAD_KEY:
         return AuthenticationFailed, "does not accept the API key"
     if status == 408:
-        return TimedOut, "gave up waiting for the request"
+        return TimedOut, "timed out while waiting for the request"
     if status in _OVERLOADED or 520 <= status <= 530:
-        return Overloaded, "failed on its side"
+        return Overloaded, "had a server error"
     return Rejected, "rejected the request"
 
 

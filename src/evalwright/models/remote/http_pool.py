@@ -1,7 +1,7 @@
 """One event loop's connections to one host, by aiohttp's connector (names, TLS, proxies, keep-alive) and its reader of replies.
 
 aiohttp's session is passed by: what it adds is not wanted here (redirects, cookies, GETs that are sent again uncounted), and it
-takes twice the processor time of the rest of a request's way (docs/remote-speed.md).
+takes twice the processor time of the rest of a request's way (docs/speed.md).
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Secret:
         return hash(self._value)
 
     def __reduce__(self) -> str | tuple[object, ...]:
-        raise TypeError("A secret is not written anywhere.")
+        raise TypeError("A secret cannot be serialised.")
 
 
 def find_key(variable: str, folder: Path | None = None) -> Secret | None:
@@ -60,7 +60,7 @@ def find_key(variable: str, folder: Path | None = None) -> Secret | None:
     secret = Secret(value, source)
     if not value.isascii() or not value.isprintable() or " " in value:
         raise ConfigurationError(
-            f"The key in {source} has spaces, line breaks or characters that no key has. Copy it again."
+            f"The key in {source} has spaces, line breaks or other characters that are not part of a key. Copy it again."
         )
     return secret
 

@@ -68,7 +68,9 @@ class LiteLLMModel(RemoteModel):
         self.name = f"litellm/{self.model}"
         self.base_url = None if base_url is None else check_url(arguments.text("base_url", base_url) or "")
         if "@" in urlsplit(self.base_url or "").netloc:
-            raise ConfigurationError("The base URL of a litellm model cannot hold a login: use api_key_env.")
+            raise ConfigurationError(
+                "The base URL of a litellm model cannot contain a login: use api_key_env."
+            )
         self._key_named = arguments.text("api_key_env", api_key_env)
         self._key = find_key(self._key_named) if self._key_named else None
         self._local = self.base_url is not None and is_local(self.base_url)
@@ -204,9 +206,9 @@ def _checked(extra: dict[str, Any]) -> dict[str, Any]:
         if _OWN.fullmatch(name):
             why = "has an argument of its own: use -M base_url, api_key_env, max_attempts, or the one of that name"
         elif _CHANGING.fullmatch(name):
-            why = "cannot be given: the answer would not be what the model says once"
+            why = "cannot be given: it would change what a single answer is"
         elif _SECRET.search(name) or _MAY_HOLD_SECRETS.search(name):
-            why = "may hold a key, which would be kept in the record: set it in the environment"
+            why = "may contain a key, which would be written to the record: set it in the environment"
         else:
             continue
         raise ConfigurationError(f"extra.{name} {why}.")

@@ -134,7 +134,7 @@ def _table(board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: b
                 row.date,
             )
         )
-    under = "; under each stands the simultaneous one" if simultaneous else ""
+    under = "; the simultaneous one is below each" if simultaneous else ""
     caption = f"Best first. Dots are scores, bars their own 95% intervals{under}."
     return doc.Table(columns, rows, caption, sortable=True)
 
@@ -219,7 +219,9 @@ def _folds(board: Board, runs: Mapping[str, Run], links: Sequence[str], most: in
             blocks += run_blocks(run, most)
             if not most and any(task.slices for task in run.tasks):
                 blocks.append(
-                    doc.Note("Slices are left out of a page with so many tables; run.json has them.", "quiet")
+                    doc.Note(
+                        "Slices are left out because there are too many tables; run.json has them.", "quiet"
+                    )
                 )
             marks = numbers.ranks(row.ranks), numbers.score(first.estimates[i], first.unit)
             yield doc.Fold(i + 1, label, marks, blocks)

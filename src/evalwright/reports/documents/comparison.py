@@ -38,7 +38,7 @@ def comparison_document(
     for task in comparison.tasks:
         blocks += _flips(task, most_flips)
     if comparison.differences:
-        blocks += [doc.Heading("What else differs between the runs"), *map(doc.Note, comparison.differences)]
+        blocks += [doc.Heading("Other differences between the runs"), *map(doc.Note, comparison.differences)]
     blocks += gain_blocks(comparison.context_gains)
     blocks.append(doc.Conclusion(comparison.conclusion))
     title = "Comparison, paired by item" if paired else "Comparison, not all tasks paired by item"

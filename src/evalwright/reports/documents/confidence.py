@@ -23,7 +23,7 @@ def _task(one: TaskConfidence) -> Iterator[Block]:
     rows = [
         ("Brier score", numbers.score(one.brier.score, "plain"), "0 is best; a constant 0.5 has 0.25"),
         (
-            f"calibration error, {error.bins} bins of equal mass",
+            f"calibration error, {error.bins} bins of equal size",
             f"{_points(error.value)} [{_points(error.low)}, {_points(error.high)}]",
             f"raw {_points(error.raw)}, where perfect calibration would give {_points(error.if_calibrated)}; "
             f"{over}confident by {_points(abs(error.overconfidence))} on average",

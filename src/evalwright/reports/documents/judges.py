@@ -1,20 +1,139 @@
-"""A judge beside people: its corrected score, agreement and faults; the same for the difference of two runs; and several judges."""
+"""A judge beside people: its corrected score, agreement and faults; and the same for the difference of two runs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evalwright.analysis.judge_validation.calibration import Excess, JudgeCalibration
+from evalwright.analysis.judge_validation.difference import JudgeDifference
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-
-if TYPE_CHECKING:
-    from evalwright.analysis.judge_validation.calibration import JudgeCalibration
-    from evalwright.analysis.judge_validation.difference import JudgeDifference
-    from evalwright.analysis.judge_validation.panels import PanelAgreement, RaterPair
+from evalwright.reports.documents.panel import coefficient
+from evalwright.reports.numbers import counted
+from evalwright.statistics import Estimate, JudgeCorrection
 
 Cells = tuple[str, ...]
+
+_FEW = 30
+"""Labels under which an interval is more a warning than a result."""
+
+
+def calibration_document(found: JudgeCalibration) -> doc.Document:
+    """One run's judge: the three scores, its agreement with people, its faults, and the conclusion."""
+    counts = found.counts
+    people = ", ".join(f"{name} ({n})" for name, n in counts.labellers.items() if name) or "one person"
+    facts = (
+        f"{found.model} on {', '.join(found.tasks)}: {counted(counts.verdicts, 'verdict')}, {counts.labelled} of "
+        f"{counts.drawn} drawn answers labelled by {people} ({found.design} set {found.set})"
+    )
+    judge, used = found.judge, numbers.count(counts.labelled - counts.without_verdict)
+    rows: list[Cells] = [
+        ("the judge alone", numbers.score(judge, "points"), numbers.count(judge.n), judge.method),
+        *_corrections(found, _interval),
+        ("judge minus people", _signed(found.excess), used, found.excess.method),
+    ]
+    return doc.Document(
+        f"The judge '{found.scorer}' beside people",
+        [
+            _scores("Score", "Of 100 points", rows),
+            *_agreement(found.faults.get("agreement")),
+            *_faults(found),
+            *_listed(_notes(found)),
+            doc.Conclusion(" ".join(_conclusion(found))),
+        ],
+        facts,
+    )
+
+
+def difference_document(found: JudgeDifference) -> doc.Document:
+    """The difference of two runs: by the judge, by labels alone, corrected, and the conclusion."""
+    judge = found.judge
+    difference = numbers.difference(judge.difference, judge.low, judge.high, bounded=True)
+    rows: list[Cells] = [
+        ("the judge alone", difference, numbers.count(judge.n), judge.interval_method),
+        *_corrections(found, _signed),
+        ("judge favours A", _signed(found.favour), numbers.count(found.labelled), found.favour.method),
+    ]
+    return doc.Document(
+        f"The judge '{found.scorer}' on two runs, beside people",
+        [
+            doc.Facts([("A", found.a), ("B", found.b)]),
+            _scores("A minus B", "Points", rows),
+            *_listed(_difference_notes(found)),
+            doc.Conclusion(_difference_conclusion(found)),
+        ],
+    )
+
+
+def _listed(notes: Iterator[str]) -> list[doc.Block]:
+    texts = list(notes)
+    return [doc.Notes(texts)] if texts else []
+
+
+# -- tables ---------------------------------------------------------------------------------------------------------------
+
+
+def _scores(first: str, unit: str, rows: Sequence[Cells]) -> doc.Table:
+    columns = doc.columns(f"{first}*", unit, "Rests on>", "Interval by~")
+    shown: list[Sequence[doc.Content]] = []
+    for name, score, *more in rows:
+        tone: doc.Tone = "strong" if name == "corrected" else ""
+        shown.append((doc.Cell(name, tone), doc.Cell(score, tone), *more))
+    return doc.Table(columns, shown, "Scores")
+
+
+def _corrections(
+    found: JudgeCalibration | JudgeDifference, text: Callable[[JudgeCorrection], str]
+) -> Iterator[Cells]:
+    """What labels say alone, and with the judge."""
+    alone = "labels, by strata" if found.design == "stratified" else "labels alone"
+    for name, one in ((alone, found.labels_alone), ("corrected", found.corrected)):
+        weight = f", judge's weight {one.judge_weight:.2f}" if one.judge_weight else ""
+        yield name, text(one), counted(one.n_labels, "label"), f"{one.method}{weight}"
+
+
+def _interval(found: Any) -> str:
+    value, low, high = (numbers.number(end, "points", 1) for end in (found.value, found.low, found.high))
+    return f"{value} [{low}, {high}]"
+
+
+def _signed(found: Excess | JudgeCorrection) -> str:
+    return numbers.difference(found.value, found.low, found.high, bounded=True)
+
+
+def _agreement(found: Any) -> list[doc.Block]:
+    if found is None:
+        return []
+    if hasattr(found, "gap"):
+        titles = {
+            "raw": "same label", "kappa": "Cohen's kappa", "ac1": "Gwet's AC1", "alpha": "Krippendorff's alpha",
+        }  # fmt: skip
+        rows = [
+            (title, _known(getattr(found.judge, name)), _known(getattr(found.ceiling, name, None)))
+            for name, title in titles.items()
+        ]
+        if found.gap is not None:
+            rows.append(("judge minus ceiling, same label", _known(found.gap), ""))
+    else:
+        rows = [("Krippendorff's alpha (numbers)", _known(found.judge_alpha), _known(found.ceiling_alpha))]
+    columns = doc.columns("*", "Judge with a person", "Person with person")
+    return [doc.Heading("Agreement"), doc.Table(columns, rows, "Agreement")]
+
+
+def _known(estimate: Estimate | None) -> str:
+    """A coefficient; agreement between people is not known where one person labelled."""
+    if estimate is None:
+        return "not known"
+    return f"n/a ({estimate.method})" if math.isnan(estimate.value) else coefficient(estimate)
+
+
+def _faults(found: JudgeCalibration) -> list[doc.Block]:
+    rows = [row for name, one in found.faults.items() if name in _FAULTS for row in _FAULTS[name](one)]
+    rows += [(_NAMES[name], "not known", reason) for name, reason in found.unknown.items()]
+    return [doc.Heading("Faults looked for"), doc.Table(doc.columns("*", "Found~", "~"), rows, "Faults")]
+
 
 _NAMES = {
     "rogan_gladen": "Rogan-Gladen, as a check",
@@ -30,135 +149,6 @@ _NAMES = {
 }
 
 
-def calibration_document(found: JudgeCalibration) -> doc.Document:
-    """One run's judge: the three scores, its agreement with people, its faults, and the conclusion."""
-    counts = found.counts
-    facts = (
-        f"{found.model} on {', '.join(found.tasks)}: {numbers.counted(counts.verdicts, 'verdict')}, {counts.labelled} of "
-        f"{counts.drawn} drawn answers labelled by {_people(counts.labellers)} ({found.design} set {found.set})"
-    )
-    used = numbers.count(counts.labelled - counts.without_verdict)
-    rows: list[Cells] = [
-        (
-            "the judge alone",
-            numbers.score(found.judge, "points"),
-            numbers.count(found.judge.n),
-            found.judge.method,
-        ),
-        _correction(_alone(found.design), found.labels_alone),
-        _correction("corrected", found.corrected),
-        ("judge minus people", _signed(found.excess), used, found.excess.method),
-    ]
-    return doc.Document(
-        f"The judge '{found.scorer}' beside people",
-        [
-            _scores("Score", "Of 100 points", rows),
-            *_agreement(found),
-            *_faults(found),
-            *_notes(found.notes),
-            doc.Conclusion(found.conclusion),
-        ],
-        facts,
-    )
-
-
-def difference_document(found: JudgeDifference) -> doc.Document:
-    """The difference of two runs: by the judge, by labels alone, corrected, and the conclusion."""
-    judge = found.judge
-    difference = numbers.difference(judge.difference, judge.low, judge.high, bounded=True)
-    rows: list[Cells] = [
-        ("the judge alone", difference, numbers.count(judge.n), judge.interval_method),
-        _correction(_alone(found.design), found.labels_alone, signed=True),
-        _correction("corrected", found.corrected, signed=True),
-        ("judge favours A", _signed(found.favour), numbers.count(found.labelled), found.favour.method),
-    ]
-    return doc.Document(
-        f"The judge '{found.scorer}' on two runs, beside people",
-        [
-            doc.Facts([("A", found.a), ("B", found.b)]),
-            _scores("A minus B", "Points", rows),
-            *_notes(found.notes),
-            doc.Conclusion(found.conclusion),
-        ],
-    )
-
-
-def _scores(first: str, unit: str, rows: Sequence[Cells]) -> doc.Table:
-    columns = doc.columns(f"{first}*", unit, "Rests on>", "Interval by~")
-    shown: list[Sequence[doc.Content]] = [
-        (doc.Cell(name, "strong"), doc.Cell(score, "strong"), *more)
-        if name == "corrected"
-        else (name, score, *more)
-        for name, score, *more in rows
-    ]
-    return doc.Table(columns, shown, "Scores")
-
-
-def _alone(design: str) -> str:
-    return "labels, by strata" if design == "stratified" else "labels alone"
-
-
-def _correction(name: str, found: Any, *, signed: bool = False) -> Cells:
-    text = numbers.difference(found.value, found.low, found.high, bounded=True) if signed else _ends(found)
-    weight = f", judge's weight {found.judge_weight:.2f}" if found.judge_weight else ""
-    return (name, text, numbers.counted(found.n_labels, "label"), f"{found.method}{weight}")
-
-
-def _ends(found: Any) -> str:
-    value, low, high = (numbers.number(end, "points", 1) for end in (found.value, found.low, found.high))
-    return f"{value} [{low}, {high}]"
-
-
-def _signed(bias: Any) -> str:
-    return numbers.difference(bias.value, bias.low, bias.high, bounded=True)
-
-
-def _people(labellers: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} ({n})" for name, n in labellers.items() if name) or "one person"
-
-
-def _agreement(found: JudgeCalibration) -> list[doc.Block]:
-    agreement = found.faults.get("agreement")
-    if agreement is None:
-        return []
-    ceiling = agreement.ceiling
-    if hasattr(agreement, "gap"):
-        titles = (
-            ("raw", "same label"), ("kappa", "Cohen's kappa"), ("ac1", "Gwet's AC1"), ("alpha", "Krippendorff's alpha"),
-        )  # fmt: skip
-        rows = [
-            (title, _coefficient(getattr(agreement.judge, name)), _coefficient(getattr(ceiling, name, None)))
-            for name, title in titles
-        ]
-        if agreement.gap is not None:
-            rows.append(("judge minus ceiling, same label", _coefficient(agreement.gap), ""))
-    else:
-        rows = [("Krippendorff's alpha (numbers)", _coefficient(agreement.judge), _coefficient(ceiling))]
-    columns = doc.columns("*", "Judge with a person", "Person with person")
-    return [doc.Heading("Agreement"), doc.Table(columns, rows, "Agreement")]
-
-
-def _coefficient(estimate: Any) -> str:
-    """A coefficient with two decimals; agreement between people is not known where one person labelled."""
-    if estimate is None:
-        return "not known"
-    if math.isnan(estimate.value):
-        return f"n/a ({estimate.method})"
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
-
-
-def _faults(found: JudgeCalibration) -> list[doc.Block]:
-    rows = [row for name, result in found.faults.items() if name in _FAULTS for row in _FAULTS[name](result)]
-    rows += [(_NAMES[name], "not known", reason) for name, reason in found.unknown.items()]
-    columns = doc.columns("*", "Found~", "~")
-    return [doc.Heading("Faults looked for"), doc.Table(columns, rows, "Faults")]
-
-
-def _rogan_gladen(found: Any) -> Iterator[Cells]:
-    rates = f"sensitivity {found.sensitivity:.2f}, specificity {found.specificity:.2f}"
-    yield _NAMES["rogan_gladen"], _ends(found), rates
-
-
 def _acquiescence(found: Any) -> Iterator[Cells]:
     yield "yes where people say no", numbers.score(found.false_yes, "points"), _of(found.false_yes)
     yield "no where people say yes", numbers.score(found.false_no, "points"), _of(found.false_no)
@@ -169,9 +159,9 @@ def _acquiescence(found: Any) -> Iterator[Cells]:
 def _length(name: str, more: str = "") -> Callable[[Any], Iterator[Cells]]:
     def rows(found: Any) -> Iterator[Cells]:
         effect = found.effects[1]
-        ends = [f"{2**x:.2f}" for x in (effect.coefficient, effect.low, effect.high)]
+        odds, low, high = (f"{2**x:.2f}" for x in (effect.coefficient, effect.low, effect.high))
         what = f"for an answer twice as long{more} (p {numbers.p_value(effect.p_value)})"
-        yield _NAMES[name], f"odds x {ends[0]} [{ends[1]}, {ends[2]}]", what
+        yield _NAMES[name], f"odds x {odds} [{low}, {high}]", what
 
     return rows
 
@@ -182,123 +172,141 @@ def _position(found: Any) -> Iterator[Cells]:
     yield "chooses the answer shown first", numbers.score(found.first_rate, "points"), unbiased
 
 
-def _repeats(found: Any) -> Iterator[Cells]:
-    text = f"{_of(found.flip_rate)} judged again; identical requests may have been answered from the store"
-    yield _NAMES["repeats"], numbers.score(found.flip_rate, "points"), text
+def _of(estimate: Estimate) -> str:
+    return f"of {numbers.items(estimate.n, 0, estimate.n_clusters)}"
 
 
-def _brier(found: Any) -> Iterator[Cells]:
-    yield _NAMES["brier"], _coefficient(found.score), "0 is best; a constant 0.5 has 0.25"
+def _one(name: str, shown: Callable[[Any], str], said: Callable[[Any], str]) -> Callable[[Any], list[Cells]]:
+    return lambda found: [(_NAMES[name], shown(found), said(found))]
 
 
-def _calibration_error(found: Any) -> Iterator[Cells]:
-    text = "more than noise explains" if found.miscalibrated else "no more than noise explains"
-    yield _NAMES["calibration_error"], f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]", text
-
-
-def _auroc(found: Any) -> Iterator[Cells]:
-    yield _NAMES["auroc"], _coefficient(found), "0.5 is chance"
-
-
-_FAULTS: dict[str, Callable[[Any], Iterator[Cells]]] = {
-    "rogan_gladen": _rogan_gladen,
+_FAULTS: Mapping[str, Callable[[Any], Iterator[Cells] | list[Cells]]] = {
+    "rogan_gladen": _one(
+        "rogan_gladen",
+        _interval,
+        lambda one: f"sensitivity {one.sensitivity:.2f}, specificity {one.specificity:.2f}",
+    ),
     "acquiescence": _acquiescence,
     "length": _length("length", "; may be justified: compare with people"),
     "length_of_people": _length("length_of_people"),
     "position": _position,
-    "repeats": _repeats,
-    "brier": _brier,
-    "calibration_error": _calibration_error,
-    "auroc": _auroc,
+    "repeats": _one(
+        "repeats",
+        lambda one: numbers.score(one.flip_rate, "points"),
+        lambda one: (
+            f"{_of(one.flip_rate)} judged again; identical requests may have been answered from the store"
+        ),
+    ),
+    "brier": _one("brier", lambda one: _known(one.score), lambda one: "0 is best; a constant 0.5 has 0.25"),
+    "calibration_error": _one(
+        "calibration_error",
+        lambda one: f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]",
+        lambda one: f"{'more' if one.miscalibrated else 'no more'} than noise explains",
+    ),
+    "auroc": _one("auroc", _known, lambda one: "0.5 is chance"),
 }
 
 
-def _of(estimate: Any) -> str:
-    return f"of {numbers.items(estimate.n, 0, estimate.n_clusters)}"
+# -- sentences ------------------------------------------------------------------------------------------------------------
 
 
-def _notes(notes: tuple[str, ...]) -> list[doc.Block]:
-    return [doc.Notes(notes)] if notes else []
-
-
-# -- several judges of the same answers ----------------------------------------------------------------------------------
-
-
-def agreement_document(found: PanelAgreement) -> doc.Document:
-    """What each judge passes, each pair, all together, and the answers that they differ on most."""
-    pairs = [_pair(one) for one in found.pairs]
-    titles = ("Same verdict", "Cohen's kappa", "Gwet's AC1", "Only first : only second", "Answers")
-    blocks: list[doc.Block] = [
-        doc.Table(
-            doc.columns("Judge*", "Passes [interval]", "Answers>"),
-            [
-                (doc.Cell(one.name, name=True), doc.Number(one.share, "points"), numbers.count(one.share.n))
-                for one in found.raters
-            ],
-            "Judges",
-        ),
-        doc.Heading("Agreement"),
-        doc.Table(
-            [doc.Column("Judges", folds=True, key=True), *(doc.Column(one, right=True) for one in titles)],
-            pairs,
-            "Pairs",
-        ),
-        *(doc.Note(text, "quiet") for text in agreement_notes(found)),
-    ]
-    if found.disputed:
-        columns = [
-            doc.Column("Answer", folds=True, key=True),
-            *(doc.Column(one.name, right=True, name=True) for one in found.raters),
-        ]
-        rows: list[Sequence[doc.Content]] = [
-            (doc.Cell(f"{one.task} {one.id}", name=True), *map(_value, one.values)) for one in found.disputed
-        ]
-        blocks += [
-            doc.Heading("Answers with the largest disagreement"),
-            doc.Table(columns, rows, "Disagreements"),
-        ]
-    return doc.Document("Agreement of judges", blocks)
-
-
-def agreement_notes(found: PanelAgreement) -> Iterator[str]:
-    """What the numbers rest on, in sentences."""
-    if len(found.raters) > 2:
-        yield (
-            f"All {len(found.raters)} together: same verdict {numbers.score(found.raw, 'points')}, "
-            f"Gwet's AC1 {_kappa(found.ac1)}, n = {numbers.count(found.n)}."
-        )
-    for one in found.raters:
-        if one.share.value in (0.0, 1.0):
-            verdict = "passes all" if one.share.value else "passes none"
-            yield (
-                f"{one.name} {verdict} of these answers, so Cohen's kappa with it is 0 whatever the other judge says, "
-                f"and its interval means nothing; read Gwet's AC1 instead."
-            )
-    if found.n_left_out:
-        yield f"{numbers.counted(found.n_left_out, 'answer')} without two verdicts left out."
-    if found.n_other:
-        yield f"{numbers.counted(found.n_other, 'answer')} of further runs left out: they are not those of the first run."
-    yield f"Intervals are {found.raw.level:.0%}, for answers like these; the judges are fixed."
-
-
-def _pair(one: RaterPair) -> Sequence[doc.Content]:
-    return (
-        doc.Cell(f"{one.a}, {one.b}", name=True),
-        numbers.score(one.raw, "points"),
-        _kappa(one.kappa),
-        _kappa(one.ac1),
-        f"{numbers.count(one.only_a)} : {numbers.count(one.only_b)}",
-        numbers.count(one.raw.n),
+def _conclusion(found: JudgeCalibration) -> Iterator[str]:
+    """What people would have given, how far the judge is off, and what it was good for."""
+    corrected, excess = found.corrected, found.excess
+    level = f"{100 * corrected.level:g}% interval"
+    yield (
+        f"People would give {found.model} {_points(corrected.value)} of 100 points ({level} {_points(corrected.low)} to "
+        f"{_points(corrected.high)}; {counted(corrected.n_labels, 'label')}, {counted(found.counts.verdicts, 'verdict')})."
     )
+    if math.isnan(excess.low):
+        yield "The labels do not show whether the judge is biased."
+    elif excess.seen:
+        side = "higher" if excess.value > 0 else "lower"
+        yield (
+            f"On the same answers the judge scores {_points(abs(excess.value))} points {side} than people do "
+            f"({_signed(excess)}): do not quote its own score of {_points(corrected.judge_mean)}."
+        )
+    else:
+        yield (
+            f"No bias of the judge was detected (judge minus people {_signed(excess)}), which does not prove that it has none."
+        )
+    yield _worth(found)
 
 
-def _kappa(estimate: Any) -> str:
-    if math.isnan(estimate.value):
-        return numbers.NOTHING
-    if math.isnan(estimate.low) or math.isnan(estimate.high):
-        return f"{estimate.value:.2f} [{numbers.NOTHING}]"
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+def _worth(found: JudgeCalibration) -> str:
+    if math.isnan(found.narrower):
+        return "There are too few labels for an interval."
+    gain, stratified = 100 * found.narrower, found.design == "stratified"
+    if stratified and gain < 1:
+        return "The judge's verdicts add nothing beyond the strata, which are made of them."
+    if found.corrected.judge_weight == 0.0:
+        return "The judge adds nothing to these labels, so the result is that of the labels alone."
+    if gain < 1:
+        return "The judge adds almost nothing to these labels: the interval is as wide as that of the labels alone."
+    than = "the labels weighted by strata" if stratified else "the labels alone"
+    return f"With the judge the interval is {gain:.0f}% narrower than that of {than}."
 
 
-def _value(value: float) -> str:
-    return numbers.NOTHING if math.isnan(value) else f"{value:.2f}"
+def _notes(found: JudgeCalibration) -> Iterator[str]:
+    counts = found.counts
+    if counts.unlabelled:
+        yield (
+            f"{counts.unlabelled} of {counts.drawn} rows have no label. If people skipped the hard ones, the correction is "
+            "wrong by an unknown amount; if they only stopped early, it is right."
+        )
+    if counts.without_verdict:
+        answers = counted(counts.without_verdict, "labelled answer has", "labelled answers have")
+        yield f"{answers} no verdict and are left out of every number."
+    if counts.labelled < _FEW:
+        yield f"{counted(counts.labelled, 'label is', 'labels are')} few: treat the interval as a warning and label more."
+    if found.left_out:
+        yield (
+            f"{counted(found.left_out, 'answer')} could not be drawn because the judge gave no verdict; the correction says "
+            "nothing about them."
+        )
+    if len(found.tasks) > 1:
+        yield f"The score is the mean over all answers of {len(found.tasks)} tasks; each answer has the same weight."
+    if found.drawn_from != found.run:
+        yield f"The labels were drawn from the run '{found.drawn_from}', which has the same answers."
+    if len(counts.labellers) == 1:
+        yield "One person labelled, so agreement between people is unknown: have a second person label some of the rows."
+
+
+def _difference_conclusion(found: JudgeDifference) -> str:
+    """Who is better by people's standards, and whether the judge says the same."""
+    (a, b), judge, corrected = found.names, found.judge, found.corrected
+    if corrected.p_value is None or math.isnan(corrected.low):
+        items = counted(corrected.n_labels, "labelled item is", "labelled items are")
+        return f"{a} and {b} cannot be compared: {items} not enough."
+    facts = (
+        f"{100 * corrected.level:g}% interval; {counted(corrected.n_labels, 'item')} labelled for both, "
+        f"{counted(corrected.n_judged, 'item')} judged"
+    )
+    alone = numbers.difference(judge.difference, judge.low, judge.high, bounded=True)
+    if corrected.p_value < 1 - corrected.level and (corrected.low > 0 or corrected.high < 0):
+        side = "higher" if corrected.value > 0 else "lower"
+        first = f"By people's standards {a} scores {side} than {b}, by {_signed(corrected)} points ({facts})."
+    else:
+        first = (
+            f"By people's standards no significant difference between {a} and {b} was found ({a} minus {b} "
+            f"{_signed(corrected)} points, {facts}); differences inside this interval cannot be ruled out."
+        )
+    return f"{first} The judge alone says {alone}."
+
+
+def _difference_notes(found: JudgeDifference) -> Iterator[str]:
+    missing = found.drawn - found.labelled
+    if missing > 0:
+        yield (
+            f"{missing} of {found.drawn} items lack a label for one of the answers. If people skipped the hard ones, the "
+            "correction is wrong by an unknown amount."
+        )
+    if found.labelled < _FEW:
+        items = counted(found.labelled, "labelled item is", "labelled items are")
+        yield f"{items} few: treat the interval as a warning and label more."
+    if found.scorer_b != found.scorer:
+        yield f"The runs were judged by different scorers, '{found.scorer}' and '{found.scorer_b}'."
+
+
+def _points(value: float) -> str:
+    return numbers.number(value, "points", 1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 
 if TYPE_CHECKING:
-    from evalwright.analysis.forecasts import Amount, Forecast, TaskForecast, Usage
+    from evalwright.analysis.power.forecasts import Amount, Forecast, ModelForecast, TaskForecast
 
 UNKNOWN = "not known"
 
@@ -89,15 +90,15 @@ def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, st
     yield "repeats (draws) per item worth their cost", amount(best, items), best.basis
     if task.enough is False and needed.basis != best.basis:
         text = "none" if needed.value is None else amount(needed, items)
-        yield "repeats (draws) that make up for too few items", text, needed.basis
+        yield "repeats (draws) needed with too few items", text, needed.basis
 
 
-def _requests(models: Mapping[str, Usage]) -> Iterator[doc.Block]:
+def _requests(models: Mapping[str, ModelForecast]) -> Iterator[doc.Block]:
     titles = ("Requests", "Tokens in", "Tokens out", "Cost", "Time")
     columns = (doc.Column("Model", folds=True, key=True), *map(doc.Column, titles))
     yield doc.Heading("What a run takes")
     rows: list[Sequence[doc.Content]] = [
-        (doc.Cell(name, name=True), *_usage(usage)) for name, usage in models.items()
+        (doc.Cell(name, name=True), *_cells(usage)) for name, usage in models.items()
     ]
     yield doc.Table(columns, rows, "What a run takes")
     for name, usage in models.items():
@@ -110,7 +111,7 @@ def _requests(models: Mapping[str, Usage]) -> Iterator[doc.Block]:
         yield doc.Note(f"{name}: {'; '.join(f'{what}: {found.basis}' for what, found in basis)}.", "quiet")
 
 
-def _usage(usage: Usage) -> tuple[str, ...]:
+def _cells(usage: ModelForecast) -> tuple[str, ...]:
     def tokens(x: float) -> str:
         return numbers.tokens(round(x))
 
@@ -122,3 +123,85 @@ def _usage(usage: Usage) -> tuple[str, ...]:
         "none" if free else amount(usage.money, numbers.money),
         amount(usage.seconds, numbers.duration),
     )
+
+
+# -- the conclusion -------------------------------------------------------------------------------------------------------
+
+_ODDS = {0.8: "four times out of five", 0.9: "nine times out of ten", 0.5: "every other time"}
+
+
+def worded_plan(forecast: Forecast) -> Forecast:
+    """The plan with its conclusion, a few sentences, filled in."""
+    text = [_task_sentence(task, forecast, place == 0) for place, task in enumerate(forecast.tasks)]
+    overall = forecast.visible_overall
+    if overall is not None and overall.value is not None:
+        text.append(
+            f"The average over the {len(forecast.tasks)} tasks can detect differences of {_points(overall.value, True)} or more."
+        )
+    said = " ".join([*text, *(_model(*pair) for pair in forecast.models.items())])
+    return replace(forecast, conclusion=said)
+
+
+def _points(value: float, bounded: bool) -> str:
+    """A difference in the unit of the task: "2.0 points"."""
+    return f"{100 * value:.1f} points" if bounded else f"{value:.3g}"
+
+
+def _about(value: float) -> str:
+    """A number of items rounded to two digits: "3,900"."""
+    if value < 100:
+        return f"{value:.0f}"
+    scale = 10 ** (len(str(int(value))) - 2)
+    return f"{round(value / scale) * scale:,.0f}"
+
+
+def _odds(power: float) -> str:
+    """A power in words."""
+    return _ODDS.get(round(power, 6), f"with a probability of {100 * power:g}%")
+
+
+def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
+    name, needed = task.task, task.items_for_difference
+    if needed.value is None:
+        return f"How many items of {name} are needed is not known: {needed.basis}."
+    text = f"about {_about(needed.value)} {numbers.plural(int(needed.value), 'item')}"
+    if needed.low is not None and needed.high is not None and _about(needed.low) != _about(needed.high):
+        text += f" ({_about(needed.low)} to {_about(needed.high)})"
+    aim = f"To detect a difference of {_points(forecast.difference, task.bounded)} {_odds(forecast.power)} you need {text}"
+    there = numbers.count(task.n_total)
+    visible = task.visible_paired.value or 0.0
+    shown = f"which can detect differences of {_points(visible, task.bounded)} or more"
+    return (
+        f"{aim}; {name} has {there}, {shown}." if first else f"{name} needs {text} and has {there}, {shown}."
+    )
+
+
+def _model(name: str, usage: ModelForecast) -> str:
+    requests = (
+        "an unknown number of" if usage.requests.value is None else numbers.count(round(usage.requests.value))
+    )
+    word = numbers.plural(round(usage.requests.value or 0), "request")
+    return f"{name}: {requests} {word}, {', '.join(_parts(usage))}."
+
+
+def _parts(usage: ModelForecast) -> Iterator[str]:
+    yield f"{_spoken(usage.input_tokens, _tokens)} tokens in and {_spoken(usage.output_tokens, _tokens)} out"
+    money = usage.money
+    free = money.value == 0 and money.high in (None, 0)
+    yield "no cost" if free else _spoken(money, numbers.money, "cost not known")
+    yield _spoken(usage.seconds, numbers.duration, "time not known")
+
+
+def _spoken(amount: Amount, text: object, unknown: str = "an unknown number of") -> str:
+    assert callable(text)
+    if amount.value == 0 and amount.high in (None, 0):
+        return "none"
+    if amount.value is not None:
+        return f"about {text(amount.value)}"
+    if amount.high is None:
+        return unknown
+    return f"{text(amount.low)} to {text(amount.high)}" if amount.low else f"at most {text(amount.high)}"
+
+
+def _tokens(value: float) -> str:
+    return numbers.tokens(round(value))

@@ -42,7 +42,7 @@ def several_document(comparison: SeveralComparison, gates: Sequence[Gate] = ()) 
         if tables:
             blocks += [doc.Heading(f"{task.task} by slice"), _pairs(tables), _how(tables)]
     if comparison.differences:
-        blocks.append(doc.Heading(f"What else differs from {comparison.runs[base or 0]}"))
+        blocks.append(doc.Heading(f"Other differences from {comparison.runs[base or 0]}"))
         blocks += _differing(comparison)
     blocks.append(doc.Conclusion(comparison.conclusion))
     blocks += [block for gate in gates for block in gate_blocks(gate)]
@@ -66,7 +66,7 @@ def _how(tables: Sequence[PairTable]) -> doc.Note:
     pairs = [pair for table in tables for pair in table.pairs]
     if any(pair.p_adjusted < 0.05 and pair.verdict == "no difference seen" for pair in pairs):
         text += (
-            " The adjusted p is made stepwise from pair to pair, which intervals cannot be: it may be under 0.05 although "
+            " The adjusted p is computed stepwise from pair to pair, which is not possible for intervals: it may be under 0.05 although "
             "the interval contains 0. The conclusion is based on the intervals."
         )
     left = sum(max(0, len(table.pairs) - MOST_PAIRS) for table in tables)

@@ -47,12 +47,30 @@ def _blocks(diff: TaskDiff) -> Iterator[doc.Block]:
     if diff.settings:
         yield doc.Heading("The task itself")
         parts = [(one.key, _shown(one.before), _shown(one.after)) for one in diff.settings]
-        yield doc.Table(
-            doc.columns("*", "A~", "B~"),
-            parts,
-            "Settings",
+        yield doc.Table(doc.columns("*", "A~", "B~"), parts, "Settings")
+    yield doc.Conclusion(_conclusion(diff))
+
+
+def _conclusion(diff: TaskDiff) -> str:
+    counts = {
+        "added": len(diff.added),
+        "removed": len(diff.removed),
+        "with another wording": sum("wording" in one.what for one in diff.changed),
+        "with other references": sum("references" in one.what for one in diff.changed),
+        "renamed": len(diff.renamed),
+        "with other metadata alone": sum(one.what == ("metadata",) for one in diff.changed),
+    }
+    said = [f"{numbers.count(n)} {what}" for what, n in counts.items() if n]
+    said += [f"other {', '.join(one.key for one in diff.settings)}"] if diff.settings else []
+    versions = f"from version {diff.version_a} to {diff.version_b}"
+    if not said:
+        return f"Nothing changed {versions}."
+    text = f"Changed {versions}: {'; '.join(said)}."
+    if not diff.same_scores and (diff.a, diff.version_a) == (diff.b, diff.version_b):
+        text += (
+            f" The version is still {diff.version_a}: change it, so that scores are not taken for the same."
         )
-    yield doc.Conclusion(diff.conclusion)
+    return text
 
 
 def _shown(value: Any) -> str:

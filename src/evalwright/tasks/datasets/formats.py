@@ -135,7 +135,7 @@ def _json_array(file: io.TextIOWrapper, label: str) -> Iterator[tuple[int, Any]]
         if not first:
             if buffer[position : position + 1] != ",":
                 raise DatasetError(
-                    f"{label}, after row {number:,}: the list goes on without a comma or ends too early."
+                    f"{label}, after row {number:,}: a comma is missing, or the list ends too early."
                 )
             buffer, position = _skip(file, buffer, position + 1)
         first = False

@@ -56,7 +56,9 @@ def _open_file(path: Path, dataset: schema.Dataset, document: Document, at: KeyP
             f"the name '{path.name}' does not say its format; add `format: jsonl`, json, csv, tsv or parquet.",
         )
     if dataset.key is not None and kind != "json":
-        raise document.error((*at, "key"), f"`key` goes with JSON files, and '{path.name}' is {kind}.")
+        raise document.error(
+            (*at, "key"), f"`key` can only be used with JSON files, and '{path.name}' is {kind}."
+        )
     if kind == "jsonl":
         return file_source(path)
     return file_source(copy_of_file(path, kind, dataset.key), shown(path))

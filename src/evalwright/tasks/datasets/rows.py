@@ -56,7 +56,7 @@ class FileSource:
         if self._handle is None:
             self._handle = self._open()
             if self._stamp not in (None, _stamp(self._handle)):
-                raise DatasetError(f"{self.label}: the file changed while it was in use; start again.")
+                raise DatasetError(f"{self.label}: the file changed during the run; run again.")
         return os.pread(self._handle, length, offset)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
@@ -144,9 +144,7 @@ class Rows:
         try:
             row: Row = json.loads(line)
         except ValueError:
-            raise DatasetError(
-                f"{source.label}: the file changed while it was in use; start again."
-            ) from None
+            raise DatasetError(f"{source.label}: the file changed during the run; run again.") from None
         return row
 
     @property
@@ -219,7 +217,7 @@ def _plain(value: Any) -> Any:
         return base64.b64encode(value).decode()
     if isinstance(value, Decimal):
         return str(value)
-    raise TypeError(f"{type(value).__name__} has no plain form")
+    raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
 
 
 def parse(line: bytes, where: str) -> Row:

@@ -259,5 +259,5 @@ def test_messages_pass_through_a_class_or_are_refused() -> None:
     assert prompt_of("Why?", "odd") == "Why?"
     with pytest.raises(TaskError, match=r"adds to its prompt .* --format text"):
         prompt_of(f"{made} Because", "odd")
-    with pytest.raises(TaskError, match="asks with list in place of text"):
+    with pytest.raises(TaskError, match="a prompt of type list in place of text"):
         prompt_of([made], "odd")

@@ -285,7 +285,7 @@ def test_a_prediction_is_followed_below_the_base_url() -> None:
         "http://host/v1/models",
     )
     for address in elsewhere:
-        with pytest.raises(errors.Rejected, match="the key would go with it"):
+        with pytest.raises(errors.Rejected, match="the key would be sent to it"):
             polling.look(Reply({**PREDICTION, "urls": {"get": address}}), EXAMPLE)
     with pytest.raises(errors.BadReply, match="a prediction with its status"):
         polling.ended(Reply({"status": "sleeping"}), EXAMPLE)

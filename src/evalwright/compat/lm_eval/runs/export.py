@@ -288,7 +288,7 @@ def _started(run: Run) -> datetime:
     try:
         return datetime.fromisoformat(str(run.data["started"]))
     except ValueError as error:
-        raise RunError(f"The run '{run.id}' names no time at which it started: {error}.") from error
+        raise RunError(f"The run '{run.id}' does not say when it started: {error}.") from error
 
 
 def _available(value: Any) -> Any:

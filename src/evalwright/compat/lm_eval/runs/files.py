@@ -57,7 +57,7 @@ def find_sources(path: Path) -> list[Source]:
         raise nothing_at(path, "Name a results file of lm_eval, or a folder with some.")
     if not found:
         raise RunError(
-            f"'{path}' holds no results of lm_eval: no results_*.json with a part 'results', no samples_*.jsonl."
+            f"'{path}' has no results of lm_eval: no results_*.json with a part 'results', no samples_*.jsonl."
         )
     return found
 
@@ -143,7 +143,7 @@ class SampleLines:
         for where, start, row in read_rows(path):
             doc = row.get("doc_id")
             if not isinstance(doc, int) or isinstance(doc, bool) or abs(doc) >= 2**62:
-                raise RunError(f"{where} has no number 'doc_id': it is not a sample of lm_eval.")
+                raise RunError(f"{where} has no numeric 'doc_id': it is not a sample of lm_eval.")
             places = self._places.setdefault(doc, array("q"))
             name = row.get("filter", given[min(len(places) // 2, len(given) - 1)])
             if not isinstance(name, str):

@@ -11,14 +11,13 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.asking import Arguments, Strategy, value_of
-from evalwright.compat.lm_eval.tasks.compiling import Samples, shown, task_of
+from evalwright.compat.lm_eval.tasks.asking import Arguments, value_of
+from evalwright.compat.lm_eval.tasks.compiling import TaskWork, shown
 from evalwright.compat.lm_eval.tasks.config import Definition, FewShot, MetricEntry, TaskConfig
-from evalwright.compat.lm_eval.tasks.estimates import Metrics
 from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable
 from evalwright.compat.lm_eval.tasks.functions import Functions
 from evalwright.compat.lm_eval.tasks.groups import Group
@@ -29,7 +28,7 @@ from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet
 from evalwright.core.errors import ConfigurationError, DatasetError, EvalwrightError, ScoringError, TaskError
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import MetricSpec, Task
+from evalwright.core.tasks import Task
 
 INSTALL = "pip install 'lm_eval==0.4.13'"
 STRUCTURE = ("tag", "group", "task_list", "class")
@@ -40,7 +39,7 @@ def require_package(task: str) -> None:
     """Import the released package. Raises ConfigurationError with the command that installs it."""
     known = sys.modules.get("lm_eval")
     missing = hasattr(known, "__evalwright__") if known else importlib.util.find_spec("lm_eval") is None
-    about = f"The task '{task}' is a Python class of lm-evaluation-harness and runs by that package"
+    about = f"The task '{task}' is a Python class of lm-evaluation-harness and needs that package"
     if missing:
         raise ConfigurationError(f"{about}, which is not installed. Install it with: {INSTALL}")
     try:
@@ -56,7 +55,7 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     """The task object of a class, which opens its data. Raises ConfigurationError or DatasetError."""
     name = str(settings["task"])
     if not isinstance(cls, type):
-        raise TaskError(f"The task '{name}': `class` names {cls!r}, which is no class.")
+        raise TaskError(f"The task '{name}': `class` names {cls!r}, which is not a class.")
     module = sys.modules.get(cls.__module__)
     unsafe = bool(settings.get("unsafe_code")) or has_code_metric(vars(module) if module else {})
     for reason in reasons(name, unsafe=unsafe, multimodal=False):
@@ -102,7 +101,7 @@ def prompt_of(context: Any, task: str) -> Prompt:
     if isinstance(context, Conversation):
         return context.messages
     if not isinstance(context, str):
-        raise TaskError(f"The task '{task}' asks with {type(context).__name__} in place of text.")
+        raise TaskError(f"The task '{task}' has a prompt of type {type(context).__name__} in place of text.")
     if _MARK in context:
         raise TaskError(
             f"The task '{task}' adds to its prompt after it was rendered, which messages do not allow. Run it with --format text."
@@ -110,26 +109,19 @@ def prompt_of(context: Any, task: str) -> Prompt:
     return context
 
 
-class ClassWork:
-    """One task object at work: its rows, what they are asked, and what the answers are worth."""
+class ClassWork(TaskWork):
+    """One task object of the package at work."""
 
     def __init__(self, task: Any, name: str, options: Options) -> None:
         self.task = task
         self.name = name
-        self.options = options
-        own, wanted = task.get_config("num_fewshot"), options.num_fewshot
-        if wanted is None or (own == 0 and options.published):
-            wanted = own or 0
-        self.num_fewshot = int(wanted)
+        repeats = int(task.get_config("repeats") or 1)
+        super().__init__(_definition(task, name, options), options, repeats, task.get_config("num_fewshot"))
         task.set_config(key="num_fewshot", value=self.num_fewshot)
         if options.generation and task.get_config("output_type") == "generate_until":
             known = dict(task.get_config("generation_kwargs") or {})
             task.set_config(key="generation_kwargs", value={**known, **options.generation})
-        self.repeats = int(task.get_config("repeats") or 1)
-        self.pipelines: Mapping[str, Any] = {one.name: one for one in task._filters}
-        self.definition = self._definition()
-        self.metrics = Metrics(self.definition, options)
-        self.samples = Samples(lambda: self.rows, self.sample, self.hashed)
+        self.pipelines = {one.name: one for one in task._filters}
 
     @cached_property
     def rows(self) -> Any:
@@ -148,27 +140,11 @@ class ClassWork:
 
     @cached_property
     def pool(self) -> list[Any]:
-        """The rows that shots are drawn from, none where no shots are wanted."""
+        """The rows that shots are drawn from."""
         if not self.num_fewshot:
             return []
         with fixed_chance(), quiet():
             return list(self.task.fewshot_docs() or ())
-
-    def _definition(self) -> Definition:
-        """Names and aggregations of the class as those of a file."""
-        import numpy as np
-        from lm_eval.api.registry import AGGREGATION_REGISTRY
-
-        names = {function: name for name, function in AGGREGATION_REGISTRY.items()}
-        if not self.options.published:
-            names[np.mean] = "mean"  # the published runner knows no error of it
-        better = self.task.higher_is_better() or {}
-        entries = [
-            MetricEntry(metric, _known(names, function), better.get(metric))
-            for metric, function in (self.task.aggregation() or {}).items()
-        ]
-        config = TaskConfig(task=self.name, process_results=self.task.process_results)
-        return Definition(config, FewShot(), tuple(entries), (), {}, ())
 
     def row(self, index: int) -> Any:
         """A row, apart from the rows kept, as the class's code may change it."""
@@ -185,16 +161,9 @@ class ClassWork:
             str(index), text, targets, metadata={"doc": doc if isinstance(doc, Mapping) else str(doc)}
         )
 
-    def hashed(self) -> Iterator[bytes]:
-        """What the content hash is made of: all rows that are asked and all that shots are drawn from."""
-        for rows in (self.rows, self.pool):
-            for row in rows:
-                yield digest_of(row).encode()
-
-    def expected(self) -> tuple[MetricSpec, ...]:
-        """The metrics that the class says it has, for every filter pipeline."""
-        names = [metric.name for metric in self.definition.metrics]
-        return self.metrics.specs(dict.fromkeys(self.pipelines, names))
+    def hashed(self, row: Any) -> bytes:
+        """The row's digest."""
+        return digest_of(row).encode()
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
@@ -254,9 +223,9 @@ class ClassWork:
         )
         return list(found) if isinstance(found, list | tuple) else [found]
 
-    def asked(self, index: int) -> list[Arguments]:
+    def asked(self, sample: Sample) -> list[Arguments]:
         """The row's requests as ours."""
-        return [self._arguments(instance) for instance in self.instances(index)]
+        return [self._arguments(instance) for instance in self.instances(int(sample.id))]
 
     def _arguments(self, instance: Any) -> Arguments:
         first, *rest = instance.args
@@ -268,31 +237,37 @@ class ClassWork:
 
     # -- scoring ----------------------------------------------------------------------------------------------------
 
-    def scores(self, pipeline: str, index: int, answer: Answer) -> dict[str, Any]:
-        """A row's worth by metric, as the class has it."""
-        instances = self.instances(index)
-        if len(answer.responses) != len(instances) * self.repeats:
+    def score(self, sample: Sample, answer: Answer, *, pipeline: Any) -> Score:
+        """A row's worth by metric, as the class has it, as a Score."""
+        instances, repeats = self.instances(int(sample.id)), self.repeats
+        if len(answer.responses) != len(instances) * repeats:
             raise ScoringError(
-                f"The row asks {len(instances) * self.repeats} requests, and {len(answer.responses)} responses are there."
+                f"The row asks {len(instances) * repeats} requests, and {len(answer.responses)} responses are there."
             )
         for place, instance in enumerate(instances):
-            own = answer.responses[place * self.repeats : (place + 1) * self.repeats]
-            instance.resps = [
-                value_of(response, instance.request_type, self.options.published) for response in own
-            ]
-        self.pipelines[pipeline].apply(instances)
+            own = answer.responses[place * repeats : (place + 1) * repeats]
+            instance.resps = [value_of(one, instance.request_type, self.options.published) for one in own]
+        pipeline.apply(instances)
         instances.sort(key=lambda one: one.idx)
-        results = [one.filtered_resps[pipeline] for one in instances]
-        found: dict[str, Any] = self.task.process_results(self.row(index), results)
-        return found
+        results = [one.filtered_resps[pipeline.name] for one in instances]
+        return self.metrics.score(self.task.process_results(self.row(int(sample.id)), results))
 
-    def score(self, sample: Sample, answer: Answer, *, pipeline: str) -> Score:
-        """The same as a Score."""
-        return self.metrics.score(self.scores(pipeline, int(sample.id), answer))
 
-    def scorers(self) -> dict[str, Callable[[Sample, Answer], Score]]:
-        """A scoring function by filter pipeline."""
-        return {name: partial(self.score, pipeline=name) for name in self.pipelines}
+def _definition(task: Any, name: str, options: Options) -> Definition:
+    """Names and aggregations of a class as those of a file."""
+    import numpy as np
+    from lm_eval.api.registry import AGGREGATION_REGISTRY
+
+    names = {function: key for key, function in AGGREGATION_REGISTRY.items()}
+    if not options.published:
+        names[np.mean] = "mean"  # the published runner knows no error of it
+    better = task.higher_is_better() or {}
+    entries = [
+        MetricEntry(metric, _known(names, function), better.get(metric))
+        for metric, function in (task.aggregation() or {}).items()
+    ]
+    config = TaskConfig(task=name, process_results=task.process_results)
+    return Definition(config, FewShot(), tuple(entries), (), {}, ())
 
 
 def _known(names: Mapping[Any, str], function: Any) -> Any:
@@ -337,17 +312,14 @@ def compile_class(
         needs = _needs(work)
     metadata = settings.get("metadata") or {}
     version = metadata.get("version", getattr(made, "VERSION", None))
-    return task_of(
-        work,
-        Strategy(needs, lambda sample: work.asked(int(sample.id)), work.repeats, work.options.published),
-        work.scorers(),
+    return work.compiled(
+        needs,
         settings={
             key: value for key, value in settings.items() if key not in STRUCTURE and key != "metadata"
         },
         metadata=metadata,
         generation=work.options.generation,
         version=str(version if version is not None else "N/A"),
-        metrics=work.expected(),
         groups=groups,
         more={"class": f"{type(made).__module__}.{type(made).__qualname__}"},
     )
@@ -356,12 +328,12 @@ def compile_class(
 def _needs(work: ClassWork) -> set[Ability]:
     """What the requests of the first row need. Raises TaskError where these cannot be made."""
     try:
-        first = work.asked(0)
+        first = work.asked(Sample("0", ""))
     except EvalwrightError:
         raise
     except Exception as error:
         raise TaskError(
-            f"The first row of the task '{work.name}' cannot be asked: {type(error).__name__}: {error}."
+            f"The first row of the task '{work.name}' cannot be turned into requests: {type(error).__name__}: {error}."
         ) from error
     needs: set[Ability] = set()
     for asked in first:

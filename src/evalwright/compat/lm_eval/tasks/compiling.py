@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any
 
 from evalwright.compat.lm_eval.tasks.asking import ABILITIES, Arguments, Questions, Strategy, answers_of
 from evalwright.compat.lm_eval.tasks.config import Definition
@@ -21,9 +23,136 @@ from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
 from evalwright.compat.lm_eval.tasks.scoring import Scoring
 from evalwright.compat.lm_eval.tasks.shots import Shots
 from evalwright.compat.lm_eval.tasks.splits import Splits
-from evalwright.core.errors import DatasetError, EvalwrightError
+from evalwright.core.errors import DatasetError, EvalwrightError, TaskError
+from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import MetricSpec, Scorer, Task
+from evalwright.core.tasks import Scorer, Task
+
+
+class TaskWork(ABC):
+    """A task at work: its rows, what they are asked, and what the answers are worth. What needs its data is made at first use, and once.
+
+    repeats: of every request; shots: those that the task itself wants. pipelines: of filters, by name.
+    """
+
+    pipelines: Mapping[str, Any]
+
+    def __init__(self, definition: Definition, options: Options, repeats: int, shots: int | None) -> None:
+        self.definition = definition
+        self.options = options
+        self.repeats = repeats
+        self.metrics = Metrics(definition, options)
+        self.samples = Samples(self)
+        # As published, a task's own 0 wins over a person's wish; corrected, the person's wish wins.
+        own_wins = options.num_fewshot is None or (shots == 0 and options.published)
+        self.num_fewshot = int((shots or 0) if own_wins else options.num_fewshot or 0)
+
+    @property
+    @abstractmethod
+    def rows(self) -> Any:
+        """The rows that are asked."""
+
+    @property
+    @abstractmethod
+    def pool(self) -> Any:
+        """The rows that shots are drawn from, none where no shots are wanted."""
+
+    @abstractmethod
+    def hashed(self, row: Any) -> bytes:
+        """What a row adds to the content hash."""
+
+    @abstractmethod
+    def sample(self, index: int) -> Sample:
+        """The sample of the row at that place."""
+
+    @abstractmethod
+    def asked(self, sample: Sample) -> list[Arguments]:
+        """A sample's requests."""
+
+    @abstractmethod
+    def score(self, sample: Sample, answer: Answer, *, pipeline: Any) -> Score:
+        """A row's worth by metric, as the published runner has it, as one Score."""
+
+    def compiled(
+        self,
+        needs: Iterable[Ability],
+        *,
+        settings: Mapping[str, Any],
+        metadata: Mapping[str, Any],
+        generation: Mapping[str, Any],
+        version: str,
+        groups: Sequence[Group],
+        more: Mapping[str, Any] | None = None,
+    ) -> Task:
+        """The Task. Its definition is everything that decides what is asked and how it is scored, as plain JSON.
+
+        settings: those of the task's file; more: what else its definition has.
+        """
+        name, options, own = self.definition.name, self.options, self.definition.metrics
+        alias = str(settings.get("task_alias") or name)
+        how = {"scoring": options.scoring}
+        return Task(
+            name=f"{PREFIX}{name}",
+            samples=self.samples,
+            strategy=Strategy(needs, self.asked, self.repeats, options.published),
+            scorers=tuple(
+                Scorer(key, DIALECT, how, partial(self.score, pipeline=pipeline))
+                for key, pipeline in self.pipelines.items()
+            ),
+            metrics=self.metrics.specs({key: [one.name for one in own] for key in self.pipelines}),
+            version=version,
+            description=f"{alias} ({options.scoring})",
+            slices=(),
+            metadata={"dialect": DIALECT, **how, "notes": list(self.definition.findings)},
+            definition={
+                "dialect": DIALECT,
+                "task": name,
+                "alias": alias,
+                **(more or {}),
+                **how,
+                "num_fewshot": self.num_fewshot,
+                "chat": options.chat,
+                "multiturn": options.multiturn,
+                "system": options.system,
+                "seed": options.seed,
+                "generation": plain(generation),
+                "metadata": plain({key: value for key, value in metadata.items() if key != "config_source"}),
+                "config": plain(settings),
+                "higher_is_better": {metric.name: metric.higher_is_better for metric in own},
+                "groups": [group.as_dict() for group in groups],
+            },
+            source=str(metadata.get("config_source", "")),
+            order="file" if options.published else "shuffled",
+            found_metrics=self.metrics.specs,
+        )
+
+
+class Samples:
+    """The rows that are asked (`core.tasks.SampleSource`), read from disk one by one."""
+
+    def __init__(self, work: TaskWork) -> None:
+        self._work = work
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Of all rows that are asked and all that shots are drawn from."""
+        digest = hashlib.blake2b(digest_size=16)
+        for rows in (self._work.rows, self._work.pool):
+            for row in rows:
+                digest.update(self._work.hashed(row))
+        return digest.hexdigest()
+
+    def __len__(self) -> int:
+        return len(self._work.rows)
+
+    def __getitem__(self, index: int, /) -> Sample:
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(index)
+        return self._work.sample(place)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self[index] for index in range(len(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,91 +165,64 @@ class Opened:
     scoring: Scoring
 
 
-class Work:
-    """One task at work. Everything that needs its data is made at first use, and once."""
+class Work(TaskWork):
+    """The work of a definition. lacking: why it cannot be run here, which is raised when its samples are first asked for."""
 
     def __init__(
         self, definition: Definition, options: Options, lacking: Sequence[EvalwrightError] = ()
     ) -> None:
-        self.definition = definition
+        super().__init__(definition, options, int(definition.config.repeats), definition.config.num_fewshot)
         self.lacking = lacking
-        self.options = options
-        self.metrics = Metrics(definition, options)
-        self.samples = Samples(lambda: self.opened.rows, self.sample, self.hashed)
-        self.repeats = int(definition.config.repeats)
+        self.pipelines = {pipeline.name: pipeline for pipeline in definition.pipelines}
 
     @cached_property
     def opened(self) -> Opened:
-        """Opens the data. What the first row is decides whether rows have several inputs or several right answers."""
+        """Opens the data."""
         if self.lacking:
             raise self.lacking[0]
         self.metrics.check()
-        splits = Splits(self.definition)
+        definition, options, count = self.definition, self.options, self.num_fewshot
+        splits = Splits(definition)
         rows = splits.questions()
         if not len(rows):
-            raise DatasetError(f"The task '{self.definition.name}' has no rows.")
+            raise DatasetError(f"The task '{definition.name}' has no rows.")
         features = getattr(rows, "features", None)
-        fields = Fields(
-            self.definition.config,
-            features if features is not None else rows[0],
-            strict=self.options.published,
-        )
-        first = rows[0]
-        try:
-            text, target = fields.text(first), fields.target(first)
-        except EvalwrightError:
-            raise
-        except Exception as error:
-            raise DatasetError(
-                f"The first row of the task '{self.definition.name}' cannot be asked: {type(error).__name__}: {error}."
-            ) from error
-        multiple_input = isinstance(text, int) and fields.has_choices
-        shots = self._shots(splits, rows)
-        prompts = Prompts(self.definition, fields, shots, self.options, multiple_input)
-        scoring = Scoring(
-            self.definition, fields, multiple_input, isinstance(target, list), self.options.published
-        )
-        return Opened(rows, fields, Questions(self.definition, fields, prompts, self.options), scoring)
+        columns = features if features is not None else rows[0]
+        scoring = scoring_of(definition, rows[0], columns, options, "first row")
+        shots = None
+        if count and definition.config.output_type != "loglikelihood_rolling":
+            shots = Shots(
+                definition, splits.pool(), rows, count, seed=options.seed, published=options.published
+            )
+        fields = scoring.fields
+        prompts = Prompts(definition, fields, shots, options, scoring.multiple_input)
+        return Opened(rows, fields, Questions(definition, fields, prompts, options), scoring)
 
     @property
-    def num_fewshot(self) -> int:
-        """Shots of each question. As published, a file's own 0 wins over a person's wish; corrected, the person's wish wins."""
-        own, wanted = self.definition.config.num_fewshot, self.options.num_fewshot
-        if wanted is None or (own == 0 and self.options.published):
-            return own or 0
-        return wanted
+    def rows(self) -> Any:
+        """The rows that are asked."""
+        return self.opened.rows
 
-    def _shots(self, splits: Splits, rows: Any) -> Shots | None:
-        count = self.num_fewshot
-        if count == 0 or self.definition.config.output_type == "loglikelihood_rolling":
-            return None
-        return Shots(
-            self.definition,
-            splits.pool(),
-            rows,
-            count,
-            seed=self.options.seed,
-            published=self.options.published,
-        )
+    @property
+    def pool(self) -> Any:
+        """The rows that shots are drawn from."""
+        shots = self.opened.questions.prompts.shots
+        return shots.pool if shots is not None else ()
+
+    def hashed(self, row: Any) -> bytes:
+        """The row as JSON."""
+        text = json.dumps(row, default=_name, ensure_ascii=False, sort_keys=True)
+        return text.encode("utf-8", "surrogatepass") + b"\n"
 
     def asked(self, sample: Sample) -> list[Arguments]:
         """A sample's requests. Its row is read anew, because the task's own Python may change it."""
         index = int(sample.id)
-        return self.opened.questions(index, self.opened.rows[index])
+        return self.opened.questions(index, self.rows[index])
 
     def sample(self, index: int) -> Sample:
         """The sample of the row at that place."""
-        fields, doc = self.opened.fields, self.opened.rows[index]
-        text = shown(fields.text, doc)
-        return Sample(str(index), str(text), **_gold(fields, doc), metadata={"doc": doc})
-
-    def hashed(self) -> Iterator[bytes]:
-        """What the content hash is made of: all rows that are asked and all that shots are drawn from."""
-        shots = self.opened.questions.prompts.shots
-        for rows in (self.opened.rows, shots.pool if shots is not None else ()):
-            for row in rows:
-                text = json.dumps(row, default=_name, ensure_ascii=False, sort_keys=True)
-                yield text.encode("utf-8", "surrogatepass") + b"\n"
+        fields, doc = self.opened.fields, self.rows[index]
+        return Sample(str(index), str(shown(fields.text, doc)), **_gold(fields, doc), metadata={"doc": doc})
 
     def filtered(self, pipeline: Pipeline, doc: Doc, answer: Answer) -> list[Any]:
         """What a pipeline takes from the answers of a row."""
@@ -133,40 +235,27 @@ class Work:
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
         """The same as a Score."""
-        doc = self.opened.rows[int(sample.id)]
-        return self.metrics.score(self.scores(pipeline, doc, answer))
+        return self.metrics.score(self.scores(pipeline, self.rows[int(sample.id)], answer))
 
 
-class Samples:
-    """The rows that are asked (`core.tasks.SampleSource`), read from disk one by one."""
+def scoring_of(
+    definition: Definition, row: Doc, columns: Collection[str], options: Options, what: str
+) -> Scoring:
+    """The scoring of a task. What its first row is decides whether rows have several inputs or several right answers.
 
-    def __init__(
-        self,
-        rows: Callable[[], Sized],
-        sample: Callable[[int], Sample],
-        hashed: Callable[[], Iterator[bytes]],
-    ) -> None:
-        self._rows, self._sample, self._hashed = rows, sample, hashed
-
-    @cached_property
-    def content_hash(self) -> str:
-        """Of all rows that are asked and all that shots are drawn from."""
-        digest = hashlib.blake2b(digest_size=16)
-        for part in self._hashed():
-            digest.update(part)
-        return digest.hexdigest()
-
-    def __len__(self) -> int:
-        return len(self._rows())
-
-    def __getitem__(self, index: int, /) -> Sample:
-        place = index + len(self) if index < 0 else index
-        if not 0 <= place < len(self):
-            raise IndexError(index)
-        return self._sample(place)
-
-    def __iter__(self) -> Iterator[Sample]:
-        return (self[index] for index in range(len(self)))
+    what: that row, for errors. Raises TaskError where it cannot be read.
+    """
+    fields = Fields(definition.config, columns, strict=options.published)
+    try:
+        text, target = fields.text(row), fields.target(row)
+    except EvalwrightError:
+        raise
+    except Exception as error:
+        raise TaskError(
+            f"The {what} of the task '{definition.name}' cannot be read: {type(error).__name__}: {error}."
+        ) from error
+    several = isinstance(text, int) and fields.has_choices
+    return Scoring(definition, fields, several, isinstance(target, list), options.published)
 
 
 def _name(value: Any) -> str:
@@ -221,94 +310,27 @@ def compile_definition(
     for setting in (config.doc_to_text, config.doc_to_target, config.doc_to_choice, config.gen_prefix):
         if isinstance(setting, str):
             template(setting)
-    work = Work(definition, options, lacking)
-    needs = {ABILITIES[config.output_type]}
+    needs: set[Ability] = {ABILITIES[config.output_type]}
     if options.chat and config.output_type != "loglikelihood_rolling":
         needs.add("chat")
     metadata = config.metadata or {}
-    strategy = Strategy(needs, work.asked, work.repeats, options.published)
-    scorers = {pipeline.name: partial(work.score, pipeline=pipeline) for pipeline in definition.pipelines}
     settings = {
         name: value
         for name in type(config).__dataclass_fields__
         if (value := getattr(config, name)) is not None and name != "metadata"
     }
-    return task_of(
-        work,
-        strategy,
-        scorers,
+    return Work(definition, options, lacking).compiled(
+        needs,
         settings=settings,
         metadata=metadata,
         generation={**definition.generation, **options.generation},
         version=str(metadata.get("version", "Yaml")),
-        metrics=work.metrics.expected(),
         groups=groups,
     )
 
 
-class AnyWork(Protocol):
-    """What a task is made from: a definition's work, or a class's."""
-
-    definition: Definition
-    options: Options
-    metrics: Metrics
-    samples: Samples
-
-    @property
-    def num_fewshot(self) -> int: ...
-
-
-def task_of(
-    work: AnyWork,
-    strategy: Strategy,
-    scorers: Mapping[str, Callable[..., Score]],
-    *,
-    settings: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-    generation: Mapping[str, Any],
-    version: str,
-    metrics: tuple[MetricSpec, ...],
-    groups: Sequence[Group],
-    more: Mapping[str, Any] | None = None,
-) -> Task:
-    """The Task. Its definition is everything that decides what is asked and how it is scored, as plain JSON.
-
-    scorers: by filter pipeline; settings: those of the task's file; more: what else its definition has.
-    """
-    name, options = work.definition.name, work.options
-    alias = str(settings.get("task_alias") or name)
-    options_of_scorer = {"scoring": options.scoring}
-    return Task(
-        name=f"{PREFIX}{name}",
-        samples=work.samples,
-        strategy=strategy,
-        scorers=tuple(Scorer(own, DIALECT, options_of_scorer, scorer) for own, scorer in scorers.items()),
-        metrics=metrics,
-        version=version,
-        description=f"{alias} ({options.scoring})",
-        slices=(),
-        metadata={"dialect": DIALECT, "scoring": options.scoring, "notes": list(work.definition.findings)},
-        definition={
-            "dialect": DIALECT,
-            "task": name,
-            "alias": alias,
-            **(more or {}),
-            "scoring": options.scoring,
-            "num_fewshot": work.num_fewshot,
-            "chat": options.chat,
-            "multiturn": options.multiturn,
-            "system": options.system,
-            "seed": options.seed,
-            "generation": plain(generation),
-            "metadata": plain({key: value for key, value in metadata.items() if key != "config_source"}),
-            "config": plain(settings),
-            "higher_is_better": {one.name: one.higher_is_better for one in work.definition.metrics},
-            "groups": [group.as_dict() for group in groups],
-        },
-        source=str(metadata.get("config_source", "")),
-        order="file" if options.published else "shuffled",
-        found_metrics=work.metrics.specs,
-    )
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")
+"""A place in memory, in the name of a function that was made by another; it differs from run to run."""
 
 
 def plain(value: Any) -> Any:
@@ -320,5 +342,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, FunctionRef):
         return str(value)
     if callable(value):
-        return f"!function {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value)}"
+        name = _ADDRESS.sub("", str(getattr(value, "__qualname__", value)))
+        return f"!function {getattr(value, '__module__', '')}.{name}"
     return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -65,11 +65,6 @@ class Metrics:
                     f"The metric '{name}' of the task '{self.definition.name}'", "lm-eval", "sacrebleu"
                 )
 
-    def expected(self) -> tuple[MetricSpec, ...]:
-        """The metrics that the task's file names, for every pipeline."""
-        names = [metric.name for metric in self.definition.metrics]
-        return self.specs({pipeline.name: names for pipeline in self.definition.pipelines})
-
     def specs(self, found: Mapping[str, Sequence[str]]) -> tuple[MetricSpec, ...]:
         """Specs of the metrics that scores have, by pipeline: those of the file first, in its order."""
         out = []

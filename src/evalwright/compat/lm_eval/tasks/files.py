@@ -115,9 +115,9 @@ def parse(path: Path) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise TaskError(f"{path}{line}: this is not YAML that can be used: {problem}.") from None
+        raise TaskError(f"{path}{line}: this YAML cannot be used: {problem}.") from None
     except (ValueError, TypeError, RecursionError) as error:
-        raise TaskError(f"{path}: this is not YAML that can be used: {error}.") from None
+        raise TaskError(f"{path}: this YAML cannot be used: {error}.") from None
     finally:
         loader.dispose()
     if not isinstance(value, dict):

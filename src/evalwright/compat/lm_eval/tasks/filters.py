@@ -73,7 +73,7 @@ def _first(answers: Sequence[Any]) -> Any:
 def _first_k(answers: Sequence[Any], *, k: int) -> Any:
     """The first `k` answers. Raises ValueError where there are fewer."""
     if len(answers) < k:
-        raise ValueError(f"{k} answers are to be taken, and there are {len(answers)}: raise `repeats`")
+        raise ValueError(f"{k} answers are needed, and there are {len(answers)}: raise `repeats`")
     return answers[:k]
 
 
@@ -143,14 +143,13 @@ class MultiChoiceRegexFilter(RegexFilter):
 
     def __init__(
         self,
-        regex_pattern: str = r"#### (\-?[0-9\.\,]+)",
-        group_select: int = 0,
-        fallback: Any = "[invalid]",
+        *given: Any,
         ignore_case: bool = False,
         ignore_punctuation: bool = False,
         regexes_to_ignore: Sequence[str] | None = None,
+        **more: Any,
     ) -> None:
-        super().__init__(regex_pattern, group_select, fallback)
+        super().__init__(*given, **more)
         self.ignore_case = ignore_case
         self.ignore_punctuation = ignore_punctuation
         self.regexes_to_ignore = regexes_to_ignore

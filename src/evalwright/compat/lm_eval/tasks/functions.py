@@ -42,7 +42,7 @@ class Functions:
         if not self.is_trusted(ref.folder):
             raise TaskError(
                 f"The task '{task}' runs Python code ({ref}, in '{ref.folder}'). "
-                f"Read it, and allow it with --trust '{ref.folder}' or a folder above."
+                f"Read it, and allow it with --trust '{ref.folder}' or a folder above it."
             )
 
     def resolve(self, value: Any, task: str) -> Any:

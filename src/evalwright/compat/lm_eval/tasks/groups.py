@@ -70,7 +70,7 @@ def averages_of(given: Any, group: str) -> tuple[tuple[Average, ...], tuple[str,
         how = entry.get("aggregation", "mean")
         if isinstance(how, FunctionRef):
             # The published runner takes a function here and never calls it.
-            findings.append(f"`aggregation: {how}` is never called, as published: the group is averaged.")
+            findings.append(f"`aggregation: {how}` has no effect, as published: the group is averaged.")
             how = "mean"
         if how != "mean":
             raise TaskError(f"The group '{group}' is averaged by '{how}'; only mean is known.")

@@ -19,8 +19,8 @@ _UNSAFE = (
     "mbpp`; a task of your own takes the scorer 'unit-tests'."
 )
 _IMAGES = (
-    "asks about images or sound (`doc_to_image`, `doc_to_audio`). Requests here are text, and without what it shows its scores "
-    "would mean nothing, so it is not run."
+    "contains images or sound (`doc_to_image`, `doc_to_audio`). Requests here are text, and without the rest its scores "
+    "would have no meaning, so it is not run."
 )
 _PROMPT = (
     "takes its prompt from a collection (`use_prompt: {prompt}`), in place of its own `doc_to_text` and `doc_to_target`. Such "

@@ -13,16 +13,15 @@ from functools import partial
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.classes import compile_class
-from evalwright.compat.lm_eval.tasks.compiling import Work
+from evalwright.compat.lm_eval.tasks.compiling import Work, scoring_of
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig, read
 from evalwright.compat.lm_eval.tasks.files import unavailable_in
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
 from evalwright.compat.lm_eval.tasks.loading import Library, options_of
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
 from evalwright.compat.lm_eval.tasks.refusals import refusals
-from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
-from evalwright.compat.lm_eval.tasks.scoring import Scoring
-from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
+from evalwright.compat.lm_eval.tasks.rendering import Doc
+from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scorer
 from evalwright.tasks.dialects import Rules
@@ -51,11 +50,11 @@ def rules_of(
     for refused in refusals(own.name, {"unsafe_code": own.config.unsafe_code}):
         raise refused
     scored = Recorded(own, options, first)
-    scorers = tuple(
-        Scorer(one.name, DIALECT, {"scoring": options.scoring}, partial(scored.score, pipeline=one))
-        for one in own.pipelines
-    )
-    return Rules(scorers, scored.work.metrics.expected(), scored.work.metrics.specs)
+    how = {"scoring": options.scoring}
+    scorers = [Scorer(one.name, DIALECT, how, partial(scored.score, pipeline=one)) for one in own.pipelines]
+    names = [metric.name for metric in own.metrics]
+    metrics = scored.work.metrics.specs({one.name: names for one in own.pipelines})
+    return Rules(scorers, metrics, scored.work.metrics.specs)
 
 
 def _options(
@@ -110,7 +109,7 @@ def _class_rules(task: Mapping[str, Any], options: Options) -> Rules:
     if made.samples.content_hash != task["content_hash"]:
         raise ConfigurationError(
             f"The rows of the task '{PREFIX}{definition['task']}' are no longer those of the run, so its answers cannot be scored "
-            "by its class again. Ask it anew with `evalwright run`."
+            "by its class again. Run it again with `evalwright run`."
         )
     assert made.found_metrics is not None
     return Rules(made.scorers, made.metrics, made.found_metrics)
@@ -124,17 +123,7 @@ class Recorded:
         self.options = options
         self.work = Work(definition, options)
         row = fields_row(first, definition.name)
-        shown = Fields(definition.config, row, strict=options.published)
-        try:
-            text, target = shown.text(row), shown.target(row)
-        except EvalwrightError:
-            raise
-        except Exception as error:
-            raise TaskError(
-                f"The first recorded row of the task '{definition.name}' cannot be read: {type(error).__name__}: {error}."
-            ) from error
-        several = isinstance(text, int) and shown.has_choices
-        self.scoring = Scoring(definition, shown, several, isinstance(target, list), options.published)
+        self.scoring = scoring_of(definition, row, row, options, "first recorded row")
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
         """The Score of one recorded answer."""
@@ -147,6 +136,6 @@ def fields_row(doc: Any, task: str) -> dict[str, Any]:
     """A recorded row. Raises ConfigurationError where the record has none."""
     if not isinstance(doc, Mapping):
         raise ConfigurationError(
-            f"The record of the task '{task}' does not have its rows, so its answers cannot be scored again."
+            f"The record of the task '{task}' has no rows, so its answers cannot be scored again."
         )
     return dict(doc)

@@ -121,7 +121,7 @@ class Scoring:
         elif isinstance(gold, str):
             gold = choices.index(gold) if gold in choices else NOWHERE
         if gold == NOWHERE and not self.published:
-            raise ScoringError("The right answer of this row is none of its choices.")
+            raise ScoringError("The right answer of this row is not one of its choices.")
         return gold
 
     def _hit(self, predicted: int, gold: Any) -> float:

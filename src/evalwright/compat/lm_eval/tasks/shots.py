@@ -40,9 +40,7 @@ class Shots:
         elif self.sampler not in SAMPLERS:
             raise UnknownName(f"sampler of shots (in the task '{self.task}')", self.sampler, SAMPLERS)
         elif pool is None or not len(pool):
-            raise TaskError(
-                f"The task '{self.task}' is asked for {count} shots and has no rows to draw them from."
-            )
+            raise TaskError(f"The task '{self.task}' needs {count} shots but has no rows to draw them from.")
         elif published and self.sampler == "default":
             self._drawn = self._stream(questions)
 
@@ -109,7 +107,7 @@ class Shots:
     def _check(self, there: int, wanted: int) -> None:
         if there < wanted:
             raise TaskError(
-                f"The task '{self.task}' is asked for {self.count} shots, and there are {there} rows to draw {wanted} from."
+                f"The task '{self.task}' needs {self.count} shots, but there are {there} rows to draw {wanted} from."
             )
 
 

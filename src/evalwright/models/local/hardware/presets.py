@@ -38,7 +38,7 @@ def with_preset(
     if settings is None:
         fitting = [each for each, found in known.items() if backend in found]
         raise ConfigurationError(
-            f"The preset '{name}' says nothing of {backend}/ models; for them there is {', '.join(fitting)}."
+            f"The preset '{name}' has no settings for {backend}/ models; use {', '.join(fitting)}."
         )
     out = dict(given)
     for key, value in settings.items():

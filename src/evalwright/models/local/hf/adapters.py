@@ -24,7 +24,7 @@ def find_adapter(name: str) -> Source:
     method = str(source.adapter.get("peft_type", ""))
     if method in PROMPT_METHODS:
         raise ConfigurationError(
-            f"The adapter '{name}' is of the kind {method}, which puts learnt tokens in front of every input; only adapters "
+            f"The adapter '{name}' is of the kind {method}, which puts learned tokens in front of every input; only adapters "
             f"that change weights (LoRA and similar) can be used."
         )
     return source
@@ -44,7 +44,7 @@ def check_embedded(name: str, source: Source) -> None:
         # Here transformers would load the base that the adapter names, in whatever state the hub has it.
         base = source.adapter.get("base_model_name_or_path")
         raise ConfigurationError(
-            f"The hub repository '{name}' holds an adapter: name its base model ('{base}', as its own file says) as the "
+            f"The hub repository '{name}' is an adapter: name its base model ('{base}', as its own file says) as the "
             f"model, and the adapter as -M peft=..."
         )
     require_peft(f"The model '{name}', whose folder holds an adapter,")
@@ -72,7 +72,7 @@ def apply_adapter(model: Any, tokenizer: Any, adapter: Source, *, device: str | 
     missing = next((str(each.message) for each in said if "missing adapter keys" in str(each.message)), None)
     if missing is not None:
         raise ConfigurationError(
-            f"The adapter '{adapter.where}' does not belong to this model: it lacks weights ({missing[:300]})."
+            f"The adapter '{adapter.where}' does not fit this model: it lacks weights ({missing[:300]})."
         )
     if merge:
         return wrapped.merge_and_unload()

@@ -25,7 +25,6 @@ from evalwright.models.local.files import context_length
 from evalwright.models.local.hf.adapters import apply_adapter
 from evalwright.models.local.hf.batching import text_config
 from evalwright.models.local.hf.options import Options
-from evalwright.models.local.hf.placement import input_device, is_spread
 from evalwright.models.local.hf.prompts import ChatRenderer
 from evalwright.models.local.hf.quantisation import bitsandbytes_config
 from evalwright.models.local.hf.quiet import quiet, verbose
@@ -35,6 +34,7 @@ from evalwright.models.local.tokens import Reader, TokenRules, rules_for
 FALLBACK_LENGTH = 2048
 """The context of a model that does not say what it is."""
 
+_TRUST = "; if you trust that, set trust_remote_code=true."
 _REASONING_TAG = re.compile(r"</?(think|thinking|thought|reasoning|reflection)>|\[/?THINK\]", re.IGNORECASE)
 _CHANNELS = ("<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|return|>")
 
@@ -121,8 +121,7 @@ class Loaded:
 
     model: Any
     encoder: HubEncoder
-    rules: TokenRules
-    render: Callable[[Prompt], tuple[str, TokenRules]]
+    reader: Reader
     device: str
     end_tokens: frozenset[int]
     pad_token: int
@@ -133,8 +132,8 @@ class Loaded:
 def load(source: Source, tokenizer_source: Source, options: Options, adapter: Source | None = None) -> Loaded:
     """Load both. Raises ConfigurationError or ModelError with the library's reason in a sentence."""
     check_device(options.device)
+    tokenizer = load_tokenizer(tokenizer_source, options.trust_remote_code)
     with quiet():
-        tokenizer = _load_tokenizer(tokenizer_source, options)
         model = _load_model(source, options)
         if adapter is not None:
             model = _with_adapter(model, tokenizer, source, adapter, options)
@@ -144,7 +143,7 @@ def load(source: Source, tokenizer_source: Source, options: Options, adapter: So
     encoder = HubEncoder(tokenizer)
     if options.add_bos and tokenizer.bos_token_id is None:
         raise ConfigurationError(f"add_bos is set, but the tokenizer of '{source.where}' has no BOS token.")
-    _check_vocabulary(source, tokenizer, model)
+    check_vocabulary(source, tokenizer, model)
     length = context_length(text_config(model).to_dict(), tokenizer_source.tokenizer_config)
     reader = _reader(encoder, length, options)
     ends, starts = _end_tokens(model, tokenizer), _start_tokens(source, model)
@@ -153,8 +152,7 @@ def load(source: Source, tokenizer_source: Source, options: Options, adapter: So
     return Loaded(
         model=model,
         encoder=encoder,
-        rules=reader.rules,
-        render=reader.render,
+        reader=reader,
         device=options.device if options.placement is None else input_device(model),
         end_tokens=ends,
         pad_token=_first(tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0),
@@ -165,8 +163,7 @@ def load(source: Source, tokenizer_source: Source, options: Options, adapter: So
 
 def load_reader(source: Source, tokenizer_source: Source, options: Options) -> Reader:
     """The tokenizer and its rules without the weights. Raises ConfigurationError."""
-    with quiet():
-        tokenizer = _load_tokenizer(tokenizer_source, options)
+    tokenizer = load_tokenizer(tokenizer_source, options.trust_remote_code)
     length = context_length(source.config, tokenizer_source.tokenizer_config)
     return _reader(HubEncoder(tokenizer), length, options)
 
@@ -191,12 +188,14 @@ def _reader(encoder: HubEncoder, length: int | None, options: Options) -> Reader
     return Reader(encoder, rules, render)
 
 
-def _load_tokenizer(source: Source, options: Options) -> Any:
+def load_tokenizer(source: Source, trust_remote_code: bool = False, about_code: str = _TRUST) -> Any:
+    """The tokenizer of a folder or repository. Raises ConfigurationError."""
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source.where, **where(source, options.trust_remote_code))
+        with quiet():
+            tokenizer = AutoTokenizer.from_pretrained(source.where, **where(source, trust_remote_code))
     except Exception as error:
         raise ConfigurationError(
-            f"The tokenizer of '{source.where}' cannot be loaded: {reason(error)}"
+            f"The tokenizer of '{source.where}' cannot be loaded: {reason(error, about_code)}"
         ) from error
     # Lengths are our own matter; the tokenizer would only complain of a text that is cut into windows anyway.
     tokenizer.model_max_length = 1 << 62
@@ -212,7 +211,7 @@ def _load_model(source: Source, options: Options) -> Any:
     # A quantised model, or one in parts, is placed by its loader, and cannot be cast or moved.
     placed = bool(options.placement or options.quantisation or source.quantisation)
     if options.placement is not None:
-        arguments |= options.placement.arguments()
+        arguments |= options.placement
     elif options.quantisation is not None:
         arguments["device_map"] = {"": options.device}
     try:
@@ -236,7 +235,7 @@ def _with_adapter(model: Any, tokenizer: Any, source: Source, adapter: Source, o
         raise
     except Exception as error:
         raise ConfigurationError(
-            f"The adapter '{adapter.where}' cannot be put on '{source.where}': {reason(error)}"
+            f"The adapter '{adapter.where}' cannot be loaded on '{source.where}': {reason(error)}"
         ) from error
 
 
@@ -251,6 +250,22 @@ def where(source: Source, trust_remote_code: bool = False) -> dict[str, Any]:
     return {"trust_remote_code": trust_remote_code, **found}
 
 
+def input_device(model: Any) -> str:
+    """The device that token ids are handed to: where the embeddings are computed."""
+    embeddings = model.get_input_embeddings()
+    hook = getattr(embeddings, "_hf_hook", None)
+    # Weights that wait in memory or on disk lie on "meta"; the hook knows where they go to be used.
+    device = getattr(hook, "execution_device", None)
+    if device is None:
+        return str(embeddings.weight.device)
+    return f"cuda:{device}" if isinstance(device, int) else str(device)
+
+
+def is_spread(model: Any) -> bool:
+    """Whether parts of the model lie apart from others, so that its inner results do too."""
+    return len({str(device) for device in (getattr(model, "hf_device_map", None) or {}).values()}) > 1
+
+
 def check_device(device: str) -> None:
     """Raise ConfigurationError where torch cannot use the GPU that was asked for."""
     if device.startswith("cuda") and not torch.cuda.is_available():
@@ -260,7 +275,7 @@ def check_device(device: str) -> None:
         )
 
 
-def reason(error: Exception, about_code: str = "; if you trust that, say trust_remote_code=true.") -> str:
+def reason(error: Exception, about_code: str = _TRUST) -> str:
     """What a library raised, in a sentence. about_code: its end where code from the repository is needed."""
     text = " ".join(str(error).split())
     if "trust_remote_code" in text:
@@ -268,14 +283,14 @@ def reason(error: Exception, about_code: str = "; if you trust that, say trust_r
     return f"{type(error).__name__}: {text[:500]}"
 
 
-def _check_vocabulary(source: Source, tokenizer: Any, model: Any) -> None:
+def check_vocabulary(source: Source, tokenizer: Any, model: Any) -> None:
     """A tokenizer with tokens that the model lacks belongs to another model, and would crash it in mid-run."""
     rows = model.get_input_embeddings().weight.shape[0]
     highest = max(tokenizer.get_vocab().values(), default=-1)
     if highest >= rows and not source.quantisation:
         raise ConfigurationError(
             f"The tokenizer has tokens up to {highest}, but the model '{source.where}' knows {rows} of them only: they do "
-            f"not belong together."
+            f"not match."
         )
 
 
@@ -298,7 +313,7 @@ def _start_tokens(source: Source, model: Any) -> tuple[int, ...]:
         start = getattr(model.config, "bos_token_id", None)
     if start is None:
         raise ConfigurationError(
-            f"The encoder-decoder model '{source.where}' does not say which token its decoder starts from "
+            f"The encoder-decoder model '{source.where}' does not define the first token of its decoder "
             f"(decoder_start_token_id)."
         )
     return (start,) if forced is None else (start, forced)

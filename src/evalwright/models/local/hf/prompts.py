@@ -79,4 +79,4 @@ def fold_system(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 def _refused(error: Exception) -> DoesNotFit:
     reason = " ".join(str(error).split())[:300]
-    return DoesNotFit(f"The model's chat template refuses these messages: {reason or type(error).__name__}.")
+    return DoesNotFit(f"The model's chat template rejects these messages: {reason or type(error).__name__}.")

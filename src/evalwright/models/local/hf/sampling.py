@@ -13,36 +13,56 @@ from collections.abc import Sequence
 
 import torch
 
+from evalwright.core.errors import Failure, ModelError
 from evalwright.core.requests import Generate
+from evalwright.core.responses import Response
+from evalwright.models.local.answering import Job
 from evalwright.models.local.hf.batching import Tensor
+from evalwright.models.local.hf.loading import Loaded
+from evalwright.models.local.writing import Pieces, Writer
 
 _SORTED_AT_ONCE = 8
 """Rows whose distributions are held in float64 together."""
 
 
-def stream_of(request: Generate, tokens: Sequence[int]) -> random.Random | None:
-    """The uniform numbers of a request whose prompt has these tokens; None where the answer is greedy."""
-    if request.temperature <= 0:
-        return None
-    text = f"{request.seed}/{request.draw}/{request.temperature!r}/{request.top_p!r}/{list(tokens)}"
-    return random.Random(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()))
+class RowWriter(Writer):
+    """The writer of one row. stream: the uniform numbers of its request; None where the answer is greedy."""
+
+    def __init__(self, loaded: Loaded, job: Job, pieces: Pieces) -> None:
+        super().__init__(loaded.encoder, loaded.end_tokens, job, pieces)
+        self.stream: random.Random | None = None
+        asked = job.request
+        if asked.temperature > 0:
+            text = f"{asked.seed}/{asked.draw}/{asked.temperature!r}/{asked.top_p!r}/{list(job.tokens)}"
+            seed = hashlib.blake2b(text.encode(), digest_size=8).digest()
+            self.stream = random.Random(int.from_bytes(seed))
 
 
-def choose(
-    logits: Tensor, requests: Sequence[Generate], streams: Sequence[random.Random | None]
-) -> list[int | None]:
+def advance(logits: Tensor, writers: Sequence[RowWriter]) -> dict[int, Response | Failure]:
+    """Give every row of logits (rows, vocabulary) its next token; returns the answers that end so, by row."""
+    done: dict[int, Response | Failure] = {}
+    for row, (writer, token) in enumerate(zip(writers, choose(logits, writers), strict=True)):
+        found = not_a_number() if token is None else writer.add(token)
+        if found is not None:
+            done[row] = found
+    return done
+
+
+def choose(logits: Tensor, writers: Sequence[RowWriter]) -> list[int | None]:
     """The next token of every row of logits (rows, vocabulary); None where a logit is not a number.
 
     The maximum of a row with a NaN is NaN, so that one reading of the logits finds both.
     """
     best, places = logits.max(dim=-1)
     found = torch.where(torch.isnan(best), -1, places).tolist()
-    sampled = [row for row, stream in enumerate(streams) if stream is not None and found[row] >= 0]
+    sampled = [
+        (row, writer.job.request, writer.stream.random())
+        for row, writer in enumerate(writers)
+        if writer.stream is not None and found[row] >= 0
+    ]
     for start in range(0, len(sampled), _SORTED_AT_ONCE):
-        rows = sampled[start : start + _SORTED_AT_ONCE]
-        uniforms = [stream.random() for row in rows if (stream := streams[row]) is not None]
-        asked = [requests[row] for row in rows]
-        for row, token in zip(rows, _draw_rows(logits[rows], asked, uniforms), strict=True):
+        rows, requests, uniforms = zip(*sampled[start : start + _SORTED_AT_ONCE], strict=True)
+        for row, token in zip(rows, _draw_rows(logits[list(rows)], requests, uniforms), strict=True):
             found[row] = token
     return [None if token < 0 else token for token in found]
 
@@ -74,3 +94,10 @@ def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:
     kept = before < top_p
     kept[0] = True
     return torch.zeros_like(probabilities).scatter(-1, places[kept], ordered[kept])
+
+
+def not_a_number() -> Failure:
+    """What an answer is whose logits were not numbers."""
+    return ModelError(
+        "The model's logits are not numbers; its dtype may be too small (try dtype=bfloat16 or float32)."
+    ).as_failure()

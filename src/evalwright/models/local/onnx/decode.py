@@ -9,13 +9,16 @@ beyond rounding, and where the model's file does not allow it (`Sharing`) it is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from evalwright.models.local.answering import Job, Scored
+from evalwright.core.responses import Response
+from evalwright.models.local.answering import Scored
 from evalwright.models.local.onnx.session import Array, Cache, Decoder, Sharing, keep, repeat
-from evalwright.models.local.tokens import Pair, StopSearch, common_length
+from evalwright.models.local.tokens import Pair, common_length
+from evalwright.models.local.writing import Writer
 
 MIN_SHARED = 16
 """A common beginning is computed apart only if it has this many tokens; below, the extra pass costs more."""
@@ -172,28 +175,26 @@ def _batches(decoder: Decoder, lengths: Sequence[int], batch_size: int) -> Itera
         yield batch
 
 
-@dataclass(slots=True)
-class Answer:
-    """One answer to generate. pick: the next token from its logits [vocabulary]. tokens: those of the answer so far."""
+class Answer(NamedTuple):
+    """One answer to generate. pick: the next token from its logits [vocabulary]."""
 
-    index: int
-    job: Job
-    stops: StopSearch
+    place: int
+    writer: Writer
     pick: Callable[[Array], int]
-    tokens: list[int] = field(default_factory=list)
-    finish_reason: str = ""
+
+    @property
+    def prompt(self) -> list[int]:
+        return self.writer.job.tokens
 
 
-def generate(
-    decoder: Decoder, answers: Sequence[Answer], end_tokens: frozenset[int], batch_size: int
-) -> Iterator[Answer]:
-    """Every answer once, with its `tokens` (without the end token) and `finish_reason`, as they finish."""
-    ready = sorted(answers, key=lambda answer: answer.job.tokens)
+def generate(decoder: Decoder, answers: Sequence[Answer], batch_size: int) -> Iterator[tuple[int, Response]]:
+    """`(place, response)` of every answer, as they finish."""
+    ready = sorted(answers, key=lambda answer: answer.prompt)
     shares = decoder.sharing is Sharing.RAGGED and decoder.has_cache
-    groups = _groups([answer.job.tokens for answer in ready], 0) if shares else [list(range(len(ready)))]
+    groups = _groups([answer.prompt for answer in ready], 0) if shares else [list(range(len(ready)))]
     for group in groups:
         members = [ready[place] for place in group]
-        prompts = [answer.job.tokens for answer in members]
+        prompts = [answer.prompt for answer in members]
         start, cache = 0, decoder.empty_cache(1)
         if shares and len(members) > 1:
             # One token of every prompt is left over, because its logits begin the answer.
@@ -202,34 +203,25 @@ def generate(
         for batch in _batches(decoder, [len(prompt) - start for prompt in prompts], batch_size):
             chosen = [members[place] for place in batch]
             steps = _Cached(decoder, start, cache) if decoder.has_cache else _Uncached(decoder)
-            yield from _decode(steps, chosen, end_tokens)
+            yield from _decode(steps, chosen)
 
 
-def _decode(
-    steps: _Cached | _Uncached, answers: list[Answer], end_tokens: frozenset[int]
-) -> Iterator[Answer]:
-    logits = steps.begin([answer.job.tokens for answer in answers])
-    while answers:
+def _decode(steps: _Cached | _Uncached, answers: list[Answer]) -> Iterator[tuple[int, Response]]:
+    logits = steps.begin([answer.prompt for answer in answers])
+    while True:
         going = []
         for place, answer in enumerate(answers):
-            token = answer.pick(logits[place])
-            if token in end_tokens:
-                answer.finish_reason = "stop"
-            else:
-                answer.tokens.append(token)
-                if answer.stops.found(answer.tokens):
-                    answer.finish_reason = "stop"
-                elif len(answer.tokens) >= answer.job.room:
-                    answer.finish_reason = "length"
-            if answer.finish_reason:
-                yield answer
-            else:
+            response = answer.writer.add(answer.pick(logits[place]))
+            if response is None:
                 going.append(place)
+            else:
+                yield answer.place, response
+        if not going:
+            return
         if len(going) < len(answers):
             steps.keep(going)
             answers = [answers[place] for place in going]
-        if answers:
-            logits = steps.step([answer.tokens[-1] for answer in answers])
+        logits = steps.step([answer.writer.written[-1] for answer in answers])
 
 
 class _Cached:

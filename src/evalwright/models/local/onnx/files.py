@@ -144,12 +144,10 @@ def _model_file(folder: Path, file: str | None) -> Path:
         if usual in names:
             return folder / usual
     if not found:
-        raise ConfigurationError(
-            f"'{folder}' has no .onnx file, neither directly nor in a folder 'onnx' in it."
-        )
+        raise ConfigurationError(f"'{folder}' has no .onnx file, neither directly nor in its folder 'onnx'.")
     if len(found) > 1:
         raise ConfigurationError(
-            f"'{folder}' has several models ({', '.join(names)}); say which with -M file={names[0]}."
+            f"'{folder}' has several models ({', '.join(names)}); name one with -M file={names[0]}."
         )
     return found[0]
 

@@ -23,7 +23,7 @@ from evalwright.core.requests import (
     Request,
     prompt_payload,
 )
-from evalwright.core.responses import Response, Usage
+from evalwright.core.responses import Response
 from evalwright.models.arguments import whole
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.answering import Answering, Job, Scored
@@ -32,11 +32,10 @@ from evalwright.models.local.onnx.files import JsonTokenizer, read_folder
 from evalwright.models.local.tokens import (
     Pair,
     Reader,
-    StopSearch,
     TokenRules,
     rules_for,
-    stop_at,
 )
+from evalwright.models.local.writing import Pieces, Writer
 
 if TYPE_CHECKING:
     from evalwright.models.local.chat_template import ChatTemplate
@@ -170,7 +169,7 @@ class _Opened(Answering):
         if isinstance(prompt, str):
             return prompt, self.rules
         if self.template is None:
-            raise Rejected("The model has no chat template, so it takes text and no messages.")
+            raise Rejected("The model has no chat template, so it takes text, not messages.")
         return self.template.render(prompt), self.rules.without_special_tokens()
 
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
@@ -183,20 +182,16 @@ class _Opened(Answering):
         """See Answering."""
         from evalwright.models.local.onnx.decode import Answer, generate
 
+        pieces = Pieces(self.tokenizer)
         answers = [
-            Answer(place, job, StopSearch(self.tokenizer, job.request.stop), _picker(job.request))
+            Answer(
+                place,
+                Writer(self.tokenizer, self.end_tokens, job, pieces, counts_end=False),
+                _picker(job.request),
+            )
             for place, job in enumerate(jobs)
         ]
-        for answer in generate(self.decoder, answers, self.end_tokens, self.batch_size):
-            text = self.tokenizer.decode(answer.tokens, True)
-            yield (
-                answer.index,
-                Response(
-                    text=stop_at(text, answer.job.request.stop),
-                    finish_reason=answer.finish_reason,
-                    usage=Usage(input_tokens=len(answer.job.tokens), output_tokens=len(answer.tokens)),
-                ),
-            )
+        return generate(self.decoder, answers, self.batch_size)
 
 
 def _picker(request: Generate) -> Callable[[Array], int]:

@@ -173,14 +173,14 @@ def _check_interface(file: Path, inputs: set[str], outputs: list[str]) -> None:
     unknown = sorted(name for name in inputs - _KNOWN if not _PAST.fullmatch(name))
     if unknown:
         raise ConfigurationError(
-            f"'{file}' wants the input '{unknown[0]}', which this backend does not know. It knows input_ids, "
+            f"'{file}' needs the input '{unknown[0]}', which this backend does not know. It knows input_ids, "
             f"attention_mask, position_ids and past_key_values.N.key/value; export the model as a plain decoder."
         )
 
 
 def _type_of(file: Path, entry: Any) -> Any:
     if entry.type not in _TYPES:
-        raise ConfigurationError(f"'{file}' wants '{entry.name}' as {entry.type}, which is not supported.")
+        raise ConfigurationError(f"'{file}' needs '{entry.name}' as {entry.type}, which is not supported.")
     return _TYPES[entry.type]
 
 

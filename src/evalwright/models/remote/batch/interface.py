@@ -105,5 +105,5 @@ class BatchApi(ABC):
         """The text of a field that must be there."""
         value = data.get(name) if isinstance(data, Mapping) else None
         if not isinstance(value, str) or not value:
-            raise bad_reply(self.where, f"what the interface documents ('{name}')", json.dumps(data))
+            raise bad_reply(self.where, f"as documented ('{name}')", json.dumps(data))
         return value

@@ -26,7 +26,7 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     messages = form.turns(request.prompt)
     if messages and messages[-1].role == "assistant":
         raise Rejected(
-            f"The chat of {settings.where} does not go on from the beginning of an answer: leave out the last message of "
+            f"The chat of {settings.where} does not continue the beginning of an answer: leave out the last message of "
             f"the assistant."
         )
     told = form.sampling(request, settings)
@@ -74,7 +74,7 @@ def _raise_failed(finish: Any, words: Any, settings: Settings) -> None:
     if finish == "ERROR":
         raise Overloaded(f"{settings.where} failed while it answered{said}")
     if finish == "TIMEOUT":
-        raise TimedOut(f"{settings.where} did not finish its answer in its own time{said}")
+        raise TimedOut(f"{settings.where} timed out before it finished its answer{said}")
 
 
 def _usage(usage: Any) -> Usage:

@@ -198,7 +198,7 @@ def refuse_prefill(request: Generate, settings: Settings) -> None:
     if not begun or "prefill" not in settings.refuses:
         return
     raise Rejected(
-        f"'{settings.model}' does not go on from an answer that is begun for it (a prefill), at least not with these "
+        f"'{settings.model}' does not continue the beginning of an answer (a prefill), at least with these "
         f"arguments: use a prompt that ends with the user's turn."
     )
 
@@ -326,4 +326,4 @@ def count(value: Any) -> int:
 def not_documented(settings: Settings, expected: str, data: Any) -> BadReply:
     """The error for a reply that lacks what the interface documents."""
     shown = json.dumps(data, ensure_ascii=False)
-    return bad_reply(settings.where, f"what the interface documents ({expected})", shown)
+    return bad_reply(settings.where, f"as documented ({expected})", shown)

@@ -28,8 +28,8 @@ def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     system, turns = form.system_and_turns(request.prompt)
     if turns and turns[-1].role == "assistant":
         raise Rejected(
-            f"The responses interface of {settings.where} does not go on from the beginning of an answer; use "
-            f"interface=chat, or without a last message of the assistant."
+            f"The responses interface of {settings.where} does not continue the beginning of an answer: use "
+            f"interface=chat, or leave out the last message of the assistant."
         )
     told = form.sampling(request, settings)
     fields = {

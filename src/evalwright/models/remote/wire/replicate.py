@@ -33,7 +33,7 @@ def _model(settings: Settings) -> tuple[str, str]:
     match = _NAME.fullmatch(settings.model)
     if not settings.model or match is None:
         raise Rejected(
-            f"'{clean(settings.model, 80)}' is no model of {settings.where}: write owner/name, owner/name:version, or the "
+            f"'{clean(settings.model, 80)}' is not a model of {settings.where}: write owner/name, owner/name:version, or the "
             f"version's 64 hexadecimal digits."
         )
     return match["model"] or "", match["version"] or ""
@@ -93,7 +93,7 @@ def _below(reply: Reply, name: str, settings: Settings) -> str:
     if rest == url or not re.fullmatch(r"/predictions/[\w-]+(/cancel)?", rest):
         raise Rejected(
             f"{settings.where} names another address for the prediction ({clean(url, 100)}); it was not followed, because "
-            f"the key would go with it."
+            f"the key would be sent to it."
         )
     return rest
 

@@ -1,4 +1,4 @@
-"""What is expected of runs that were not made yet, as typed records: what a task can show, and what asking it takes."""
+"""What is expected of runs that were not made yet, as typed records: what a task can show, and what a run would take."""
 
 from __future__ import annotations
 
@@ -25,6 +25,16 @@ class Amount:
         """Whether there is a number at all."""
         return self.value is not None or self.high is not None
 
+    @property
+    def least(self) -> float | None:
+        """The lower bound, or the number where it has none."""
+        return self.value if self.low is None else self.low
+
+    @property
+    def most(self) -> float | None:
+        """The upper bound, or the number where it has none."""
+        return self.value if self.high is None else self.high
+
     def through(self, function: Callable[[float], float]) -> Amount:
         """The amount with an increasing function applied to its number and both bounds."""
         value, low, high = (None if x is None else function(x) for x in (self.value, self.low, self.high))
@@ -40,8 +50,8 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """What asking takes: requests and tokens of the model under test, US dollars, seconds.
+class ModelForecast:
+    """What a run takes of one model: requests and tokens of the model under test, US dollars, seconds.
 
     stored: requests for all items of the task that the store answers already, which take nothing of this; None where not all
     were looked up.
@@ -72,7 +82,7 @@ class TaskForecast:
     difference of two models, and of one item's score. design_effect: what clusters multiply variances by.
     items_for_difference, items_for_half_width: items that are needed. visible_paired, visible_unpaired: the smallest
     difference that all items show, of two models on the same items and on different ones; half_width: of one model's
-    interval on all items. n_used: items that the plan asks. models: what that takes, by model.
+    interval on all items. n_used: items that the plan takes. models: what that takes, by model.
     """
 
     task: str
@@ -91,7 +101,7 @@ class TaskForecast:
     half_width: Amount
     n_used: int
     draws: DrawsForecast
-    models: Mapping[str, Usage]
+    models: Mapping[str, ModelForecast]
 
     @property
     def enough(self) -> bool | None:
@@ -102,13 +112,12 @@ class TaskForecast:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A plan for some tasks and models, before they are asked.
+    """A plan for some tasks and models.
 
-    difference, half_width, level, power: what is to be seen. pilot: items of each task that were asked for the plan, None
-    where nothing was asked; pilot_runs: their records; pilot_failed: samples of them without a score.
-    visible_overall: the smallest difference that the average over several tasks shows. models: what asking takes, by model,
-    over all tasks. command: what asks it. conclusion: the plan in words, filled in by
-    `reports.plan_conclusion`.
+    difference, half_width, level, power: what is to be seen. pilot: items of each task that were run for the plan, None
+    for no pilot; pilot_runs: their records; pilot_failed: samples of them without a score. visible_overall: the smallest
+    difference that the average over several tasks shows. models: what a run takes, by model, over all tasks. command: what
+    runs it. conclusion: the plan in words, filled in by `reports.documents.plan`.
     """
 
     difference: float
@@ -120,7 +129,7 @@ class Forecast:
     pilot_failed: int
     tasks: tuple[TaskForecast, ...]
     visible_overall: Amount | None
-    models: Mapping[str, Usage]
+    models: Mapping[str, ModelForecast]
     notes: tuple[str, ...]
     command: str
     conclusion: str = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ pytest.importorskip("torch")
 
 from evalwright.models.local.answering import Job  # noqa: E402
 from evalwright.models.local.hf.loading import HubEncoder  # noqa: E402
-from evalwright.models.local.hf.writing import Pieces, Writer  # noqa: E402
+from evalwright.models.local.writing import Pieces, Writer  # noqa: E402
 
 
 @cache
@@ -49,9 +48,8 @@ def test_the_first_token_that_completes_a_stop_string_ends(data: st.DataObject) 
     pieces = [text[i : i + n] for i in range(len(text)) for n in (1, 2, 4)]
     some = st.sampled_from([*pieces, "é", " ", "\n\n", "東"])
     stops = data.draw(st.lists(some.filter(lambda stop: "�" not in stop), min_size=1, max_size=2))
-    loaded: Any = SimpleNamespace(encoder=found, end_tokens=frozenset())
     job = Job([1], len(tokens), Generate("x", stop=tuple(stops)))
-    writer = Writer(loaded, job, Pieces(found))
+    writer = Writer(found, frozenset(), job, Pieces(found))
     expected = next(
         (
             n

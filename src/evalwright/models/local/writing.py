@@ -1,0 +1,87 @@
+"""One answer while it is written: its tokens, and whether the last of them ended it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalwright.core.responses import Response, Usage
+from evalwright.models.local.answering import Job
+from evalwright.models.local.tokens import Encoder
+
+
+def stop_at(text: str, stops: Sequence[str]) -> str:
+    """The text up to the first place where any stop string begins; empty stop strings stop nothing."""
+    ends = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
+    return text[: min(ends)] if ends else text
+
+
+class Pieces:
+    """Which characters a token can add to a text, by itself or after another; found once for each."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._characters: dict[int, frozenset[str] | None] = {}
+
+    def may_hold(self, token: int, characters: frozenset[str]) -> bool:
+        """Whether it may add one of these; yes where it is a part of a character."""
+        if not characters:
+            return False
+        if token not in self._characters:
+            # Some decoders drop a space at the start, so the token is also seen after another.
+            text = self._encoder.decode([token], False) + self._encoder.decode([token, token], False)
+            partial = "\N{REPLACEMENT CHARACTER}" in text or not text
+            self._characters[token] = None if partial else frozenset(text)
+        known = self._characters[token]
+        return known is None or not known.isdisjoint(characters)
+
+
+class Writer:
+    """Takes an answer's tokens one by one and tells when it has its end: EOS, a stop string, or its own limit.
+
+    A stop string is looked for in a tail of the answer, so that the cost does not grow with it. A token that shows is at least
+    one byte, so a stop string of n bytes lies in the last n tokens that show; a few more allow for decoders that drop a space
+    at the start. counts_end: the usage counts the token that ended the answer.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        end_tokens: frozenset[int],
+        job: Job,
+        pieces: Pieces,
+        *,
+        counts_end: bool = True,
+    ) -> None:
+        self.job = job
+        self.written: list[int] = []
+        self._encoder, self._end_tokens, self._pieces = encoder, end_tokens, pieces
+        self._counts_end = counts_end
+        self._stops = tuple(stop for stop in job.request.stop if stop)
+        self._last = frozenset(stop[-1] for stop in self._stops)
+        self._tail = max((len(stop.encode()) for stop in self._stops), default=0) + 4
+
+    def add(self, token: int) -> Response | None:
+        """The answer if this token ends it."""
+        self.written.append(token)
+        if token in self._end_tokens or self._completes_a_stop(token):
+            return self._response("stop")
+        return self._response("length") if len(self.written) >= self.job.room else None
+
+    def _completes_a_stop(self, token: int) -> bool:
+        # Decoding a tail after every token of every row takes as long as a small model; most tokens end no stop string.
+        if not self._pieces.may_hold(token, self._last):
+            return False
+        text = self._encoder.decode(self.written[-self._tail :], False)
+        return any(stop in text for stop in self._stops)
+
+    def _response(self, reason: str) -> Response:
+        written = self.written
+        kept = written[:-1] if written[-1] in self._end_tokens else written
+        return Response(
+            text=stop_at(self._encoder.decode(kept, skip_special_tokens=True), self._stops),
+            finish_reason=reason,
+            usage=Usage(
+                input_tokens=len(self.job.tokens),
+                output_tokens=len(written if self._counts_end else kept),
+            ),
+        )
