@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     metavar="KEY",
     help="A metadata key to show the metrics by, in place of the run's own. Repeatable.",
 )
-@click.option("--level", type=float, metavar="L", help="Of the intervals, e.g. 0.99. Default: the run's own.")
+@click.option(
+    "--level",
+    type=float,
+    metavar="L",
+    help="Confidence level of the intervals, e.g. 0.99. Default: the run's own.",
+)
 @click.option(
     "--metric",
     "metrics",

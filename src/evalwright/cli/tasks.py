@@ -185,7 +185,7 @@ def check(
     as_json: bool,
     **dialect: Any,
 ) -> int:
-    """Check that TASKs are fit to run; no request is sent. Exit code 1 where there is a fault."""
+    """Check TASKS for faults; no request is sent. Exit code 1 where there is a fault."""
     from evalwright.analysis.task_checks import Examined, Finding, examine
     from evalwright.cli.arguments import key_values, load_plugins
     from evalwright.core.errors import ConfigurationError, DatasetError

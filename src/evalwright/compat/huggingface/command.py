@@ -64,7 +64,7 @@ RESULTS = Exporter(
             default="category",
             show_default=True,
             metavar="KEY",
-            help="The slices given by category.",
+            help="The metadata key for category_results.",
         ),
     ),
 )
