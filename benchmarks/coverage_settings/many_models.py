@@ -106,7 +106,7 @@ def _pairs_alone(models: int, items: int) -> Setting:
         hits, widths = np.zeros(trials, dtype=bool), np.zeros(trials)
         for trial in range(trials):
             found = common_differences(_answers(rng, chances, items))
-            half = 1.96 * found.standard_error
+            half = 1.96 * found.error
             hits[trial] = (np.abs(found.difference - truth) <= half)[off].all()
             widths[trial] = 2 * half[off].mean()
         return Covered(hits, widths, "an interval for each pair alone")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import selectors
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -126,9 +127,10 @@ def run_virtually(work: Coroutine[Any, Any, T]) -> T:
 class LimitedServer:
     """A provider with a limit and exact books, on the event loop's clock.
 
-    kind "bucket": refilled steadily, `limit` at most; "window": `limit` per window of `period` seconds, then anew.
-    announces: whether replies name what remains. early: whether they name it as of the request's arrival or as of the reply.
-    whole_seconds: whether resets are rounded down.
+    kind "bucket": refilled steadily, `limit` at most; "window": `limit` per window of `period` seconds, then anew. each: tokens that an
+    answer takes, where tokens are limited; None where requests are. announces: whether replies name what remains.
+    early: whether units are counted as the request comes, or as it is answered. whole_seconds: whether resets are rounded down.
+    spread: of the log-normal time that an answer takes, so that answers overtake one another.
     """
 
     def __init__(
@@ -137,36 +139,50 @@ class LimitedServer:
         limit: int,
         period: float,
         *,
+        each: int | None = None,
         latency: float = 0.2,
         announces: bool = True,
         early: bool = True,
         whole_seconds: bool = False,
         retry_after: bool = False,
+        spread: float = 0.0,
     ) -> None:
         self.kind, self.limit, self.period, self.latency = kind, limit, period, latency
+        self.units, self.of_tokens, self.spread = each or 1, each is not None, spread
         self.announces, self.early, self.whole_seconds = announces, early, whole_seconds
         self.retry_after = retry_after
         self.level = float(limit)
         self.at: float | None = None
         self.started = 0.0
-        self.accepted: list[float] = []
-        self.refused: list[float] = []
+        self.accepted = self.refused = 0
+        self.chance = random.Random(2)
 
     async def reply(self, request: Request) -> Response:
         now = self._advance()
-        if self.level < 1:
-            self.refused.append(now)
+        late = self.of_tokens and not self.early  # these are taken when the answer is whole
+        if self.level < (1 if late else self.units):
+            self.refused += 1
             limits = self._limits(now)
             wait = self._wait(now) if self.retry_after else None
             await asyncio.sleep(0.01)
             raise RateLimited("Too many requests", status=429, rate_limits=limits, retry_after=wait)
-        self.level -= 1
-        self.accepted.append(now)
+        self.level -= 0 if late else self.units
+        self.accepted += 1
         limits = self._limits(now)
-        await asyncio.sleep(self.latency)
+        seconds = self.chance.lognormvariate(math.log(self.latency) - self.spread**2 / 2, self.spread)
+        await asyncio.sleep(seconds if self.spread else self.latency)
         if not self.early:
-            limits = self._limits(self._advance())
-        return Response(text=number_of(request), rate_limits=limits, usage=Usage(10, 5))
+            now = self._advance()
+            self.level -= self.units if late else 0
+            limits = self._limits(now)
+        usage = Usage(self.units - 1, 1) if self.of_tokens else Usage(10, 5)
+        return Response(text=number_of(request), rate_limits=limits, usage=usage)
+
+    def allowed(self, seconds: float) -> float:
+        """Units in so many seconds from the start."""
+        if self.kind == "bucket":
+            return self.limit * (1 + seconds / self.period)
+        return self.limit * math.ceil(seconds / self.period - 1e-9)
 
     def _advance(self) -> float:
         now = asyncio.get_running_loop().time()
@@ -188,9 +204,14 @@ class LimitedServer:
     def _limits(self, now: float) -> RateLimits | None:
         if not self.announces:
             return None
+        reset = self.started + self.period - now
         if self.kind == "bucket":
             reset = (self.limit - self.level) * self.period / self.limit
-        else:
-            reset = self.started + self.period - now
         reset = float(int(reset)) if self.whole_seconds else reset
-        return RateLimits(limit_requests=self.limit, remaining_requests=int(self.level), reset_requests=reset)
+        unit, left = "tokens" if self.of_tokens else "requests", max(0, int(self.level))
+        fields: dict[str, Any] = {
+            f"limit_{unit}": self.limit,
+            f"remaining_{unit}": left,
+            f"reset_{unit}": reset,
+        }
+        return RateLimits(**fields)

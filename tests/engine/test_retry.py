@@ -93,48 +93,45 @@ def test_backoff_grows_to_a_bound_and_has_full_jitter(attempt: int) -> None:
     assert min(draws) < 0.25 * bound and max(draws) > 0.75 * bound
 
 
-def test_a_key_that_never_worked_opens_the_breaker() -> None:
+REFUSED, UNREACHED = errors.AuthenticationFailed("Wrong key", status=401), errors.ConnectionFailed("Refused")
+
+
+def opens_at(error: RequestError, every: float, answers_at: int | None = None) -> int | None:
+    """Which failure of 1,000 opens the breaker, one each `every` seconds."""
     breaker = Breaker("model")
-    refused = errors.AuthenticationFailed("Wrong key", status=401)
-    assert [breaker.failed(refused, 0.0) for _ in range(10)] == [False] * 9 + [True]
-    assert breaker.failure is not None
-    assert breaker.failure.kind == "authentication failed" and breaker.failure.status == 401
-    assert "Wrong key" in breaker.failure.message and "10 requests" in breaker.failure.message
-    assert not breaker.failed(refused, 0.0), "it is said once"
-
-
-def test_a_host_that_was_never_reached_opens_the_breaker() -> None:
-    breaker = Breaker("model")
-    refused = errors.ConnectionFailed("Refused")
-    assert not any(breaker.failed(refused, 0.1 * n) for n in range(100)), "too early to say"
-    assert breaker.failed(refused, 10.0)
-
-
-def test_few_failures_over_a_long_time_do_not_open_it() -> None:
-    breaker = Breaker("model")
-    assert not any(breaker.failed(errors.ConnectionFailed("x"), 100.0 * n) for n in range(49))
-
-
-def test_a_model_that_answered_once_is_never_cut_off() -> None:
-    breaker = Breaker("model")
-    breaker.succeeded()
     for n in range(1000):
-        assert not breaker.failed(errors.AuthenticationFailed("x"), float(n))
-        assert not breaker.failed(errors.ConnectionFailed("x"), float(n))
-    assert breaker.failure is None
+        if n == answers_at:
+            breaker.succeeded()
+        if breaker.failed(error, every * n):
+            assert breaker.failure is not None and str(error) in breaker.failure.message
+            assert breaker.failure.status == error.status
+            assert not breaker.failed(error, every * n), "it is said once"
+            breaker.succeeded()
+            assert breaker.failed(error, every * n) is False, "an answer closes it again"
+            return n + 1
+    return None
+
+
+@pytest.mark.parametrize(
+    ("error", "every", "answers_at", "opened"),
+    [
+        (REFUSED, 0.0, None, 10),
+        (UNREACHED, 0.1, None, 101),  # not before ten seconds
+        (UNREACHED, 100.0, None, 50),  # not before fifty failures
+        (REFUSED, 1.0, 0, None),
+        (UNREACHED, 1.0, 0, None),
+        (errors.Overloaded("x"), 1.0, None, None),
+    ],
+)
+def test_when_the_breaker_opens(
+    error: RequestError, every: float, answers_at: int | None, opened: int | None
+) -> None:
+    assert opens_at(error, every, answers_at) == opened
 
 
 def test_any_other_reply_shows_that_somebody_is_there() -> None:
     breaker = Breaker("model")
     for n in range(200):
-        assert not breaker.failed(errors.ConnectionFailed("x"), float(n))
+        assert not breaker.failed(UNREACHED, float(n))
         if n % 40 == 39:
             assert not breaker.failed(errors.Overloaded("x"), float(n))
-
-
-def test_an_answer_closes_it_again() -> None:
-    breaker = Breaker("model")
-    for _ in range(10):
-        breaker.failed(errors.AuthenticationFailed("x"), 0.0)
-    breaker.succeeded()
-    assert breaker.failure is None

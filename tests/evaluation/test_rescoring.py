@@ -46,7 +46,7 @@ def answered(**more: Any) -> Run:
     model = ScriptedModel(
         lambda request: f"number {request.prompt[-1]}",  # type: ignore[union-attr]
         version="1",
-        failures=lambda request, asked: Overloaded("no") if "4" in request.prompt else None,
+        failures=lambda request, asked: Overloaded("no") if "4" in request.prompt else None,  # type: ignore[union-attr]
         pacing=Pacing(max_attempts=1),
     )
     (run,) = evaluate(quiz(), model, name="first", **more)

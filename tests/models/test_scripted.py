@@ -77,14 +77,6 @@ def test_a_text_a_function_a_mapping_and_a_sequence() -> None:
     assert (in_turn[0].text, in_turn[1].retry_after, in_turn[2].text) == ("a", 2, "c")
 
 
-def test_coroutines_are_awaited() -> None:
-    async def script(request: Request) -> str:
-        await asyncio.sleep(0)
-        return "later"
-
-    assert ask(ScriptedModel(script), HELLO).text == "later"
-
-
 def test_what_an_answer_means_for_each_kind() -> None:
     pair = LogLikelihood("The capital is", " Paris")
     number = ScriptedModel(lambda request: -1.5)
@@ -106,31 +98,27 @@ def test_what_an_answer_means_for_each_kind() -> None:
     assert ask(by_pair, LogLikelihood("The capital is", " Rome")).log_likelihood == -9.0
 
 
-def test_abilities_are_kept_to() -> None:
-    model = ScriptedModel("x", abilities=["generate"])
+def test_abilities_failures_latency_coroutines_and_what_is_kept() -> None:
+    async def script(request: Request) -> str:
+        await asyncio.sleep(0)
+        return "later"
+
+    model = ScriptedModel(
+        script,
+        abilities=["generate"],
+        failures=lambda request, before: Overloaded("down") if before < 2 else None,
+        latency=lambda request: 0.02,
+        record=True,
+    )
     assert model.abilities == {"generate"}
-    assert isinstance(ask(model, LogLikelihood("a", " b")), Rejected)
-
-
-def test_failures_by_count() -> None:
-    twice = ScriptedModel("x", failures=lambda request, before: Overloaded("down") if before < 2 else None)
-    kinds = [type(found) for found in ask(twice, HELLO, HELLO, HELLO, Generate("other"))]
-    assert kinds == [Overloaded, Overloaded, Response, Overloaded]
-    assert twice.asked == 4
-
-
-def test_requests_are_kept_only_on_demand() -> None:
-    plain, recording = ScriptedModel("x"), ScriptedModel("x", record=True)
-    ask(plain, HELLO)
-    ask(recording, HELLO)
-    assert (plain.requests, recording.requests) == (None, [HELLO])
-
-
-def test_latency() -> None:
-    model = ScriptedModel("x", latency=lambda request: 0.05)
     started = time.perf_counter()
-    assert ask(model, HELLO).latency == 0.05
-    assert time.perf_counter() - started >= 0.045
+    found = ask(model, HELLO, HELLO, HELLO, Generate("other"))
+    assert [type(each) for each in found] == [Overloaded, Overloaded, Response, Overloaded]
+    assert (found[2].text, found[2].latency) == ("later", 0.02)
+    assert time.perf_counter() - started >= 0.07
+    assert (model.asked, model.requests) == (4, [HELLO, HELLO, HELLO, Generate("other")])
+    assert isinstance(ask(ScriptedModel("x", abilities=["chat"]), LogLikelihood("a", " b")), Rejected)
+    assert ScriptedModel("x").requests is None
 
 
 def test_the_local_flavour_answers_in_batches() -> None:
@@ -161,9 +149,6 @@ def test_fingerprints() -> None:
     # Nobody can know what a function answers, so its answers are shared only where its behaviour has a name.
     assert ScriptedModel(script).fingerprint != ScriptedModel(script).fingerprint
     assert ScriptedModel(script, version="1").fingerprint == ScriptedModel(script, version="1").fingerprint
-
-
-def test_a_script_of_another_kind_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="needs a text, a function"):
         ScriptedModel(7)  # type: ignore[arg-type]
 

@@ -40,18 +40,5 @@ def test_separation_is_refused() -> None:
     with pytest.raises(ValueError, match="no finite fit"):
         fit_logistic(x, y)
     with pytest.raises(ValueError, match="no finite fit"):
-        fit_logistic(np.column_stack([x, x[:, 1]]), 1 - (np.arange(20) % 2))
+        fit_logistic(np.column_stack([x, x[:, 1]]), (np.arange(20) % 2).astype(np.float64))
     assert fit_logistic(x, np.full(20, 0.5))[0] == pytest.approx(np.zeros(2), abs=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "message"),
-    [
-        ([[1.0]], [1.0, 0.0], "shape"),
-        ([[1.0], [np.nan]], [1.0, 0.0], "finite"),
-        ([[1.0], [1.0]], [1.0, 2.0], "between 0 and 1"),
-    ],
-)
-def test_bad_arguments_are_refused(x: object, y: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        fit_logistic(x, y)  # type: ignore[arg-type]

@@ -69,6 +69,6 @@ def test_the_interval_covers(share: float) -> None:
     for _ in range(times):
         quality = np.repeat(rng.beta(share * spread, (1 - share) * spread, 25), 4)
         total = rng.integers(0, 4, 100)
-        found = pooled_share(rng.binomial(total, quality), total, clusters=clusters, draws=400)
+        found = pooled_share(rng.binomial(total, quality), total, clusters=clusters)
         hits += found.low <= share <= found.high
     assert 0.905 <= hits / times <= 0.99

@@ -106,7 +106,7 @@ def test_clusters_of_unlike_sizes_in_blocks() -> None:
     codes = np.unique(ids, return_inverse=True)[1]
     found = common_differences(scores, codes)
     for a, b in combinations(range(4), 2):
-        assert found.standard_error[a, b] == pytest.approx(
+        assert found.error[a, b] == pytest.approx(
             compare_paired(scores[a], scores[b], clusters=ids).standard_error
         )
     assert (found.units == codes.max() + 1).all()

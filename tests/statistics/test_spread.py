@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evalwright.statistics import wilson
 from evalwright.statistics.paired import mcnemar_mid_p
-from evalwright.statistics.spread import (
+from evalwright.statistics.power import (
     cluster_correlation,
     cluster_weight,
     design_effect,

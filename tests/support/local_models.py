@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evalwright.core.requests import Request
+from evalwright.core.requests import LogLikelihood, Request
+from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
 
 
@@ -14,6 +15,14 @@ def answers(model: LocalModel, requests: Sequence[Request]) -> list[Any]:
     found = list(model.answer_batch(requests))
     assert sorted(index for index, _ in found) == list(range(len(requests)))
     return [answer for _, answer in sorted(found, key=lambda each: each[0])]
+
+
+def log_likelihood(model: LocalModel, context: str, continuation: str) -> float:
+    """One log-likelihood, which must not fail."""
+    [found] = answers(model, [LogLikelihood(context, continuation)])
+    assert isinstance(found, Response), found
+    assert found.log_likelihood is not None
+    return found.log_likelihood
 
 
 def engine_of(model: Any) -> Any:

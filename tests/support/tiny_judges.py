@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from support.tiny_models import CORPUS, _two_sided_tokenizer, make_tokenizer
+from support.tiny_models import add_around, byte_level_bpe, make_tokenizer, make_two_sided_tokenizer, saved
 
 Encoder = Literal["bert", "roberta", "deberta-v2"]
 
@@ -34,7 +34,7 @@ def make_hhem(folder: Path, *, prefix: str = "t5.", drop: str = "", add: str = "
     from transformers import T5Config, T5ForTokenClassification
 
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer = _two_sided_tokenizer("t5")
+    tokenizer = make_two_sided_tokenizer("t5")
     sizes = {**T5_SIZES, "vocab_size": len(tokenizer)}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
@@ -109,8 +109,7 @@ def make_classifier(
         torch.manual_seed(5)
         network = AutoModelForSequenceClassification.from_config(config)
         _widen(network, 0.25)
-    _save(network, tokenizer, folder)
-    return folder
+    return saved(network, tokenizer, folder)
 
 
 def make_decoder_judge(folder: Path) -> Path:
@@ -135,35 +134,20 @@ def make_decoder_judge(folder: Path) -> Path:
         torch.manual_seed(6)
         network = LlamaForSequenceClassification(config)
         _widen(network, 0.2)
-    _save(network, tokenizer, folder)
-    return folder
+    return saved(network, tokenizer, folder)
 
 
 def _pair_tokenizer(kind: Encoder) -> Any:
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
     if kind == "roberta":
         names = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<s>", "sep_token": "</s>"}
-    special = list(names.values())
-    core = Tokenizer(models.BPE(unk_token=names["unk_token"]))
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = trainers.BpeTrainer(
-        vocab_size=400,
-        special_tokens=special,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    core.train_from_iterator(CORPUS.splitlines(), trainer)
+    core = byte_level_bpe(list(names.values()), unknown=names["unk_token"])
     start, end = names["cls_token"], names["sep_token"]
-    middle = f"{end}" if kind != "roberta" else f"{end} {end}"
+    middle = end if kind != "roberta" else f"{end} {end}"
     second = "1" if kind == "bert" else "0"
-    core.post_processor = processors.TemplateProcessing(
-        single=f"{start} $A {end}",
-        pair=f"{start} $A {middle} $B:{second} {end}:{second}",
-        special_tokens=[(each, core.token_to_id(each)) for each in (start, end)],
-    )
+    add_around(core, f"{start} $A {end}", f"{start} $A {middle} $B:{second} {end}:{second}")
     inputs = ["input_ids", "attention_mask", *(["token_type_ids"] if kind == "bert" else [])]
     return PreTrainedTokenizerFast(
         tokenizer_object=core, eos_token=end, bos_token=start, model_input_names=inputs, **names
@@ -176,14 +160,3 @@ def _widen(network: Any, spread: float) -> None:
     for parameter in network.parameters():
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, std=spread)
-
-
-def _save(network: Any, tokenizer: Any, folder: Path) -> None:
-    import transformers
-
-    shown = transformers.utils.logging.is_progress_bar_enabled()
-    transformers.utils.logging.disable_progress_bar()
-    network.save_pretrained(folder)
-    if shown:
-        transformers.utils.logging.enable_progress_bar()
-    tokenizer.save_pretrained(folder)

@@ -9,6 +9,7 @@ positions, and its one special token is BOS and EOS; "qwen2" has biases, an EOS 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -76,13 +77,13 @@ def make_tiny_model(
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 torch.nn.init.normal_(parameter, std=0.15)
-    _saved(model.to(getattr(torch, dtype)), tokenizer, folder)
+    saved(model.to(getattr(torch, dtype)), tokenizer, folder)
     # transformers rebuilds some tokenizers by the model's type when it loads them; what lies in the folder is that one.
     AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
     return folder
 
 
-def _saved(model: Any, tokenizer: Any, folder: Path) -> Path:
+def saved(model: Any, tokenizer: Any, folder: Path) -> Path:
     """Write both to the folder, without progress bars."""
     from evalwright.models.local.hf.quiet import quiet
 
@@ -133,7 +134,7 @@ def make_unusual_model(folder: Path | str, kind: Unusual, *, context: int = 128,
         for parameter in model.parameters():
             if parameter.dim() == 2:
                 torch.nn.init.normal_(parameter, std=0.15)
-    return _saved(model, tokenizer, folder)
+    return saved(model, tokenizer, folder)
 
 
 def make_two_sided_model(
@@ -148,7 +149,7 @@ def make_two_sided_model(
     import transformers
 
     folder = Path(folder)
-    tokenizer = _two_sided_tokenizer(kind)
+    tokenizer = make_two_sided_tokenizer(kind)
     common = {
         "vocab_size": len(tokenizer),
         "d_model": 32,
@@ -186,47 +187,64 @@ def make_two_sided_model(
                 torch.nn.init.normal_(parameter, std=0.3)
     if forced_bos:
         model.generation_config.forced_bos_token_id = tokenizer.bos_token_id
-    return _saved(model, tokenizer, folder)
+    return saved(model, tokenizer, folder)
 
 
-def _two_sided_tokenizer(kind: TwoSided) -> Any:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+def byte_level_bpe(special: Sequence[str], vocab: int = 400, unknown: str | None = None) -> Any:
+    """A byte-level BPE trained on `CORPUS`, with these special tokens first."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    core: Any = Tokenizer(models.BPE(unk_token=unknown))
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab,
+        special_tokens=list(special),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    core.train_from_iterator(CORPUS.splitlines(), trainer)
+    return core
+
+
+def add_around(core: Any, single: str, pair: str | None = None) -> None:
+    """Let a tokenizer put special tokens around its texts, $A and $B."""
+    from tokenizers import processors
+
+    names = {word.partition(":")[0] for word in f"{single} {pair or ''}".split() if not word.startswith("$")}
+    core.post_processor = processors.TemplateProcessing(
+        single=single,
+        **({} if pair is None else {"pair": pair}),
+        special_tokens=[(name, core.token_to_id(name)) for name in sorted(names)],
+    )
+
+
+def make_two_sided_tokenizer(kind: TwoSided) -> Any:
+    """Unigrams with an EOS at the end ("t5"), or byte-level BPE with a BOS too ("bart")."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    trainer: Any
+    names = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
     if kind == "t5":
-        special, shape = ["<pad>", "</s>", "<unk>"], "$A </s>"
-        core = Tokenizer(models.Unigram())
+        core: Any = Tokenizer(models.Unigram())
         core.pre_tokenizer, core.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
         trainer = trainers.UnigramTrainer(
-            vocab_size=400, special_tokens=special, unk_token="<unk>", show_progress=False
-        )
-    else:
-        special, shape = ["<s>", "<pad>", "</s>", "<unk>"], "<s> $A </s>"
-        core = Tokenizer(models.BPE())
-        core.pre_tokenizer, core.decoder = (
-            pre_tokenizers.ByteLevel(add_prefix_space=False),
-            decoders.ByteLevel(),
-        )
-        trainer = trainers.BpeTrainer(
             vocab_size=400,
-            special_tokens=special,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            special_tokens=["<pad>", "</s>", "<unk>"],
+            unk_token="<unk>",
             show_progress=False,
         )
-    core.train_from_iterator(CORPUS.splitlines(), trainer)
-    core.post_processor = processors.TemplateProcessing(
-        single=shape, special_tokens=[(each, core.token_to_id(each)) for each in special if each in shape]
-    )
-    names = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
-    if kind == "bart":
+        core.train_from_iterator(CORPUS.splitlines(), trainer)
+        add_around(core, "$A </s>")
+    else:
         names["bos_token"] = "<s>"
+        core = byte_level_bpe(["<s>", "<pad>", "</s>", "<unk>"])
+        add_around(core, "<s> $A </s>")
     return PreTrainedTokenizerFast(tokenizer_object=core, **names)
 
 
 def make_tokenizer(kind: Kind, *, chat: bool | str = False, vocab: int = 400) -> Any:
-    """A byte-level BPE tokenizer trained on `CORPUS`, with the special tokens of its kind."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    """A byte-level BPE tokenizer with the special tokens of its kind."""
     from transformers import PreTrainedTokenizerFast
 
     names: dict[str, str] = {
@@ -234,21 +252,9 @@ def make_tokenizer(kind: Kind, *, chat: bool | str = False, vocab: int = 400) ->
         "gpt2": {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>"},
         "qwen2": {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"},
     }[kind]
-    special = list(dict.fromkeys([*names.values(), "<|im_start|>", "<|im_end|>"]))
-    core = Tokenizer(models.BPE())
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    core.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab,
-        special_tokens=special,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    core.train_from_iterator(CORPUS.splitlines(), trainer)
+    core = byte_level_bpe(list(dict.fromkeys([*names.values(), "<|im_start|>", "<|im_end|>"])), vocab)
     if kind == "llama":
-        core.post_processor = processors.TemplateProcessing(
-            single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", core.token_to_id("<s>"))]
-        )
+        add_around(core, "<s> $A", "<s> $A $B")
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, **names)
     if chat:
         tokenizer.chat_template = CHAT_TEMPLATE if chat is True else chat

@@ -131,13 +131,6 @@ def test_what_comes_back_is_checked() -> None:
         load_task("odd")
 
 
-def test_a_definition_of_several_tasks_is_not_one() -> None:
-    with pytest.raises(
-        TaskError, match="The definition gives 2 tasks through `for_each`; only one is allowed"
-    ):
-        task_from_definition({**ROWS, "task": "a-{{ x }}", "for_each": {"x": [1, 2]}})
-
-
 ENTRY = """
 from evalwright.tasks.index import find
 from evalwright.tasks.loading import load_task

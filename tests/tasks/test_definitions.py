@@ -155,13 +155,6 @@ def test_57_subjects_are_one_file(write: Write, form: str) -> None:
     assert load_task(f"{path}:subject_07").name == "many-subject_07"
 
 
-def test_several_variables_give_every_combination(write: Write) -> None:
-    path = write("t.yaml", 'task: "t-{{ a }}-{{ b }}"\nfor_each: {a: [1, 2], b: [1.10, x]}\nn: "{{ a }}"\n')
-    found = read_definitions(path)
-    assert [one.name for one in found] == ["t-1-1.10", "t-1-x", "t-2-1.10", "t-2-x"]
-    assert found[2].document.value["n"] == 2
-
-
 def test_templates_of_scorers_are_left_to_them(write: Write) -> None:
     path = write(
         "t.yaml",

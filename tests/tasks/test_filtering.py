@@ -19,16 +19,8 @@ ROWS: list[dict[str, Any]] = [
     {"id": "a", "question": "1?", "answer": "1", "domain": "science", "language": "en", "tags": ["x", "y"]},
     {"id": "b", "question": "2?", "answer": "2", "domain": "science", "language": "ko", "tags": ["x"]},
     {"id": "c", "question": "3?", "answer": "3", "domain": "history", "language": "ko", "tags": []},
-    {
-        "id": "d",
-        "question": "4?",
-        "answer": "4",
-        "domain": "sport",
-        "language": "en",
-        "tags": ["z"],
-        "year": 2020,
-    },
-]
+    {"id": "d", "question": "4?", "answer": "4", "domain": "sport", "language": "en", "tags": ["z"], "year": 2020},
+]  # fmt: skip
 
 
 def write_task(folder: Path, name: str = "quiz", rows: list[dict[str, Any]] = ROWS) -> Path:
@@ -119,15 +111,17 @@ def test_by_the_command_line() -> None:
     write_task(Path.cwd())
     write_task(Path.cwd(), "other", [{**ROWS[2], "id": "z"}])
     done = typed(
-        "run",
-        "quiz.yaml",
-        "other.yaml",
-        "--model",
-        "scripted/echo",
-        "--where",
-        "domain=science",
-        "--name",
-        "r",
+        *[
+            "run",
+            "quiz.yaml",
+            "other.yaml",
+            "--model",
+            "scripted/echo",
+            "--where",
+            "domain=science",
+            "--name",
+            "r",
+        ]
     )
     assert done.code == 0
     assert "Left out, because no sample matches domain=science: other." in done.err
@@ -142,19 +136,3 @@ def test_by_the_command_line() -> None:
     assert done.code == 2 and "from another configuration" in done.err
     done = typed("run", "quiz.yaml", "--model", "scripted/echo", "--where", "domain=geography")
     assert done.code == 2 and "There are: science (2)" in done.err
-
-
-def test_a_filter_takes_the_same_samples_of_a_bundled_task() -> None:
-    (task,) = load_tasks("factual-closed-book")
-    (some,) = filtered([task], read_conditions(["domain=space"])).tasks
-    expected = [sample.id for sample in task.samples if sample.metadata["domain"] == "space"]
-    assert [sample.id for sample in some.samples] == expected
-    assert some.samples.content_hash != task.samples.content_hash
-
-
-def test_a_plan_is_of_the_same_samples() -> None:
-    write_task(Path.cwd())
-    done = typed("plan", "quiz.yaml", "--model", "scripted/echo", "--where", "domain=science", "--json")
-    assert done.code == 0, done.text
-    assert [task["n_total"] for task in json.loads(done.out)["tasks"]] == [2]
-    assert typed("plan", "quiz.yaml", "--model", "scripted/echo", "--where", "domain=x").code == 2

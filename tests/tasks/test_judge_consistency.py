@@ -20,16 +20,6 @@ PAIRS = [
 ]
 
 
-def test_half_of_the_summaries_hold_and_every_other_has_a_named_error() -> None:
-    assert len(PAIRS) >= 400
-    assert Counter(row["label"] for row in PAIRS) == {
-        "supported": len(PAIRS) // 2,
-        "unsupported": len(PAIRS) // 2,
-    }
-    assert all((row["label"] == "unsupported") == bool(row["error"]) for row in PAIRS)
-    assert all(row["article"] and row["summary"] for row in PAIRS)
-
-
 def test_an_article_is_one_cluster_in_one_half() -> None:
     task = load_task("judge-consistency")
     assert task.strategy.needs == {"classify"}

@@ -61,24 +61,6 @@ def test_a_folder_hides_a_bundled_task_of_the_same_name(write: Write) -> None:
     assert len(load_task("factual-stress", folders=["mine"]).samples) == 1
 
 
-def test_a_broken_file_says_what_is_wrong_when_it_is_named(write: Write) -> None:
-    path = write("mine/a.yaml", "task: a\ndataset: {rows: [{input: a}]\n")
-    with pytest.raises(TaskError, match=r"^mine/a.yaml:3: this is not YAML"):
-        load_task(path)
-    with pytest.raises(TaskError, match=r"^mine/a.yaml:3: this is not YAML"):
-        load_task("a", folders=["mine"])
-
-
-def test_overrides_nested_and_dotted(load: Load) -> None:
-    text = "task: t\ndataset: {rows: [{input: a, target: b}, {input: c, target: d}]}\nprompt: {few_shot: {count: 1}}\n"
-    task = load(text, overrides={"prompt.few_shot.count": 0, "answer": {"max_tokens": 7}, "version": "9"})
-    assert "few_shot" not in task.definition["prompt"]
-    assert task.definition["answer"]["max_tokens"] == 7
-    assert task.version == "9"
-    with pytest.raises(TaskError, match="unknown key `max_token` in `answer`"):
-        load(text, overrides={"answer.max_token": 7})
-
-
 MMLU = """\
 task: "global-mmlu-lite-{{ language }}"
 for_each: {language: [en, id, vi]}

@@ -23,14 +23,6 @@ metrics: [accuracy, {name: words, use: mean, scorer: loose}]
 ROWS = [{"id": "a", "input": "q", "target": "t"}]
 
 
-def test_dotted_and_nested_keys(load: Load, write: Write) -> None:
-    write("rows.jsonl", ROWS)
-    dotted = load(TASK, overrides={"answer.max_tokens": 7, "answer.stop": ["\n"]})
-    nested = load(TASK, overrides={"answer": {"max_tokens": 7, "stop": ["\n"]}})
-    assert dotted.definition["answer"] == nested.definition["answer"]
-    assert dotted.definition["answer"]["max_tokens"] == 7
-
-
 def test_scorers_and_metrics_by_name(load: Load, write: Write) -> None:
     write("rows.jsonl", ROWS)
     task = load(

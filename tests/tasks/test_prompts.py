@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import DatasetError
 from evalwright.core.requests import Message, Prompt
 from evalwright.core.tasks import Task
 from evalwright.tasks.loading import task_from_definition
@@ -62,11 +61,6 @@ def test_a_text_prompt_to_generate_from_never_ends_with_a_space(load: Load, deli
     )
 
 
-def test_a_scored_prompt_leaves_the_delimiter_to_the_continuation(load: Load) -> None:
-    task = load(BODY + 'prompt: {delimiter: "\\n"}\nanswer: {mode: continuation}\n')
-    assert prompt(task) == "one"
-
-
 def test_what_a_template_sees(load: Load) -> None:
     text = """\
 task: t
@@ -87,43 +81,10 @@ prompt:
     assert prompt(load(text)) == "x body body odd raw raw q q 1 AB B 1body pq <A. p\nB. q>"
 
 
-def test_variables_of_for_each_are_seen_by_rows_and_prompts(load: Load) -> None:
-    text = """\
-task: "t-{{ lang }}"
-for_each: {lang: [de]}
-dataset: {rows: [{de: Hallo, en: hello}]}
-sample: {input: "{{ row[lang] }}", target: "{{ en }}", metadata: {language: "{{ lang }}"}}
-prompt: {user: "{{ lang }}: {{ input }}", system: "From {{ lang }}."}
-"""
-    task = load(text)
-    assert prompt(task) == "From de.\n\nde: Hallo"
-    assert task.samples[0].metadata == {"language": "de"}
-    assert task.definition["variables"] == {"lang": "de"}
-
-
 def test_a_system_text_over_columns_is_rendered_for_each_sample(load: Load) -> None:
     task = load(BODY + 'prompt: {system: "Say {{ input }}.", few_shot: {count: 1, select: first}}\n')
     assert prompt(task, 1) == "Say two.\n\none eins\n\ntwo"
     assert prompt(task, 2) == "Say three.\n\none eins\n\nthree"
-
-
-def test_a_failure_at_run_time_names_the_sample(load: Load) -> None:
-    task = load(BODY)
-    strategy: Any = task.strategy
-    sample: Any = task.samples[0]
-    strategy.render._users[0] = type(strategy.render._users[0])("{{ gone }}", "user", _document())
-    with pytest.raises(
-        DatasetError, match=rf"Sample '{sample.id}': `prompt.user` .* there is no column 'gone'"
-    ):
-        strategy.render(sample)
-
-
-def _document() -> Any:
-    from pathlib import Path
-
-    from evalwright.tasks.yaml_files import Document
-
-    return Document({}, "test", Path())
 
 
 @given(

@@ -105,12 +105,6 @@ def test_bad_rows(row: dict[str, Any], message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_a_given_target_that_is_null_is_an_error() -> None:
-    with pytest.raises(RowError, match="the target is null"):
-        make({"answer": None}, target="{{ answer }}")
-    assert make({"target": None}).targets == ()
-
-
 def test_a_row_without_an_id_is_named_by_its_content() -> None:
     assert (
         make({"input": "x", "b": 1}).id
@@ -176,20 +170,21 @@ def test_a_prompt_that_cannot_be_rendered_is_found_before_anything_is_asked(writ
         load(FILE + 'prompt: {user: "{{ hnt }}"}\n')
 
 
-def test_modes_find_rows_that_they_cannot_use(write: Write, load: Load) -> None:
-    choices = [{"id": i, "choices": ["a", "b"], "target": "A"} for i in range(3)]
-    write("data.jsonl", [*choices, {"id": 4, "target": "A"}])
-    with pytest.raises(DatasetError, match="row 4: the row has no choices, which the mode letter needs"):
-        load("task: t\ndataset: data.jsonl\nanswer: {mode: letter}\n")
-    write("data.jsonl", [*choices, {"id": 4, "choices": ["a", "b"]}])
-    with pytest.raises(DatasetError, match="row 4: the row has no target, so no choice is right"):
-        load("task: t\ndataset: data.jsonl\nanswer: {mode: likelihood}\n")
-    write("data.jsonl", [{"id": 1, "choices": [str(i) for i in range(27)], "target": 0}])
-    with pytest.raises(DatasetError, match="row 1: the row has 27 choices, and there are 26 letters"):
-        load("task: t\ndataset: data.jsonl\nanswer: {mode: letter}\n")
-    write("data.jsonl", [{"id": 1, "input": "x", "target": ""}])
-    with pytest.raises(DatasetError, match="row 1: the row has no target to compute the likelihood of"):
-        load("task: t\ndataset: data.jsonl\nanswer: {mode: continuation}\n")
+@pytest.mark.parametrize(
+    ("mode", "row", "message"),
+    [
+        ("letter", {"target": "A"}, "the row has no choices, which the mode letter needs"),
+        ("likelihood", {"choices": ["a", "b"]}, "the row has no target, so no choice is right"),
+        ("letter", {"choices": list("abcdefghijklmnopqrstuvwxyz0"), "target": 0}, "the row has 27 choices, and there are 26 letters"),
+        ("continuation", {"input": "x", "target": ""}, "the row has no target to compute the likelihood of"),
+    ],
+)  # fmt: skip
+def test_modes_find_rows_that_they_cannot_use(
+    write: Write, load: Load, mode: str, row: dict[str, Any], message: str
+) -> None:
+    write("data.jsonl", [{"id": 0, "choices": ["a", "b"], "target": "A"}, {"id": 1, **row}])
+    with pytest.raises(DatasetError, match=f"row 2: {message}"):
+        load(f"task: t\ndataset: data.jsonl\nanswer: {{mode: {mode}}}\n")
 
 
 def test_equal_rows_can_be_dropped(write: Write, load: Load) -> None:
@@ -207,16 +202,6 @@ def test_equal_rows_can_be_dropped(write: Write, load: Load) -> None:
     write("data.jsonl", [{"id": 1, "input": "a"}, {"id": 1, "input": "b"}])
     with pytest.raises(DatasetError, match="ids must differ"):
         load("task: t\ndataset: {path: data.jsonl, duplicates: drop}\n")
-
-
-def test_samples_are_a_sequence(write: Write, load: Load) -> None:
-    write("data.jsonl", [{"id": index, "input": str(index)} for index in range(5)])
-    samples = load("task: t\ndataset: data.jsonl\n").samples
-    assert len(samples) == 5
-    assert [sample.id for sample in samples] == ["0", "1", "2", "3", "4"]
-    assert samples[-1].id == "4"
-    with pytest.raises(IndexError):
-        samples[5]
 
 
 def test_the_hash_is_of_the_content(write: Write, load: Load) -> None:

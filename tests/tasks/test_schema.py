@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from evalwright.tasks.names import is_name
 from evalwright.tasks.schema import (
     FILE_KEYS,
     Answer,
@@ -50,41 +50,9 @@ def test_the_page_has_every_key_and_no_other(
     assert keys_in(section) == {name for model in models for name in model.model_fields} | set(more)
 
 
-@pytest.mark.parametrize(
-    ("written", "long"),
-    [
-        ("choice", {"name": "choice", "use": "choice", "options": {}}),
-        ({"choice": None}, {"name": "choice", "use": "choice", "options": {}}),
-        ({"choice": {"by": "x"}}, {"name": "choice", "use": "choice", "options": {"by": "x"}}),
-        ({"choice": {"name": "n", "by": "x"}}, {"name": "n", "use": "choice", "options": {"by": "x"}}),
-        ({"name": "n", "use": "choice", "by": "x"}, {"name": "n", "use": "choice", "options": {"by": "x"}}),
-        (
-            {"use": "choice", "options": {"by": "x"}},
-            {"name": "choice", "use": "choice", "options": {"by": "x"}},
-        ),
-    ],
-)
-def test_scorers_in_every_form(written: Any, long: dict[str, Any]) -> None:
-    model = ScorerUse.model_validate(written)
-    assert model.model_dump() == long
-    assert ScorerUse.model_validate(model.model_dump()) == model
-
-
-@pytest.mark.parametrize(
-    ("written", "long"),
-    [
-        ("mean", {"name": None, "use": "mean", "scorer": None, "options": {}}),
-        (
-            {"mean": {"scorer": "s", "a": 1}},
-            {"name": None, "use": "mean", "scorer": "s", "options": {"a": 1}},
-        ),
-        (
-            {"name": "n", "use": "mean", "scorer": "s", "a": 1},
-            {"name": "n", "use": "mean", "scorer": "s", "options": {"a": 1}},
-        ),
-    ],
-)
-def test_metrics_in_every_form(written: Any, long: dict[str, Any]) -> None:
-    model = MetricUse.model_validate(written)
-    assert model.model_dump() == long
-    assert MetricUse.model_validate(model.model_dump()) == model
+@pytest.mark.parametrize("name", ["a", "mmlu_pro.v2", "c++", "5-shot", "x" * 128])
+def test_names(name: str) -> None:
+    assert is_name(name)
+    assert not any(
+        map(is_name, ("", f"-{name}", f"{name}/b", f"{name} b", f"{name}:b", f"{name}\n", "é", "x" * 129))
+    )

@@ -74,11 +74,6 @@ def test_a_whole_expression_keeps_its_type(source: str, value: object) -> None:
     assert isinstance(found, type(value))
 
 
-def test_structures_are_rendered_inside() -> None:
-    render = templates.structure({"a": ["{{ number }}", 1.5, None], "b": {"c": "x{{ name }}"}})
-    assert render(CONTEXT) == {"a": [3, 1.5, None], "b": {"c": "xAda"}}
-
-
 @pytest.mark.parametrize(
     ("source", "value"),
     [("number > 2", True), ("{{ name in ['Bo'] }}", False), ("items", True), ("nothing", False)],
@@ -136,12 +131,6 @@ def test_a_missing_name_is_known_to_the_caller() -> None:
             with pytest.raises(TemplateError) as caught:
                 render(CONTEXT)
             assert caught.value.missing == "questin"
-
-
-def test_a_missing_column_is_told_with_the_closest() -> None:
-    assert templates.missing_column("questin", {"question": 1, "answer": 2}) == (
-        "there is no column 'questin'; did you mean 'question'? The columns are: answer, question"
-    )
 
 
 VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.lists(st.integers(), max_size=3)

@@ -22,12 +22,6 @@ words = st.lists(st.sampled_from(["a", "Bb.", "(c)", "1,5", "d-e"]), min_size=1,
 shares = st.sampled_from([0.1, 0.2, 0.25, 0.5, 0.75, 0.8, 0.9])
 
 
-def test_parts() -> None:
-    assert first_part(TEXT, 0.5) == "One two three. Four five six!"
-    assert last_part(TEXT, 0.5) == "Seven eight nine? Ten, (eleven) twelve."
-    assert first_part("word", 0.1) == "word"
-
-
 @settings(max_examples=100, deadline=None)
 @given(words, shares)
 def test_two_parts_make_the_whole(found: list[str], share: float) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain_fields
-from evalwright.core.words import listed
+from evalwright.core.words import counted, listed
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.runs.measures import UNIT_RANGE, Matrix, common_counts, matrices
 from evalwright.runs.reader import Run
@@ -75,10 +75,8 @@ class BoardRow:
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
         left_out = ("metrics", "place", *(name for name in ("shares", "hardware") if not getattr(self, name)))
-        return {
-            ("tasks" if name == "cells" else name): value
-            for name, value in plain_fields(self, left_out).items()
-        }
+        shown = plain_fields(self, left_out).items()
+        return {("tasks" if name == "cells" else name): value for name, value in shown}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,37 +106,34 @@ def make_board(runs: Sequence[Run]) -> Board:
     if not runs:
         raise RunError("A leaderboard needs at least one run. `evalwright runs list` shows what there is.")
     tasks = _columns(runs)
-    mixed = len(tasks) > 1 and not (
-        all(task.bounded for task in tasks) and len({task.lower_is_better for task in tasks}) == 1
-    )
-    # The resample goes by the order of the runs, and the board must not.
-    complete = sorted(
-        (run for run in runs if _covers(run, tasks)), key=lambda run: (run.id, run.label, run.data["started"])
-    )
-    found = [] if mixed or not complete else _matrices(complete, tasks)
+    directions = {task.lower_is_better for task in tasks}
+    mixed = len(tasks) > 1 and not (all(task.bounded for task in tasks) and len(directions) == 1)
+    # Those with a score on every task. The resample goes by the order of the runs, and the board must not.
+    complete = [run for run in runs if all(not math.isnan(_value(run, task.name)) for task in tasks)]
+    complete.sort(key=lambda run: (run.id, run.label, run.data["started"]))
+    found: list[Matrix] = []
+    if complete and not mixed:
+        mains = [{task.name: task.main for task in run.tasks if task.main} for run in complete]
+        found = matrices(complete, {task.name: [own[task.name] for own in mains] for task in tasks})
     places = {id(run): place for place, run in enumerate(complete)} if found else {}
     made = rank(found) if len(complete) > 1 and found else None
-    alone = [complete[place].label for place in made.alone] if made else []
     together = _together(found)
     factual = is_factual(runs)
-    rows = [
-        replace(
-            _row(run, tasks, places.get(id(run)), made, together, mixed),
-            metrics={task.name: task.metrics for task in run.tasks},
-            place=given,
-            shares=factual_shares(run) if factual else {},
-        )
-        for given, run in enumerate(runs)
-    ]
-    sign = 1.0 if tasks[0].lower_is_better else -1.0
-    rows.sort(
-        key=lambda row: (
-            row.ranks is None and not mixed,
-            _order(row, sign, tasks[0].name),
-            row.label,
-            row.run,
-        )
-    )
+    rows = []
+    for given, run in enumerate(runs):
+        place = places.get(id(run))
+        row = _row(run, tasks, mixed, given, factual_shares(run) if factual else {})
+        if place is not None:
+            row = replace(
+                row,
+                ranks=made.ranks[place] if made else (1, 1),
+                own_ranks=made.own_ranks[place] if made else (1, 1),
+                letters=made.letters[place] if made and made.letters else "",
+                together=together[place] if together else None,
+            )
+        rows.append(row)
+    rows.sort(key=lambda row: (row.ranks is None and not mixed, _order(row, tasks[0]), row.label, row.run))
+    alone = [complete[place].label for place in made.alone] if made else []
     return Board(tasks, tuple(rows), tuple(_notes(runs, rows, mixed, found, made, alone)))
 
 
@@ -161,59 +156,47 @@ def _columns(runs: Sequence[Run]) -> tuple[BoardTask, ...]:
     return tuple(found.values())
 
 
-def _covers(run: Run, tasks: Sequence[BoardTask]) -> bool:
-    """Whether a run has a score on every task of the board."""
-    values = {task.name: task.main.estimate.value for task in run.tasks if task.main}
-    return all(not math.isnan(values.get(task.name, math.nan)) for task in tasks)
+def _value(run: Run, task: str) -> float:
+    """A run's score on a task; nan where it has none."""
+    return next((one.main.estimate.value for one in run.tasks if one.main and one.name == task), math.nan)
 
 
 def _row(
-    run: Run,
-    tasks: Sequence[BoardTask],
-    place: int | None,
-    made: Ranking | None,
-    together: Sequence[Estimate],
-    mixed: bool,
+    run: Run, tasks: Sequence[BoardTask], mixed: bool, place: int, shares: Mapping[str, Estimate]
 ) -> BoardRow:
-    results = {task.name: task for task in run.tasks if task.main}
-    cells = {name: task.main for name, task in results.items() if task.main}
+    """A run's row, not yet ranked."""
+    cells = {task.name: task.main for task in run.tasks if task.main}
     estimates = [cells[task.name].estimate for task in tasks if task.name in cells]
-    whole = (
-        not mixed and len(estimates) == len(tasks) and not any(math.isnan(part.value) for part in estimates)
-    )
-    alone = None if place is None else (1, 1)
+    whole = not mixed and len(estimates) == len(tasks) and not any(math.isnan(one.value) for one in estimates)
+    limits = UNIT_RANGE if all(task.bounded for task in tasks) else None
     return BoardRow(
         run=run.id,
         label=run.label,
         model=run.model,
         date=str(run.data["started"])[:10],
-        hardware=hardware_of(run),
-        ranks=made.ranks[place] if made and place is not None else alone,
-        own_ranks=made.own_ranks[place] if made and place is not None else alone,
-        letters=made.letters[place] if made and made.letters and place is not None else "",
-        overall=_overall(estimates, tasks) if whole else None,
-        together=together[place] if place is not None and together else None,
+        ranks=None,
+        own_ranks=None,
+        letters="",
+        overall=macro_average(estimates, value_range=limits) if whole else None,
+        together=None,
         cells=cells,
         n=sum(part.n for part in estimates),
-        n_asked=sum(results[task.name].n_samples for task in tasks if task.name in results),
+        n_asked=sum(task.n_samples for task in run.tasks if task.main),
         n_failed=sum(part.n_failed for part in estimates),
         cost=run.data["usage"].get("cost"),
+        metrics={task.name: task.metrics for task in run.tasks},
+        place=place,
+        shares=shares,
+        hardware=hardware_of(run),
     )
 
 
-def _overall(estimates: Sequence[Estimate], tasks: Sequence[BoardTask]) -> Estimate:
-    return macro_average(estimates, value_range=UNIT_RANGE if all(task.bounded for task in tasks) else None)
-
-
-def _order(row: BoardRow, sign: float, first: str) -> float:
-    estimate = row.overall or (row.cells[first].estimate if first in row.cells else None)
-    return sign * estimate.value if estimate and not math.isnan(estimate.value) else math.inf
-
-
-def _matrices(runs: Sequence[Run], tasks: Sequence[BoardTask]) -> list[Matrix]:
-    """The item scores of runs that have all tasks, a matrix per task."""
-    mains = [{task.name: task.main for task in run.tasks if task.main} for run in runs]
-    return matrices(runs, {task.name: [found[task.name] for found in mains] for task in tasks})
+def _order(row: BoardRow, first: BoardTask) -> float:
+    """What rows are sorted by, the best least: the overall score, else that of the first task."""
+    estimate = row.overall or (row.cells[first.name].estimate if first.name in row.cells else None)
+    if estimate is None or math.isnan(estimate.value):
+        return math.inf
+    return estimate.value if first.lower_is_better else -estimate.value
 
 
 def _together(found: Sequence[Matrix]) -> list[Estimate]:
@@ -244,51 +227,49 @@ def _notes(
     found: Sequence[Matrix],
     made: Ranking | None,
     alone: Sequence[str],
-) -> list[str]:
-    notes = ["Intervals are 95%. Scores are about items like these."]
-    if mixed:
-        notes.append(
-            "The tasks are measured in different units or directions, so there is no overall score and no rank."
+) -> Iterator[str]:
+    yield "Intervals are 95%. Scores are about items like these."
+    undecided = [sum(cell.estimate.n_undecided for cell in row.cells.values()) for row in rows]
+    if sum(undecided):
+        answers = counted(sum(undecided), "answer is", "answers are")
+        low, high = min(undecided), max(undecided)
+        each = f"{high:,}" if low == high else f"{low:,} to {high:,}"
+        yield (
+            f"Scores, ranks and ties are of decided answers alone: {answers} undecided by rules ({each} a model) and could "
+            "move them; each task's bounds cover both readings."
         )
+    if mixed:
+        yield "The tasks have different units or directions, so there is no overall score and no rank."
     elif made is not None:
-        notes.append(
+        yield (
             "A rank is a range: the best and the worst rank that the model can have. The ranges hold together with 95% (simultaneous "
             "intervals of all paired differences); models whose ranges do not overlap are significantly different."
         )
         if made.letters and any(row.ranks and row.ranks[0] != row.ranks[1] for row in rows):
-            notes.append("Models that share a letter are tied: the data cannot separate them.")
+            yield "Models that share a letter are tied: the data cannot separate them."
         if any(row.together for row in rows):
-            notes.append(SIMULTANEOUS_NOTE)
+            yield SIMULTANEOUS_NOTE
         if alone:
-            notes.append(
-                f"No other model has enough items in common with {listed(alone)}: every rank is possible for "
-                f"{'it' if len(alone) == 1 else 'them'}, whatever the score."
+            them = "it" if len(alone) == 1 else "them"
+            yield (
+                f"No other model has enough items in common with {listed(alone)}: every rank is possible for {them}, whatever the "
+                "score."
             )
-        notes += _kept(found)
-    notes += [
-        f"The runs used different versions, data or scorers of '{name}'." for name in _asked_differently(runs)
-    ]
-    notes += _judged_differently(runs)
-    notes += early_notes(runs)
+        yield from _common_notes(found)
+    yield from _differing_notes(runs)
+    yield from early_notes(runs)
     if any(row.shares for row in rows):
-        notes.append(
+        yield (
             "Hallucinated and refused are shares of the stress questions, which have no answer: refused (or corrected) is right."
         )
     if any(row.n_failed for row in rows):
-        notes.append("Failed items are counted separately and are not scored as wrong.")
-    if undecided := sum(cell.estimate.n_undecided for row in rows for cell in row.cells.values()):
-        answers = "1 answer is" if undecided == 1 else f"{undecided:,} answers are"
-        notes.append(
-            f"{answers} undecided by the rules and in no score; the bounds of each run's scores cover them."
-        )
+        yield "Failed items are counted separately and are not scored as wrong."
     if any(row.ranks is None for row in rows) and not mixed:
-        notes.append("Models without a rank have no score on at least one of the tasks.")
-    return notes
+        yield "Models without a rank have no score on at least one of the tasks."
 
 
-def _kept(found: Sequence[Matrix]) -> list[str]:
+def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
     """What a reader must know of the items that pairs share, and of metrics that are no means."""
-    notes = []
     without = "are compared as independent samples" if len(found) == 1 else "cannot be separated"
     for one in found:
         counts = common_counts(one)
@@ -298,38 +279,31 @@ def _kept(found: Sequence[Matrix]) -> list[str]:
             (few, "under half of the items in common, and can hardly be separated"),
             (counts == 0, f"no item in common, and {without}"),
         ):
-            number = int(np.triu(pairs, 1).sum())
-            if number:
-                have = "1 pair of models has" if number == 1 else f"{number} pairs of models have"
-                notes.append(f"On '{one.measure.task}' {have} {what}.")
+            if number := int(np.triu(pairs, 1).sum()):
+                have = counted(number, "pair of models has", "pairs of models have")
+                yield f"On '{one.measure.task}' {have} {what}."
         if not one.measure.is_mean:
-            notes.append(
-                f"On '{one.measure.task}' ranks use the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is not a mean "
-                f"over items."
+            yield (
+                f"On '{one.measure.task}' ranks rest on the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is no "
+                "mean over items."
             )
-    return notes
 
 
-def _judged_differently(runs: Sequence[Run]) -> list[str]:
-    """Roles that different models played: a score by one judge is no score by another."""
-    seen: dict[str, dict[str, str]] = {}
-    for run in runs:
-        for role, model in run.data.get("roles", {}).items():
-            name = str(model.get("name", ""))
-            seen.setdefault(role, {})[str(model.get("fingerprint", name))] = name
-    return [
-        f"Different models played the role '{role}' ({', '.join(sorted(set(models.values())))}): scores that they gave are "
-        f"not comparable."
-        for role, models in seen.items()
-        if len(models) > 1
-    ]
-
-
-def _asked_differently(runs: Sequence[Run]) -> list[str]:
-    """Tasks of which the runs had different versions, data or scorers."""
-    seen: dict[str, set[str]] = {}
+def _differing_notes(runs: Sequence[Run]) -> Iterator[str]:
+    """Tasks of which the runs had different versions, data or scorers; and roles that different models played."""
+    tasks: dict[str, set[str]] = {}
+    roles: dict[str, dict[str, str]] = {}
     for run in runs:
         for task in run.data["tasks"]:
             parts = [task["version"], task["content_hash"], task["scorers"]]
-            seen.setdefault(task["name"], set()).add(json.dumps(parts, sort_keys=True))
-    return [name for name, forms in seen.items() if len(forms) > 1]
+            tasks.setdefault(task["name"], set()).add(json.dumps(parts, sort_keys=True))
+        for role, model in run.data.get("roles", {}).items():
+            name = str(model.get("name", ""))
+            roles.setdefault(role, {})[str(model.get("fingerprint", name))] = name
+    for name, forms in tasks.items():
+        if len(forms) > 1:
+            yield f"The runs used different versions, data or scorers of '{name}'."
+    for role, models in roles.items():
+        if len(models) > 1:
+            names = ", ".join(sorted(set(models.values())))
+            yield f"Different models played the role '{role}' ({names}): scores that they gave are not comparable."

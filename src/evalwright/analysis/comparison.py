@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -183,18 +184,9 @@ def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
 def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> None:
     for key in slices:
         if not any(key in matrix.slices for matrix in found):
-            known = sorted(_metadata_keys(run))
+            known = sorted({name for row in islice(run.rows(), 1000) for name in row.get("metadata", {})})
             more = f"The samples have {', '.join(known)}." if known else "The samples have no metadata."
             raise UnknownName("slice", key, known, f"{more} A key with more than 200 values makes no slices.")
-
-
-def _metadata_keys(run: Run) -> set[str]:
-    keys: set[str] = set()
-    for number, row in enumerate(run.rows()):
-        keys |= row.get("metadata", {}).keys()
-        if number >= 1000:
-            break
-    return keys
 
 
 # -- one task ----------------------------------------------------------------------------------------------------------
@@ -207,13 +199,7 @@ def _compare(
     one, other = found.values
     common = found.common()
     higher, lower = one > other, one < other
-    paired = unpaired = same = None
-    if common.any():
-        paired = paired_of(found)
-    else:
-        unpaired = unpaired_of(found)
-    if equivalent is not None:
-        same = equivalence_of(found, equivalent, names)
+    paired = paired_of(found) if common.any() else None
     return TaskComparison(
         task=measure.task,
         metric=measure.metric,
@@ -221,7 +207,7 @@ def _compare(
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
         paired=paired,
-        unpaired=unpaired,
+        unpaired=None if paired else unpaired_of(found),
         only_a=int((found.asked[0] & ~found.asked[1]).sum()),
         only_b=int((found.asked[1] & ~found.asked[0]).sum()),
         n_differing=int(higher.sum() + lower.sum()),
@@ -229,14 +215,13 @@ def _compare(
         n_b_higher=int(lower.sum()),
         flips=_flips(a, found, higher, lower, most_flips),
         slices=tuple(compare_slices(found, key) for key in found.slices),
-        equivalence=same,
+        equivalence=None if equivalent is None else equivalence_of(found, equivalent, names),
         warnings=tuple(_warnings(a, b, found, paired)),
     )
 
 
 def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) -> list[str]:
     warnings = []
-    measure = found.measure
     scored = (~np.isnan(found.values)).sum(axis=1)
     if paired is None:
         warnings.append(
@@ -247,38 +232,32 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
             warnings.append("Their items share passages, which this comparison does not take into account.")
     elif warning := half_of(a, b, paired.n, int(scored.max(initial=0))):
         warnings.append(warning)
-    if not measure.is_mean:
-        warnings.append(
-            f"'{measure.metric}' is not a mean over items, so the comparison uses the mean score of '{measure.scorer}' beneath it, "
-            f"of which more is better."
-        )
+    if not found.measure.is_mean:
+        warnings.append(no_mean(found))
     return warnings
+
+
+def no_mean(found: Matrix) -> str:
+    """What a reader must know of a metric that is no mean over items."""
+    return (
+        f"'{found.measure.metric}' is not a mean over items, so the comparison uses the mean score of "
+        f"'{found.measure.scorer}', where more is better."
+    )
 
 
 def _flips(
     run: Run, found: Matrix, higher: NDArray[np.bool_], lower: NDArray[np.bool_], most: int
 ) -> tuple[Flip, ...]:
     """The first `most` items of each direction, in the order of the run, whose scores differ."""
-    if not most:
-        return ()
-    places: dict[int, int] = {}
-    left = [min(most, int(side.sum())) for side in (higher, lower)]
-    for side in (higher, lower):
-        numbers = side.nonzero()[0]
-        places.update(zip(found.keys[numbers].tolist(), numbers.tolist(), strict=True))
-    flips = []
-    for number, row in enumerate(run.rows() if any(left) else ()):
-        if number >= MOST_READ:
-            break
+    places = {int(found.keys[place]): int(place) for side in (higher, lower) for place in side.nonzero()[0]}
+    left = {True: min(most, int(higher.sum())), False: min(most, int(lower.sum()))}
+    flips: list[Flip] = []
+    for row in islice(run.rows(), MOST_READ) if any(left.values()) else ():
         place = places.pop(hashed(row["id"]), None) if row["task"] == found.measure.task else None
-        if place is None:
-            continue
-        one, other = (float(value) for value in found.values[:, place])
-        side_left = 0 if one > other else 1
-        if left[side_left]:
-            left[side_left] -= 1
-            flips.append(Flip(found.measure.task, row["id"], one, other))
-            if not any(left):
+        if place is not None and left[side := bool(higher[place])]:
+            left[side] -= 1
+            flips.append(Flip(found.measure.task, row["id"], *map(float, found.values[:, place])))
+            if not any(left.values()):
                 break
     return tuple(flips)
 

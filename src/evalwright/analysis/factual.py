@@ -34,13 +34,10 @@ _TAG = "factuality"
 def is_factual(runs: Sequence[Run]) -> bool:
     """Whether all tasks of all runs are of factual questions, some of them stress questions."""
     tasks = [task for run in runs for task in run.data["tasks"]]
-    return bool(tasks) and all(map(_of_facts, tasks)) and any(map(_is_stress, tasks))
-
-
-def _of_facts(task: Mapping[str, Any]) -> bool:
-    metadata = task.get("metadata") or {}
+    metadata = [task.get("metadata") or {} for task in tasks]
     # Runs imported before the tag was given have none; a stress scorer beside them says what they are.
-    return _TAG in (metadata.get("tags") or ()) or "imported" in metadata
+    of_facts = all(_TAG in (one.get("tags") or ()) or "imported" in one for one in metadata)
+    return of_facts and any(map(_is_stress, tasks))
 
 
 def _is_stress(task: Mapping[str, Any]) -> bool:
@@ -75,8 +72,7 @@ def _labels(run: Run, tasks: set[str]) -> Labels:
     for row in run.rows():
         if row["task"] in tasks:
             _, labels = out.setdefault((row["task"], row["id"]), (row.get("cluster", ""), []))
-            score = row["scores"].get(STRESS)
-            if score is not None:
+            if (score := row["scores"].get(STRESS)) is not None:
                 labels.append(str(score.get("label", "")))
     return out
 
@@ -84,21 +80,16 @@ def _labels(run: Run, tasks: set[str]) -> Labels:
 def _share(labels: Labels, classes: frozenset[str]) -> Estimate:
     scored = {key: one for key, one in labels.items() if one[1]}
     values = np.array([sum(label in classes for label in each) / len(each) for _, each in scored.values()])
-    clusters = None
-    if any(cluster for cluster, _ in scored.values()):
-        codes = [cluster_code(cluster, hashed("\0".join(key))) for key, (cluster, _) in scored.items()]
-        clusters = np.array(codes, np.int64)
+    codes = [cluster_code(cluster, hashed("\0".join(key))) for key, (cluster, _) in scored.items()]
+    clustered = any(cluster for cluster, _ in scored.values())
+    clusters = np.array(codes, np.int64) if clustered else None
     return compute("accuracy", Column(values, {}, clusters, len(labels) - len(scored)))
 
 
 def hardware_of(run: Run) -> str:
     """The hardware's label, as recorded by the run, or by the file that it was made from; "" where there is none."""
-    own = run.data.get("hardware")
-    if isinstance(own, Mapping) and isinstance(own.get("label"), str) and own["label"]:
-        return str(own["label"])
     configuration = run.data["configuration"]
-    for part in ("imported", "submission"):
-        told = configuration.get(part)
-        if isinstance(told, Mapping) and isinstance(told.get("hardware"), str):
-            return str(told["hardware"])
-    return ""
+    places = [(run.data.get("hardware"), "label")]
+    places += [(configuration.get(part), "hardware") for part in ("imported", "submission")]
+    found = [part.get(key) for part, key in places if isinstance(part, Mapping)]
+    return next((label for label in found if isinstance(label, str) and label), "")

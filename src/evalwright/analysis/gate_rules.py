@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from evalwright.core.errors import ConfigurationError, closest
 
@@ -44,16 +44,6 @@ _RULES = tuple(
 )
 
 
-_VERBS: dict[str, Verb] = {
-    "drops": "drops",
-    "rises": "rises",
-    "changes": "changes",
-    "below": "below",
-    "above": "above",
-    "differs": "differs",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class GateRule:
     """One rule as it was read. what: a metric's label, with or without its task."""
@@ -64,6 +54,11 @@ class GateRule:
     amount: float
     unit: Unit
 
+    @property
+    def counts_failures(self) -> bool:
+        """Whether it is of failed items, and of no score."""
+        return self.what.rpartition(".")[2] == N_FAILED
+
 
 def parse_gate_rule(text: str) -> GateRule:
     """Read one rule. Raises ConfigurationError with the forms there are and an example."""
@@ -73,11 +68,9 @@ def parse_gate_rule(text: str) -> GateRule:
             found = match.groupdict()
             amount = float(found.get("amount") or 0)
             unit: Unit = "%" if found.get("unit") == "%" else "points" if found.get("unit") else ""
-            verb: Verb = _VERBS[found["verb"].lower()]
+            verb = cast(Verb, found["verb"].lower())
             if not math.isfinite(amount) or (amount < 0 and verb in ("drops", "rises", "changes")):
-                raise ConfigurationError(
-                    f"The rule '{text}' needs a number that is not negative after 'than'."
-                )
+                raise ConfigurationError(f"The rule '{text}' needs a number of 0 or more after 'than'.")
             return GateRule(text.strip(), found["what"], verb, amount, unit)
     raise ConfigurationError(
         f"The rule '{text}' cannot be read. Rules are: {'; '.join(FORMS)}. For example: --fail-if \"{EXAMPLE}\"."

@@ -8,7 +8,7 @@ sure where its simultaneous interval leaves 0 out.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -27,7 +27,7 @@ from evalwright.statistics import (
 )
 from evalwright.statistics.simultaneous_macro import simultaneous_macro
 
-Verdict = Literal["better", "worse", "no difference seen", "not compared"]
+PairVerdict = Literal["better", "worse", "no difference seen", "not compared"]
 
 MOST_LETTERS = 26
 """With more groups than this no letters are given: they could not be read."""
@@ -48,7 +48,7 @@ class Pair(Plain):
     visible: float
     n: int
     units: int
-    verdict: Verdict
+    verdict: PairVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,38 @@ class Ranking:
 
         Against a baseline the intervals hold together for its pairs alone, and p is Holm-adjusted over them.
         """
-        level = self.level_of_a_pair(baseline)
-        return tuple(_pairs(self.differences, self.lower_is_better, baseline, family, level))
+        found, level = self.differences, self.level_of_a_pair(baseline)
+        runs = range(len(found.difference))
+        if baseline is None:
+            places = list(combinations(runs, 2))
+            low, high = found.low, found.high
+            adjusted = [float(found.p_adjusted[place]) for place in places]
+        else:
+            places = [(other, baseline) for other in runs if other != baseline]
+            # The family of the baseline's questions: its own row, seen from the other side.
+            low, high = -found.own_high.T, -found.own_low.T
+            adjusted = [float(p) for p in holm([found.p_value[place] for place in places])]
+        return tuple(
+            Pair(
+                a=place[0],
+                b=place[1],
+                difference=float(found.difference[place]),
+                low=float(low[place]),
+                high=float(high[place]),
+                p_value=float(found.p_value[place]),
+                p_adjusted=math.nan if math.isnan(p) else min(1.0, family * p),
+                visible=_visible(float(found.standard_error[place]), level),
+                n=int(found.n[place]),
+                units=int(found.units[place]),
+                verdict=_verdict(float(low[place]), float(high[place]), self.lower_is_better),
+            )
+            for place, p in zip(places, adjusted, strict=True)
+        )
 
     @property
     def alone(self) -> tuple[int, ...]:
         """Runs that could be compared with no other."""
-        return tuple(_alone(self.differences))
+        return tuple(np.flatnonzero(np.isnan(self.differences.low).all(axis=1)).tolist())
 
     def groups(self) -> list[tuple[int, ...]]:
         """Runs that share a letter, by letter."""
@@ -116,38 +141,7 @@ def rank(
     return Ranking(differences, less, ranks, own, _letters(differences, less))
 
 
-def _pairs(
-    found: SimultaneousDifferences, less: bool, baseline: int | None, family: int, level: float
-) -> Iterator[Pair]:
-    runs = len(found.difference)
-    if baseline is None:
-        places = list(combinations(range(runs), 2))
-        low, high = found.low, found.high
-        adjusted = [float(found.p_adjusted[place]) for place in places]
-    else:
-        places = [(other, baseline) for other in range(runs) if other != baseline]
-        # The family of the baseline's questions: its own row, seen from the other side.
-        low, high = -found.own_high.T, -found.own_low.T
-        adjusted = [float(p) for p in holm([found.p_value[place] for place in places])]
-    for (a, b), p_adjusted in zip(places, adjusted, strict=True):
-        ends = float(low[a, b]), float(high[a, b])
-        yield Pair(
-            a=a,
-            b=b,
-            difference=float(found.difference[a, b]),
-            low=ends[0],
-            high=ends[1],
-            p_value=float(found.p_value[a, b]),
-            p_adjusted=min(1.0, family * p_adjusted) if p_adjusted == p_adjusted else math.nan,
-            visible=_visible(float(found.standard_error[a, b]), level),
-            n=int(found.n[a, b]),
-            units=int(found.units[a, b]),
-            verdict=_verdict(ends, less),
-        )
-
-
-def _verdict(ends: tuple[float, float], less: bool) -> Verdict:
-    low, high = ends
+def _verdict(low: float, high: float, less: bool) -> PairVerdict:
     if math.isnan(low) or math.isnan(high):
         return "not compared"
     if low > 0 or high < 0:
@@ -160,17 +154,12 @@ def _visible(error: float, level: float) -> float:
     return float(smallest_visible_difference(1, error * error, level=level)) if error > 0 else math.nan
 
 
-def _alone(found: SimultaneousDifferences) -> list[int]:
-    unknown = np.isnan(found.low).sum(axis=1)
-    return [i for i, count in enumerate(unknown.tolist()) if count == len(unknown)]
-
-
 def _letters(found: SimultaneousDifferences, less: bool) -> tuple[str, ...]:
     """Letters by insert and absorb (Piepho 2004): every sure pair splits the groups that hold both of it."""
     runs = len(found.difference)
     sure = (found.low > 0) | (found.high < 0)
-    left_out = set(_alone(found))
-    groups = [sum(1 << i for i in range(runs) if i not in left_out)]
+    compared = [not np.isnan(row).all() for row in found.low]
+    groups = [sum(1 << i for i in range(runs) if compared[i])]
     if not groups[0]:
         return ("",) * runs
     for a, b in zip(*(side.tolist() for side in np.triu(sure).nonzero()), strict=True):

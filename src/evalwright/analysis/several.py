@@ -6,16 +6,17 @@ adjusted p-values are multiplied accordingly. The mean over tasks is a family of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from evalwright.analysis.comparison import can_average, read_matrices
+from evalwright.analysis.comparison import can_average, no_mean, read_matrices
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.ranking import Pair, rank
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
+from evalwright.core.words import listed
 from evalwright.runs.measures import Matrix, common_counts
 from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate, compare_paired, macro_average, macro_difference, mean_interval
@@ -95,27 +96,23 @@ def compare_several(
             raise UnknownName("baseline", baseline.id, ids, "It must be one of the runs that are compared.")
         place = folders.index(baseline.folder.resolve())
     found = read_matrices(runs, slices)
-    families = len(found)
-    tasks = tuple(_table([one], place, families, "tasks") for one in found)
-    overall = None
-    if families > 1 and can_average([one.measure for one in found]):
-        overall = _table(found, place, 1, "")
-    labels = _labels(runs)
+    whole = len(found) > 1 and can_average([one.measure for one in found])
+    names = [run.label for run in runs]
+    labels = tuple(
+        name if names.count(name) == 1 else f"{name} ({run})" for name, run in zip(names, ids, strict=True)
+    )
     first = runs[place or 0]
+    others = {run.id: tuple(configuration_differences(first, run)) for run in runs if run is not first}
     return SeveralComparison(
         runs=tuple(ids),
         labels=labels,
         baseline=place,
-        overall=overall,
-        tasks=tasks,
+        overall=_table(found, place, 1, "") if whole else None,
+        tasks=tuple(_table([one], place, len(found), "tasks") for one in found),
         slices=tuple(table for key in slices for one in found for table in _slices(one, key, place)),
         estimand=_estimand(found, place),
         warnings=tuple(_warnings(found, labels, place)),
-        differences={
-            run.id: lines
-            for run in runs
-            if run is not first and (lines := tuple(configuration_differences(first, run)))
-        },
+        differences={name: lines for name, lines in others.items() if lines},
     )
 
 
@@ -138,7 +135,13 @@ def _table(
         pairs = tuple(replace(pair, visible=_visible(found, pair, pair_level, items)) for pair in pairs)
     against = "all pairs" if baseline is None else f"{len(pairs)} comparisons with the baseline"
     more = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
-    means = [[_mean(one, row, items) for row in range(len(one.values))] for one in found]
+
+    def mean(one: Matrix, row: int) -> Estimate:
+        """A run's mean over all items that it was asked."""
+        values, clusters = one.part(one.asked[row] if items is None else one.asked[row] & items)
+        return mean_interval(values[row], clusters=clusters, value_range=measure.value_range)
+
+    rows = range(len(found[0].values))
     return PairTable(
         task="" if whole else measure.task,
         slice=name,
@@ -146,7 +149,7 @@ def _table(
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
         means=tuple(
-            macro_average(parts, value_range=measure.value_range) for parts in zip(*means, strict=True)
+            macro_average([mean(one, row) for one in found], value_range=measure.value_range) for row in rows
         ),
         pairs=pairs,
         ranks=made.ranks if baseline is None else (),
@@ -172,31 +175,18 @@ def _visible(found: Sequence[Matrix], pair: Pair, level: float, items: Any) -> f
     return macro_difference(parts, value_range=found[0].measure.value_range).smallest_visible_difference
 
 
-def _mean(found: Matrix, row: int, items: Any) -> Estimate:
-    """A run's mean over all items that it was asked."""
-    own = found.asked[row] if items is None else found.asked[row] & items
-    values, clusters = found.part(own)
-    return mean_interval(values[row], clusters=clusters, value_range=found.measure.value_range)
-
-
 def _slices(found: Matrix, key: str, baseline: int | None) -> list[PairTable]:
     codes = found.slices.get(key)
     if codes is None:
         return []
-    there = [(name, codes.codes == code) for code, name in enumerate(codes.names)]
-    used = sorted(((name, inside) for name, inside in there if inside.any()), key=lambda pair: pair[0])
+    there = {
+        name: codes.codes == code for code, name in sorted(enumerate(codes.names), key=lambda one: one[1])
+    }
+    used = [(name, inside) for name, inside in there.items() if inside.any()]
     return [
         _table([found], baseline, len(used), f"values of '{key}'", items=inside, name=f"{key}: {name}")
         for name, inside in used
     ]
-
-
-def _labels(runs: Sequence[Run]) -> tuple[str, ...]:
-    labels = [run.label for run in runs]
-    return tuple(
-        label if labels.count(label) == 1 else f"{label} ({run.id})"
-        for label, run in zip(labels, runs, strict=True)
-    )
 
 
 def _estimand(found: Sequence[Matrix], baseline: int | None) -> str:
@@ -209,34 +199,21 @@ def _estimand(found: Sequence[Matrix], baseline: int | None) -> str:
     )
 
 
-def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | None) -> list[str]:
-    warnings = []
+def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | None) -> Iterator[str]:
     for one in found:
-        apart, few = [], []
-        table = common_counts(one).tolist()
+        name, table = one.measure.task, common_counts(one).tolist()
+        apart, few = list[str](), list[str]()
         for b, a in combinations(range(len(labels)), 2):
-            if baseline is not None and baseline not in (a, b):
-                continue
-            if not table[a][b]:
-                apart.append(f"{labels[b]} and {labels[a]}")
-            elif 2 * table[a][b] < max(table[a][a], table[b][b]):
-                few.append(f"{labels[b]} and {labels[a]} ({table[a][b]:,})")
-        name = one.measure.task
+            if baseline is None or baseline in (a, b):
+                n, pair = table[a][b], f"{labels[b]} and {labels[a]}"
+                apart += [] if n else [pair]
+                few += [f"{pair} ({n:,})"] if 0 < 2 * n < max(table[a][a], table[b][b]) else []
         if apart:
-            warnings.append(
+            yield (
                 f"{name}: no item in common, so compared as independent samples, where a difference in their difficulty counts as "
-                f"a difference between the models: {_some(apart)}."
+                f"a difference between the models: {listed(apart, 5)}."
             )
         if few:
-            warnings.append(f"{name}: under half of the items are common to {_some(few)}.")
+            yield f"{name}: under half of the items are common to {listed(few, 5)}."
         if not one.measure.is_mean:
-            warnings.append(
-                f"{name}: '{one.measure.metric}' is not a mean over items, so the comparison uses the mean score of "
-                f"'{one.measure.scorer}', where more is better."
-            )
-    return warnings
-
-
-def _some(parts: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(parts) - most} more pairs" if len(parts) > most else ""
-    return ", ".join(parts[:most]) + more
+            yield f"{name}: {no_mean(one)}"

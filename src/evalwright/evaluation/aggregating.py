@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.tasks import MetricSpec
 from evalwright.engine.counts import Counts
-from evalwright.evaluation.planning import slug
+from evalwright.evaluation.derived import Derived, derived_task
+from evalwright.evaluation.recording import rules_record
 from evalwright.metrics.registry import registry
-from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run, open_run
+from evalwright.runs.reader import Run
 from evalwright.runs.scores import keep_scores
-from evalwright.runs.stopping import noted_groups, with_noted_intervals
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
-from evalwright.tasks.dialects import group_records
+from evalwright.runs.writer import RunWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +37,34 @@ def aggregate_run(
     level: float | None = None,
     name: str = "",
     out: str | Path | None = None,
-    runs_folder: str | Path = "runs",
 ) -> Run:
     """Make metrics, slices and intervals again from a run's recorded scores and write the result as a new run.
 
     metrics: in place of the run's own, for all its tasks; a spec whose scorer is "" is over each task's first. slices:
     metadata keys, in place of the run's own. level: of all intervals. name: of the new run (default: the old name with
-    ".aggregated"); out: its parent folder (default: beside the old). runs_folder: where a run given by name lies.
+    ".aggregated"); out: its parent folder (default: beside the old).
 
     Raises UsageError for unknown metrics, scorers and slices, a level outside (0, 1), a name that another kind of run has,
     samples that were changed since the run, and runs whose numbers another program's arithmetic made.
     """
-    old = run if isinstance(run, Run) else open_run(run, Path(runs_folder))
-    old.verify()
     if level is not None and not 0 < level < 1:
         raise ConfigurationError(
             f"The confidence level must be between 0 and 1, such as 0.95, not {level:g}."
         )
-    folder = Path(out or old.folder.parent) / slug(name or f"{old.id}.aggregated")
-    _check_folder(folder, old)
+    new = Derived(run, name or "{}.aggregated", out, "aggregated_from")
+    old = new.old
     parts = {task["name"]: _part(task, metrics, slices, level) for task in old.data["tasks"]}
     _check_slices(old, slices or ())
-    return _write(old, folder, parts)
+    with RunWriter(new.folder) as writer:
+        for position, record in enumerate(old.samples()):
+            parts[record.task].tally.add(record)
+            writer.add(position, record)
+        tasks = [_task_record(part) for part in parts.values()]
+        rules = [[task["metric_specs"], task["slice_keys"]] for task in tasks]
+        identity = {"scores": old.data["samples"]["sha256"], "rules": rules}
+        made = new.finish(writer, tasks, identity, usage=Counts().as_dict())
+    keep_scores(made, {name: part.tally.table() for name, part in parts.items()})
+    return made
 
 
 def _check_slices(old: Run, slices: Sequence[str]) -> None:
@@ -78,20 +79,6 @@ def _check_slices(old: Run, slices: Sequence[str]) -> None:
         if key in missing:
             hint = f"The samples have: {', '.join(sorted(seen)) or 'none'}."
             raise UnknownName("metadata key to slice by", key, seen, hint)
-
-
-def _check_folder(folder: Path, old: Run) -> None:
-    if folder.resolve() == old.folder.resolve():
-        raise ConfigurationError(
-            "The new run needs a different name from the run that it is made from: use --name."
-        )
-    if not (folder / RUN_FILE).exists():
-        return
-    source = open_run(folder).data.get("aggregated_from")
-    if source is None or source["run"] != old.id:
-        raise ConfigurationError(
-            f"'{folder}' holds a run that was not aggregated from '{old.id}': choose another --name."
-        )
 
 
 def _part(
@@ -129,49 +116,7 @@ def _spec(spec: MetricSpec, task: str, scorers: Sequence[str], level: float | No
     return replace(spec, scorer=scorer, options=options)
 
 
-def _write(old: Run, folder: Path, parts: Mapping[str, _Part]) -> Run:
-    began, started = time.monotonic(), datetime.now(UTC)
-    with RunWriter(folder) as writer:
-        for position, record in enumerate(old.samples()):
-            parts[record.task].tally.add(record)
-            writer.add(position, record)
-        stopping = old.data.get("stopping")
-        tasks = [with_noted_intervals(_task_record(part), stopping) for part in parts.values()]
-        groups = group_records(tasks)
-        rules = [[task["metric_specs"], task["slice_keys"]] for task in tasks]
-        digest = old.data["samples"]["sha256"]
-        writer.finish(
-            {
-                **{key: value for key, value in old.data.items() if key != "groups"},
-                "schema": SCHEMA_VERSION,
-                "evalwright": __version__,
-                "id": folder.name,
-                "identity": fingerprint_of({"scores": digest, "rules": rules}),
-                "aggregated_from": {"run": old.id, "samples_sha256": digest},
-                "started": started.isoformat(timespec="seconds"),
-                "seconds": round(time.monotonic() - began, 3),
-                "usage": Counts().as_dict(),
-                "tasks": tasks,
-                **({"groups": noted_groups(groups, stopping)} if groups else {}),
-            }
-        )
-    made = open_run(folder)
-    keep_scores(made, {name: part.tally.table() for name, part in parts.items()})
-    return made
-
-
 def _task_record(part: _Part) -> dict[str, Any]:
-    task = part.record
-    result = part.tally.result(task["name"], task["version"], part.metrics)
-    kept = {key: value for key, value in task.items() if key != "slices_left_out"}
-    specs = [
-        {
-            "label": spec.label,
-            "kind": spec.kind,
-            "scorer": spec.scorer,
-            "options": dict(spec.options),
-            **({"lower_is_better": True} if spec.lower_is_better else {}),
-        }
-        for spec in part.metrics
-    ]
-    return {**kept, **result.as_dict(), "slice_keys": list(part.slices), "metric_specs": specs}
+    result = derived_task(part.record, part.tally, part.metrics)
+    specs = rules_record((), part.metrics)["metric_specs"]
+    return {**result, "slice_keys": list(part.slices), "metric_specs": specs}

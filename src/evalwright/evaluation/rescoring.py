@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalwright._version import __version__
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.engine.engine import Door, Engine
 from evalwright.engine.store import Store
 from evalwright.evaluation.configuration import ModelSpec, home_folder
-from evalwright.evaluation.planning import ModelLike, Objects, check_able, slug
+from evalwright.evaluation.derived import Derived, derived_task
+from evalwright.evaluation.planning import ModelLike, Objects, check_able
 from evalwright.evaluation.recording import rules_record
 from evalwright.evaluation.running import run_blocking, score_answer
-from evalwright.models.base import Model, fingerprint_of
+from evalwright.models.base import Model
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.environment import environment
-from evalwright.runs.reader import Run, open_run
-from evalwright.runs.stopping import noted_groups, with_noted_intervals
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.runs.reader import Run
+from evalwright.runs.writer import RunWriter
 from evalwright.scorers.registry import bind, registry
-from evalwright.tasks.dialects import Rules, dialect_of, group_records
+from evalwright.tasks.dialects import Rules, dialect_of
 
 AT_ONCE = 256
 """Records scored side by side, so that a judge is asked about many answers at a time."""
@@ -40,7 +38,6 @@ def score_run(
     name: str = "",
     out: str | Path | None = None,
     home: str | None = None,
-    runs_folder: str | Path = "runs",
     dialect: Mapping[str, Any] | None = None,
 ) -> Run:
     """Score a run's answers again and write the result as a new run.
@@ -50,16 +47,14 @@ def score_run(
     metrics are `accuracy` over the first and `mean` over the others. roles: models that the scorers ask, by role; those that
     are not given are the run's own, whose answers are in the store, unless these were opened with arguments.
     name: of the new run (default: the old name with ".rescored"); out: its parent folder (default: beside the old).
-    runs_folder: where a run given by name lies. dialect: `task_root` and `trust`, where tasks of another framework are scored by
-    Python beside their files; what the run trusted counts for nothing here.
+    dialect: `task_root` and `trust`, where tasks of another framework are scored by Python beside their files; what the run
+    trusted counts for nothing here.
 
     Raises UsageError for unknown scorers, missing roles, a name that is taken by another kind of run, and samples that
     were changed since the run.
     """
-    old = run if isinstance(run, Run) else open_run(run, Path(runs_folder))
-    old.verify()
-    folder = Path(out or old.folder.parent) / slug(name or f"{old.id}.rescored")
-    _check_folder(folder, old)
+    new = Derived(run, name or "{}.rescored", out, "scored_from")
+    old = new.old
     bound = _bound(old, scorers, dialect or {})
     objects = Objects()
     specs = _specs(old, bound, {role: objects.model(model) for role, model in (roles or {}).items()})
@@ -70,7 +65,7 @@ def score_run(
         for scorer in rules.scorers:
             for role in scorer.roles if scorer.name not in rules.kept else ():
                 check_able(scorer, models[role])
-    made: Run = run_blocking(lambda: _score(old, folder, bound, models, specs, home))
+    made: Run = run_blocking(lambda: _score(new, bound, models, specs, home))
     return made
 
 
@@ -95,20 +90,6 @@ def _specs(old: Run, bound: Bound, given: Mapping[str, ModelSpec]) -> dict[str, 
             )
         specs[role] = ModelSpec(spec["model"], label=spec.get("label", ""))
     return specs
-
-
-def _check_folder(folder: Path, old: Run) -> None:
-    if folder.resolve() == old.folder.resolve():
-        raise ConfigurationError(
-            "The new run needs a different name from the run that it is made from: use --name."
-        )
-    if not (folder / RUN_FILE).exists():
-        return
-    source = open_run(folder).data.get("scored_from")
-    if source is None or source["run"] != old.id:
-        raise ConfigurationError(
-            f"'{folder}' holds a run that was not scored from '{old.id}': choose another --name."
-        )
 
 
 Bound = Mapping[str, Rules]
@@ -184,9 +165,7 @@ def _scorers(
     if not wanted:
         scorers = [_bound_again(found, found["options"]) for found in task["scorers"]]
         return scorers, [MetricSpec(**spec) for spec in task["metric_specs"]]
-    scorers = []
-    for kind, options in _entries(wanted):
-        scorers.append(bind(kind, options))
+    scorers = [bind(kind, options) for kind, options in _entries(wanted)]
     metrics = [MetricSpec("accuracy", "accuracy", scorers[0].name)]
     metrics += [MetricSpec(f"mean {scorer.name}", "mean", scorer.name) for scorer in scorers[1:]]
     return scorers, metrics
@@ -207,50 +186,36 @@ def _never(sample: Sample, answer: Answer) -> Score:
 
 
 async def _score(
-    old: Run,
-    folder: Path,
+    new: Derived,
     bound: Bound,
     models: Mapping[str, Model],
     specs: Mapping[str, ModelSpec],
     home: str | None,
 ) -> Run:
-    began, started = time.monotonic(), datetime.now(UTC)
+    old = new.old
     tallies = {
         task["name"]: TaskTally([scorer.name for scorer in bound[task["name"]].scorers], task["slice_keys"])
         for task in old.data["tasks"]
     }
-    with Store.open(home_folder(home)) as store, RunWriter(folder) as writer:
+    with Store.open(home_folder(home)) as store, RunWriter(new.folder) as writer:
         async with Engine(store) as engine:
             door = engine.door(models)
             await _score_all(old, bound, tallies, writer, door)
-            tasks = [
-                _task_record(task, bound[task["name"]], tallies[task["name"]]) for task in old.data["tasks"]
-            ]
-            tasks = [with_noted_intervals(task, old.data.get("stopping")) for task in tasks]
+            tasks = []
+            for task in old.data["tasks"]:
+                own, tally = bound[task["name"]], tallies[task["name"]]
+                metrics = own.found(tally.names())
+                tasks.append({**derived_task(task, tally, metrics), **rules_record(own.scorers, metrics)})
             rules = [[task["scorers"], task["metric_specs"]] for task in tasks]
-            writer.finish(
-                {
-                    **{key: value for key, value in old.data.items() if key != "groups"},
-                    "schema": SCHEMA_VERSION,
-                    "evalwright": __version__,
-                    "id": folder.name,
-                    "identity": fingerprint_of({"answers": old.data["samples"]["sha256"], "rules": rules}),
-                    "scored_from": {"run": old.id, "samples_sha256": old.data["samples"]["sha256"]},
-                    "started": started.isoformat(timespec="seconds"),
-                    "seconds": round(time.monotonic() - began, 3),
-                    "roles": _described(old, bound, models),
-                    "configuration": _configuration(old, specs),
-                    "environment": environment(),
-                    "usage": door.counts.as_dict(),
-                    "tasks": tasks,
-                    **(
-                        {"groups": noted_groups(groups, old.data.get("stopping"))}
-                        if (groups := group_records(tasks))
-                        else {}
-                    ),
-                }
+            return new.finish(
+                writer,
+                tasks,
+                {"answers": old.data["samples"]["sha256"], "rules": rules},
+                roles=_described(old, bound, models),
+                configuration=_configuration(old, specs),
+                environment=environment(),
+                usage=door.counts.as_dict(),
             )
-    return open_run(folder / RUN_FILE)
 
 
 async def _score_all(
@@ -276,13 +241,6 @@ async def _score_all(
         await asyncio.gather(*workers, return_exceptions=True)
 
 
-def _task_record(task: Mapping[str, Any], rules: Rules, tally: TaskTally) -> dict[str, Any]:
-    metrics = rules.found(tally.names())
-    kept = {key: value for key, value in task.items() if key != "slices_left_out"}
-    result = tally.result(task["name"], task["version"], metrics)
-    return {**kept, **result.as_dict(), **rules_record(rules.scorers, metrics)}
-
-
 async def _score_record(record: SampleRecord, rules: Rules, door: Door) -> SampleRecord:
     if record.answer is None:
         return record
@@ -293,17 +251,7 @@ async def _score_record(record: SampleRecord, rules: Rules, door: Door) -> Sampl
         scores = {scorer.name: found[scorer.name] for scorer in rules.scorers if scorer.name in found}
         failures |= {name: one for name, one in record.score_failures.items() if name in rules.kept}
         undecided |= {name: one for name, one in record.undecided.items() if name in rules.kept}
-    return SampleRecord(
-        record.task,
-        record.index,
-        record.draw,
-        record.sample,
-        record.answer,
-        scores,
-        None,
-        failures,
-        undecided,
-    )
+    return replace(record, scores=scores, failure=None, score_failures=failures, undecided=undecided)
 
 
 def _described(old: Run, bound: Bound, models: Mapping[str, Model]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.registry import Registry
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.built_in import BUILT_IN
-from evalwright.models.remote.providers import table
+from evalwright.models.remote import providers as table
 
 Backend = TypeVar("Backend", bound=Callable[..., Any])
 

@@ -13,12 +13,17 @@ each response; texts are read from the file when they are needed.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO
+from string import ascii_uppercase
+from typing import Any, BinaryIO, NamedTuple
 
-from evalwright.core.errors import Failure, ModelError, Rejected, RequestError
+from evalwright.core.errors import ConfigurationError, Failure, ModelError, Rejected, RequestError
+from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import (
+    Ability,
     Generate,
     LogLikelihood,
     Message,
@@ -29,7 +34,9 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of
-from evalwright.models.replay_index import Index, Subject, key_of, recorded, samples_file
+
+Subject = tuple[str, Any, str]
+"""What a response answers: kind ("generate", "input", "log-likelihood", "rolling"), prompt as JSON, continuation."""
 
 _INPUT_LINES = 60
 """Lines of a prompt, from its end, among which a recorded `input` is looked for."""
@@ -44,20 +51,71 @@ class ReplayModel(LocalModel):
         # The registry takes what follows a last '@' for a revision; here it is part of the path.
         written = path if revision is None else f"{path}@{revision}"
         self.name = f"replay/{written}"
-        self._path = samples_file(Path(written).expanduser())
-        self._index = Index(self._path)
+        given = Path(written).expanduser()
+        self._path = given / "samples.jsonl" if given.is_dir() else given
+        if not self._path.is_file():
+            raise ConfigurationError(
+                f"There is no recording at {self._path}: give a run's folder, its samples.jsonl, or a JSONL file of responses."
+            )
         self._file: BinaryIO | None = None
-        self.abilities = self._index.abilities
-        self.fingerprint = fingerprint_of({"replay": self._index.content_hash})
+        self._rows = 0
+        # (offset of the row, which of its responses) by key.
+        self._places: dict[bytes, tuple[int, int]] = {}
+        kinds = self._index()
+        self._has_inputs = "input" in kinds
+        self.abilities: frozenset[Ability] = frozenset(
+            "generate" if kind == "input" else kind  # type: ignore[misc]
+            for kind in kinds
+        )
+        self.fingerprint = fingerprint_of({"replay": self._content_hash})
+
+    def _index(self) -> set[str]:
+        """One pass over the file, which notes where each response stands; returns the kinds of what they answer."""
+        digest, offset = blake2b(digest_size=16), 0
+        kinds: set[str] = set()
+        repeated: dict[bytes, int] = {}
+        try:
+            with self._path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    digest.update(line)
+                    if line.strip():
+                        self._rows += 1
+                        for slot, (subject, draw, _) in enumerate(self._row(line, number)):
+                            key = _key_of(subject, draw or 0)
+                            if draw is None and key in self._places:
+                                repeated[key] = repeated.get(key, 0) + 1
+                                key = _key_of(subject, repeated[key])
+                            self._places.setdefault(key, (offset, slot))
+                            kinds |= {subject[0], *(["chat"] if isinstance(subject[1], list) else [])}
+                    offset += len(line)
+        except OSError as error:
+            raise ConfigurationError(
+                f"The recording {self._path} cannot be read: {error.strerror}."
+            ) from None
+        if not self._places:
+            raise ConfigurationError(f"The recording {self._path} has no responses.")
+        self._content_hash = digest.hexdigest()
+        return kinds
+
+    def _row(self, line: bytes, number: int) -> list[_Recorded]:
+        where = f"{self._path}, row {number}"
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise ConfigurationError(f"{where} is not valid JSON: {error}.") from None
+        try:
+            return list(_recorded(row))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ConfigurationError(f"{where} is not a recorded response: {error}.") from None
 
     def describe(self) -> dict[str, Any]:
         """The file's name and content hash, and how much it holds."""
         return {
             **super().describe(),
             "file": self._path.name,
-            "content_hash": self._index.content_hash,
-            "rows": self._index.rows,
-            "responses": len(self._index.places),
+            "content_hash": self._content_hash,
+            "rows": self._rows,
+            "responses": len(self._places),
             "note": "recorded responses",
         }
 
@@ -77,15 +135,14 @@ class ReplayModel(LocalModel):
         self.load()
         for index, request in enumerate(requests):
             try:
-                answer: Response | Failure = self._answer(request)
+                yield index, self._answer(request)
             except RequestError as error:
-                answer = error.as_failure()
-            yield index, answer
+                yield index, error.as_failure()
 
     def _answer(self, request: Request) -> Response:
         draw = request.draw if isinstance(request, Generate) else 0
-        for subject in _subjects(request, self._index.has_inputs):
-            place = self._index.places.get(key_of(subject, draw))
+        for subject in _subjects(request, self._has_inputs):
+            place = self._places.get(_key_of(subject, draw))
             if place is not None:
                 return self._read(place, subject)
         raise Rejected(f"{self._path.name} has no recorded response for {_shown(request)}.")
@@ -95,7 +152,7 @@ class ReplayModel(LocalModel):
         offset, slot = place
         self._file.seek(offset)
         try:
-            found = list(recorded(json.loads(self._file.readline())))[slot]
+            found = list(_recorded(json.loads(self._file.readline())))[slot]
         except (ValueError, IndexError, KeyError, TypeError):
             found = None
         if found is None or found.subject != subject:
@@ -153,3 +210,129 @@ def _shown(request: Request) -> str:
     if isinstance(request, RollingLogLikelihood):
         return f"the text that begins '{request.text[:60]}'".replace("\n", " ")
     return f"a request of kind '{request.ability}'"
+
+
+class _Recorded(NamedTuple):
+    """A response in a row. draw None: the rows are counted."""
+
+    subject: Subject
+    draw: int | None
+    response: Response
+
+
+def _key_of(subject: Subject, draw: int) -> bytes:
+    """A short hash of a request."""
+    text = json.dumps([*subject, draw], ensure_ascii=False, separators=(",", ":"))
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+def _recorded(row: Any) -> Iterator[_Recorded]:
+    """The responses in a row, in a fixed order. Raises ValueError, KeyError or TypeError for a row that is none."""
+    if not isinstance(row, Mapping):
+        raise ValueError("it is not a JSON object")
+    if "task" not in row or "scores" not in row:
+        yield _of_plain(row)
+    elif "responses" in row:
+        yield from _of_sample(row)
+
+
+def _of_sample(row: Mapping[str, Any]) -> Iterator[_Recorded]:
+    """A line of a run's samples.jsonl; one that failed has no responses and is passed over."""
+    responses = [Response.from_dict(found) for found in row["responses"]]
+    prompt = row["prompt"]
+    scored = row.get("log_likelihoods", [])
+    if not scored:
+        yield from _generated(prompt, responses, row["draw"])
+        return
+    answers = [_with_likelihood(*pair) for pair in zip(responses, scored, strict=True)]
+    if "choices" not in row:
+        yield _Recorded(("log-likelihood", prompt, row["answer"].strip()), 0, answers[0])
+        if prompt == "":
+            yield _Recorded(("rolling", row["answer"], ""), 0, answers[0])
+        return
+    # Options were compared by their texts or by their letters; the record does not say which, so both are known.
+    for names in (row["choices"], ascii_uppercase):
+        for name, answer in zip(names, answers, strict=False):
+            yield _Recorded(("log-likelihood", prompt, name.strip()), 0, answer)
+
+
+def _generated(prompt: Any, responses: list[Response], draw: int) -> Iterator[_Recorded]:
+    """One response to the prompt; or the replies of a conversation, each to the messages before it; or several draws."""
+    last = len(responses) - 1
+    if last > 0 and _is_conversation(prompt, responses):
+        for index, response in enumerate(responses):
+            yield _Recorded(("generate", prompt[: len(prompt) - 2 * (last - index)], ""), draw, response)
+        return
+    for index, response in enumerate(responses):
+        yield _Recorded(("generate", prompt, ""), draw * len(responses) + index, response)
+
+
+def _is_conversation(prompt: Any, responses: list[Response]) -> bool:
+    """Whether every reply but the last stands in the prompt, two messages apart."""
+    earlier = responses[:-1]
+    if not isinstance(prompt, list) or len(prompt) <= 2 * len(earlier):
+        return False
+    replies = prompt[len(prompt) - 2 * len(earlier) :: 2]
+    return all(
+        role == "assistant" and text == separate_reasoning(response).answer
+        for (role, text), response in zip(replies, earlier, strict=True)
+    )
+
+
+def _with_likelihood(response: Response, value: float) -> Response:
+    if response.log_likelihood is not None:
+        return response
+    return Response.from_dict({**response.as_dict(), "log_likelihood": _number(value)})
+
+
+def _of_plain(row: Mapping[str, Any]) -> _Recorded:
+    if "log_likelihood" in row:
+        greedy = row.get("is_greedy")
+        response = Response(
+            log_likelihood=_number(row["log_likelihood"]),
+            is_greedy=greedy if isinstance(greedy, bool) else None,
+        )
+        if "text" in row:
+            return _Recorded(("rolling", _text(row, "text"), ""), 0, response)
+        if "prompt" not in row or "continuation" not in row:
+            raise ValueError("a log_likelihood needs 'prompt' and 'continuation', or 'text'")
+        continuation = _text(row, "continuation").strip()
+        return _Recorded(("log-likelihood", _prompt(row["prompt"]), continuation), 0, response)
+    if "response" not in row:
+        raise ValueError("it has no 'response'")
+    answer = row["response"]
+    if isinstance(answer, Mapping):
+        response = Response.from_dict(dict(answer))
+    else:
+        response = Response(_text(row, "response"), finish_reason="stop")
+    if "prompt" in row:
+        return _Recorded(("generate", _prompt(row["prompt"]), ""), None, response)
+    if "input" in row:
+        return _Recorded(("input", _text(row, "input").strip(), ""), None, response)
+    raise ValueError("it has neither 'prompt' nor 'input', which are used to find a response")
+
+
+def _prompt(value: Any) -> Any:
+    """Text, or messages as `{"role", "content"}` or `[role, content]`."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list) or not value:
+        raise ValueError("'prompt' must be text or a list of messages")
+    turns = [[turn["role"], turn["content"]] if isinstance(turn, Mapping) else turn for turn in value]
+    for turn in turns:
+        if not isinstance(turn, list) or [type(part) for part in turn] != [str, str]:
+            raise ValueError("a message of 'prompt' must have a role and a content, both text")
+    return turns
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    value = row[name]
+    if not isinstance(value, str):
+        raise ValueError(f"'{name}' must be text, not {type(value).__name__}")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"'log_likelihood' must be a finite number, not {value!r}")
+    return float(value)

@@ -8,8 +8,7 @@ from typing import Any
 from evalwright.engine.speed import Speed
 from evalwright.models.base import LocalModel, Model
 from evalwright.models.local.hardware.energy import EnergyMeter
-from evalwright.models.local.hardware.limits import peak_memory
-from evalwright.models.local.hardware.machine import find_machine
+from evalwright.models.local.hardware.machine import find_machine, peak_memory
 
 
 class HardwareWatch:

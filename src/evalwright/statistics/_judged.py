@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics.intervals import Range
-from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 Scheme = Literal["random", "stratified"]
 
@@ -52,10 +52,7 @@ class JudgedSample:
 
 
 def judged_sample(
-    judge: npt.ArrayLike,
-    human: npt.ArrayLike,
-    clusters: npt.ArrayLike | None,
-    strata: npt.ArrayLike | None,
+    judge: npt.ArrayLike, human: npt.ArrayLike, clusters: Clusters, strata: Clusters
 ) -> JudgedSample:
     """The items with a verdict, checked. Raises ValueError for shapes and values that do not fit (each says which)."""
     verdicts, labels = vector(judge, "judge"), vector(human, "human")

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from evalwright.statistics.units import F64, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids
 
 _STEPS = 100
 _TOLERANCE = 1e-10
@@ -27,20 +26,15 @@ class LogisticFit(NamedTuple):
     covariance: F64
 
 
-def fit_logistic(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
-) -> LogisticFit:
+def fit_logistic(design: F64, outcome: F64, clusters: Clusters = None) -> LogisticFit:
     """Maximise sum_i [y_i log p_i + (1 - y_i) log(1 - p_i)] with logit p = x b.
 
-    `x`: (rows, columns), with a column of ones where an intercept is wanted. `y`: (rows,) in [0, 1]; 0.5 is a tie.
-    `clusters`: (rows,) integers; every row stands alone if None. The covariance is H^-1 M H^-1 with H the Hessian,
+    `design`, x: (rows, columns), with a column of ones where an intercept is wanted. `outcome`, y: (rows,) in [0, 1];
+    0.5 is a tie. The covariance is H^-1 M H^-1 with H the Hessian,
     M = G/(G-1) (n-1)/(n-k) sum_g s_g s_g', s_g the score of cluster g (nan with one cluster, or no more rows than columns).
 
-    Raises ValueError for other shapes or values, and where there is no finite fit.
+    Raises ValueError where there is no finite fit.
     """
-    design, outcome = _checked(x, y)
     coefficients = _newton(design, outcome)
     chances = _chances(design @ coefficients)
     hessian = _hessian(design, chances)
@@ -102,16 +96,3 @@ def _chances(logits: F64) -> F64:
 def _hessian(design: F64, chances: F64) -> F64:
     hessian: F64 = design.T @ (design * (chances * (1 - chances))[:, None])
     return hessian
-
-
-def _checked(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[F64, F64]:
-    design, outcome = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if design.ndim != 2 or outcome.shape != (len(design),) or design.size == 0:
-        raise ValueError(
-            f"x must have the shape (rows, columns) and y (rows,), not {design.shape} and {outcome.shape}"
-        )
-    if not np.isfinite(design).all():
-        raise ValueError("x must be finite; remove rows without a value")
-    if not ((outcome >= 0) & (outcome <= 1)).all():
-        raise ValueError("y must be between 0 and 1; remove rows without an outcome")
-    return design, outcome

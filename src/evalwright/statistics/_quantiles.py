@@ -1,4 +1,4 @@
-"""Quantiles and tail probabilities of the few distributions the other modules need.
+"""Quantiles and tail probabilities of the few distributions the other modules need, and p-values from intervals.
 
 The normal quantile comes from the standard library, so a plain Wilson interval loads no scipy. The rest comes from
 `scipy.special`, which loads in about a tenth of a second where `scipy.stats` takes half a second and more.
@@ -7,9 +7,12 @@ The normal quantile comes from the standard library, so a plain Wilson interval 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 
 _NORMAL = NormalDist()
+_STEPS = 60
+_LEAST = 1e-15  # a level of 1 - 1e-16 is 1 in floating point
 
 
 def check_level(level: float, name: str = "level") -> None:
@@ -54,3 +57,22 @@ def beta_quantile(probability: float, a: float, b: float) -> float:
     from scipy.special import betaincinv
 
     return float(betaincinv(a, b, probability))
+
+
+def greatest_failing(passes: Callable[[float], bool]) -> float:
+    """The error rate in (0, 0.5] above which `passes` holds, to a relative 1e-12, at least 1e-15.
+
+    `passes(rate)` must go from False to True as the rate grows (the interval gets shorter). 0.5 where it never does.
+    """
+    if not passes(0.5 - 1e-12):
+        return 0.5
+    if passes(_LEAST):
+        return _LEAST
+    low, high = _LEAST, 0.5
+    for _ in range(_STEPS):  # on a logarithmic scale, for small rates are the ones of interest
+        middle = (low * high) ** 0.5
+        if passes(middle):
+            high = middle
+        else:
+            low = middle
+    return high

@@ -24,7 +24,7 @@ from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.bootstrap import DRAWS, resampled_interval
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval, wilson
-from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 _MOST_LABELS = 50
 _UNSEEN = "Wilson's bound on unseen disagreement"
@@ -49,9 +49,7 @@ class Ratings:
         return len(self.values)
 
 
-def raw_agreement(
-    ratings: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95
-) -> Estimate:
+def raw_agreement(ratings: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95) -> Estimate:
     """The mean over items of the share of pairs of raters that gave the same label.
 
     `ratings`: (items, raters), nan where a rater gave none; items with fewer than two ratings count as failed. The
@@ -66,7 +64,7 @@ def cohen_kappa(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     level: float = 0.95,
     draws: int = DRAWS,
     seed: int = 0,
@@ -101,7 +99,7 @@ def gwet_ac1(
     ratings: npt.ArrayLike,
     *,
     labels: int | None = None,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     level: float = 0.95,
     draws: int = DRAWS,
     seed: int = 0,
@@ -132,7 +130,7 @@ def gwet_ac1(
 def krippendorff_alpha(
     ratings: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     level: float = 0.95,
     draws: int = DRAWS,
     seed: int = 0,
@@ -159,7 +157,7 @@ def krippendorff_alpha(
     return interval_of(table, parts, alpha, level, draws, seed)
 
 
-def read_ratings(ratings: npt.ArrayLike, clusters: npt.ArrayLike | None, *, count: bool = True) -> Ratings:
+def read_ratings(ratings: npt.ArrayLike, clusters: Clusters, *, count: bool = True) -> Ratings:
     """Check ratings and keep the items that two raters saw. Raises ValueError for shapes and values that do not fit."""
     values = np.asarray(ratings, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] < 2 or np.isinf(values).any():
@@ -191,8 +189,8 @@ def interval_of(
     parts: F64,
     coefficient: Callable[[F64], F64],
     level: float,
-    draws: int,
-    seed: int,
+    draws: int = DRAWS,
+    seed: int = 0,
     expected: float | None = None,
 ) -> Estimate:
     """The coefficient with a BCa interval over items or clusters; from Wilson's interval where all agree."""
@@ -239,23 +237,14 @@ def _by_chance(table: Ratings) -> float:
 def _made(
     table: Ratings, value: float, low: float, high: float, level: float, error: float | None, method: str
 ) -> Estimate:
+    low, high = min(low, value), max(high, value)
     return Estimate(
-        value=value,
-        low=min(low, value),
-        high=max(high, value),
-        level=level,
-        n=table.n,
-        n_failed=table.n_left_out,
-        n_clusters=table.n_clusters,
-        standard_error=error or None,
-        method=method,
+        value, low, high, level, table.n, table.n_left_out, table.n_clusters, error or None, method
     )
 
 
 def _nothing(table: Ratings, level: float, method: str) -> Estimate:
-    return Estimate(
-        math.nan, math.nan, math.nan, level, table.n, table.n_left_out, table.n_clusters, None, method
-    )
+    return _made(table, math.nan, math.nan, math.nan, level, None, method)
 
 
 def one_minus(observed: F64, expected: F64) -> F64:

@@ -16,14 +16,14 @@ import numpy.typing as npt
 from evalwright.statistics._quantiles import check_level, t_quantile
 from evalwright.statistics.estimate import Estimate, failure_bounds
 from evalwright.statistics.intervals import mean_interval, unlike_share
-from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 
 def attempted_accuracy(
     right: npt.ArrayLike,
     attempted: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     n_failed: int = 0,
     level: float = 0.95,
 ) -> Estimate:
@@ -40,10 +40,7 @@ def attempted_accuracy(
     if good.shape[1] == 1:
         kept = tried[:, 0] > 0
         return mean_interval(
-            good[kept, 0],
-            clusters=None if ids is None else ids[kept],
-            n_failed=failed,
-            level=level,
+            good[kept, 0], clusters=None if ids is None else ids[kept], n_failed=failed, level=level
         )
     sums, sizes = np.nansum(good, axis=1), np.nansum(tried, axis=1)
     kept = sizes > 0
@@ -56,7 +53,7 @@ def attempted_f(
     right: npt.ArrayLike,
     attempted: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     n_failed: int = 0,
     level: float = 0.95,
 ) -> Estimate:
@@ -80,7 +77,7 @@ def attempted_f(
 
 
 def _read(
-    right: npt.ArrayLike, attempted: npt.ArrayLike, clusters: npt.ArrayLike | None
+    right: npt.ArrayLike, attempted: npt.ArrayLike, clusters: Clusters
 ) -> tuple[F64, F64, I64 | None, int]:
     """Both as (n, draws) of the items that have a score, their clusters, and how many items have none."""
     good, tried = np.asarray(right, dtype=np.float64), np.asarray(attempted, dtype=np.float64)

@@ -82,7 +82,6 @@ def share_interval(
     worth: int,
     most: float,
     level: float,
-    draws: int,
     seed: int,
     unit: str,
     prefix: str = "",
@@ -95,9 +94,7 @@ def share_interval(
     size = len(totals) if counts is None else int(counts.sum())
     if size == 1:
         return 0.0, 1.0, None, f"one {unit.removesuffix('s')}: the whole range"
-    drawn = resampled_interval(
-        totals, statistic, counts=counts, level=level, draws=draws, seed=seed, unit=unit
-    )
+    drawn = resampled_interval(totals, statistic, counts=counts, level=level, seed=seed, unit=unit)
     if drawn.standard_error == 0.0:
         low, high = alike_interval(value, worth, (0.0, 1.0), level)
         return low, high, None, f"rule of three ({unit} alike, effective n = {worth})"

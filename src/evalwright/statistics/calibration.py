@@ -16,7 +16,7 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, normal_quantile, t_quantile
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import alike_interval, mean_interval
-from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 _DRAWS = 1000
 _SCALES = 61
@@ -89,7 +89,7 @@ class CalibrationError(Plain):
     method: str
 
 
-def read_answers(confidence: npt.ArrayLike, right: npt.ArrayLike, clusters: npt.ArrayLike | None) -> Answers:
+def read_answers(confidence: npt.ArrayLike, right: npt.ArrayLike, clusters: Clusters) -> Answers:
     """Check and pair confidence (n,) in [0, 1] with right (n,) of 0 and 1; nan = missing. Raises ValueError."""
     sure, mark = np.asarray(confidence, dtype=np.float64), np.asarray(right, dtype=np.float64)
     if sure.ndim != 1 or sure.shape != mark.shape:
@@ -113,7 +113,7 @@ def brier_score(
     right: npt.ArrayLike,
     *,
     bins: int = 10,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     level: float = 0.95,
 ) -> BrierScore:
     """Brier score (1950) with Murphy's (1973) parts over at most `bins` bins of equal mass; ties stay in one bin.
@@ -141,7 +141,7 @@ def calibration_error(
     right: npt.ArrayLike,
     *,
     bins: int = 15,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     level: float = 0.95,
     draws: int = _DRAWS,
     seed: int = 0,

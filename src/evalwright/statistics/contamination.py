@@ -16,7 +16,7 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.paired import PairedComparison, compare_paired
-from evalwright.statistics.units import F64, cluster_ids
+from evalwright.statistics.units import F64, Clusters, cluster_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ def contamination_check(
     control_original: npt.ArrayLike,
     control_perturbed: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
-    control_clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
+    control_clusters: Clusters = None,
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
 ) -> ContaminationCheck:
@@ -119,7 +119,7 @@ def _squared_error(side: PairedComparison) -> float:
     return ((side.high - side.low) / 2 / t_quantile(0.5 + side.level / 2, units - 1)) ** 2
 
 
-def _shared(clusters: npt.ArrayLike | None, control_clusters: npt.ArrayLike | None) -> bool:
+def _shared(clusters: Clusters, control_clusters: Clusters) -> bool:
     if clusters is None or control_clusters is None:
         return False
     return bool(np.isin(np.asarray(clusters), np.asarray(control_clusters)).any())

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from evalwright.core.plain import Plain
-from evalwright.statistics._inversion import greatest_failing
-from evalwright.statistics._quantiles import check_level, t_two_sided
+from evalwright.statistics._quantiles import check_level, greatest_failing, t_two_sided
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.paired import PairedComparison, compare_paired
+from evalwright.statistics.units import Clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def equivalence_paired(
     *,
     margin: float | Range,
     alpha: float = 0.05,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     binary: bool | None = None,
     value_range: Range | None = (0.0, 1.0),
 ) -> Equivalence:
@@ -74,30 +74,21 @@ def equivalence_paired(
     else:
         p_least = greatest_failing(lambda rate: at(1 - 2 * rate).low >= least)
         p_most = greatest_failing(lambda rate: at(1 - 2 * rate).high <= most)
-    return _result(
-        found.difference, (found.low, found.high), (least, most), alpha, (p_least, p_most), found.n,
-        found.n_clusters, f"TOST, {found.interval_method}",
-    )  # fmt: skip
-
-
-def _result(
-    difference: float, limits: Range, margin: Range, alpha: float, p: Range, n: int, n_clusters: int | None, method: str
-) -> Equivalence:  # fmt: skip
     return Equivalence(
-        difference=difference,
-        low=limits[0],
-        high=limits[1],
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
         level=1 - 2 * alpha,
-        least=margin[0],
-        most=margin[1],
+        least=least,
+        most=most,
         alpha=alpha,
-        p_value=max(p) if p[0] == p[0] else math.nan,
-        p_least=p[0],
-        p_most=p[1],
-        equivalent=bool(limits[0] >= margin[0] and limits[1] <= margin[1]),
-        n=n,
-        n_clusters=n_clusters,
-        method=method,
+        p_value=max(p_least, p_most),
+        p_least=p_least,
+        p_most=p_most,
+        equivalent=bool(found.low >= least and found.high <= most),
+        n=found.n,
+        n_clusters=found.n_clusters,
+        method=f"TOST, {found.interval_method}",
     )
 
 

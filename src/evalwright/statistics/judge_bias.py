@@ -18,7 +18,7 @@ from evalwright.statistics._quantiles import check_level, t_quantile, t_two_side
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval
 from evalwright.statistics.paired import PairedComparison, compare_paired, mcnemar_mid_p
-from evalwright.statistics.units import F64, cluster_codes, cluster_ids, score_matrix
+from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids, score_matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,7 @@ class RepeatProbe(Plain):
 
 
 def swap_consistency(
-    a_first: npt.ArrayLike,
-    b_first: npt.ArrayLike,
-    *,
-    clusters: npt.ArrayLike | None = None,
-    level: float = 0.95,
+    a_first: npt.ArrayLike, b_first: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
 ) -> SwapProbe:
     """Position habits from verdicts on the same pairs with A shown first, and with B shown first.
 
@@ -131,7 +127,7 @@ def length_bias(
     verdict: npt.ArrayLike,
     log_length_difference: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     level: float = 0.95,
 ) -> LengthProbe:
     """Logistic regression of "A won" on log(length of A / length of B).
@@ -170,7 +166,7 @@ def length_bias(
 
 
 def acquiescence_bias(
-    judge: npt.ArrayLike, human: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95
+    judge: npt.ArrayLike, human: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
 ) -> AcquiescenceProbe:
     """False yes against false no of a judge (n,) where people labelled, human (n,); 1 = pass, 0 = fail, nan = missing."""
     both, ids = _common(_verdicts(judge, "judge"), _verdicts(human, "human"), clusters)
@@ -186,9 +182,7 @@ def acquiescence_bias(
     return AcquiescenceProbe(rate(truth == 0.0, 1.0), rate(truth == 1.0, 0.0), excess)
 
 
-def repeat_flips(
-    verdicts: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, level: float = 0.95
-) -> RepeatProbe:
+def repeat_flips(verdicts: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95) -> RepeatProbe:
     """How often a judge at temperature 0 changes its mind: verdicts (items, repeats), any labels, nan = missing.
 
     Items with fewer than two verdicts count as failed. Raises ValueError for fewer than two repeats.
@@ -227,9 +221,7 @@ def _verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> F64:
     return array
 
 
-def _common(
-    left: F64, right: F64, clusters: npt.ArrayLike | None
-) -> tuple[F64, npt.NDArray[np.int64] | None]:
+def _common(left: F64, right: F64, clusters: Clusters) -> tuple[F64, npt.NDArray[np.int64] | None]:
     if len(left) != len(right):
         raise ValueError(f"both sides must have a row for the same items, not {len(left)} and {len(right)}")
     return np.column_stack([left, right]), None if clusters is None else cluster_ids(clusters, len(left))

@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from evalwright.core.plain import Plain
 from evalwright.statistics.agreement import Ratings, interval_of, one_minus, read_ratings
-from evalwright.statistics.bootstrap import DRAWS
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval
-from evalwright.statistics.units import F64
+from evalwright.statistics.units import F64, Clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +44,7 @@ class JudgeAgreement(Plain):
 
 
 def judge_agreement(
-    judge: npt.ArrayLike,
-    people: npt.ArrayLike,
-    *,
-    clusters: npt.ArrayLike | None = None,
-    level: float = 0.95,
-    draws: int = DRAWS,
-    seed: int = 0,
+    judge: npt.ArrayLike, people: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
 ) -> JudgeAgreement:
     """Agreement of a judge (items,) with people (items,) or (items, people), nan = no label, and of people among themselves.
 
@@ -69,13 +62,11 @@ def judge_agreement(
     # An item without a verdict says nothing about the judge: it is left out there, and counted.
     everyone = np.where(np.isnan(verdicts)[:, None], np.nan, np.column_stack([verdicts, labels]))
     table = read_ratings(everyone, clusters)
-    with_people, shares = _figures(
-        table, [(0, person) for person in range(1, persons + 1)], level, draws, seed
-    )
+    with_people, shares = _figures(table, [(0, person) for person in range(1, persons + 1)], level)
     if persons < 2 or not ((~np.isnan(labels)).sum(axis=1) >= 2).any():
         return JudgeAgreement(with_people, None, None, persons)
     among = read_ratings(labels, clusters)
-    ceiling, _ = _figures(among, list(combinations(range(persons), 2)), level, draws, seed)
+    ceiling, _ = _figures(among, list(combinations(range(persons), 2)), level)
     doubly = (~np.isnan(table.values[:, 1:])).sum(axis=1) >= 2
     own = _pair_cells(table, list(combinations(range(1, persons + 1), 2)))
     size = len(table.labels)
@@ -85,9 +76,7 @@ def judge_agreement(
     return JudgeAgreement(with_people, ceiling, gap, persons)
 
 
-def _figures(
-    table: Ratings, pairs: list[tuple[int, int]], level: float, draws: int, seed: int
-) -> tuple[AgreementFigures, F64]:
+def _figures(table: Ratings, pairs: list[tuple[int, int]], level: float) -> tuple[AgreementFigures, F64]:
     """The four figures of the pooled pairs, and each item's share of agreeing pairs."""
     cells, size = _pair_cells(table, pairs), len(table.labels)
     shares: F64 = cells[:, :: size + 1].sum(axis=1) if size else np.zeros(0)
@@ -114,7 +103,7 @@ def _figures(
         return one_minus(differing, expected)
 
     raw = mean_interval(shares, clusters=table.codes, n_failed=table.n_left_out, level=level)
-    made = [interval_of(table, cells, form, level, draws, seed) for form in (kappa, ac1, alpha)]
+    made = [interval_of(table, cells, form, level) for form in (kappa, ac1, alpha)]
     return AgreementFigures(raw, *made), shares
 
 

@@ -21,7 +21,7 @@ from evalwright.core.plain import Plain
 from evalwright.statistics._judged import JudgedSample, at_ends, check_range, judged_sample, vector
 from evalwright.statistics._quantiles import check_level, t_quantile, t_two_sided
 from evalwright.statistics.intervals import Range, effective_score_interval
-from evalwright.statistics.units import F64
+from evalwright.statistics.units import F64, Clusters
 
 _DOUBT = 0.5
 """Weight of each of the two disagreements that 0/1 scores count on top. With whole ones intervals cover 97-99.7% at
@@ -61,8 +61,8 @@ def corrected_mean(
     judge: npt.ArrayLike,
     human: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
-    strata: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
+    strata: Clusters = None,
     judge_weight: float | None = None,
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
@@ -96,8 +96,8 @@ def corrected_difference(
     judge_b: npt.ArrayLike,
     human_b: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
-    strata: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
+    strata: Clusters = None,
     judge_weight: float | None = None,
     value_range: Range | None = (0.0, 1.0),
     level: float = 0.95,
@@ -128,23 +128,16 @@ def _corrected(
 ) -> JudgeCorrection:
     n, total = int(np.count_nonzero(sample.labelled)), len(sample.judge)
     judge_mean = float(sample.judge.mean()) if total else math.nan
-    if n == 0:
-        wide = (math.nan, math.nan) if value_range is None else value_range
-        return JudgeCorrection(
-            math.nan, *wide, level, None, 0.0, judge_mean, math.nan, None, math.nan, 0, total,
-            sample.n_left_out, sample.n_clusters, None, "no labels: a judge's errors are unknown without labels",
-        )  # fmt: skip
     units = sample.labelled_units
     if units < 2:
-        trust = 0.0 if weight is None else weight
-        value = _value(sample, trust)
+        trust = 0.0 if weight is None or n == 0 else weight
+        value, labels = (_value(sample, part) if n else math.nan for part in (trust, 0.0))
         wide = (math.nan, math.nan) if value_range is None else value_range
-        low, high = min(wide[0], value), max(wide[1], value)
-        labels = _value(sample, 0.0)
-        what = "one label" if n == 1 else "one labelled cluster"
+        found = f"{'one label' if n == 1 else 'one labelled cluster'}: the whole range"
         return JudgeCorrection(
-            value, low, high, level, None, trust, judge_mean, labels, None, math.nan, n, total,
-            sample.n_left_out, sample.n_clusters, None, f"{what}: the whole range",
+            value, min(wide[0], value), max(wide[1], value), level, None, trust, judge_mean, labels, None, math.nan, n,
+            total, sample.n_left_out, sample.n_clusters, None,
+            found if n else "no labels: a judge's errors are unknown without labels",
         )  # fmt: skip
     trust = _best_weight(sample) if weight is None else weight
     value, labels = _value(sample, trust), _value(sample, 0.0)

@@ -82,10 +82,7 @@ def rogan_gladen(
     z = normal_quantile(0.5 + level / 2)
     size_se, size_sp = positives + 2 * _SHRINK, negatives + 2 * _SHRINK
     smooth_se, smooth_sp = (true_positives + _SHRINK) / size_se, (true_negatives + _SHRINK) / size_sp
-    part_se, part_sp = (
-        smooth_se * (1 - smooth_se) / size_se,
-        smooth_sp * (1 - smooth_sp) / size_sp,
-    )
+    part_se, part_sp = (smooth_se * (1 - smooth_se) / size_se, smooth_sp * (1 - smooth_sp) / size_sp)
     smooth_j, half_j = smooth_se + smooth_sp - 1, z * math.sqrt(part_se + part_sp)
     separation_low, separation_high = max(-1.0, smooth_j - half_j), min(1.0, smooth_j + half_j)
     reason = _useless(judged, positives, negatives, separation, separation_low)

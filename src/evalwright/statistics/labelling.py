@@ -25,15 +25,12 @@ _LEAST_DOUBT = 0.1
 class LabellingSet:
     """What to label: `indices` (chosen,) in the order drawn; `probabilities` (items,) of being chosen, 0 without a verdict.
 
-    `strata` (items,) integers, -1 without a verdict; one stratum for a simple random set. Hand `strata` to
-    `corrected_mean` (or `probabilities` where labels came from elsewhere).
+    `strata` (items,) integers, -1 without a verdict, for `corrected_mean`; one stratum for a simple random set.
     """
 
     indices: tuple[int, ...]
     probabilities: tuple[float, ...]
     strata: tuple[int, ...]
-    design: Design
-    seed: int
 
 
 def draw_labelling_set(
@@ -76,9 +73,7 @@ def draw_labelling_set(
         probabilities[group] = number / len(group)
         chosen.append(rng.choice(group, int(number), replace=False))
     order = rng.permutation(np.concatenate(chosen))  # people tire: no stratum may come last
-    return LabellingSet(
-        tuple(order.tolist()), tuple(probabilities.tolist()), tuple(strata.tolist()), design, seed
-    )
+    return LabellingSet(tuple(order.tolist()), tuple(probabilities.tolist()), tuple(strata.tolist()))
 
 
 def _confidence(confidence: npt.ArrayLike | None, verdicts: F64) -> F64 | None:

@@ -17,38 +17,36 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.bootstrap import DRAWS, Statistic, collapse, share_interval
+from evalwright.statistics.bootstrap import Statistic, collapse, share_interval
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 
 def balanced_accuracy(
     gold: npt.ArrayLike,
     predicted: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     failed_gold: npt.ArrayLike = (),
     level: float = 0.95,
-    draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
     """The mean over gold classes of the share of their items that were recognised; a constant answer gets 1/classes.
 
     `gold` (n,) and `predicted` (n,) or (n, draws) hold integers; a label outside the task's classes (an answer
-    that names none, say -1) is simply wrong. `failed_gold` holds the gold labels of the items without an answer; `draws`
-    and `seed` are the bootstrap's. Raises ValueError for other shapes or types.
+    that names none, say -1) is simply wrong. `failed_gold` holds the gold labels of the items without an answer; `seed`
+    is the bootstrap's. Raises ValueError for other shapes or types.
     """
-    return _macro(gold, predicted, clusters, failed_gold, level, draws, seed, _mean_recall)
+    return _macro(gold, predicted, clusters, failed_gold, level, seed, _mean_recall)
 
 
 def macro_f1(
     gold: npt.ArrayLike,
     predicted: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     failed_gold: npt.ArrayLike = (),
     level: float = 0.95,
-    draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
     """The mean of F1 over the classes that occur in gold or predictions.
@@ -56,7 +54,7 @@ def macro_f1(
     Arguments as for `balanced_accuracy`. A predicted label that is no class of the task counts as a class with
     F1 = 0 (as in scikit-learn): give such items as failed if that is not meant.
     """
-    return _macro(gold, predicted, clusters, failed_gold, level, draws, seed, _mean_f1)
+    return _macro(gold, predicted, clusters, failed_gold, level, seed, _mean_f1)
 
 
 def _mean_recall(sums: F64) -> F64:
@@ -104,10 +102,9 @@ class _Tally:
 def _macro(
     gold: npt.ArrayLike,
     predicted: npt.ArrayLike,
-    clusters: npt.ArrayLike | None,
+    clusters: Clusters,
     failed_gold: npt.ArrayLike,
     level: float,
-    draws: int,
     seed: int,
     metric: Statistic,
 ) -> Estimate:
@@ -124,7 +121,7 @@ def _macro(
         return metric(sums.reshape(*sums.shape[:-1], 3, tally.classes))
 
     value = float(statistic(tally.whole)) if n else math.nan
-    low, high, error, method = _interval(tally, value, statistic, level, draws, seed)
+    low, high, error, method = _interval(tally, value, statistic, level, seed)
     bounds = None
     if len(failed):
         per_item = failures * (said.shape[1] if n else 1)
@@ -166,7 +163,7 @@ def _sums_by_owner(owner: I64, truth: I64, said: I64, owners: int, classes: int)
 
 
 def _interval(
-    tally: _Tally, value: float, statistic: Statistic, level: float, draws: int, seed: int
+    tally: _Tally, value: float, statistic: Statistic, level: float, seed: int
 ) -> tuple[float, float, float | None, str]:
     """(low, high, standard error or None, method) of the metric."""
     if tally.n == 0:
@@ -181,7 +178,6 @@ def _interval(
         worth=min(tally.size, gold_classes * tally.rarest),
         most=tally.n,
         level=level,
-        draws=draws,
         seed=seed,
         unit=tally.unit,
     )

@@ -92,15 +92,7 @@ def macro_difference(
     if span is not None:
         visible = min(visible, span)
     return MacroDifference(
-        value,
-        low,
-        high,
-        level,
-        p_value,
-        error,
-        visible,
-        sum(part.n for part in parts),
-        len(parts),
+        value, low, high, level, p_value, error, visible, sum(part.n for part in parts), len(parts)
     )
 
 

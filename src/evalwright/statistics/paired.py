@@ -33,6 +33,7 @@ from evalwright.statistics.intervals import Range, unlike_share
 from evalwright.statistics.units import (
     F64,
     I64,
+    Clusters,
     cluster_codes,
     cluster_ids,
     item_units,
@@ -94,7 +95,7 @@ def compare_paired(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     binary: bool | None = None,
     level: float = 0.95,
     power: float = 0.8,
@@ -233,9 +234,7 @@ def _t_test(
     return _Tested(low, high, t_two_sided(difference / error, df), test, method, error, visible)
 
 
-def _paired_means(
-    a: npt.ArrayLike, b: npt.ArrayLike, clusters: npt.ArrayLike | None
-) -> tuple[F64, F64, I64 | None, int]:
+def _paired_means(a: npt.ArrayLike, b: npt.ArrayLike, clusters: Clusters) -> tuple[F64, F64, I64 | None, int]:
     """Item means of both sides where both have one, their cluster ids, and how many items were left out."""
     scores_a, scores_b = score_matrix(a), score_matrix(b)
     if len(scores_a) != len(scores_b):

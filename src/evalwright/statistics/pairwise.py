@@ -10,24 +10,33 @@ import numpy.typing as npt
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 _CELLS = 2_000_000  # pairs x units held at a time: 16 MB
 
 
 @dataclass(frozen=True, slots=True)
-class CommonDifferences:
+class AllPairs:
     """Paired differences where models may lack items: all (models, models), each pair on the items that both have.
 
     `n` counts common items, `units` the items or clusters among them. `difference` is nan without a common item,
-    `standard_error` with fewer than two units, and 0 where the differences show no spread.
+    `error` with fewer than two units, and 0 where the differences show no spread. `binary`: right or wrong on single
+    items.
     """
 
     difference: F64
-    standard_error: F64
+    error: F64
     n: I64
     units: I64
+    binary: Bools
+
+    @property
+    def alike(self) -> Bools:
+        """Where several units show no spread at all."""
+        found: Bools = (self.error == 0) & (self.units > 1)
+        return found
 
 
-def common_differences(scores: F64, codes: I64 | None = None) -> CommonDifferences:
+def common_differences(scores: F64, codes: I64 | None = None) -> AllPairs:
     """Paired differences of every two rows of `scores` (models, items; nan = missing) on their common items.
 
     `codes`: (items,) cluster numbers 0..G-1, or None. The standard error of a pair is that of `compare_paired`:
@@ -54,7 +63,9 @@ def common_differences(scores: F64, codes: I64 | None = None) -> CommonDifferenc
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.sqrt(spread * units / (units - 1)) / common
     error[units < 2] = np.nan
-    return CommonDifferences(difference, error, common.astype(np.int64), units.astype(np.int64))
+    right_or_wrong = ((scores == 0) | (scores == 1) | np.isnan(scores)).all(axis=1) & (codes is None)
+    binary = right_or_wrong[:, None] & right_or_wrong & (common > 0)
+    return AllPairs(difference, error, common.astype(np.int64), units.astype(np.int64), binary)
 
 
 def common_influences(

@@ -8,14 +8,14 @@ ratio (the delta method): residuals -ll_i - r c_i, summed by cluster.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, t_quantile
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.units import F64, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids
 
 _BITS = 1.0 / math.log(2.0)
 
@@ -24,7 +24,7 @@ def perplexity(
     log_likelihoods: npt.ArrayLike,
     counts: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     n_failed: int = 0,
     level: float = 0.95,
 ) -> Estimate:
@@ -35,17 +35,19 @@ def perplexity(
     bounds: what failed could have been arbitrarily bad. A document of probability 0 makes the perplexity infinite.
     Raises ValueError for wrong shapes, negative counts, or documents that count nothing at all.
     """
-    ratio = _ratio(log_likelihoods, counts, clusters, level)
-    value = _exp(ratio.value)
-    error = None if ratio.error is None else value * ratio.error
-    return _estimate(value, _exp(ratio.low), _exp(ratio.high), error, ratio, n_failed, level)
+    found = _ratio(log_likelihoods, counts, clusters, n_failed, level)
+    value, error = _exp(found.value), found.standard_error
+    low, high = _exp(found.low), _exp(found.high)
+    return replace(
+        found, value=value, low=low, high=high, standard_error=None if error is None else value * error
+    )
 
 
 def bits_per_byte(
     log_likelihoods: npt.ArrayLike,
     byte_counts: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     n_failed: int = 0,
     level: float = 0.95,
 ) -> Estimate:
@@ -53,31 +55,19 @@ def bits_per_byte(
 
     Arguments and errors as for `perplexity`.
     """
-    ratio = _ratio(log_likelihoods, byte_counts, clusters, level)
-    error = None if ratio.error is None else ratio.error * _BITS
-    return _estimate(
-        ratio.value * _BITS, ratio.low * _BITS, ratio.high * _BITS, error, ratio, n_failed, level
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Ratio:
-    """r = -sum(ll) / sum(count) with its interval, all on the scale of natural logarithms."""
-
-    value: float
-    low: float
-    high: float
-    error: float | None
-    method: str
-    n: int
-    n_missing: int
-    n_clusters: int | None
+    found = _ratio(log_likelihoods, byte_counts, clusters, n_failed, level)
+    error = None if found.standard_error is None else found.standard_error * _BITS
+    value, low, high = found.value * _BITS, found.low * _BITS, found.high * _BITS
+    return replace(found, value=value, low=low, high=high, standard_error=error)
 
 
 def _ratio(
-    log_likelihoods: npt.ArrayLike, counts: npt.ArrayLike, clusters: npt.ArrayLike | None, level: float
-) -> _Ratio:
+    log_likelihoods: npt.ArrayLike, counts: npt.ArrayLike, clusters: Clusters, n_failed: int, level: float
+) -> Estimate:
+    """r = -sum(ll) / sum(count) with its interval, all on the scale of natural logarithms."""
     check_level(level)
+    if n_failed < 0:
+        raise ValueError(f"n_failed must not be negative, but is {n_failed}")
     likelihoods = np.asarray(log_likelihoods, dtype=np.float64)
     lengths = np.asarray(counts, dtype=np.float64)
     if likelihoods.ndim != 1 or likelihoods.shape != lengths.shape:
@@ -92,21 +82,18 @@ def _ratio(
         raise ValueError("counts must be finite and not negative")
     if len(lengths) and not lengths.sum() > 0:
         raise ValueError("the documents have no tokens, words or bytes at all, so there is no perplexity")
-    n_missing = int(len(there) - len(lengths))
+    failed = n_failed + int(len(there) - len(lengths))
     if not len(lengths):
-        return _Ratio(
-            math.nan, math.nan, math.nan, None, "no interval: nothing was scored", 0, n_missing, None
-        )
+        nan = math.nan
+        return Estimate(nan, nan, nan, level, 0, failed, None, None, "no interval: nothing was scored")
     codes, n_clusters = cluster_codes(ids)
     losses, totals = -likelihoods, lengths
     if codes is not None:
-        losses = np.bincount(codes, weights=losses).astype(np.float64, copy=False)
-        totals = np.bincount(codes, weights=totals).astype(np.float64, copy=False)
+        losses, totals = (np.bincount(codes, weights=part).astype(np.float64) for part in (losses, totals))
     value = float(losses.sum()) / float(totals.sum())
-    low, high, error, method = _interval(
-        value, losses, totals, level, "documents" if codes is None else "clusters"
-    )
-    return _Ratio(value, low, high, error, method, len(lengths), n_missing, n_clusters)
+    unit = "documents" if codes is None else "clusters"
+    low, high, error, method = _interval(value, losses, totals, level, unit)
+    return Estimate(value, low, high, level, len(lengths), failed, n_clusters, error, method)
 
 
 def _interval(
@@ -126,24 +113,6 @@ def _interval(
     suffix = f", clustered t (G={size})" if unit == "clusters" else ", t"
     # A log-likelihood of text is at most 0, so r is at least 0: an interval below that would be nonsense.
     return max(value - half, min(0.0, value)), value + half, error, f"delta method{suffix}"
-
-
-def _estimate(
-    value: float, low: float, high: float, error: float | None, ratio: _Ratio, n_failed: int, level: float
-) -> Estimate:
-    if n_failed < 0:
-        raise ValueError(f"n_failed must not be negative, but is {n_failed}")
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        level=level,
-        n=ratio.n,
-        n_failed=n_failed + ratio.n_missing,
-        n_clusters=ratio.n_clusters,
-        standard_error=error,
-        method=ratio.method,
-    )
 
 
 def _exp(x: float) -> float:

@@ -14,19 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.bootstrap import DRAWS, Statistic, share_interval
+from evalwright.statistics.bootstrap import Statistic, share_interval
 from evalwright.statistics.estimate import Estimate
-from evalwright.statistics.units import F64, cluster_codes, cluster_ids
+from evalwright.statistics.units import F64, Clusters, cluster_codes, cluster_ids
 
 
 def pooled_share(
     right: npt.ArrayLike,
     total: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     n_failed: int = 0,
     level: float = 0.95,
-    draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
     """sum(right) / sum(total) over items, in [0, 1]; nan where there is nothing to share.
@@ -35,7 +34,7 @@ def pooled_share(
     they would have held is not known, so there are no bounds. Raises ValueError for arrays that do not fit.
     """
     parts = _counts((right, total), ("right", "total"))
-    return _pooled(parts, _share, clusters, n_failed, level, draws, seed)
+    return _pooled(parts, _share, clusters, n_failed, level, seed)
 
 
 def pooled_f1(
@@ -44,10 +43,9 @@ def pooled_f1(
     supported: npt.ArrayLike,
     claims: npt.ArrayLike,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     n_failed: int = 0,
     level: float = 0.95,
-    draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
     """The harmonic mean of pooled precision (supporting / cited) and pooled recall (supported / claims).
@@ -56,7 +54,7 @@ def pooled_f1(
     as for `pooled_share`.
     """
     parts = _counts((supporting, cited, supported, claims), ("supporting", "cited", "supported", "claims"))
-    return _pooled(parts, _f1, clusters, n_failed, level, draws, seed)
+    return _pooled(parts, _f1, clusters, n_failed, level, seed)
 
 
 def _share(sums: F64) -> F64:
@@ -90,13 +88,7 @@ def _counts(columns: tuple[npt.ArrayLike, ...], names: tuple[str, ...]) -> F64:
 
 
 def _pooled(
-    parts: F64,
-    statistic: Statistic,
-    clusters: npt.ArrayLike | None,
-    n_failed: int,
-    level: float,
-    draws: int,
-    seed: int,
+    parts: F64, statistic: Statistic, clusters: Clusters, n_failed: int, level: float, seed: int
 ) -> Estimate:
     check_level(level)
     if n_failed < 0:
@@ -113,17 +105,8 @@ def _pooled(
     # Units that hold nothing at all carry no information about a share.
     holding = totals[totals[:, 1::2].any(axis=1)]
     if not len(holding):
-        return Estimate(
-            math.nan,
-            math.nan,
-            math.nan,
-            level,
-            len(parts),
-            n_failed,
-            n_clusters,
-            None,
-            "no number: there is nothing to share",
-        )
+        nan, none = math.nan, "no number: there is nothing to share"
+        return Estimate(nan, nan, nan, level, len(parts), n_failed, n_clusters, None, none)
     value = float(statistic(sums))
     low, high, error, method = share_interval(
         holding,
@@ -132,7 +115,6 @@ def _pooled(
         worth=len(holding),
         most=float(sums[1::2].max()),
         level=level,
-        draws=draws,
         seed=seed,
         unit=unit,
         prefix=f"pooled over {unit}: ",

@@ -16,7 +16,7 @@ from evalwright.statistics._quantiles import check_level, t_quantile
 from evalwright.statistics.calibration import Answers, read_answers
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import mean_interval, wilson
-from evalwright.statistics.units import F64, I64
+from evalwright.statistics.units import F64, I64, Clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,7 @@ class SelectiveAccuracy(Plain):
 
 
 def auroc(
-    confidence: npt.ArrayLike,
-    right: npt.ArrayLike,
-    *,
-    clusters: npt.ArrayLike | None = None,
-    level: float = 0.95,
+    confidence: npt.ArrayLike, right: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
 ) -> Estimate:
     """The chance that a right answer has a higher confidence than a wrong one, ties half.
 
@@ -98,11 +94,7 @@ def auroc(
 
 
 def risk_coverage(
-    confidence: npt.ArrayLike,
-    right: npt.ArrayLike,
-    *,
-    clusters: npt.ArrayLike | None = None,
-    level: float = 0.95,
+    confidence: npt.ArrayLike, right: npt.ArrayLike, *, clusters: Clusters = None, level: float = 0.95
 ) -> RiskCoverage:
     """The risk-coverage curve and its area, AURC (Geifman & El-Yaniv 2017; Geifman, Uziel & El-Yaniv 2019).
 
@@ -149,7 +141,7 @@ def accuracy_at_coverage(
     right: npt.ArrayLike,
     coverage: float,
     *,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     level: float = 0.95,
 ) -> SelectiveAccuracy:
     """Accuracy among the most confident share `coverage` of the items, in (0, 1]; ties at the threshold are all answered.
@@ -208,15 +200,5 @@ def _logit_interval(value: float, error: float, critical: float) -> tuple[float,
 def _estimate(
     answers: Answers, value: float, low: float, high: float, level: float, error: float | None, method: str
 ) -> Estimate:
-    known = not math.isnan(value)
-    return Estimate(
-        value=value,
-        low=min(low, value) if known else low,
-        high=max(high, value) if known else high,
-        level=level,
-        n=answers.n,
-        n_failed=answers.n_left_out,
-        n_clusters=answers.n_clusters,
-        standard_error=error,
-        method=method,
-    )
+    low, high = min(low, value), max(high, value)
+    return Estimate(value, low, high, level, answers.n, answers.n_left_out, answers.n_clusters, error, method)

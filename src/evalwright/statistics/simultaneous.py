@@ -30,14 +30,13 @@ from evalwright.statistics._quantiles import check_level
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range, mean_interval
 from evalwright.statistics.multiplicity import holm
-from evalwright.statistics.pairwise import common_differences, common_influences
-from evalwright.statistics.units import F64, I64, cluster_codes, cluster_ids
+from evalwright.statistics.pairwise import AllPairs, Bools, common_differences, common_influences
+from evalwright.statistics.units import F64, I64, Clusters, cluster_codes, cluster_ids
 
 DRAWS = 2000
 GROUPS = 1024
 CELLS = 4_000_000  # draws x pairs held at a time: 32 MB
 F32 = npt.NDArray[np.float32]
-Bools = npt.NDArray[np.bool_]
 Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
@@ -69,7 +68,7 @@ class SimultaneousDifferences(Plain):
 
 def simultaneous_differences(
     scores: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     *,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
@@ -88,7 +87,7 @@ def simultaneous_differences(
     found = common_differences(rows, codes)
     span = math.nan if value_range is None else value_range[1] - value_range[0]
     pairs = np.triu_indices(len(rows), 1)
-    spread = np.nan_to_num(found.standard_error[pairs]) > 0
+    spread = np.nan_to_num(found.error[pairs]) > 0
     rng = np.random.default_rng(seed)
     if np.isnan(rows).any():
         deviations = _grouped_deviations(rows, codes, found.difference, pairs, spread, draws, rng)
@@ -98,15 +97,12 @@ def simultaneous_differences(
         how = "on shared items"
     over = "items" if codes is None else "clusters"
     method = f"max-|t|, {draws} Gaussian multiplier draws over {over} {how}"
-    right_or_wrong = ((rows == 0) | (rows == 1) | np.isnan(rows)).all(axis=1) & (codes is None)
-    binary = right_or_wrong[:, None] & right_or_wrong & (found.n > 0)
-    every = AllPairs(found.difference, found.standard_error, found.n, found.units, span, binary)
-    return assembled(every, deviations, rng, level, draws, method)
+    return assembled(found, span, deviations, rng, level, draws, method)
 
 
 def simultaneous_means(
     scores: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     *,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
@@ -219,27 +215,9 @@ def _largest_of_independent(count: int, draws: int, rng: np.random.Generator) ->
 # --- from deviations to intervals -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AllPairs:
-    """Differences, errors, common items and units of all pairs, the span of a score (nan if not known), and which pairs
-    are right or wrong on single items."""
-
-    difference: F64
-    error: F64
-    n: I64
-    units: I64
-    span: float
-    binary: Bools
-
-    @property
-    def alike(self) -> Bools:
-        """Where several units show no spread at all."""
-        found: Bools = (self.error == 0) & (self.units > 1)
-        return found
-
-
 def assembled(
     found: AllPairs,
+    span: float,
     deviations: Iterator[F32],
     rng: np.random.Generator,
     level: float,
@@ -257,8 +235,8 @@ def assembled(
     own = np.maximum(own, np.stack(own_extra, axis=1))
     critical = float(np.quantile(largest, level))
     shares = _two_sided(np.quantile(own, level, axis=0))
-    low, high = _limits(found, _two_sided(np.full((models, 1), critical)))
-    own_low, own_high = _limits(found, shares[:, None])
+    low, high = _limits(found, span, _two_sided(np.full((models, 1), critical)))
+    own_low, own_high = _limits(found, span, shares[:, None])
     adjusted = np.full((models, models), np.nan)
     adjusted[pairs] = _step_down(p_value[pairs], score, exceeded, draws)
     return SimultaneousDifferences(
@@ -329,11 +307,11 @@ def _p_values(found: AllPairs) -> F64:
     return p
 
 
-def _limits(found: AllPairs, share: F64) -> tuple[F64, F64]:
-    """Interval of each pair with error rate `share` (models, 1), by the methods of `compare_paired`."""
+def _limits(found: AllPairs, span: float, share: F64) -> tuple[F64, F64]:
+    """Interval of each pair with error rate `share` (models, 1), by the methods of `compare_paired`; `span`: of a score."""
     from scipy.special import stdtrit
 
-    difference, span = found.difference, found.span
+    difference = found.difference
     error = np.where(found.error > 0, found.error, np.nan)
     half = -np.asarray(stdtrit(_freedom(found.units), share / 2)) * error
     low, high = difference - half, difference + half
@@ -410,11 +388,7 @@ def _normal_score(p_value: F64) -> F64:
 
 
 def checked_scores(
-    scores: npt.ArrayLike,
-    clusters: npt.ArrayLike | None,
-    value_range: Range | None,
-    draws: int,
-    least: int = 2,
+    scores: npt.ArrayLike, clusters: Clusters, value_range: Range | None, draws: int, least: int = 2
 ) -> tuple[F64, I64 | None]:
     """Scores as (models, items that anyone has) and cluster codes of these items."""
     rows = np.asarray(scores, dtype=np.float64)

@@ -20,13 +20,12 @@ import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level, normal_quantile
 from evalwright.statistics.intervals import Range
-from evalwright.statistics.pairwise import CommonDifferences, common_differences, common_influences
+from evalwright.statistics.pairwise import AllPairs, common_differences, common_influences
 from evalwright.statistics.simultaneous import (
     CELLS,
     DRAWS,
     F32,
     GROUPS,
-    AllPairs,
     Pairs,
     SimultaneousDifferences,
     assembled,
@@ -63,7 +62,7 @@ def simultaneous_macro(
         raise ValueError("every task must have a row for the same models")
     span = math.nan if value_range is None else value_range[1] - value_range[0]
     found = [common_differences(rows, codes) for rows, codes in tasks]
-    errors = np.stack([_errors(one, *task, span, level) for one, task in zip(found, tasks, strict=True)])
+    errors = np.stack([_errors(one, span, level) for one in found])
     units = np.stack([one.units for one in found])
     error = np.sqrt((errors**2).sum(axis=0)) / len(tasks)
     np.fill_diagonal(error, 0.0)
@@ -72,29 +71,25 @@ def simultaneous_macro(
         error=error,
         n=np.sum([one.n for one in found], axis=0),
         units=_freedom(errors, units) + 1,
-        span=span,
         binary=np.zeros((models, models), dtype=bool),
     )
     rng = np.random.default_rng(seed)
     deviations = _deviations(tasks, found, np.triu_indices(models, 1), draws, rng)
     method = f"max-|t| of the mean over {len(tasks)} fixed tasks, {draws} Gaussian multiplier draws on common items"
-    return assembled(every, deviations, rng, level, draws, method)
+    return assembled(every, span, deviations, rng, level, draws, method)
 
 
-def _errors(found: CommonDifferences, rows: F64, codes: I64 | None, span: float, level: float) -> F64:
+def _errors(found: AllPairs, span: float, level: float) -> F64:
     """The standard error of every pair on one task, (models, models); nan where there is none."""
-    right = ((rows == 0) | (rows == 1) | np.isnan(rows)).all(axis=1) & (codes is None)
-    binary = right[:, None] & right & (found.n > 0)
-    pairs = AllPairs(found.difference, found.standard_error, found.n, found.units, span, binary)
     width = 2 * normal_quantile(0.5 + level / 2)
-    only_row, only_column = discordant_counts(pairs)
+    only_row, only_column = discordant_counts(found)
     p12, p21 = (only_row + 1) / (found.n + 2), (only_column + 1) / (found.n + 2)
     bonett_price = np.sqrt((p12 + p21 - (p12 - p21) ** 2) / (found.n + 2))
     alone = np.where(found.units == 1, 2 * span / width, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         unlike = -np.expm1(np.log(1 - level) / np.maximum(found.units - 1, 1))
-    alike = np.where(pairs.alike, 2 * unlike * span / width, found.standard_error)
-    out: F64 = np.where(binary, bonett_price, np.where(found.units > 1, alike, alone))
+    alike = np.where(found.alike, 2 * unlike * span / width, found.error)
+    out: F64 = np.where(found.binary, bonett_price, np.where(found.units > 1, alike, alone))
     return out
 
 
@@ -112,7 +107,7 @@ def _freedom(errors: F64, units: I64) -> I64:
 
 def _deviations(
     tasks: Sequence[tuple[F64, I64 | None]],
-    found: Sequence[CommonDifferences],
+    found: Sequence[AllPairs],
     pairs: Pairs,
     draws: int,
     rng: np.random.Generator,

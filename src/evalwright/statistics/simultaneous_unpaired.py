@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from evalwright.statistics.intervals import Range
 from evalwright.statistics.simultaneous import DRAWS, SimultaneousDifferences, simultaneous_differences
-from evalwright.statistics.units import F64, I64
+from evalwright.statistics.units import F64, I64, Clusters
 from evalwright.statistics.unpaired import compare_unpaired
 
 
 def all_differences(
     scores: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
+    clusters: Clusters = None,
     *,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),

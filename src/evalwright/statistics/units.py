@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+Clusters = npt.ArrayLike | None
+"""An integer for each item: those that share one are not independent. None: every item stands alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class VarianceComponents(NamedTuple):
     within: float
 
 
-def item_units(values: npt.ArrayLike, clusters: npt.ArrayLike | None = None) -> Units:
+def item_units(values: npt.ArrayLike, clusters: Clusters = None) -> Units:
     """Scores of n items, or of n items x K draws (nan = missing), as units with optional integer cluster ids (n,).
 
     Raises ValueError for other shapes, infinite scores, or cluster ids that are not one integer an item.

@@ -20,10 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.core.plain import Plain
-from evalwright.statistics._inversion import greatest_failing
-from evalwright.statistics._quantiles import check_level, normal_cdf, t_quantile, t_two_sided
+from evalwright.statistics._quantiles import (
+    check_level,
+    greatest_failing,
+    normal_cdf,
+    t_quantile,
+    t_two_sided,
+)
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.intervals import Range, mean_interval
+from evalwright.statistics.units import Clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +73,8 @@ def compare_unpaired(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
     *,
-    clusters_a: npt.ArrayLike | None = None,
-    clusters_b: npt.ArrayLike | None = None,
+    clusters_a: Clusters = None,
+    clusters_b: Clusters = None,
     level: float = 0.95,
     value_range: Range | None = (0.0, 1.0),
 ) -> UnpairedComparison:

@@ -140,9 +140,9 @@ def _read_folders(folders: Sequence[Path]) -> list[Entry]:
     cache = _Cache()
     found: dict[str, Entry] = {}
     for folder in folders:
-        for path, stamp in _task_files(str(folder)):
+        for path, state in _task_files(str(folder)):
             if path not in found:
-                found[path] = cache.entry(path, stamp)
+                found[path] = cache.entry(path, state)
     cache.save()
     return list(found.values())
 
@@ -176,21 +176,21 @@ class _Cache:
             if data["version"] == _VERSION:
                 self._files = dict(data["files"])
 
-    def entry(self, path: str, stamp: Stamp) -> Entry:
+    def entry(self, path: str, state: Stamp) -> Entry:
         """What the file of that path and stamp says."""
         key = path if Path(path).is_absolute() else str(Path(path).absolute())
         # A damaged cache is like none.
         with suppress(LookupError, TypeError, AttributeError):
             known = self._files[key]
-            if known["stamp"] == stamp and _fresh(known["with"]):
+            if known["stamp"] == state and unchanged(known["with"]):
                 fields = known["entry"]
                 lists = {name: tuple(fields[name]) for name in ("members", "groups")}
                 return Entry(**{**fields, **lists, "path": path})
         entry, others = _described(path)
         # A broken file is read again each time: what would mend it may be another file.
         if not entry.problem:
-            stamps = {str(file.absolute()): _stamp(str(file)) for file in others}
-            self._files[key] = {"stamp": stamp, "with": stamps, "entry": entry.as_dict()}
+            stamps = {str(file.absolute()): stamp(str(file)) for file in others}
+            self._files[key] = {"stamp": state, "with": stamps, "entry": entry.as_dict()}
             self._changed = True
         return entry
 
@@ -213,11 +213,13 @@ def _cache_path() -> Path:
     return Path(base) / "evalwright" / "tasks.json"
 
 
-def _fresh(stamps: Mapping[str, Stamp]) -> bool:
-    return all(_stamp(path) == stamp for path, stamp in stamps.items())
+def unchanged(stamps: Mapping[str, Stamp]) -> bool:
+    """Whether files are as they were when these stamps were taken."""
+    return all(stamp(path) == known for path, known in stamps.items())
 
 
-def _stamp(path: str) -> Stamp:
+def stamp(path: str) -> Stamp:
+    """Size and time of a file; empty where there is none."""
     try:
         status = Path(path).stat()
     except OSError:

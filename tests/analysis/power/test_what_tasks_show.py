@@ -18,7 +18,7 @@ from evalwright.statistics import (
     smallest_visible_difference,
     wilson,
 )
-from evalwright.statistics.spread import cluster_weight, difference_variance
+from evalwright.statistics.power import cluster_weight, difference_variance
 from evalwright.statistics.units import variance_components
 from evalwright.tasks.loading import task_from_definition
 from support.runs import make_run

@@ -62,15 +62,3 @@ def test_an_imported_failure_is_no_request_to_ask_again() -> None:
     assert "1 failed or lost" in typed("import", "hhem", "output", "--name", "mine").out
     shown = typed("runs", "show", "mine").out
     assert "request failed" in shown and "Run the same command again" not in shown
-
-
-def test_what_is_wrong_is_a_sentence() -> None:
-    done = typed("import", "hhem", "nowhere")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("Error: 'nowhere' does not exist.")
-    folder = Model().write(Path("output"), lines_of([0.9]))
-    (folder / "judgments.jsonl").write_text('{"summary_uid":\n')
-    done = typed("import", "hhem", "output")
-    assert done.code == 2
-    assert done.err.startswith(f"Error: {folder / 'judgments.jsonl'}, line 1 is not valid JSON")
-    assert typed("import", "hhem", "output", "--scoring", "x").code == 2

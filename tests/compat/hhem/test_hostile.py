@@ -106,14 +106,6 @@ def test_names_that_are_no_names_of_folders(tmp_path: Path, name: str) -> None:
     assert not run.id.startswith((".", "-"))
 
 
-def test_a_model_that_names_another_folder(tmp_path: Path) -> None:
-    folder = Model(date_code="../../../x").write(tmp_path / "output", lines_of([0.9]))
-    found = one(tmp_path / "output", tmp_path / "runs")
-    assert found.folder.parent == tmp_path / "runs"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["output", "runs"]
-    assert folder.is_dir()
-
-
 def test_runs_that_would_have_one_name(tmp_path: Path) -> None:
     tree = tmp_path / "output"
     for name, rate in (("acme/v1:0", 0.9), ("acme/v1-0", 0.1), ("acme/V1-0", 0.1)):

@@ -315,15 +315,3 @@ def test_rows_in_another_order_pair_with_nothing(tmp_path: Path) -> None:
     assert not ids[3] & ids[0]
     assert "another order" in about(runs[3])["pairing"]
     assert any("another order" in note for note in about(runs[3])["notes"])
-
-
-def test_a_large_tree_is_read_twice_to_the_same_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = tmp_path / "output"
-    for name in ("acme/one", "acme/two"):
-        Model(name).write(tree, mixed())
-    kept = import_hhem(tree, tmp_path / "kept").runs
-    monkeypatch.setattr("evalwright.compat.hhem.importing._KEPT", 0)
-    again = import_hhem(tree, tmp_path / "again").runs
-    for left, right in zip(kept, again, strict=True):
-        for file in ("run.json", "samples.jsonl"):
-            assert (left.folder / file).read_bytes() == (right.folder / file).read_bytes()

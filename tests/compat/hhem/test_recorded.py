@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.hhem.hhem_trees import PLACEHOLDERS, SHARED, read, shown
+from compat.hhem.hhem_trees import SHARED, shown
 from evalwright.analysis.board import make_board
 from evalwright.analysis.comparison import compare_runs
 from evalwright.compat.hhem.importing import import_hhem
@@ -110,17 +110,6 @@ def test_the_first_data_set(row: Mapping[str, str], corrected: Runs, published: 
     assert theirs.data["configuration"]["imported"]["differences"] == []
     assert about["checks"]["summaries"] == int(row["rows"])
     assert about["checks"]["word counts that differ"] == about["checks"]["validity that differs"] == 0
-
-
-@pytest.mark.parametrize("row", expected("v1"), ids=lambda row: str(row["model"]))
-def test_words_and_validity_follow_from_the_summaries(row: Mapping[str, str]) -> None:
-    folder = SHARED / "v1" / row["model"]
-    judgments, summaries = read(folder / "judgments.jsonl"), read(folder / "summaries.jsonl")
-    for judgment, summary in zip(judgments, summaries, strict=True):
-        text = summary["summary"].strip()
-        assert judgment["summary_uid"] == summary["summary_uid"]
-        assert judgment["word_count"] == len(text.split())
-        assert judgment["is_valid"] == (text not in PLACEHOLDERS and len(text.split()) > 5)
 
 
 @pytest.mark.skipif(not expected("v2"), reason="the second data set is not here")

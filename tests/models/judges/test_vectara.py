@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,10 @@ from evalwright.core.errors import (
     ConfigurationError,
     RateLimited,
     Rejected,
+    RequestError,
     UnknownName,
 )
 from evalwright.core.requests import Classify, Embed
-from evalwright.core.responses import Response
 from evalwright.models.judges.vectara import VectaraModel, clean_text
 from evalwright.models.registry import open_model
 
@@ -43,55 +42,43 @@ SCHEMA = {
 PAIR = Classify("The  bridge opened\non Tuesday .", "It opened on Tuesday")
 
 
-class Server:
-    """Answers as the interface is documented; `reply` overrules it. seen: the bodies of requests."""
+Reply = tuple[int, Any, dict[str, str]]
 
-    def __init__(self) -> None:
-        self.seen: list[Any] = []
-        self.reply: tuple[int, Any, dict[str, str]] | None = None
 
-    async def handle(self, request: web.Request) -> web.Response:
+def asked(
+    pair: Any = PAIR, *, reply: Reply | None = None, path: str = "", **arguments: Any
+) -> tuple[Any, list[Any]]:
+    """What one request gives, errors as values, and the bodies that came to a server that answers as documented, or `reply`."""
+    seen: list[Any] = []
+
+    async def handle(request: web.Request) -> web.Response:
         body = await request.json()
-        self.seen.append(body)
+        seen.append(body)
         if request.headers.get("x-api-key") != KEY:
             return web.json_response({"messages": ["Unauthorized"]}, status=403)
         faults = [error.message for error in Draft202012Validator(SCHEMA).iter_errors(body)]
         if faults:
             return web.json_response({"field_errors": faults}, status=400)
-        if self.reply is not None:
-            status, data, headers = self.reply
-            return web.json_response(data, status=status, headers=headers)
-        same = set(body["generated_text"].split()) <= set(body["source_texts"][0].split())
-        score = 0.75 if same else 0.25
-        return web.json_response({"score": score, "p_consistent": score, "p_inconsistent": 1 - score})
-
-
-def asked(work: Callable[[Server, str], Awaitable[Any]]) -> Any:
-    """Run `work` beside a server."""
+        status, data, headers = reply or (200, {"score": 0.75}, {})
+        return web.json_response(data, status=status, headers=headers)
 
     async def whole() -> Any:
-        server = Server()
         app = web.Application()
-        app.router.add_post("/v2/evaluate_factual_consistency", server.handle)
+        app.router.add_post("/v2/evaluate_factual_consistency", handle)
         runner = web.AppRunner(app)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        model = VectaraModel("hhem_v2.3", base_url=f"http://{host}:{port}{path}", **arguments)
         try:
-            host, port = runner.addresses[0][:2]
-            return await work(server, f"http://{host}:{port}")
+            return await model.answer(pair)
+        except RequestError as error:
+            return error
         finally:
+            await model.close()
             await runner.cleanup()
 
-    return asyncio.run(whole())
-
-
-async def once(url: str, pair: Any = PAIR, **arguments: Any) -> Response:
-    model = VectaraModel("hhem_v2.3", base_url=url, **arguments)
-    try:
-        return await model.answer(pair)
-    finally:
-        await model.close()
+    return asyncio.run(whole()), seen
 
 
 @pytest.fixture(autouse=True)
@@ -101,30 +88,19 @@ def key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_the_score_is_the_probability_of_support() -> None:
-    async def work(server: Server, url: str) -> None:
-        server.reply = (200, {"score": 0.9}, {})
-        response = await once(url)
-        assert response.values == pytest.approx((0.1, 0.9))
-        assert response.latency > 0
-        assert server.seen == [
-            {
-                "generated_text": "It opened on Tuesday.",
-                "source_texts": ["The bridge opened on Tuesday."],
-                "model_parameters": {"model_name": "hhem_v2.3"},
-            }
-        ]
-
-    asked(work)
-
-
-def test_texts_can_be_sent_as_they_are_with_a_language() -> None:
-    async def work(server: Server, url: str) -> None:
-        await once(f"{url}/v2/", cleaning="none", language="kor")
-        assert server.seen[0]["source_texts"] == [PAIR.premise]
-        assert server.seen[0]["generated_text"] == PAIR.hypothesis
-        assert server.seen[0]["language"] == "kor"
-
-    asked(work)
+    response, seen = asked(reply=(200, {"score": 0.9}, {}))
+    assert response.values == pytest.approx((0.1, 0.9))
+    assert response.latency > 0
+    assert seen == [
+        {
+            "generated_text": "It opened on Tuesday.",
+            "source_texts": ["The bridge opened on Tuesday."],
+            "model_parameters": {"model_name": "hhem_v2.3"},
+        }
+    ]
+    _, seen = asked(path="/v2/", cleaning="none", language="kor")
+    assert (seen[0]["source_texts"], seen[0]["generated_text"]) == ([PAIR.premise], PAIR.hypothesis)
+    assert seen[0]["language"] == "kor"
 
 
 @pytest.mark.parametrize(
@@ -132,44 +108,31 @@ def test_texts_can_be_sent_as_they_are_with_a_language() -> None:
     [(403, AuthenticationFailed), (422, Rejected), (400, Rejected), (429, RateLimited)],
 )
 def test_errors_say_what_they_are(status: int, kind: type[Exception]) -> None:
-    async def work(server: Server, url: str) -> None:
-        server.reply = (status, {"messages": ["no"], "message": "said so"}, {"Retry-After": "3"})
-        with pytest.raises(kind, match="said so") as found:
-            await once(url)
-        assert KEY not in str(found.value)
-        if status == 429:
-            assert getattr(found.value, "retry_after", None) == 3
-
-    asked(work)
+    found, _ = asked(reply=(status, {"messages": ["no"], "message": "said so"}, {"Retry-After": "3"}))
+    assert isinstance(found, kind)
+    assert "said so" in str(found)
+    assert KEY not in str(found)
+    assert status != 429 or getattr(found, "retry_after", None) == 3
 
 
-def test_a_wrong_key_is_refused_and_named_by_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_key_is_named_by_its_source_and_only_pairs_are_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, seen = asked(Embed("x"))
+    assert isinstance(found, Rejected)
+    assert "classifies pairs" in str(found)
+    assert seen == []
     monkeypatch.setenv("VECTARA_API_KEY", "zut-wrong")
-
-    async def work(server: Server, url: str) -> None:
-        with pytest.raises(AuthenticationFailed, match="VECTARA_API_KEY"):
-            await once(url)
-
-    asked(work)
+    found, _ = asked()
+    assert isinstance(found, AuthenticationFailed)
+    assert "VECTARA_API_KEY" in str(found)
 
 
 @pytest.mark.parametrize("data", [{}, [], {"score": None}, {"score": 1.2}, {"score": True}, {"score": "0.5"}])
 def test_a_reply_without_a_score_is_no_score(data: Any) -> None:
-    async def work(server: Server, url: str) -> None:
-        server.reply = (200, data, {})
-        with pytest.raises(BadReply, match="score between 0 and 1"):
-            await once(url)
-
-    asked(work)
-
-
-def test_only_pairs_are_judged() -> None:
-    async def work(server: Server, url: str) -> None:
-        with pytest.raises(Rejected, match="classifies pairs"):
-            await once(url, Embed("x"))
-        assert server.seen == []
-
-    asked(work)
+    found, _ = asked(reply=(200, data, {}))
+    assert isinstance(found, BadReply)
+    assert "score between 0 and 1" in str(found)
 
 
 def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,12 +21,6 @@ CHATML = (
 TALK = (Message("system", "Be brief."), Message("user", "Hello <b>"))
 
 
-def test_messages_are_rendered_up_to_the_assistants_turn() -> None:
-    text = ChatTemplate(CHATML, {}).render(TALK)
-    wanted = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello <b><|im_end|>\n<|im_start|>assistant\n"
-    assert text == wanted
-
-
 @pytest.mark.parametrize("prefill", ["The answer is", "The answer is ", "  so:", "x\n"])
 def test_a_prefill_ends_the_text(prefill: str) -> None:
     text = ChatTemplate(CHATML, {}).render((*TALK, Message("assistant", prefill)))
@@ -36,10 +30,14 @@ def test_a_prefill_ends_the_text(prefill: str) -> None:
     assert text.endswith(prefill.strip()) and not text.endswith("<|im_end|>")
 
 
-def test_a_prefill_that_the_template_changes_is_refused() -> None:
+def test_what_is_refused_says_why() -> None:
     template = ChatTemplate("{% for message in messages %}{{ message.content | upper }}{% endfor %}", {})
     with pytest.raises(Rejected, match="cannot be continued"):
         template.render((*TALK, Message("assistant", "lower")))
+    with pytest.raises(Rejected, match="roles must alternate"):
+        ChatTemplate("{{ raise_exception('roles must alternate') }}", {}).render(TALK)
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        ChatTemplate("{% for %}", {})
 
 
 def test_what_templates_expect_is_there() -> None:
@@ -50,12 +48,6 @@ def test_what_templates_expect_is_there() -> None:
     )
     text = ChatTemplate(source, {"bos_token": "<s>"}).render((Message("user", "é"), Message("user", "b")))
     assert re.fullmatch(r'<s>\[2\]\{"role": "user", "content": "é"\}x\d{4}', text)
-
-
-def test_the_templates_own_refusal_is_quoted() -> None:
-    template = ChatTemplate("{{ raise_exception('roles must alternate') }}", {})
-    with pytest.raises(Rejected, match="roles must alternate"):
-        template.render(TALK)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +67,6 @@ def test_the_templates_own_refusal_is_quoted() -> None:
 def test_the_sandbox_lets_nothing_out(source: str) -> None:
     with pytest.raises(Rejected):
         ChatTemplate(source, {}).render(TALK)
-
-
-def test_a_broken_template_is_a_configuration_error() -> None:
-    with pytest.raises(ConfigurationError, match="cannot be read"):
-        ChatTemplate("{% for %}", {})
 
 
 @pytest.mark.torch

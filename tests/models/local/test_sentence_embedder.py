@@ -16,10 +16,11 @@ from evalwright.core.responses import Response
 from evalwright.models.local.sentence_embedder import SentenceEmbedder
 from evalwright.models.registry import open_model
 from evalwright.scorers.similarity import cosines
+from support.local_models import answers
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
-from support.tiny_models import _two_sided_tokenizer  # noqa: E402
+from support.tiny_models import make_two_sided_tokenizer  # noqa: E402
 
 TEXTS = ["the cat", "the cat sat on the mat and looked at the moon", "a dog", "Der Hund läuft", "猫", "sat"]
 KINDS = {
@@ -36,7 +37,7 @@ def make(
     """A folder as the library sentence-transformers writes it."""
     from transformers import BertConfig, BertModel
 
-    tokenizer = _two_sided_tokenizer("bart")
+    tokenizer = make_two_sided_tokenizer("bart")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
@@ -62,14 +63,7 @@ def make(
 
 
 def vectors(model: SentenceEmbedder, texts: Sequence[str]) -> list[tuple[float, ...]]:
-    found = dict(model.answer_batch([Embed(text) for text in texts]))
-    assert sorted(found) == list(range(len(texts)))
-    made = []
-    for index in range(len(texts)):
-        response = found[index]
-        assert isinstance(response, Response)
-        made.append(response.values)
-    return made
+    return [response.values for response in answers(model, [Embed(text) for text in texts])]
 
 
 def embedder(folder: Path, **arguments: Any) -> SentenceEmbedder:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.text import MASKED, mask, remember
 from evalwright.models.remote.keys import Secret, find_key, is_local, read_env_file
+from support.tables import rows
 
 KEY = "abc123-very-secret-value"
 
@@ -114,25 +115,6 @@ def test_mask_leaves_words_alone() -> None:
     assert mask(text) == text
 
 
-@pytest.mark.parametrize(
-    ("url", "local"),
-    [
-        ("http://localhost:8000/v1", True),
-        ("http://127.0.0.1/v1", True),
-        ("http://[::1]:80/v1", True),
-        ("http://10.1.2.3:8000", True),
-        ("https://192.168.0.7", True),
-        ("http://172.16.5.5", True),
-        ("http://169.254.1.1", True),
-        ("http://gpu-box:8000", True),
-        ("http://gpu.local", True),
-        ("http://host.docker.internal:11434", True),
-        ("https://api.openai.com/v1", False),
-        ("http://8.8.8.8", False),
-        ("http://172.32.0.1", False),
-        ("https://localhost.example.com", False),
-        ("https://127.0.0.1.example.com", False),
-    ],
-)
+@pytest.mark.parametrize(("url", "local"), rows(__file__, "local"))
 def test_what_is_local(url: str, local: bool) -> None:
     assert is_local(url) is local

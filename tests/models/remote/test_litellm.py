@@ -28,7 +28,8 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response, Usage
-from evalwright.engine import Engine, Store
+from evalwright.engine.engine import Engine
+from evalwright.engine.store import Store
 from evalwright.models.registry import open_model
 from evalwright.models.remote import litellm
 from evalwright.models.remote.http_faults import OutOfCredit, PromptFiltered
@@ -38,6 +39,7 @@ from support.openai_asking import PREFILLED, TALK, ask, failing, remote
 from support.openai_faults import Faults
 from support.openai_limits import Limits
 from support.openai_server import OpenAIServer, serving
+from support.tables import rows
 
 needs_litellm = pytest.mark.skipif(
     find_spec("litellm") is None, reason="needs the library litellm (the extra of that name)"
@@ -83,24 +85,7 @@ def _missing(name: str) -> Any:
     raise ImportError(name)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"extra": {"api_key": "x"}}, "argument of its own"),
-        ({"extra": {"num_retries": 3}}, "argument of its own"),
-        ({"extra": {"mock_response": "Paris"}}, "cannot be given"),
-        ({"extra": {"drop_params": True}}, "cannot be given"),
-        ({"extra": {"success_callback": ["x"]}}, "cannot be given"),
-        ({"extra": {"aws_secret_access_key": "x"}}, "may hold a key"),
-        ({"extra": {"extra_headers": {"Authorization": "x"}}}, "may hold a key"),
-        ({"extra": {"vertex_credentials": "{}"}}, "may hold a key"),
-        ({"base_url": "http://me:secret@host/v1"}, "cannot contain a login"),
-        ({"extra": "{"}, "JSON object"),
-        ({"leave_out": "temprature"}, "leave_out must be one of"),
-        ({"base_url": "localhost:8000"}, "not a usable base_url"),
-        ({"temperature": "hot"}, "must be a number"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "words"), rows(__file__, "litellm_arguments"))
 def test_arguments_that_cannot_be_used(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         open_model("litellm/openai/m", arguments)

@@ -60,66 +60,6 @@ def server() -> Iterator[OpenAIServer]:
         yield found
 
 
-# ---- names and arguments
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "base_url", "model", "interface"),
-    [
-        ("openai/gpt-4o-mini", {}, "https://api.openai.com/v1", "gpt-4o-mini", "chat"),
-        ("openai/http://localhost:8000/v1#m", {}, "http://localhost:8000/v1", "m", "chat"),
-        ("openai/http://localhost:8000/v1/#org/m@2", {}, "http://localhost:8000/v1", "org/m@2", "chat"),
-        ("openai/https://u:pw@host.example/v1#m", {}, "https://host.example/v1", "m", "chat"),
-        ("openai/http://u:pw@host#m", {}, "http://host", "m", "chat"),
-        ("openai/org/m", {"base_url": "http://h:1/v1/"}, "http://h:1/v1", "org/m", "chat"),
-        ("openai/m", {"base_url": "http://h:1/v1/completions"}, "http://h:1/v1", "m", "completions"),
-        ("openai/m", {"base_url": "http://h:1/v1/chat/completions"}, "http://h:1/v1", "m", "chat"),
-        ("openai/m", {"base_url": "http://h:1/v1/responses"}, "http://h:1/v1", "m", "responses"),
-        ("openai/m", {"interface": "completions"}, "https://api.openai.com/v1", "m", "completions"),
-        ("openai/claude@20240620", {"base_url": "http://h/v1"}, "http://h/v1", "claude@20240620", "chat"),
-    ],
-)
-def test_names(name: str, arguments: dict[str, Any], base_url: str, model: str, interface: str) -> None:
-    found = open_model(name, arguments)
-    assert isinstance(found, OpenAIModel)
-    assert (found.base_url, found.model, found.interface) == (base_url, model, interface)
-
-
-def test_the_base_url_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1/")
-    assert openai_model("m").base_url == "http://localhost:1/v1"
-    assert openai_model("m", base_url="http://localhost:2/v1").base_url == "http://localhost:2/v1"
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "words"),
-    [
-        ("openai/http://localhost:8000/v1", {}, "which model"),
-        ("openai/http://localhost:8000/v1#m", {"base_url": "http://h"}, "given twice"),
-        ("openai/m", {"base_url": "localhost:8000"}, "not a usable base_url"),
-        ("openai/m", {"base_url": "http://h/v1?key=1"}, "without '\\?'"),
-        ("openai/m", {"interface": "replies"}, "interface must be one of chat, completions, responses"),
-        ("openai/m", {"max_tokens_field": "tokens"}, "max_tokens_field must be one of"),
-        ("openai/m", {"max_tokens": 0}, "max_tokens must be a number above 0"),
-        ("openai/m", {"timeout": "long"}, "timeout must be a number"),
-        ("openai/m", {"max_concurrency": -1}, "max_concurrency must be"),
-        ("openai/m", {"max_concurrency": "many"}, "max_concurrency must be"),
-        ("openai/m", {"temperature": "hot"}, "temperature must be a number"),
-        ("openai/m", {"seed": 1.5}, "seed must be a whole number"),
-        ("openai/m", {"max_attempts": 1.5}, "max_attempts must be a whole number"),
-        ("openai/m", {"extra_body": "{"}, "JSON object"),
-        ("openai/m", {"extra_body": [1]}, "JSON object"),
-        ("openai/m", {"headers": {"X-A": "a\nb"}}, "not allowed in a header"),
-        ("openai/m", {"echo": True}, "interface=completions"),
-        ("openai/m", {"echo": "yes"}, "true or false"),
-        ("openai/m", {"api_key_env": 7}, "api_key_env must be text"),
-    ],
-)
-def test_arguments_that_cannot_be_used(name: str, arguments: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigurationError, match=words):
-        open_model(name, arguments)
-
-
 def test_fingerprints_follow_what_changes_answers() -> None:
     base = openai_model("m", base_url="http://h/v1").fingerprint
     same: list[dict[str, Any]] = [

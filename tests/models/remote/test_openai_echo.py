@@ -16,10 +16,8 @@ from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.openai_echo import (
     NoEcho,
     echo_call,
-    read_echo,
     read_pair,
     split_pair,
-    summed,
 )
 from evalwright.models.remote.wire.format import Settings
 
@@ -72,20 +70,6 @@ def test_trailing_whitespace_belongs_to_the_continuation() -> None:
         split_pair(LogLikelihood((Message("user", "x"),), " y"), SETTINGS)
 
 
-def test_the_continuations_tokens_are_added_up() -> None:
-    reply = echoed(["The", " answer", ":", " Par", "is", "!"], [None, -1.0, -2.0, -0.25, -0.5, -9.0])
-    found = pair(reply, "The answer:", " Paris")
-    assert (found.log_likelihood, found.tokens_scored, found.is_greedy) == (-0.75, 2, None)
-    assert found.usage.input_tokens == 6
-    assert found.latency == 0.1
-    assert found.text == ""
-
-
-def test_a_token_across_the_boundary_belongs_to_the_continuation() -> None:
-    reply = echoed(["The", " ans", "werPa", "ris"], [None, -1.0, -2.0, -0.5])
-    assert pair(reply, "The answer", "Paris").log_likelihood == -2.5
-
-
 def test_greedy_is_told_from_the_best_of_each_place() -> None:
     def reply(second: dict[str, float] | None) -> Reply:
         tops = [None, {" x": -0.25}, second, {"?": -0.1}]
@@ -94,28 +78,6 @@ def test_greedy_is_told_from_the_best_of_each_place() -> None:
     assert pair(reply({"y": -0.5}), "a", " xy").is_greedy is True
     assert pair(reply({"y": -0.5, "z": -0.4}), "a", " xy").is_greedy is False
     assert pair(reply(None), "a", " xy").is_greedy is None
-
-
-def test_an_empty_context_needs_a_first_probability() -> None:
-    bare = echoed([" Par", "is"], [None, -0.5])
-    with pytest.raises(Rejected, match="bos="):
-        pair(bare, "", " Paris")
-    with_bos = echoed(["<s>", " Par", "is"], [None, -3.0, -0.5])
-    assert pair(with_bos, "", " Paris").log_likelihood == -3.5
-    empty_bos = echoed(["", " Par", "is"], [None, -3.0, -0.5])
-    assert pair(empty_bos, "", " Paris").log_likelihood == -3.5
-    given = echoed([" Par", "is"], [-3.0, -0.5])
-    assert pair(given, "", " Paris").log_likelihood == -3.5
-
-
-def test_the_whole_text_counts_all_that_has_a_probability() -> None:
-    def whole(reply: Reply) -> Any:
-        return summed(read_echo(reply, "a b c", SETTINGS), [reply])
-
-    bare = whole(echoed(["a", " b", " c", " d"], [None, -1.0, -2.0, -4.0]))
-    assert (bare.log_likelihood, bare.tokens_scored) == (-3.0, 2)
-    with_bos = whole(echoed(["<s>", "a", " b", " c"], [None, -0.5, -1.0, -2.0]))
-    assert (with_bos.log_likelihood, with_bos.tokens_scored) == (-3.5, 3)
 
 
 @pytest.mark.parametrize(
@@ -147,15 +109,18 @@ def test_a_reply_without_what_is_needed(block: Any, error: type[BadReply]) -> No
     assert caught.value.retryable is (error is BadReply)
 
 
-@pytest.mark.parametrize(("generated", "offset"), [("!", 0), (" Washington", 0), ("!", 3)])
-def test_a_server_that_ignores_echo(generated: str, offset: int) -> None:
-    with pytest.raises(NoEcho, match="ignores 'echo'"):
-        pair(echoed([generated], [-1.0], [offset]), "a", " b")
-
-
-def test_an_echo_that_lost_its_leading_space_is_read_by_offsets() -> None:
-    reply = echoed(["Par", "is", " in"], [None, -0.5, -1.0], [0, 4, 6])
-    assert pair(reply, " Par", "is").log_likelihood == -0.5
+def test_habits_of_servers() -> None:
+    """Echo ignored, a leading space lost, a BOS without text, no probability of the first token, or one."""
+    for generated, offset in (("!", 0), (" Washington", 0), ("!", 3)):
+        with pytest.raises(NoEcho, match="ignores 'echo'"):
+            pair(echoed([generated], [-1.0], [offset]), "a", " b")
+    assert (
+        pair(echoed(["Par", "is", " in"], [None, -0.5, -1.0], [0, 4, 6]), " Par", "is").log_likelihood == -0.5
+    )
+    assert pair(echoed(["", " Par", "is"], [None, -3.0, -0.5]), "", " Paris").log_likelihood == -3.5
+    assert pair(echoed([" Par", "is"], [-3.0, -0.5]), "", " Paris").log_likelihood == -3.5
+    with pytest.raises(Rejected, match="bos="):
+        pair(echoed([" Par", "is"], [None, -0.5]), "", " Paris")
 
 
 UNITS: dict[str, Callable[[str], int]] = {
@@ -197,5 +162,6 @@ def test_the_sum_is_right_in_every_unit_and_habit(pieces: list[str], data: st.Da
             pair(reply, context, continuation)
         return
     found = pair(reply, context, continuation)
+    assert (found.usage.input_tokens, found.latency, found.text) == (len(shown) + 1, 0.1, "")
     assert found.log_likelihood == pytest.approx(math.fsum(value for value in scored if value is not None))
     assert found.tokens_scored == len(scored)

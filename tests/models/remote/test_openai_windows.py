@@ -59,33 +59,20 @@ def whole(text: str) -> tuple[float, int]:
     return -float(sum(before + 10 * size for before, size in pairs)), max(0, len(sizes) - 1)
 
 
-def test_short_text_is_one_request() -> None:
+@pytest.mark.parametrize(
+    ("text", "bos", "sent"), [("one two three", "", 1), ("", "", 0), (" one two", "<s>", 1)]
+)
+def test_short_texts_are_one_request_or_none(text: str, bos: str, sent: int) -> None:
     server = Bigram(100)
-    found = rolled("one two three", server, None)
-    assert (found.log_likelihood, found.tokens_scored) == whole("one two three")
-    assert server.asked == ["one two three"]
+    found = rolled(text, server, None, bos)
+    assert (found.log_likelihood, found.tokens_scored) == whole(bos + text)
+    assert server.asked == [bos + text] * sent
 
 
-def test_empty_text_asks_nothing() -> None:
-    server = Bigram(100)
-    found = rolled("", server, 10)
-    assert (found.log_likelihood, found.tokens_scored, server.asked) == (0.0, 0, [])
-
-
-def test_a_bos_is_sent_and_not_scored() -> None:
-    server = Bigram(100)
-    found = rolled(" one two", server, None, bos="<s>")
-    assert server.asked == ["<s> one two"]
-    assert (found.log_likelihood, found.tokens_scored) == whole("<s> one two")
-
-
-def test_a_text_that_is_too_long_says_what_to_do() -> None:
+def test_texts_that_are_refused() -> None:
     with pytest.raises(Rejected, match="context_length"):
         rolled("one two three four", Bigram(3), None)
-
-
-def test_a_refusal_that_is_not_about_length_ends() -> None:
-    with pytest.raises(Rejected, match="too long"):
+    with pytest.raises(Rejected, match="too long"):  # and not for its length
         rolled("word " * 400, Bigram(0), 16)
 
 

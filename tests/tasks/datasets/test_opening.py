@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, TaskError, UsageError
+from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, UsageError
 from evalwright.core.tasks import Task
 from evalwright.tasks.datasets.opening import Filter
 from evalwright.tasks.loading import load_task
@@ -83,15 +83,6 @@ def test_a_copy_is_made_once_and_again_when_the_content_changes(kind: str, tmp_p
     put(f"d.{kind}", [*ROWS, {"id": "9", "input": "q", "target": "t"}])
     assert len(load(f"dataset: d.{kind}\n").samples) == 6
     assert len(list((tmp_path / "home" / "datasets").iterdir())) == 2
-
-
-@pytest.mark.parametrize("kind", COPIED)
-def test_errors_name_the_file_that_the_person_knows(kind: str) -> None:
-    put(f"d.{kind}", [*ROWS, {"id": "3", "input": "q", "target": "t"}])
-    with pytest.raises(
-        DatasetError, match=rf"^d.{kind}, row 6: the id '3' is already that of d.{kind}, row 4"
-    ):
-        load(f"dataset: d.{kind}\n")
 
 
 def test_globs_lists_and_a_format_that_the_name_does_not_say() -> None:
@@ -251,9 +242,3 @@ def test_a_hub_dataset_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch, tm
     ):
         load("dataset: {hub: owner/name, revision: x}\n")
     assert not list(tmp_path.glob("home/datasets/*.jsonl"))
-
-
-def test_a_list_of_paths_names_the_line_of_the_missing_one() -> None:
-    put("a.jsonl", ROWS)
-    with pytest.raises(TaskError, match=r"^t.yaml:5: the data file 'b.jsonl' does not exist"):
-        load("dataset:\n  path:\n    - a.jsonl\n    - b.jsonl\n")

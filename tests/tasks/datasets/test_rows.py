@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import DatasetError
-from evalwright.tasks.datasets.rows import FileSource, InlineSource, Rows, as_json, file_source, parse
+from evalwright.tasks.datasets.rows import FileSource, Rows, as_json, file_source, parse
 
 
 def kept(rows: Rows, wanted: Any = lambda row: True) -> Rows:
@@ -39,22 +39,6 @@ def test_rows_of_several_files_in_any_order(tmp_path: Path) -> None:
     assert rows.label.endswith("a and 3 more")
 
 
-def test_rows_that_are_not_kept_are_counted_in_row_numbers(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("".join(f'{{"n": {n}}}\n\n' for n in range(10)))
-    rows = kept(Rows([FileSource(tmp_path / "a", "a")]), lambda row: row["n"] % 2)
-    assert [rows[index]["n"] for index in range(len(rows))] == [1, 3, 5, 7, 9]
-    assert rows.where(2) == "a, row 6"
-
-
-def test_dropping_rows(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).write_text("".join(f'{{"n": "{name}{n}"}}\n' for n in range(3)))
-    rows = kept(Rows([file_source(tmp_path / "a"), file_source(tmp_path / "b")]))
-    rows.drop({0, 2, 4})
-    assert [rows[index]["n"] for index in range(3)] == ["a1", "b0", "b2"]
-    assert rows.where(1).endswith("b, row 1")
-
-
 def test_one_file_is_opened_once_until_it_changes(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text('{"n": 1}\n')
@@ -62,12 +46,6 @@ def test_one_file_is_opened_once_until_it_changes(tmp_path: Path) -> None:
     assert file_source(path) is first
     path.write_text('{"n": 22}\n')
     assert file_source(path) is not first
-
-
-def test_inline_rows() -> None:
-    rows = kept(Rows([InlineSource([{"a": "é"}, {"a": "\n"}], "here")]))
-    assert [rows[1], rows[0]] == [{"a": "\n"}, {"a": "é"}]
-    assert rows.where(1) == "here, row 2"
 
 
 def test_values_of_python_have_a_plain_form() -> None:

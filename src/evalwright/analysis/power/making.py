@@ -42,7 +42,7 @@ from evalwright.runs.measurements import Measured
 from evalwright.runs.progress import ProgressReporter
 from evalwright.runs.reader import Run
 from evalwright.statistics import items_for_difference, items_for_half_width
-from evalwright.statistics.spread import least_visible_difference
+from evalwright.statistics.power import least_visible_difference
 
 _HALF = 0.5
 """A difference seen half of the time is exactly the half width of its interval."""

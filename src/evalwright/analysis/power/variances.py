@@ -15,13 +15,13 @@ from evalwright.analysis.power.settings import Aim
 from evalwright.core.words import counted
 from evalwright.runs.measurements import Measured
 from evalwright.statistics import mean_interval
-from evalwright.statistics.power import discordant_variance
-from evalwright.statistics.spread import (
+from evalwright.statistics.power import (
     Limits,
     cluster_correlation,
     cluster_weight,
     design_effect,
     difference_variance,
+    discordant_variance,
     score_variance,
 )
 

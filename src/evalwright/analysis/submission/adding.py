@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
+from evalwright.analysis.submission.files import mapping
 from evalwright.analysis.submission.verifying import Verification
 from evalwright.core.errors import RunError
 from evalwright.core.responses import Usage
@@ -31,7 +32,9 @@ def add_submission(found: Verification, folder: Path) -> Run:
             f"'{found.submission.path}' could not be verified ({len(found.problems)} problems): it is not added."
         )
     identity = fingerprint_of({"submission": found.submission.hash})
-    place = folder / _name(found)
+    # A folder's name and nothing else, whatever the file says.
+    wanted = slug(str(found.submission.run.get("id") or "submission"))
+    place = folder / slug(wanted.encode()[:_NAME_BYTES].decode(errors="ignore"))
     if (place / RUN_FILE).exists():
         there = open_run(place)
         if there.data.get("identity") == identity:
@@ -44,15 +47,9 @@ def add_submission(found: Verification, folder: Path) -> Run:
     return open_run(place)
 
 
-def _name(found: Verification) -> str:
-    """A folder's name and nothing else, whatever the file says."""
-    wanted = slug(str(found.submission.run.get("id") or "submission"))
-    return slug(wanted.encode()[:_NAME_BYTES].decode(errors="ignore"))
-
-
 def _record(found: Verification, run_id: str, identity: str) -> dict[str, Any]:
     run = found.submission.run
-    settings = _mapping(run.get("configuration"))
+    settings = mapping(run.get("configuration"))
     answers = [record.answer for record in found.records if record.answer is not None]
     usage = sum((answer.usage for answer in answers), Usage())
     kept = {key: settings[key] for key in ("limit", "seed", "where", "format") if key in settings}
@@ -63,7 +60,7 @@ def _record(found: Verification, run_id: str, identity: str) -> dict[str, Any]:
         "identity": identity,
         "started": _started(run.get("started")),
         "seconds": _number(run.get("seconds")),
-        "model": _model(_mapping(run.get("model"))),
+        "model": _model(mapping(run.get("model"))),
         "roles": {},
         "configuration": {
             "tasks": [task.name for task in found.tasks],
@@ -74,10 +71,10 @@ def _record(found: Verification, run_id: str, identity: str) -> dict[str, Any]:
             "submission": {
                 "file": printable(found.submission.path.name),
                 "sha256": found.submission.hash,
-                "hardware": _hardware(run),
+                "hardware": _text(mapping(run.get("hardware")).get("label")),
             },
         },
-        "environment": _environment(_mapping(run.get("environment"))),
+        "environment": _environment(mapping(run.get("environment"))),
         "usage": {
             "requested": 0, "asked": 0, "stored": 0, "joined": 0, "failed": 0, "retries": 0,
             "usage": {}, "cost": None, "failures": {}, "answers": usage.as_dict(),
@@ -87,10 +84,6 @@ def _record(found: Verification, run_id: str, identity: str) -> dict[str, Any]:
             for task, result in zip(found.tasks, found.results, strict=True)
         ],
     }  # fmt: skip
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _model(model: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,7 +101,7 @@ def _model(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _environment(given: Mapping[str, Any]) -> dict[str, Any]:
-    libraries = _mapping(given.get("libraries"))
+    libraries = mapping(given.get("libraries"))
     processors = given.get("processors")
     return {
         "python": _text(given.get("python")) or "unknown",
@@ -119,10 +112,6 @@ def _environment(given: Mapping[str, Any]) -> dict[str, Any]:
         "libraries": {_text(key): _text(value) for key, value in list(libraries.items())[:50]},
         "git_commit": _text(given.get("git_commit")) or None,
     }
-
-
-def _hardware(run: Mapping[str, Any]) -> str:
-    return _text(_mapping(run.get("hardware")).get("label"))
 
 
 def _text(value: Any) -> str:

@@ -90,25 +90,28 @@ def make_submission(run: Run, path: Path) -> Submission:
 
 def _check_fit(run: Run) -> None:
     configuration = run.data["configuration"]
-    if "imported" in configuration or "submission" in configuration:
-        raise RunError(f"The run '{run.id}' was imported; only a run that was made here can be submitted.")
-    for key, what in (
-        ("overrides", "overridden settings of its tasks"),
-        ("dialect", "another framework's tasks"),
-    ):
-        if configuration.get(key):
-            raise RunError(
-                f"The run '{run.id}' has {what}, which others do not have: submit a run of the unchanged task."
-            )
-    if run.data.get("stopping") or run.data.get("scored_from"):
-        raise RunError(
-            f"The run '{run.id}' was stopped early or scored again: submit a whole run as it was made."
-        )
     failed = sum(sum(task["failures"].values()) for task in run.data["tasks"])
+    for unfit, why in (
+        (
+            "imported" in configuration or "submission" in configuration,
+            "was imported: submit one that was made here",
+        ),
+        (
+            configuration.get("overrides"),
+            "has overridden settings of its tasks: submit a run of the task as it is",
+        ),
+        (configuration.get("dialect"), "has another framework's tasks: submit a run of the task as it is"),
+        (
+            run.data.get("stopping") or run.data.get("scored_from"),
+            "was stopped early or scored again: submit a whole run as it was made",
+        ),
+    ):
+        if unfit:
+            raise RunError(f"The run '{run.id}' {why}.")
     if failed:
         raise RunError(
-            f"{failed} samples of the run '{run.id}' failed, and a submission must be complete. Run the same command again to send "
-            f"only these requests."
+            f"{failed} samples of the run '{run.id}' failed, and a submission is whole. Run the same command again: only "
+            "these are sent."
         )
 
 
@@ -134,8 +137,7 @@ def _run_part(run: Run) -> dict[str, Any]:
 
 def _arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """How the model was set: numbers, switches and words; no address, no headers, no nested settings."""
-    models = configuration.get("models") or [{}]
-    given = models[0].get("arguments", {}) if isinstance(models[0], Mapping) else {}
+    given = mapping((configuration.get("models") or [{}])[0]).get("arguments", {})
     kept = {key: value for key, value in given.items() if isinstance(value, bool | int | float | str)}
     return {key: value for key, value in kept.items() if "://" not in str(value)}
 
@@ -146,17 +148,15 @@ def _clean(value: Any) -> Any:
         return {str(key): _clean(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(part) for part in value]
-    return _clean_text(value) if isinstance(value, str) else value
-
-
-def _clean_text(text: str) -> str:
-    provider, slash, rest = text.partition("/")
-    if _PATH.match(text):
-        return _last(text)
+    if not isinstance(value, str):
+        return value
+    provider, slash, rest = value.partition("/")
+    if _PATH.match(value):
+        return _last(value)
     # hf//home/me/model, onnx/./folder
     if slash and provider.isidentifier() and _PATH.match(rest):
         return f"{provider}/{_last(rest)}"
-    return mask(text)
+    return mask(value)
 
 
 def _last(path: str) -> str:
@@ -195,12 +195,11 @@ def _row(record: SampleRecord) -> dict[str, Any]:
         "prompt_sha256": prompt_hash(answer.prompt),
         "responses": responses,
         "answer": answer.text,
-        "scores": {name: _score(score.value, score.label) for name, score in record.scores.items()},
+        "scores": {
+            name: {"value": score.value, **({"label": score.label} if score.label else {})}
+            for name, score in record.scores.items()
+        },
     }
-
-
-def _score(value: float, label: str) -> dict[str, Any]:
-    return {"value": value, "label": label} if label else {"value": value}
 
 
 def sample_hash(sample: Sample) -> str:
@@ -211,6 +210,11 @@ def sample_hash(sample: Sample) -> str:
 def prompt_hash(prompt: Prompt) -> str:
     """Of a prompt as it is sent."""
     return _digest(prompt_payload(prompt))
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """A part of a file as a mapping; empty where it is none."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _digest(value: Any) -> str:
@@ -242,9 +246,8 @@ def read_submission(path: Path) -> Submission:
         raise RunError(f"'{path}' is not a submission: `evalwright submit make RUN --into FILE` writes one.")
     if data.get("version") != VERSION:
         raise RunError(f"'{path}' has version {str(data.get('version'))[:20]}; this version reads {VERSION}.")
-    missing = sorted(_PARTS - data.keys())
-    if missing:
-        raise RunError(f"'{path}' is not a complete submission: '{missing[0]}' is missing.")
+    for part in sorted(_PARTS - data.keys()):
+        raise RunError(f"'{path}' is not a complete submission: '{part}' is missing.")
     for part, kind in (("run", dict), ("tasks", list), ("samples", list)):
         if not isinstance(data[part], kind):
             raise RunError(f"'{path}' is not a submission: '{part}' is not valid.")
@@ -254,16 +257,12 @@ def read_submission(path: Path) -> Submission:
 def _unpacked(path: Path) -> bytes:
     """The file's text, gzip or not, read no further than the limit. Raises RunError."""
     with path.open("rb") as file:
-        head = file.read(2)
+        packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
-        if head != b"\x1f\x8b":
-            text = file.read(MOST_BYTES + 1)
-        else:
-            try:
-                with gzip.GzipFile(fileobj=file) as inner:
-                    text = inner.read(MOST_BYTES + 1)
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise RunError(f"'{path}' is a broken gzip file: {error}.") from error
+        try:
+            text = (gzip.GzipFile(fileobj=file) if packed else file).read(MOST_BYTES + 1)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise RunError(f"'{path}' is a broken gzip file: {error}.") from error
     if len(text) > MOST_BYTES:
         raise RunError(f"'{path}' is larger than {MOST_BYTES >> 20} MiB, the largest size of a submission.")
     return text

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from evalwright.analysis.submission.files import Submission, prompt_hash, sample_hash
+from evalwright.analysis.submission.files import Submission, mapping, prompt_hash, sample_hash
 from evalwright.core.errors import ConfigurationError, EvalwrightError, closest
 from evalwright.core.plain import Plain, plain
 from evalwright.core.requests import Request
@@ -69,6 +69,10 @@ class Verification:
         """Whether nothing is wrong."""
         return not self.problems
 
+    def wrong(self, kind: str, message: str, task: str = "", id: str = "") -> None:
+        """Note a problem; texts of the file are made printable."""
+        self.problems.append(Problem(kind, message, printable(task), printable(id)))
+
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
         return {
@@ -92,102 +96,88 @@ def verify_submission(submission: Submission, *, task_files: Sequence[Path] = ()
     """
     found = Verification(submission)
     if not submission.intact:
-        found.problems.append(
-            Problem("changed", "the content does not match its SHA-256: it was changed after it was written")
-        )
-    own = _own_tasks(submission, task_files)
+        found.wrong("changed", "the content does not match its SHA-256: it was changed after it was written")
+    own: dict[str, Task] = {}
+    for file in task_files:
+        own |= {task.name: task for task in load_tasks(str(file), **_form(submission))}
     claims = _claims(found)
-    for claim in claims:
-        task = _task(found, claim, own)
-        if task is not None:
-            found.tasks.append(task)
-    rows = _rows(found, {claim["name"] for claim in claims})
-    for task, claim in (
-        (task, claim) for task in found.tasks for claim in claims if claim["name"] == task.name
-    ):
-        asyncio.run(_verify_task(found, task, claim, rows))
+    tasks = {name: task for name, claim in claims.items() if (task := _task(found, claim, own))}
+    found.tasks += tasks.values()
+    rows = _rows(found, claims)
+    for name, task in tasks.items():
+        asyncio.run(_verify_task(found, task, claims[name], rows))
     return found
 
 
 # -- tasks --------------------------------------------------------------------------------------------------------------
 
 
-def _claims(found: Verification) -> list[Mapping[str, Any]]:
-    claims: list[Mapping[str, Any]] = []
+def _claims(found: Verification) -> dict[str, Mapping[str, Any]]:
+    """What the file says of each task, by name."""
+    claims: dict[str, Mapping[str, Any]] = {}
     listed = found.submission.data["tasks"]
     for claim in listed[:_MOST_TASKS]:
         if not isinstance(claim, Mapping) or not isinstance(claim.get("name"), str):
-            found.problems.append(Problem("broken", "an entry of 'tasks' has no name"))
-        elif any(claim["name"] == other["name"] for other in claims):
-            found.problems.append(Problem("doubled", "the task is listed twice", printable(claim["name"])))
+            found.wrong("broken", "an entry of 'tasks' has no name")
+        elif claim["name"] in claims:
+            found.wrong("doubled", "the task is listed twice", claim["name"])
         else:
-            claims.append(claim)
+            claims[claim["name"]] = claim
     if not claims or len(listed) > _MOST_TASKS:
-        found.problems.append(Problem("broken", f"it lists {len(listed)} tasks"))
+        found.wrong("broken", f"it lists {len(listed)} tasks")
     return claims
-
-
-def _own_tasks(submission: Submission, files: Sequence[Path]) -> dict[str, Task]:
-    tasks: dict[str, Task] = {}
-    for file in files:
-        tasks |= {task.name: task for task in load_tasks(str(file), **_form(submission))}
-    return tasks
 
 
 def _form(submission: Submission) -> dict[str, Any]:
     """How prompts were rendered: as for every model with its abilities."""
-    model, settings = _part(submission.run, "model"), _part(submission.run, "configuration")
-    form = settings.get("format")
-    abilities = model.get("abilities")
+    form = mapping(submission.run.get("configuration")).get("format")
+    abilities = mapping(submission.run.get("model")).get("abilities")
     chat = isinstance(abilities, list) and "chat" in abilities
     return {"prompt_format": form if form in ("chat", "text") else "auto", "chat": chat}
 
 
-def _part(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = data.get(name)
-    return value if isinstance(value, Mapping) else {}
-
-
 def _task(found: Verification, claim: Mapping[str, Any], own: Mapping[str, Task]) -> Task | None:
+    """The task as it is installed, or one of the reader's own, with the submission's filter."""
     name = str(claim["name"])
-    task = own.get(name)
+    task = own.get(name) or _installed(found, name)
     if task is None:
-        known = TaskIndex(()).names()
-        # Only names that the index has: a name is never taken for a path.
-        if name not in known:
-            near = closest(name[:200], known)
-            meant = f"; did you mean '{near[0]}'?" if near else ""
-            message = f"there is no task of this name here{meant} (a file of your own: --task FILE)"
-            found.problems.append(Problem("unknown task", message, printable(name)))
-            return None
-        try:
-            loaded = load_tasks(name, **_form(found.submission))
-        except EvalwrightError as error:
-            found.problems.append(Problem("unknown task", f"it cannot be loaded: {error}", name))
-            return None
-        task = next((one for one in loaded if one.name == name), None)
-        if task is None:
-            found.problems.append(Problem("unknown task", "the name is that of a group", name))
-            return None
-    where = _part(found.submission.run, "configuration").get("where") or ()
-    try:
-        conditions = read_conditions(
-            [one for one in where if isinstance(one, str)] if isinstance(where, list) else ()
-        )
-        (task,) = filtered([task], conditions).tasks
-    except (ConfigurationError, ValueError) as error:
-        found.problems.append(Problem("filter", f"its filter cannot be used: {error}", name))
         return None
-    if (claim.get("version"), claim.get("content_hash")) != (task.version, task.samples.content_hash):
-        found.problems.append(
-            Problem(
-                "another version",
-                f"made with version {printable(str(claim.get('version')))} of the task's data "
-                f"({printable(str(claim.get('content_hash')))[:12]}), here it is version {task.version} "
-                f"({task.samples.content_hash[:12]})",
-                name,
-            )
+    where = mapping(found.submission.run.get("configuration")).get("where")
+    conditions = [one for one in where if isinstance(one, str)] if isinstance(where, list) else []
+    try:
+        (task,) = filtered([task], read_conditions(conditions)).tasks
+    except (ConfigurationError, ValueError) as error:
+        found.wrong("filter", f"its filter cannot be used: {error}", name)
+        return None
+    claimed = [str(claim.get(key)) for key in ("version", "content_hash")]
+    if claimed != [task.version, task.samples.content_hash]:
+        version, content = map(printable, claimed)
+        found.wrong(
+            "another version",
+            f"made with version {version} of the task's data ({content[:12]}), here it is version {task.version} "
+            f"({task.samples.content_hash[:12]})",
+            name,
         )
+    return task
+
+
+def _installed(found: Verification, name: str) -> Task | None:
+    """An installed task. Only names that the index has are loaded: a name is never taken for a path."""
+    known = TaskIndex(()).names()
+    if name not in known:
+        near = closest(name[:200], known)
+        meant = f"; did you mean '{near[0]}'?" if near else ""
+        message = f"there is no task of this name here{meant} (a file of your own: --task FILE)"
+        found.wrong("unknown task", message, name)
+        return None
+    try:
+        loaded = load_tasks(name, **_form(found.submission))
+    except EvalwrightError as error:
+        found.wrong("unknown task", f"it cannot be loaded: {error}", name)
+        return None
+    task = next((one for one in loaded if one.name == name), None)
+    if task is None:
+        found.wrong("unknown task", "the name is that of a group", name)
     return task
 
 
@@ -196,23 +186,19 @@ def _task(found: Verification, claim: Mapping[str, Any], own: Mapping[str, Task]
 Key = tuple[str, str, int]
 
 
-def _rows(found: Verification, names: set[str]) -> dict[Key, Mapping[str, Any]]:
-    """Rows by task, id and draw; what is broken or doubled is told."""
+def _rows(found: Verification, names: Collection[str]) -> dict[Key, Mapping[str, Any]]:
+    """Rows by task, id and draw; what is broken or doubled is noted."""
     rows: dict[Key, Mapping[str, Any]] = {}
     for place, row in enumerate(found.submission.data["samples"], 1):
         wrong = _shape(row)
         if wrong:
-            found.problems.append(Problem("broken", f"row {place}: {wrong}"))
+            found.wrong("broken", f"row {place}: {wrong}")
             continue
         key = (row["task"], row["id"], row["draw"])
         if row["task"] not in names:
-            message = f"row {place} is of a task that is not listed"
-            found.problems.append(
-                Problem("unknown task", message, printable(row["task"]), printable(row["id"]))
-            )
+            found.wrong("unknown task", f"row {place} is of a task that is not listed", *key[:2])
         elif key in rows:
-            message = f"row {place} is the sample a second time (draw {row['draw']})"
-            found.problems.append(Problem("doubled", message, printable(row["task"]), printable(row["id"])))
+            found.wrong("doubled", f"row {place} is the sample a second time (draw {row['draw']})", *key[:2])
         else:
             rows[key] = row
     return rows
@@ -230,18 +216,17 @@ def _shape(row: Any) -> str:
 
 
 async def _verify_task(
-    found: Verification, task: Task, claim: Mapping[str, Any], rows: dict[Key, Mapping[str, Any]]
+    found: Verification, task: Task, claim: Mapping[str, Any], rows: Mapping[Key, Mapping[str, Any]]
 ) -> None:
-    places = _expected(found, task)
-    seen: set[Key] = set()
-    tally = TaskTally([scorer.name for scorer in task.scorers], task.slices)
-    missing: list[str] = []
     unscored = [one.name for one in task.scorers if one.roles or one.kind in PROGRAMS]
     if unscored:
         message = f"{', '.join(unscored)} uses a model or runs programs, so its scores cannot be checked here"
-        found.problems.append(Problem("not verifiable", message, task.name))
+        found.wrong("not verifiable", message, task.name)
         return
-    for index, draw in product(places, range(task.draws)):
+    seen: set[Key] = set()
+    tally = TaskTally([scorer.name for scorer in task.scorers], task.slices)
+    missing: list[str] = []
+    for index, draw in product(_expected(found, task), range(task.draws)):
         sample = task.samples[index]
         key = (task.name, sample.id, draw)
         seen.add(key)
@@ -249,47 +234,53 @@ async def _verify_task(
         if row is None:
             missing.append(sample.id)
             continue
-        record = await _again(task, index, draw, row)
-        if isinstance(record, Problem):
-            found.problems.append(record)
+        try:
+            record = await _again(task, index, draw, row)
+        except _CannotScore as wrong:
+            found.wrong(wrong.kind, printable(str(wrong)), task.name, sample.id)
             continue
-        found.problems += _row_problems(task, record, row)
+        _check_row(found, task, record, row)
         found.records.append(record)
         tally.add(record)
     for name in missing:
-        found.problems.append(Problem("missing", "the sample has no row", task.name, name))
+        found.wrong("missing", "the sample has no row", task.name, name)
     known = {sample.id for sample in task.samples} if rows.keys() - seen else set()
     for _, name, draw in sorted(key for key in rows if key[0] == task.name and key not in seen):
-        message = (
-            f"draw {draw} of it is not part of these settings"
-            if name in known
-            else "the task has no such sample"
-        )
-        found.problems.append(Problem("unknown sample", message, task.name, printable(name)))
+        message = "the task has no such sample"
+        if name in known:
+            message = f"draw {draw} of it is not one of these settings"
+        found.wrong("unknown sample", message, task.name, name)
     metrics = task.found_metrics(tally.names()) if task.found_metrics else task.metrics
     result = tally.result(task.name, task.version, metrics)
     found.results.append(result)
-    found.problems += _metric_problems(result, claim)
+    _check_metrics(found, result, claim)
 
 
 def _expected(found: Verification, task: Task) -> array[int]:
     """The places of the samples that these settings ask for, in the order of the task."""
-    settings = _part(found.submission.run, "configuration")
+    settings = mapping(found.submission.run.get("configuration"))
     limit, seed = settings.get("limit"), settings.get("seed")
     whole = limit if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0 else None
     start = seed if isinstance(seed, int) and not isinstance(seed, bool) else 0
     return array("q", sorted(sample_order(len(task.samples), start, whole, task.order == "file")))
 
 
-async def _again(task: Task, index: int, draw: int, row: Mapping[str, Any]) -> SampleRecord | Problem:
-    """The record that the task makes of the row's raw responses, or what is wrong with these."""
-    sample = task.samples[index]
+class _CannotScore(Exception):
+    """A row whose responses cannot be scored; kind: of the problem."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+async def _again(task: Task, index: int, draw: int, row: Mapping[str, Any]) -> SampleRecord:
+    """The record that the task makes of the row's raw responses. Raises _CannotScore."""
     try:
         responses = [_response(one) for one in row["responses"]]
     except (TypeError, ValueError, KeyError, OverflowError) as error:
-        return Problem("broken", f"a response is not valid: {printable(str(error))}", task.name, sample.id)
+        raise _CannotScore("broken", f"a response is not valid: {error}") from error
     if not responses:
-        return Problem("broken", "it has no response", task.name, sample.id)
+        raise _CannotScore("broken", "it has no response")
     given = iter(responses)
 
     async def ask(role: str, request: Request) -> Response:
@@ -300,88 +291,88 @@ async def _again(task: Task, index: int, draw: int, row: Mapping[str, Any]) -> S
             raise LookupError("it has fewer responses than the task sends requests")
         return response
 
-    record = await evaluate_sample(task, index, sample, draw, ask)
+    record = await evaluate_sample(task, index, task.samples[index], draw, ask)
     failure = record.failure or next(iter(record.score_failures.values()), None)
     if failure is not None:
-        return Problem("not scored", printable(failure.message), task.name, sample.id)
+        raise _CannotScore("not scored", failure.message)
     if next(given, None) is not None:
-        return Problem("broken", "it has more responses than the task sends requests", task.name, sample.id)
+        raise _CannotScore("broken", "it has more responses than the task sends requests")
     return record
 
 
-_TEXTS, _NUMBERS = ("text", "reasoning", "finish_reason"), ("log_likelihood", "tokens_scored")
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+_RESPONSE: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("text", "reasoning", "finish_reason"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(("log_likelihood", "tokens_scored"), _number),
+    "is_greedy": lambda value: isinstance(value, bool),
+    "values": lambda value: isinstance(value, list) and all(isinstance(one, int | float) for one in value),
+    "usage": lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(one, int) and 0 <= one < 1 << 40 for one in value.values())
+    ),
+}
+"""The parts that a response may have, and what each must be."""
 
 
 def _response(data: Any) -> Response:
     """A response of plain parts, each of its kind. Raises TypeError or ValueError."""
     if not isinstance(data, Mapping):
         raise TypeError("it is not an object")
-    known: dict[str, Any] = {}
     for name, value in data.items():
-        if name in _TEXTS:
-            fits = isinstance(value, str)
-        elif name in _NUMBERS:
-            fits = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
-        elif name == "is_greedy":
-            fits = isinstance(value, bool)
-        elif name == "values":
-            fits = isinstance(value, list) and all(isinstance(one, int | float) for one in value)
-        elif name == "usage":
-            fits = isinstance(value, Mapping) and all(
-                isinstance(one, int) and 0 <= one < 1 << 40 for one in value.values()
-            )
-        else:
+        if name not in _RESPONSE:
             raise ValueError(f"it has the unknown part '{name}'")
-        if not fits:
+        if not _RESPONSE[name](value):
             raise TypeError(f"its '{name}' has the wrong type")
-        known[name] = value
-    return Response.from_dict(known)
+    return Response.from_dict(dict(data))
 
 
-def _row_problems(task: Task, record: SampleRecord, row: Mapping[str, Any]) -> list[Problem]:
-    """What differs between a row and what its responses make."""
+def _check_row(found: Verification, task: Task, record: SampleRecord, row: Mapping[str, Any]) -> None:
+    """Note what differs between a row and what its responses make."""
     answer, sample = record.answer, record.sample
     assert answer is not None
-    out = []
+
+    def wrong(kind: str, message: str) -> None:
+        found.wrong(kind, message, task.name, sample.id)
+
     if row.get("sample_sha256") != sample_hash(sample):
-        out.append(("another question", "the question, its options or its targets differ from the task's"))
+        wrong("another question", "the question, its options or its targets differ from the task's")
     if row.get("prompt_sha256") != prompt_hash(answer.prompt):
-        out.append(("another prompt", "the prompt differs from the task's"))
+        wrong("another prompt", "the prompt differs from the task's")
     if row["answer"] != answer.text:
         claimed, real = printable(row["answer"][:60]), printable(answer.text[:60])
-        out.append(("wrong answer", f"the answer is given as '{claimed}', but its response says '{real}'"))
+        wrong("wrong answer", f"the answer is given as '{claimed}', but its response says '{real}'")
     for name, score in record.scores.items():
-        claim = row["scores"].get(name)
-        value = claim.get("value") if isinstance(claim, Mapping) else None
-        label = claim.get("label", "") if isinstance(claim, Mapping) else ""
+        claim = mapping(row["scores"].get(name))
+        value, label = claim.get("value"), claim.get("label", "")
         if not _same(value, score.value) or label != score.label:
             said = "no score" if value is None else printable(f"{value} {label}".strip())
             real = f"{score.value:g} {score.label}".strip()
             why = f" ({printable(score.explanation)})" if score.explanation else ""
-            out.append(("wrong score", f"{name} is given as {said}, and is {real}{why}"))
-    unknown = sorted(row["scores"].keys() - record.scores.keys())
-    out += [("wrong score", f"{printable(name)} is not a score of this task") for name in unknown]
-    return [Problem(kind, message, task.name, sample.id) for kind, message in out]
+            wrong("wrong score", f"{name} is given as {said}, and is {real}{why}")
+    for name in sorted(row["scores"].keys() - record.scores.keys()):
+        wrong("wrong score", f"{printable(name)} is not a score of this task")
 
 
-def _metric_problems(result: TaskResult, claim: Mapping[str, Any]) -> list[Problem]:
+def _check_metrics(found: Verification, result: TaskResult, claim: Mapping[str, Any]) -> None:
     listed = claim.get("metrics")
     claims = {
         one["label"]: one
         for one in (listed if isinstance(listed, list) else ())
         if isinstance(one, Mapping) and isinstance(one.get("label"), str)
     }
-    out = []
     for metric in result.metrics:
-        claimed = claims.pop(metric.label, {})
-        real = metric.estimate.as_dict()
-        for key in ("value", "low", "high", "n", "n_failed"):
-            if not _same(claimed.get(key), real[key]):
-                said = printable(str(claimed.get(key)))
-                out.append(f"{metric.label}: {key} is given as {said}, and is {real[key]}")
-                break
-    out += [f"{printable(label)} is not a metric of this task" for label in claims]
-    return [Problem("wrong metric", message, result.name) for message in out]
+        claimed, real = claims.pop(metric.label, {}), metric.estimate.as_dict()
+        keys = ("value", "low", "high", "n", "n_failed")
+        key = next((key for key in keys if not _same(claimed.get(key), real[key])), None)
+        if key is not None:
+            said = printable(str(claimed.get(key)))
+            message = f"{metric.label}: {key} is given as {said}, and is {real[key]}"
+            found.wrong("wrong metric", message, result.name)
+    for label in claims:
+        found.wrong("wrong metric", f"{printable(label)} is not a metric of this task", result.name)
 
 
 def _same(claimed: Any, real: float | None) -> bool:

@@ -2,8 +2,8 @@
 
 material    a task read once: samples, questions as rendered, requests exactly as they would be sent
 asking      the strategy answered by a script: what the gold answer, or an answer that knows nothing, is worth
-gold, ignorance, duplicates, texts, labels, shots, prompts, metadata      a subject each, from Material to findings
-window      with a model: does it fit into the model's context          extraction   with a run: could answers be read
+gold, ignorance, texts, labels, shots, prompts, metadata      a subject each, from Material to findings
+extraction  with a run: could answers be read
 examining   all of it in order
 """
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evalwright.analysis.task_checks.duplicates import check_duplicates
+from evalwright.analysis.task_checks.extraction import check_extraction
 from evalwright.analysis.task_checks.findings import Finding, ok
 from evalwright.analysis.task_checks.gold import check_gold
 from evalwright.analysis.task_checks.ignorance import check_ignorance
 from evalwright.analysis.task_checks.labels import check_labels
 from evalwright.analysis.task_checks.material import Material, material_of
 from evalwright.analysis.task_checks.metadata import check_metadata
-from evalwright.analysis.task_checks.prompts import check_prompts
+from evalwright.analysis.task_checks.prompts import check_prompts, check_window
 from evalwright.analysis.task_checks.shots import check_shots
-from evalwright.analysis.task_checks.texts import check_texts
+from evalwright.analysis.task_checks.texts import check_duplicates, check_texts
 from evalwright.core.tasks import Task
 from evalwright.models.base import Model
 from evalwright.runs.reader import Run
@@ -76,12 +76,8 @@ def _all(material: Material, model: Model | None, run: Run | None) -> Iterator[F
     for check in _CHECKS:
         yield from check(material)
     if model is not None:
-        from evalwright.analysis.task_checks.window import check_window
-
         yield from check_window(material, model)
     if run is not None:
-        from evalwright.analysis.task_checks.extraction import check_extraction
-
         yield from check_extraction(material, run)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from evalwright.core.plain import Plain
+from evalwright.core.words import counted as counted
 
-Verdict = Literal["ok", "note", "skipped", "fault"]
+CheckVerdict = Literal["ok", "note", "skipped", "fault"]
 """note: worth knowing, and no fault. skipped: it cannot be known here, and the text says why."""
 
 _LISTED = 5
@@ -19,7 +20,7 @@ _SHOWN = 60
 class Finding(Plain):
     """One verdict on a task. check: what was looked at, e.g. "shots". samples: ids of all samples that show it."""
 
-    verdict: Verdict
+    verdict: CheckVerdict
     check: str
     text: str
     samples: tuple[str, ...] = ()
@@ -47,17 +48,15 @@ def skipped(check: str, text: str) -> Finding:
 
 def fault(check: str, text: str, samples: Sequence[str] = ()) -> Finding:
     """A fault; the text ends with the first of its samples."""
-    return Finding("fault", check, text + (f": {listed(samples)}" if samples else ""), tuple(samples))
+    named = ", ".join(samples[:_LISTED]) + (", ..." if len(samples) > _LISTED else "")
+    return Finding("fault", check, f"{text}: {named}" if samples else text, tuple(samples))
 
 
-def listed(ids: Sequence[str]) -> str:
-    """The first few ids."""
-    return ", ".join(ids[:_LISTED]) + (", ..." if len(ids) > _LISTED else "")
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """ "1 sample", "2 samples"."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def checked(check: str, faults: Sequence[Finding], well: str) -> Iterator[Finding]:
+    """The faults of a check, or that all is well."""
+    yield from faults
+    if not faults:
+        yield ok(check, well)
 
 
 def quoted(text: str) -> str:

@@ -53,7 +53,7 @@ _FEW_LABELS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JudgedTask:
     """A task whose answers can be judged, and its main scorer."""
 
     material: Material
@@ -108,11 +108,9 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
         if scorer is None:
             yield skipped(_CHECK, f"{material.task.name}: {reason}")
         elif material.continues and not material.chooses:
-            yield skipped(
-                _CHECK, f"{material.task.name}: only one continuation is scored, so there is no choice"
-            )
+            yield skipped(_CHECK, f"{material.task.name}: one continuation is scored: nothing to choose")
         else:
-            asked.append(Asked(material, scorer))
+            asked.append(JudgedTask(material, scorer))
     choosing = [one for one in asked if one.material.chooses]
     saying_so = [one for one in asked if not one.material.chooses and one.material.generates]
     try:
@@ -128,27 +126,25 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
 # -- always the same option ---------------------------------------------------------------------------------------------
 
 
-Worths = Callable[["Asked", int], tuple[list[Sample], list[float]]]
-"""The samples that have an option at that place, and what choosing it is worth for each."""
-
-
-def _by_likelihood(one: Asked, place: int) -> tuple[list[Sample], list[float]]:
+def _by_likelihood(one: JudgedTask, place: int) -> tuple[list[Sample], list[float]]:
+    """The samples that have an option at that place, and what choosing it is worth for each."""
     found = [entry for entry in preferences(one.material, one.scorer) if entry[1] == place]
     return [sample for sample, _, _ in found], [value for _, _, value in found]
 
 
-def _by_letter(one: Asked, place: int) -> tuple[list[Sample], list[float]]:
+def _by_letter(one: JudgedTask, place: int) -> tuple[list[Sample], list[float]]:
+    """The same, where the letter of the option is said."""
     having = [sample for sample in one.samples if place < len(sample.choices)]
     reply = saying(ascii_uppercase[place])
     return having, worths(one.material, one.scorer, ((sample, reply) for sample in having))
 
 
-def _letters(asked: Sequence[Asked], worths_of: Worths) -> Iterator[Finding]:
+def _letters(
+    asked: Sequence[JudgedTask], worths_of: Callable[[JudgedTask, int], tuple[list[Sample], list[float]]]
+) -> Iterator[Finding]:
     n = sum(len(one.samples) for one in asked)
     if 0 < n < LEAST_SAMPLES:
-        yield skipped(
-            _CHECK, f"{counted(n, 'sample')} with options: too few to judge an option that is always chosen"
-        )
+        yield skipped(_CHECK, f"{counted(n, 'sample')} with options: too few to judge one always chosen")
         return
     found: dict[int, AgainstChance] = {}
     most = max((len(sample.choices) for one in asked for sample in one.samples), default=0)
@@ -162,7 +158,9 @@ def _letters(asked: Sequence[Asked], worths_of: Worths) -> Iterator[Finding]:
         found[place] = against_chance(values, samples, [chance_of(sample) for sample in samples])
     if not found:
         return
-    fixed = _labels(asked)
+    # Where all samples have the same options in one order, these are labels, and no places.
+    kinds = {sample.choices for one in asked for sample in one.samples}
+    fixed = [quoted(label) for label in kinds.pop()] if len(kinds) == 1 else []
     bad = {place: got for place, got in found.items() if got.above}
     for place, got in bad.items():
         name = f"always {ascii_uppercase[place]}{f' ({fixed[place]})' if fixed else ''}"
@@ -175,16 +173,10 @@ def _letters(asked: Sequence[Asked], worths_of: Worths) -> Iterator[Finding]:
         yield ok(_CHECK, f"always the same option: at most {found[best]}, for {ascii_uppercase[best]}")
 
 
-def _labels(asked: Sequence[Asked]) -> tuple[str, ...]:
-    """The options, where all samples have the same ones in one order; they are labels then, and no places."""
-    kinds = {sample.choices for one in asked for sample in one.samples}
-    return tuple(quoted(label) for label in kinds.pop()) if len(kinds) == 1 else ()
-
-
 # -- the same words -----------------------------------------------------------------------------------------------------
 
 
-def _texts(asked: Sequence[Asked]) -> Iterator[Finding]:
+def _texts(asked: Sequence[JudgedTask]) -> Iterator[Finding]:
     n = sum(len(one.samples) for one in asked)
     if n < 2:
         if n:
@@ -202,13 +194,9 @@ def _texts(asked: Sequence[Asked]) -> Iterator[Finding]:
         text = f"declining is right on {counted(n, 'sample')}: use them together with questions that have answers"
         yield note(_CHECK, text)
     free = [one for one in answerable if not all(sample.choices for sample in one.samples)]
-    for text in dict.fromkeys(text for one in free if (text := _commonest(one))):
+    counts = [Counter(sample.target for sample in one.samples if sample.target) for one in free]
+    for text in dict.fromkeys(found.most_common(1)[0][0] for found in counts if found):
         yield _constant(text, answerable)
-
-
-def _commonest(one: Asked) -> str:
-    counts = Counter(sample.target for sample in one.samples if sample.target)
-    return counts.most_common(1)[0][0] if counts else ""
 
 
 def _chance_of_abstaining(sample: Sample) -> float:
@@ -218,7 +206,7 @@ def _chance_of_abstaining(sample: Sample) -> float:
 
 def _judged_text(
     name: str,
-    asked: Sequence[Asked],
+    asked: Sequence[JudgedTask],
     text: Callable[[Sample], str],
     chance: Callable[[Sample], float] = chance_of,
 ) -> Finding:
@@ -232,7 +220,7 @@ def _judged_text(
     return ok(_CHECK, f"{name}: {got}")
 
 
-def _constant(text: str, asked: Sequence[Asked]) -> Finding:
+def _constant(text: str, asked: Sequence[JudgedTask]) -> Finding:
     """The commonest gold answer: right as often as it is one, and so for labels ("yes", "no") right by chance."""
     name = f"always {quoted(text)}"
     values, samples = _said(asked, lambda sample: text)
@@ -245,7 +233,7 @@ def _constant(text: str, asked: Sequence[Asked]) -> Finding:
     return ok(_CHECK, f"{name}: {points(got.mean)} of 100")
 
 
-def _said(asked: Sequence[Asked], text: Callable[[Sample], str]) -> tuple[list[float], list[Sample]]:
+def _said(asked: Sequence[JudgedTask], text: Callable[[Sample], str]) -> tuple[list[float], list[Sample]]:
     values: list[float] = []
     for one in asked:
         values += worths(one.material, one.scorer, ((sample, saying(text(sample))) for sample in one.samples))
@@ -260,7 +248,7 @@ def _right(values: Sequence[float], samples: Sequence[Sample]) -> list[str]:
     return [sample.id for sample, value in zip(samples, values, strict=True) if value >= MOST_FOR_NOTHING]
 
 
-def _label_chance(one: Asked) -> float:
+def _label_chance(one: JudgedTask) -> float:
     """What guessing gives where free answers are a few labels; else 0."""
     counts = Counter(sample.target for sample in one.samples)
     return 1 / len(counts) if len(counts) > 1 and len(one.samples) >= _FEW_LABELS * len(counts) else 0.0

@@ -29,9 +29,8 @@ def check_labels(material: Material) -> Iterator[Finding]:
     if not samples:
         return
     if len(samples) < LEAST_SAMPLES:
-        yield skipped(
-            "labels", f"{counted(len(samples), 'sample')} with one right option: too few to judge its place"
-        )
+        n = counted(len(samples), "sample")
+        yield skipped("labels", f"{n} with one right option: too few to judge its place")
         return
     yield _places(samples)
     if len({frozenset(sample.choices) for sample in samples}) > 1:
@@ -43,13 +42,14 @@ def _places(samples: Sequence[Sample]) -> Finding:
     n = len(samples)
     excess = {place: (seen[place] - expected[place]) / n for place in range(len(seen))}
     worst = max(excess, key=excess.__getitem__)
+    names = [*ascii_uppercase, *map(str, range(26, len(seen)))]
     shares = ", ".join(
-        f"{ascii_uppercase[i] if i < 26 else i} {points(seen[i] / n)}" for i in range(min(len(seen), 10))
+        f"{name} {points(count / n)}" for name, count in list(zip(names, seen, strict=False))[:10]
     )
     told = f"gold options are in places {shares} of 100 (p = {p:.2g} if places were even)"
     if p >= RARE or excess[worst] < LEAST_SKEW:
         return ok("labels", told)
-    letter = ascii_uppercase[worst] if worst < 26 else str(worst)
+    letter = names[worst]
     ids = [sample.id for sample in samples if sample.gold[0] == worst]
     if len({sample.choices for sample in samples}) == 1:
         return note("labels", f"{told}: {letter} is the more frequent label", ids)
@@ -79,19 +79,17 @@ def place_test(samples: Sequence[Sample]) -> tuple[float, list[float], list[floa
 
 def _length(samples: Sequence[Sample]) -> Finding:
     """How often the one longest option is the gold one, beside chance."""
-    told: list[tuple[Sample, bool]] = []
+    chosen, right = list[Sample](), list[float]()
     for sample in samples:
         lengths = [len(choice.strip()) for choice in sample.choices]
-        longest = [place for place, length in enumerate(lengths) if length == max(lengths)]
-        if len(longest) == 1:
-            told.append((sample, longest[0] == sample.gold[0]))
-    if len(told) < LEAST_SAMPLES:
-        return skipped("labels", f"one option is the longest in {len(told)} samples, too few to judge by")
-    chosen = [sample for sample, _ in told]
-    got = against_chance(
-        [float(right) for _, right in told], chosen, [chance_of(sample) for sample in chosen]
-    )
+        if lengths.count(max(lengths)) == 1:
+            chosen.append(sample)
+            right.append(float(lengths.index(max(lengths)) == sample.gold[0]))
+    if len(chosen) < LEAST_SAMPLES:
+        return skipped("labels", f"one option is the longest in {len(chosen)} samples, too few to judge by")
+    got = against_chance(right, chosen, [chance_of(sample) for sample in chosen])
     text = f"the longest option is the gold one in {got}"
     if got.above and got.mean > got.chance + LEAST_LENGTH:
-        return fault("labels", f"{text}: its length gives it away", [one.id for one, right in told if right])
+        ids = [sample.id for sample, is_gold in zip(chosen, right, strict=True) if is_gold]
+        return fault("labels", f"{text}: its length gives it away", ids)
     return ok("labels", text)

@@ -68,9 +68,9 @@ _FIXED_CHANCE = frozenset({"balanced-accuracy", "macro-f1"})
 
 def check_metadata(material: Material) -> Iterator[Finding]:
     """Verdicts on clusters, dates, languages and chance; what is not claimed is not judged."""
-    faults = [*_clusters(material), *_dates(material), *_languages(material), *_chance(material)]
-    yield from faults
-    if all(finding.ok for finding in faults):
+    found = [*_clusters(material), *_dates(material), *_languages(material), *_chance(material)]
+    yield from found
+    if all(finding.ok for finding in found):
         yield ok(_CHECK, "clusters, dates, languages and chance match what is stated")
 
 
@@ -82,22 +82,21 @@ def _clusters(material: Material) -> Iterator[Finding]:
 
 
 def _dates(material: Material) -> Iterator[Finding]:
-    unread, future = [], []
+    wrong: dict[str, list[Sample]] = {"not a date (2024, 2024-05 or 2024-05-31)": [], "in the future": []}
+    unread, future = wrong.values()
     tomorrow = datetime.now(UTC).date() + timedelta(days=1)
     for sample in material.samples:
         given = sample.metadata.get("created_at")
-        if given in (None, ""):
-            continue
         found = parse_span(given)
-        if found is None:
+        if given not in (None, "") and found is None:
             unread.append(sample)
-        elif found.first > tomorrow:
+        elif found is not None and found.first > tomorrow:
             future.append(sample)
-    for samples, what in ((unread, "not a date (2024, 2024-05 or 2024-05-31)"), (future, "in the future")):
+    for what, samples in wrong.items():
         if samples:
-            shown = quoted(str(samples[0].metadata["created_at"]))
-            ids = [sample.id for sample in samples]
-            yield fault(_CHECK, f"created_at of {counted(len(ids), 'sample')} is {what} ({shown})", ids)
+            shown, n = quoted(str(samples[0].metadata["created_at"])), counted(len(samples), "sample")
+            text = f"created_at of {n} is {what} ({shown})"
+            yield fault(_CHECK, text, [sample.id for sample in samples])
 
 
 def _languages(material: Material) -> Iterator[Finding]:
@@ -110,26 +109,20 @@ def _languages(material: Material) -> Iterator[Finding]:
             unknown[language] += bool(language)
             continue
         letters = [_script(char) for char in f"{sample.input} {' '.join(sample.choices)}" if char.isalpha()]
-        by_language.setdefault(language, []).append(
-            (sample, sum(name in wanted for name in letters), len(letters))
-        )
+        own = sum(name in wanted for name in letters)
+        by_language.setdefault(language, []).append((sample, own, len(letters)))
     for language, found in by_language.items():
         own, all_letters = sum(hits for _, hits, _ in found), sum(total for _, _, total in found)
         if all_letters and own / all_letters < LEAST_SCRIPT:
             ids = [sample.id for sample, hits, total in found if hits < LEAST_SCRIPT * total]
-            yield fault(
-                _CHECK,
-                f"the language is '{language}', and {points(own / all_letters)} of 100 letters are of its script",
-                ids,
-            )
+            share = points(own / all_letters)
+            text = f"the language is '{language}', and {share} of 100 letters are of its script"
+            yield fault(_CHECK, text, ids)
             continue
         strange = [one.id for one, hits, total in found if total >= 10 and hits < LEAST_SCRIPT * total]
         if strange:
-            yield note(
-                _CHECK,
-                f"{counted(len(strange), 'sample')} of language '{language}' in another script",
-                strange,
-            )
+            text = f"{counted(len(strange), 'sample')} of language '{language}' in another script"
+            yield note(_CHECK, text, strange)
     if +unknown:
         yield skipped(_CHECK, f"the script of the language {quoted(next(iter(+unknown)))} is not known here")
 
@@ -161,11 +154,9 @@ def _chance(material: Material) -> Iterator[Finding]:
         counts = ", ".join(f"{size} in {count:,}" for size, count in sorted(sizes.items()))
         told = f"samples differ in their number of options ({counts})"
         if declared is not None or assuming:
-            why = (
-                f"the metric {assuming[0]} treats letters as classes"
-                if assuming
-                else f"a chance of {declared} is declared"
-            )
+            why = f"a chance of {declared} is declared"
+            if assuming:
+                why = f"the metric {assuming[0]} treats letters as classes"
             yield fault(_CHECK, f"{told}, and {why}", odd)
         else:
             yield note(_CHECK, f"{told}; chance is {points(chance)} of 100 on average", odd)
@@ -181,6 +172,5 @@ def _declared(declared: object, chance: float) -> Iterator[Finding]:
         return
     value = value / 100 if value > 1 else value
     if abs(value - chance) > _CHANCE_ROUNDING:
-        yield fault(
-            _CHECK, f"a chance of {points(value)} of 100 is declared, and guessing gives {points(chance)}"
-        )
+        text = f"a chance of {points(value)} of 100 is declared, and guessing gives {points(chance)}"
+        yield fault(_CHECK, text)

@@ -1,13 +1,29 @@
-"""What is sent is whole: no template left unrendered, no missing value in words, no broken join of prompt and continuation."""
+"""What is sent is whole, with no template left unrendered; and with a model, it fits into its context and begins with one BOS."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from evalwright.analysis.task_checks.findings import Finding, counted, fault, ok, quoted
+from evalwright.analysis.task_checks.findings import (
+    Finding,
+    checked,
+    counted,
+    fault,
+    note,
+    ok,
+    points,
+    quoted,
+    skipped,
+)
 from evalwright.analysis.task_checks.material import Material, prompt_text, request_prompt, turns
+from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request
+from evalwright.models.base import Model
+
+if TYPE_CHECKING:
+    from evalwright.models.local.tokens import Reader
 
 _UNRENDERED = re.compile(r"(?<![\\\^_\w}])\{\{-?\s*[A-Za-z_][\w.\[\]'\"|() ]*-?\}\}|\{%-?\s*[a-z]+[^%]*%\}")
 _OBJECT = re.compile(r"\[object \w+\]|<[\w.]+ object at 0x[0-9a-f]+>|<bound method |<built-in method ")
@@ -20,80 +36,60 @@ _BEGINNINGS = (
 
 def check_prompts(material: Material) -> Iterator[Finding]:
     """Verdicts on the requests of all samples."""
+    yield from checked(
+        "prompts", list(_faults(material)), "all prompts render, and join their continuations correctly"
+    )
+
+
+def _faults(material: Material) -> Iterator[Finding]:
     broken = list(material.broken)
     if broken:
         reason = quoted(next(iter(material.broken.values())))
         yield fault("prompts", f"{counted(len(broken), 'sample')} have no request ({reason})", broken)
-    kinds: list[tuple[str, Callable[[tuple[Request, ...]], str]]] = [
-        ("a template is left unrendered", lambda asked: _matched(_UNRENDERED, asked)),
-        ("an object is rendered in place of its text", lambda asked: _matched(_OBJECT, asked)),
-        ("the prompt begins with a token that tokenizers add themselves (two BOS)", _begins_twice),
-        ("the prompt ends with a space, which splits the next word's token", _ends_in_space),
-        ("two spaces meet where the prompt ends and the continuation begins", _two_spaces),
-        ("the prompt is empty", _empty),
-        ("the continuation that is scored is empty", _empty_continuation),
-    ]
-    clean = not broken
-    for what, show in kinds:
-        found = {
-            sample.id: shown
-            for sample, asked in zip(material.samples, material.requests, strict=True)
-            if asked and (shown := show(asked))
+    for what, show in _KINDS.items():
+        shown = {
+            sample.id: text
+            for sample, sent in zip(material.samples, material.requests, strict=True)
+            if sent and (text := show(sent))
         }
-        if found:
-            clean = False
-            first = quoted(next(iter(found.values())))
-            ids = list(found)
-            yield fault("prompts", f"{what} in {counted(len(ids), 'sample')} ({first})", ids)
-    missing = _missing_values(material)
-    yield from missing
-    if clean and not missing:
-        yield ok("prompts", "all prompts render, and join their continuations correctly")
-
-
-def _missing_values(material: Material) -> list[Finding]:
-    """Looked for in the question alone: a shot's answer, or an option, may be "None" """
-    found = {}
+        yield from _shown(what, shown)
+    # Looked for in the question alone: a shot's answer, or an option, may be "None".
+    missing = {}
     for sample, question in zip(material.samples, material.questions, strict=True):
         text = question
         for choice in sample.choices:
             text = text.replace(choice, "option") if len(choice) > 1 else text
         if match := _MISSING.search(text):
-            found[sample.id] = match.group().strip()
-    if not found:
-        return []
-    shown = quoted(next(iter(found.values())))
-    ids = list(found)
-    return [
-        fault(
-            "prompts", f"a missing value is rendered as words in {counted(len(ids), 'sample')} ({shown})", ids
-        )
-    ]
+            missing[sample.id] = match.group().strip()
+    yield from _shown("a missing value is rendered as words", missing)
 
 
-def _prompts(asked: tuple[Request, ...]) -> list[Prompt]:
-    return list(dict.fromkeys(request_prompt(request) for request in asked))
+def _shown(what: str, shown: Mapping[str, str]) -> Iterator[Finding]:
+    """A fault, with the first of the texts that show it, by sample."""
+    if shown:
+        first = quoted(next(iter(shown.values())))
+        yield fault("prompts", f"{what} in {counted(len(shown), 'sample')} ({first})", list(shown))
 
 
-def _matched(pattern: re.Pattern[str], asked: tuple[Request, ...]) -> str:
-    for prompt in _prompts(asked):
+def _prompts(sent: tuple[Request, ...]) -> list[Prompt]:
+    return list(dict.fromkeys(request_prompt(request) for request in sent))
+
+
+def _matched(pattern: re.Pattern[str], sent: tuple[Request, ...]) -> str:
+    for prompt in _prompts(sent):
         if found := pattern.search(prompt_text(prompt)):
             return found.group()
     return ""
 
 
-def _begins_twice(asked: tuple[Request, ...]) -> str:
-    for prompt in _prompts(asked):
-        first = turns(prompt)[0].content.lstrip() if prompt else ""
-        for beginning in _BEGINNINGS:
-            if first.startswith(beginning):
-                return beginning
-    return ""
+def _begins_twice(sent: tuple[Request, ...]) -> str:
+    firsts = [turns(prompt)[0].content.lstrip() for prompt in _prompts(sent) if prompt]
+    return next((mark for first in firsts for mark in _BEGINNINGS if first.startswith(mark)), "")
 
 
-def _ends_in_space(asked: tuple[Request, ...]) -> str:
+def _ends_in_space(sent: tuple[Request, ...]) -> str:
     """A text to generate from, or an answer begun for the model."""
-    for request in asked:
+    for request in sent:
         if isinstance(request, Generate) and request.prompt:
             last = turns(request.prompt)[-1]
             open_ended = isinstance(request.prompt, str) or last.role == "assistant"
@@ -102,8 +98,8 @@ def _ends_in_space(asked: tuple[Request, ...]) -> str:
     return ""
 
 
-def _two_spaces(asked: tuple[Request, ...]) -> str:
-    for request in asked:
+def _two_spaces(sent: tuple[Request, ...]) -> str:
+    for request in sent:
         if isinstance(request, LogLikelihood):
             before = prompt_text(request.context)[-30:]
             after = request.continuation
@@ -112,11 +108,79 @@ def _two_spaces(asked: tuple[Request, ...]) -> str:
     return ""
 
 
-def _empty(asked: tuple[Request, ...]) -> str:
-    first = request_prompt(asked[0])
-    return "" if prompt_text(first).strip() else "(empty)"
+_KINDS: Mapping[str, Callable[[tuple[Request, ...]], str]] = {
+    "a template is left unrendered": lambda sent: _matched(_UNRENDERED, sent),
+    "an object is rendered in place of its text": lambda sent: _matched(_OBJECT, sent),
+    "the prompt begins with a token that tokenizers add themselves (two BOS)": _begins_twice,
+    "the prompt ends with a space, which splits the next word's token": _ends_in_space,
+    "two spaces meet where the prompt ends and the continuation begins": _two_spaces,
+    "the prompt is empty": lambda sent: "" if prompt_text(request_prompt(sent[0])).strip() else "(empty)",
+    "the continuation that is scored is empty": lambda sent: (
+        "(empty)"
+        if any(isinstance(one, LogLikelihood) and not one.continuation.strip() for one in sent)
+        else ""
+    ),
+}
+"""What may be wrong with a sample's requests, and what shows it ("" where nothing does)."""
 
 
-def _empty_continuation(asked: tuple[Request, ...]) -> str:
-    empty = any(isinstance(request, LogLikelihood) and not request.continuation.strip() for request in asked)
-    return "(empty)" if empty else ""
+# -- with a model -------------------------------------------------------------------------------------------------------
+
+
+def check_window(material: Material, model: Model) -> Iterator[Finding]:
+    """Verdicts on the requests as this model would read them. A model that keeps its tokenizer to itself is skipped."""
+    reader = model.reader()
+    if reader is None:
+        yield skipped(
+            "context",
+            f"{model.name} has no tokenizer here, so it is unknown what fits into its context",
+        )
+        return
+    cut, short, twice = list[str](), list[str](), list[str]()
+    refused: dict[str, str] = {}
+    longest, limit, n = 0, reader.rules.max_length, len(material.samples)
+    for sample, sent in zip(material.samples, material.requests, strict=True):
+        try:
+            found = [_measured(reader, one) for one in sent if isinstance(one, Generate | LogLikelihood)]
+        except EvalwrightError as error:
+            refused[sample.id] = str(error)
+            continue
+        longest = max([longest, *(tokens for tokens, _, _ in found)])
+        if any(tokens > limit for tokens, _, _ in found):
+            cut.append(sample.id)
+        elif any(tokens + room > limit for tokens, room, _ in found):
+            short.append(sample.id)
+        if any(double for _, _, double in found):
+            twice.append(sample.id)
+    holds = f"the context of {model.name} holds {limit:,} tokens, the longest prompt has {longest:,}"
+    if cut:
+        yield fault("context", f"{holds}: {points(len(cut) / n)} of 100 samples are cut or refused", cut)
+    if short:
+        text = f"{holds}: with the answer's token limit, {points(len(short) / n)} of 100 samples do not fit"
+        yield fault("context", text, short)
+    if not cut and not short:
+        yield ok("context", holds)
+    firsts = [sent[0] for sent in material.requests if sent]
+    if any(isinstance(one, Generate) and one.max_tokens is None for one in firsts):
+        yield note("context", "the task leaves the answer's length to the model, so it is not counted")
+    if twice:
+        yield fault("context", f"{counted(len(twice), 'prompt')} would begin with two BOS tokens", twice)
+    if refused:
+        reason = quoted(next(iter(refused.values())))
+        text = f"{model.name} cannot take {counted(len(refused), 'sample')} ({reason})"
+        yield fault("context", text, list(refused))
+
+
+def _measured(reader: Reader, request: Generate | LogLikelihood) -> tuple[int, int, bool]:
+    """Tokens before the answer (of a likelihood, all that are put in), room that the answer may take, and whether BOS is doubled."""
+    from evalwright.models.local.tokens import encode_pair, encode_text
+
+    prompt = request.prompt if isinstance(request, Generate) else request.context
+    text, rules = reader.render(prompt)
+    bos = rules.bos_token
+    doubled = bos is not None and reader.encoder.encode(text, rules.add_special_tokens)[:2] == [bos, bos]
+    if isinstance(request, Generate):
+        return len(encode_text(reader.encoder, rules, text)), request.max_tokens or 0, doubled
+    context, continuation = encode_pair(reader.encoder, rules, text, request.continuation)
+    # The last token is predicted and never put in.
+    return len(context) + len(continuation) - 1, 0, doubled

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from evalwright.analysis.task_checks.asking import cited, judged, value_of
-from evalwright.analysis.task_checks.findings import Finding, counted, fault, note, ok, quoted, skipped
+from evalwright.analysis.task_checks.findings import (
+    Finding,
+    checked,
+    counted,
+    fault,
+    note,
+    ok,
+    quoted,
+    skipped,
+)
 from evalwright.analysis.task_checks.material import Material, normalised, prompt_text, request_prompt
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Sample
@@ -27,8 +37,7 @@ def check_shots(material: Material) -> Iterator[Finding]:
 
 def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
     drawn: dict[tuple[str, str], Any] = {}
-    equal: list[str] = []
-    leaking: list[str] = []
+    equal, leaking = list[str](), list[str]()
     for sample, question in zip(material.samples, material.questions, strict=True):
         if sample.id in material.broken:
             continue
@@ -39,23 +48,17 @@ def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
             equal.append(sample.id)
         elif any(_gives_away(shot, wanted, sample) for shot in own):
             leaking.append(sample.id)
-    if equal:
-        yield fault(_CHECK, f"a shot is the question itself in {counted(len(equal), 'sample')}", equal)
-    if leaking:
-        yield fault(
-            _CHECK,
-            f"a shot contains the question or its whole answer in {counted(len(leaking), 'sample')}",
-            leaking,
-        )
-    evaluated = list(_evaluated(material, shots, list(drawn.values())))
-    wrong = list(_wrong(material, list(drawn.values())))
-    yield from evaluated
-    yield from wrong
-    if not (equal or leaking or evaluated or wrong):
-        yield ok(
-            _CHECK,
-            f"{counted(len(drawn), 'shot')}: none is a question of the task, none is wrong by its own gold",
-        )
+    faults = []
+    for what, ids in (
+        ("is the question itself", equal),
+        ("contains the question or its whole answer", leaking),
+    ):
+        if ids:
+            faults.append(fault(_CHECK, f"a shot {what} in {counted(len(ids), 'sample')}", ids))
+    every = list(drawn.values())
+    faults += [*_evaluated(material, shots, every), *_wrong(material, every)]
+    well = f"{counted(len(drawn), 'shot')}: none is a question of the task, none is wrong by its own gold"
+    yield from checked(_CHECK, faults, well)
 
 
 def _asks_the_same(shot: Any, question: str, sample: Sample) -> bool:
@@ -63,12 +66,7 @@ def _asks_the_same(shot: Any, question: str, sample: Sample) -> bool:
     if shot.sample is None or not sample.choices:
         return normalised(shot.user) == question
     options = sorted(map(normalised, shot.sample.choices)) == sorted(map(normalised, sample.choices))
-    return options and _question_of(shot.sample, shot.user) == _question_of(sample, question)
-
-
-def _question_of(sample: Sample, rendered: str) -> str:
-    """The question without its options, where it is known apart from them."""
-    return normalised(sample.input or rendered)
+    return options and normalised(shot.sample.input or shot.user) == normalised(sample.input or question)
 
 
 def _gives_away(shot: Any, question: str, sample: Sample) -> bool:
@@ -76,25 +74,16 @@ def _gives_away(shot: Any, question: str, sample: Sample) -> bool:
     if len(question) >= _TELLING and _holds(text, question) and not sample.choices:
         return True
     asked = normalised(sample.input)
-    if len(asked) >= _TELLING and _holds(text, asked) and not _only_options_differ(shot, sample):
+    # A fixed question ("Which is right?") gives nothing away: the options are what is asked.
+    fixed = shot.sample is not None and normalised(shot.sample.input) == asked
+    if len(asked) >= _TELLING and _holds(text, asked) and not fixed:
         return True
     return any(len(form) >= 2 * _TELLING and _holds(text, normalised(form)) for form in sample.targets)
 
 
 def _holds(text: str, part: str) -> bool:
     """Whether a part stands in a text, and not in the middle of a word or number."""
-    place = text.find(part)
-    while place >= 0:
-        around = text[place - 1 : place] + text[place + len(part) : place + len(part) + 1]
-        if not any(char.isalnum() for char in around):
-            return True
-        place = text.find(part, place + 1)
-    return False
-
-
-def _only_options_differ(shot: Any, sample: Sample) -> bool:
-    """The question is a fixed one ("Which is right?") and the options are what is asked."""
-    return shot.sample is not None and normalised(shot.sample.input) == normalised(sample.input)
+    return re.search(rf"(?<![^\W_]){re.escape(part)}(?![^\W_])", text) is not None
 
 
 def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Finding]:
@@ -109,9 +98,8 @@ def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Fin
     if taken:
         told = f"the evaluated samples contain {len(taken)} of {counted(len(drawn), 'shot')}"
         if shots.pool.content_hash == material.task.samples.content_hash:
-            yield note(
-                _CHECK, f"{told}; a pool of other questions would keep them apart (few_shot: dataset)", taken
-            )
+            told += "; a pool of other questions would keep them apart (few_shot: dataset)"
+            yield note(_CHECK, told, taken)
         else:
             yield fault(_CHECK, told, taken)
 
@@ -119,7 +107,7 @@ def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Fin
 def _key(sample: Sample, rendered: str) -> tuple[object, ...]:
     """What a question is. Options are listed in the rendered one, and their order does not make it another."""
     passages = tuple(normalised(passage.text) for passage in sample.passages)
-    question = _question_of(sample, rendered) if sample.choices else normalised(rendered)
+    question = normalised((sample.input or rendered) if sample.choices else rendered)
     return question, tuple(sorted(map(normalised, sample.choices))), passages
 
 
@@ -146,9 +134,8 @@ def _wrong(material: Material, drawn: list[Any]) -> Iterator[Finding]:
         except ScoringError:
             continue  # its row lacks what the scorer reads, which says nothing of the answer
         if value != 1.0:
-            yield _wrong_shot(
-                sample, said, f"and {scorer.name} gives it {value:g} by its own gold {quoted(sample.target)}"
-            )
+            why = f"and {scorer.name} gives it {value:g} by its own gold {quoted(sample.target)}"
+            yield _wrong_shot(sample, said, why)
 
 
 def _wrong_shot(sample: Sample, said: str, why: str) -> Finding:
@@ -164,29 +151,21 @@ def _foreign_shots(material: Material) -> Iterator[Finding]:
         return
     config = definition.get("config") or {}
     evaluated = config.get("test_split") or config.get("validation_split")
-    own = config.get("fewshot_config") or {}
-    split = (
-        (own.get("split") if isinstance(own, dict) else None)
-        or config.get("fewshot_split")
-        or config.get("training_split")
-        or config.get("validation_split")
-        or config.get("test_split")
-    )
+    own = config.get("fewshot_config")
+    named = [own.get("split") if isinstance(own, dict) else None]
+    named += [config.get(f"{name}_split") for name in ("fewshot", "training", "validation", "test")]
+    split = next((name for name in named if name), None)
     twice = []
     for sample, question, asked in zip(material.samples, material.questions, material.requests, strict=True):
         wanted = normalised(question)
-        if asked and len(wanted) >= _TELLING:
-            text = normalised(prompt_text(request_prompt(asked[0])))
-            if text.count(wanted) > 1:
-                twice.append(sample.id)
+        text = normalised(prompt_text(request_prompt(asked[0]))) if asked else ""
+        if len(wanted) >= _TELLING and text.count(wanted) > 1:
+            twice.append(sample.id)
     if twice:
-        yield fault(
-            _CHECK,
-            f"the question occurs twice in the prompt of {counted(len(twice), 'sample')}: in a shot, too",
-            twice,
-        )
+        text = f"the question occurs twice in the prompt of {counted(len(twice), 'sample')}: in a shot, too"
+        yield fault(_CHECK, text, twice)
     if split is not None and split == evaluated:
         yield fault(_CHECK, f"shots are drawn from the evaluated split '{split}'")
     if not twice and split != evaluated:
-        yield ok(_CHECK, "no question is in its own shots, and shots come from another split")
+        yield ok(_CHECK, "no question occurs in its own shots, and shots come from another split")
     yield skipped(_CHECK, "whether shots are right is not checked for another framework's tasks")

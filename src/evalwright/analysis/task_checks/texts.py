@@ -1,4 +1,4 @@
-"""Questions, options and targets are there, and the question does not give its answer away."""
+"""Questions, options and targets are there, once, and the question does not give its answer away."""
 
 from __future__ import annotations
 
@@ -6,8 +6,18 @@ import re
 import statistics
 import unicodedata
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from evalwright.analysis.task_checks.findings import Finding, counted, fault, ok, points, skipped
+from evalwright.analysis.task_checks.findings import (
+    Finding,
+    checked,
+    counted,
+    fault,
+    ok,
+    points,
+    quoted,
+    skipped,
+)
 from evalwright.analysis.task_checks.material import Material, normalised, where, words
 from evalwright.core.samples import Sample
 from evalwright.statistics import wilson
@@ -31,73 +41,116 @@ _LEAST = 5
 
 def check_texts(material: Material) -> Iterator[Finding]:
     """Empty and placeholder texts, repeated options, a gold answer that is not among them, and leaks."""
-    faults = list(_empty(material))
-    yield from faults
-    if not faults:
-        yield ok("texts", "no empty question, option or target, and no placeholder")
-    yield from _options(material)
+    yield from checked("texts", _empty(material), "no empty question, option or target, and no placeholder")
+    if any(sample.choices for sample in material.samples):
+        yield from checked("options", _options(material), "options differ, and the gold one is among them")
     yield from _leaks(material)
 
 
-def _empty(material: Material) -> Iterator[Finding]:
-    given = any(sample.input.strip() for sample in material.samples)
-    if given or any(text.strip() for text in material.questions):
-        yield from _named(
-            material,
+def _empty(material: Material) -> list[Finding]:
+    samples = material.samples
+    given = any(sample.input.strip() for sample in samples)
+    has_questions = given or any(text.strip() for text in material.questions)
+    has_targets = any(sample.targets or sample.gold for sample in samples)
+    kinds: list[tuple[str, Callable[[int, Sample], bool]]] = [
+        (
             "an empty question",
-            lambda i, one: not (one.input if given else material.questions[i]).strip(),
-        )
-    yield from _named(
-        material, "an empty option", lambda i, one: any(not choice.strip() for choice in one.choices)
-    )
-    if any(sample.targets or sample.gold for sample in material.samples):
-        yield from _named(
-            material,
+            lambda i, one: has_questions and not (one.input if given else material.questions[i]).strip(),
+        ),
+        ("an empty option", lambda i, one: any(not choice.strip() for choice in one.choices)),
+        (
             "no target, or only white space",
             lambda i, one: (
-                not one.gold and (not one.targets or any(not form.strip() for form in one.targets))
+                has_targets
+                and not one.gold
+                and (not one.targets or any(not form.strip() for form in one.targets))
             ),
-        )
-    yield from _named(
-        material,
-        "a placeholder in place of the target",
-        lambda i, one: any(_PLACEHOLDER.fullmatch(form.strip()) for form in one.targets),
-    )
-    yield from _named(
-        material,
-        "a placeholder in place of the question or an option",
-        lambda i, one: any(_PLACEHOLDER.fullmatch(text.strip()) for text in (one.input, *one.choices)),
-    )
+        ),
+        (
+            "a placeholder in place of the target",
+            lambda i, one: any(_PLACEHOLDER.fullmatch(form.strip()) for form in one.targets),
+        ),
+        (
+            "a placeholder in place of the question or an option",
+            lambda i, one: any(_PLACEHOLDER.fullmatch(text.strip()) for text in (one.input, *one.choices)),
+        ),
+    ]
+    return [
+        fault("texts", f"{counted(len(found), 'sample has', 'samples have')} {what}", found)
+        for what, wrong in kinds
+        if (found := where(material, wrong))
+    ]
 
 
-def _named(material: Material, what: str, wrong: Callable[[int, Sample], bool]) -> Iterator[Finding]:
-    found = where(material, wrong)
-    if found:
-        yield fault("texts", f"{counted(len(found), 'sample has', 'samples have')} {what}", found)
+def _options(material: Material) -> list[Finding]:
+    def exact(text: str) -> str:
+        """Case may be what tells two options apart (mW, MW)."""
+        return " ".join(unicodedata.normalize("NFC", text).split())
 
-
-def _options(material: Material) -> Iterator[Finding]:
-    if not any(sample.choices for sample in material.samples):
-        return
-    repeated = where(material, lambda i, one: len({_exact(text) for text in one.choices}) < len(one.choices))
+    repeated = where(material, lambda i, one: len(set(map(exact, one.choices))) < len(one.choices))
     lost = where(material, lambda i, one: bool(one.choices) and not one.gold)
+    found = []
     if repeated:
-        yield fault(
-            "options",
-            f"{counted(len(repeated), 'sample has', 'samples have')} the same option twice",
-            repeated,
-        )
+        text = f"{counted(len(repeated), 'sample has', 'samples have')} the same option twice"
+        found.append(fault("options", text, repeated))
     if lost:
-        yield fault(
-            "options", f"the gold answer of {counted(len(lost), 'sample')} is not among the options", lost
-        )
-    if not repeated and not lost:
-        yield ok("options", "options differ, and the gold one is among them")
+        text = f"the gold answer of {counted(len(lost), 'sample')} is not among the options"
+        found.append(fault("options", text, lost))
+    return found
 
 
-def _exact(text: str) -> str:
-    """Case may be what tells two options apart (mW, MW)."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
+# -- duplicates ---------------------------------------------------------------------------------------------------------
+
+
+def check_duplicates(material: Material) -> Iterator[Finding]:
+    """Compared are questions, options and passages, without case, white space and Unicode's ways to write one character."""
+    groups: dict[Any, list[int]] = {}
+    for index, (sample, question) in enumerate(zip(material.samples, material.questions, strict=True)):
+        if question.strip():
+            options = tuple(sorted(map(normalised, sample.choices)))
+            passages = tuple(normalised(passage.text) for passage in sample.passages)
+            groups.setdefault((normalised(question), options, passages), []).append(index)
+    if not groups:
+        yield skipped("duplicates", "no question's text is known, so duplicates cannot be found")
+    twice = [group for group in groups.values() if len(group) > 1]
+    split = [group for group in twice if len({_gold(material.samples[index]) for index in group}) > 1]
+    same = [group for group in twice if group not in split]
+    if split:
+        first, second = (material.samples[index] for index in split[0][:2])
+        both = f"{quoted(first.target)} of '{first.id}', {quoted(second.target)} of '{second.id}'"
+        text = f"{_stands(split)} more than once with different gold answers ({both})"
+        yield fault("duplicates", text, _ids(material, split))
+    if same:
+        yield fault("duplicates", f"{_stands(same)} more than once", _ids(material, same))
+    if groups and not twice:
+        yield ok("duplicates", "no question twice")
+    yield from _same_prompts(material, {index for group in twice for index in group})
+
+
+def _same_prompts(material: Material, known: set[int]) -> Iterator[Finding]:
+    """Different samples that send the same requests: the prompt leaves out what differs."""
+    groups: dict[Any, list[int]] = {}
+    for index, sent in enumerate(material.requests):
+        # Rows that are alike in every part are duplicates, where their question is known.
+        if sent and index not in known:
+            groups.setdefault(tuple(repr(request.payload()) for request in sent), []).append(index)
+    alike = [group for group in groups.values() if len(group) > 1]
+    if alike:
+        n = counted(sum(map(len, alike)), "sample")
+        text = f"{n} with different rows send identical requests: the prompt leaves out what differs"
+        yield fault("prompts", text, _ids(material, alike))
+
+
+def _gold(sample: Sample) -> frozenset[str]:
+    return frozenset(map(normalised, [sample.choices[place] for place in sample.gold] or sample.targets))
+
+
+def _stands(groups: list[list[int]]) -> str:
+    return counted(len(groups), "question occurs", "questions occur")
+
+
+def _ids(material: Material, groups: list[list[int]]) -> list[str]:
+    return [material.samples[index].id for group in groups for index in group]
 
 
 # -- leaks --------------------------------------------------------------------------------------------------------------
@@ -108,9 +161,8 @@ def _leaks(material: Material) -> Iterator[Finding]:
         return  # the text to be continued is scored, and is meant to stand there
     told = where(material, _gives_away)
     if told:
-        yield fault(
-            "leaks", f"{counted(len(told), 'question gives', 'questions give')} the answer away", told
-        )
+        text = f"{counted(len(told), 'question gives', 'questions give')} the answer away"
+        yield fault("leaks", text, told)
     samples = [sample for sample in material.samples if sample.input.strip()]
     if not samples:
         yield skipped("leaks", "no question's text is known, so leaks cannot be found")
@@ -124,14 +176,14 @@ def _leaks(material: Material) -> Iterator[Finding]:
 
 def _gives_away(index: int, sample: Sample) -> bool:
     """The question says "the answer is" and then a gold answer."""
-    forms = tuple(normalised(form) for form in sample.targets if form.strip())
+    forms = [normalised(form) for form in sample.targets if form.strip()]
     text = normalised(sample.input)
-    for found in _GIVEN_AWAY.finditer(text):
-        rest = text[found.end() :]
-        for form in forms:
-            if rest.startswith(form) and not rest[len(form) : len(form) + 1].isalnum():
-                return True
-    return False
+    rests = [text[found.end() :] for found in _GIVEN_AWAY.finditer(text)]
+    return any(
+        rest.startswith(form) and not rest[len(form) : len(form) + 1].isalnum()
+        for rest in rests
+        for form in forms
+    )
 
 
 def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
@@ -163,9 +215,8 @@ def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
         if any(right) and not any(wrong):
             held.append(sample.id)
     n = len(samples)
-    told = (
-        f"the gold option occurs in {points(gold / n)} of 100 questions, a wrong one in {points(other / n)}"
-    )
+    shares = f"{points(gold / n)} of 100 questions, a wrong one in {points(other / n)}"
+    told = f"the gold option occurs in {shares}"
     if len(held) >= _LEAST and gold / n > wilson(other, n, 0.999)[1] and gold / n > other / n + 0.1:
         yield fault("leaks", told, held)
     else:

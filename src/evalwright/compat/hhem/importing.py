@@ -1,6 +1,6 @@
 """Makes run folders of recorded runs of the HHEM leaderboard engine: one for each model, date code and judgment.
 
-Files of a large tree are read twice, model by model: once to learn how long the data set is and whether rows stand in one
+Files are read twice, model by model: once to learn how long the data set is and whether rows stand in one
 order, and once to write the runs. So memory does not grow with the tree.
 """
 
@@ -47,9 +47,6 @@ from evalwright.runs.writer import RunWriter
 FORMAT = "hhem-leaderboard"
 
 _RATES = ("hallucination_rate", "answer_rate", "avg_word_count")
-_KEPT = 32 << 20
-"""Bytes of files whose contents are kept between both readings."""
-
 Articles = Mapping[str, Mapping[str, str]]
 
 
@@ -104,13 +101,8 @@ def import_hhem(
     folders = find_folders(path)
     plans: list[_Plan] = []
     left_out = []
-    kept: dict[Path, list[Group]] = {}
-    room = _KEPT
     for folder in folders:
         found = groups_of(folder, every=every)
-        room -= sum(file.stat().st_size for file in folder.files)
-        if room > 0:
-            kept[folder.path] = found
         plans += [_plan(group, place) for place, group in enumerate(found)]
         if not found:
             left_out.append(f"{folder.path} has no judgment, so there is no run to import.")
@@ -119,7 +111,7 @@ def import_hhem(
     _complete(plans, out, name, scoring)
     runs: list[Run] = []
     for folder, own in groupby(plans, key=lambda plan: plan.folder):
-        groups = kept.pop(folder.path, None) or groups_of(folder, every=every)
+        groups = groups_of(folder, every=every)
         runs += [_import(groups[plan.place], plan, scoring, known) for plan in own]
     return Imported(tuple(runs), tuple(left_out))
 

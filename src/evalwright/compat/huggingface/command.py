@@ -31,23 +31,19 @@ def _results(runs: Sequence[Run], out: Path, *, task: str, annotations: str | No
 
 
 def _eval_results(
-    runs: Sequence[Run],
-    out: Path,
-    *,
-    task: str,
-    metric: str,
-    source_url: str,
-    source_name: str,
-    source_user: str,
-    **entry: str,
+    runs: Sequence[Run], out: Path, *, source_url: str, source_name: str, source_user: str, **options: str
 ) -> Exports:
-    from evalwright.compat.huggingface.eval_results import Entry, Source, export_eval_results
+    from evalwright.compat.huggingface.eval_results import export_eval_results
 
     if not source_url and (source_name or source_user):
         raise click.UsageError("--source-name and --source-user need --source-url.")
-    source = Source(source_url, source_name, source_user) if source_url else None
-    made = Entry(**entry, source=source)
-    return Exports([export_eval_results(runs[0], out, made, task=task, metric=metric)])
+    source = {"url": source_url, "name": source_name, "user": source_user}
+    return Exports([export_eval_results(runs[0], out, source=source if source_url else None, **options)])
+
+
+def _text(name: str, metavar: str, help: str, default: str = "") -> click.Option:
+    """An option that takes text."""
+    return option(name, default=default, show_default=bool(default), metavar=metavar, help=help)
 
 
 RESULTS = Exporter(
@@ -57,15 +53,9 @@ RESULTS = Exporter(
     "Where models' folders are made.",
     several=True,
     options=(
-        option("--task", default="", metavar="NAME", help="The task, where a run has several."),
+        _text("--task", "NAME", "The task, where a run has several."),
         option("--annotations", metavar="FILE", help="A YAML table: annotations by model, such as its size."),
-        option(
-            "--category",
-            default="category",
-            show_default=True,
-            metavar="KEY",
-            help="The metadata key for category_results.",
-        ),
+        _text("--category", "KEY", "The metadata key for category_results.", "category"),
     ),
 )
 EVAL_RESULTS = Exporter(
@@ -78,25 +68,15 @@ EVAL_RESULTS = Exporter(
             "--dataset", required=True, metavar="ID", help="The benchmark's data set on the Hub: owner/name."
         ),
         option("--task-id", required=True, metavar="ID", help="The task's id in the data set's eval.yaml."),
-        option("--revision", default="", metavar="HASH", help="The data set's revision."),
-        option("--task", default="", metavar="NAME", help="The run's task, where it has several."),
-        option("--metric", default="", metavar="LABEL", help="The task's metric. Default: the main one."),
-        option(
-            "--unit",
-            default="percent",
-            show_default=True,
-            help="For accuracy and similar metrics: percent, or share (0 to 1).",
-        ),
-        option("--source-url", default="", metavar="URL", help="Where the result can be looked up."),
-        option("--source-name", default="", metavar="TEXT", help="The name of that address."),
-        option("--source-user", default="", metavar="NAME", help="A user or organisation on the Hub."),
-        option(
-            "--framework",
-            default="evalwright",
-            show_default=True,
-            help="The framework's name, as in eval.yaml.",
-        ),
-        option("--notes", default="", metavar="TEXT", help="Text before the notes on unit and interval."),
-        option("--name", default="", metavar="NAME", help="The file's name. Default: the data set's."),
+        _text("--revision", "HASH", "The data set's revision."),
+        _text("--task", "NAME", "The run's task, where it has several."),
+        _text("--metric", "LABEL", "The task's metric. Default: the main one."),
+        _text("--unit", "UNIT", "For accuracy and similar metrics: percent, or share (0 to 1).", "percent"),
+        _text("--source-url", "URL", "Where the result can be looked up."),
+        _text("--source-name", "TEXT", "The name of that address."),
+        _text("--source-user", "NAME", "A user or organisation on the Hub."),
+        _text("--framework", "NAME", "The framework's name, as in eval.yaml.", "evalwright"),
+        _text("--notes", "TEXT", "Text before the notes on unit and interval."),
+        _text("--name", "NAME", "The file's name. Default: the data set's."),
     ),
 )

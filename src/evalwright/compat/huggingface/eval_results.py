@@ -7,7 +7,7 @@ The fields are those of the Hub's documentation of evaluation results. A `value`
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,96 +20,78 @@ from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
 
 FOLDER = ".eval_results"
-UNITS = ("percent", "share")
+UNITS = {"percent": "percent", "share": "share of 1"}
+"""Of a bounded metric, and as the notes say it."""
 
 _DATASET = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a result can be looked up. name: what is shown; user: a Hub user or organisation."""
-
-    url: str
-    name: str = ""
-    user: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Which benchmark a result is of. dataset: its id on the Hub; task_id: as the dataset's eval.yaml names it.
-
-    name: of the file, the dataset's where empty. unit: of a bounded metric, "percent" or "share". notes: put before ours.
-    """
-
-    dataset: str
-    task_id: str
-    name: str = ""
-    revision: str = ""
-    unit: str = "percent"
-    source: Source | None = None
-    framework: str = "evalwright"
-    notes: str = ""
-
-
-def export_eval_results(run: Run, out: Path, entry: Entry, *, task: str = "", metric: str = "") -> Path:
+def export_eval_results(
+    run: Run,
+    out: Path,
+    *,
+    dataset: str,
+    task_id: str,
+    name: str = "",
+    revision: str = "",
+    unit: str = "percent",
+    source: Mapping[str, str] | None = None,
+    framework: str = "evalwright",
+    notes: str = "",
+    task: str = "",
+    metric: str = "",
+) -> Path:
     """Write `out/.eval_results/<name>.yaml` with one result, and return it. out: the model's repository.
 
-    task, metric: which number; the only task and its main metric where they are empty. Raises RunError, UnknownName or
-    ConfigurationError.
+    dataset: the benchmark's id on the Hub; task_id: as the dataset's eval.yaml names it. name: of the file, the dataset's where
+    empty. unit: of a bounded metric, "percent" or "share". source: url, name and user of a place where the result can be looked
+    up. notes: put before ours. task, metric: which number; the only task and its main metric where they are empty. Raises
+    RunError, UnknownName or ConfigurationError.
     """
     import yaml
 
     found = one_task(run, task)
-    name = _checked(entry)
-    rows = [_row(run, found, one_metric(found, metric), entry)]
-    text = yaml.safe_dump(rows, sort_keys=False, allow_unicode=True, width=100)
+    name = name or dataset.rpartition("/")[2]
+    where = {key: text for key, text in (source or {}).items() if text}
+    _check(dataset, task_id, name, unit, where)
+    chosen = one_metric(found, metric)
+    row: dict[str, Any] = {
+        "dataset": {"id": dataset, "task_id": task_id, **({"revision": revision} if revision else {})},
+        "value": _number(chosen, chosen.estimate.value, unit),
+        "date": str(run.data["started"])[:10],
+    }
+    if where:
+        row["source"] = where
+    if framework:
+        row["evaluation_framework"] = framework
+    row["notes"] = "; ".join(part for part in (notes.strip(), _notes(run, found, chosen, unit)) if part)
     file = out / FOLDER / f"{name}.yaml"
     try:
-        write_text(file, text)
+        write_text(file, yaml.safe_dump([row], sort_keys=False, allow_unicode=True, width=100))
     except OSError as error:
         raise RunError(f"'{file}' cannot be written: {error.strerror or error}.") from error
     return file
 
 
-def _checked(entry: Entry) -> str:
-    """The file's name. Raises for what the Hub would not take."""
-    if not _DATASET.fullmatch(entry.dataset):
+def _check(dataset: str, task_id: str, name: str, unit: str, source: Mapping[str, str]) -> None:
+    """Raise for what the Hub would not take."""
+    if not _DATASET.fullmatch(dataset):
         raise ConfigurationError(
-            f"'{entry.dataset}' is not the id of a data set on the Hub: it must be 'owner/name'."
+            f"'{dataset}' is not the id of a data set on the Hub: it must be 'owner/name'."
         )
-    if not entry.task_id.strip():
+    if not task_id.strip():
         raise ConfigurationError("The task id is empty: give the one in the data set's eval.yaml.")
-    if entry.unit not in UNITS:
-        raise UnknownName("unit", entry.unit, UNITS, "There are 'percent' and 'share'.")
-    if entry.source is not None and not re.match(r"https?://\S+$", entry.source.url):
+    if unit not in UNITS:
+        raise UnknownName("unit", unit, UNITS, "There are 'percent' and 'share'.")
+    if source and not re.match(r"https?://\S+$", source.get("url", "")):
         raise ConfigurationError(
-            f"The source '{entry.source.url}' is not an address that begins with https://."
+            f"The source '{source.get('url', '')}' is not an address that begins with https://."
         )
-    name = entry.name or entry.dataset.rpartition("/")[2]
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
             f"'{name}' cannot be the file's name: use letters, digits, '-', '_' and '.' only."
         )
-    return name
-
-
-def _row(run: Run, task: TaskResult, metric: MetricResult, entry: Entry) -> dict[str, Any]:
-    dataset = {"id": entry.dataset, "task_id": entry.task_id}
-    if entry.revision:
-        dataset["revision"] = entry.revision
-    row: dict[str, Any] = {
-        "dataset": dataset,
-        "value": _number(metric, metric.estimate.value, entry.unit),
-        "date": str(run.data["started"])[:10],
-    }
-    if entry.source is not None:
-        named = {"url": entry.source.url, "name": entry.source.name, "user": entry.source.user}
-        row["source"] = {key: text for key, text in named.items() if text}
-    if entry.framework:
-        row["evaluation_framework"] = entry.framework
-    row["notes"] = "; ".join(part for part in (entry.notes.strip(), _notes(run, task, metric, entry)) if part)
-    return row
 
 
 def _number(metric: MetricResult, value: float, unit: str) -> float:
@@ -117,18 +99,14 @@ def _number(metric: MetricResult, value: float, unit: str) -> float:
     return round(scaled, 4 if unit == "percent" else 6)
 
 
-def _notes(run: Run, task: TaskResult, metric: MetricResult, entry: Entry) -> str:
+def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
     """The unit first, then how sure the number is and what it is of."""
     estimate = metric.estimate
-    unit = (
-        {"percent": "percent", "share": "share of 1"}[entry.unit]
-        if metric.kind in BOUNDED
-        else "its own unit"
-    )
+    shown = UNITS[unit] if metric.kind in BOUNDED else "its own unit"
     less = metric.kind in LOWER_IS_BETTER or metric.lower_is_better
-    parts = [f"{metric.label} in {unit}, {'less' if less else 'more'} is better"]
+    parts = [f"{metric.label} in {shown}, {'less' if less else 'more'} is better"]
     if estimate.low == estimate.low and estimate.high == estimate.high:
-        low, high = (_number(metric, end, entry.unit) for end in (estimate.low, estimate.high))
+        low, high = (_number(metric, end, unit) for end in (estimate.low, estimate.high))
         parts.append(f"{100 * estimate.level:g}% interval {low} to {high} ({estimate.method})")
     failed = f", {estimate.n_failed} failed ones left out" if estimate.n_failed else ""
     parts.append(f"{estimate.n} items{failed}")

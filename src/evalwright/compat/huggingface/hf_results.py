@@ -151,12 +151,8 @@ def _told(run: Run, key: str, form: str) -> str | None:
     return found if re.fullmatch(form, found) else None
 
 
-def _numbers(metrics: Sequence[MetricResult]) -> dict[str, float | None]:
-    return {_their_name(metric.label): _scaled(metric, metric.estimate.value) for metric in metrics}
-
-
 def _results(metrics: Sequence[MetricResult], names: Sequence[str] = OF_ALL) -> dict[str, float | None]:
-    numbers = _numbers(metrics)
+    numbers = {_their_name(metric.label): _scaled(metric, metric.estimate.value) for metric in metrics}
     return {name: numbers[name] for name in names if name in numbers} if names[0] in numbers else numbers
 
 

@@ -8,6 +8,7 @@ chunks: a claim is supported where some part of the premise supports it (as in M
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -79,22 +80,10 @@ def _packed(text: str, units: Sequence[Span], fits: Fits, finer: Splitter) -> li
 def _most(text: str, units: Sequence[Span], place: int, fits: Fits) -> int:
     """How many units from `place` on fit together, found by doubling and halving."""
 
-    def together(count: int) -> bool:
-        return fits(text[units[place][0] : units[place + count - 1][1]])
+    def too_many(count: int) -> bool:
+        return not fits(text[units[place][0] : units[place + count - 1][1]])
 
-    left = len(units) - place
-    good, bad = 0, left + 1
-    step = 1
-    while good < left:
-        tried = min(good + step, left)
-        if not together(tried):
-            bad = tried
-            break
-        good, step = tried, step * 2
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        if together(middle):
-            good = middle
-        else:
-            bad = middle
-    return good
+    left, tried = len(units) - place, 1
+    while tried < left and not too_many(tried):
+        tried *= 2
+    return bisect_left(range(1, min(tried, left) + 1), True, lo=tried // 2, key=too_many)

@@ -31,16 +31,10 @@ FOUNDATIONS: dict[str, dict[str, Any]] = {
 
 _SHARED: dict[str, Any] = {
     "model_type": "t5",
-    "d_kv": 64,
-    "vocab_size": 32128,
     "feed_forward_proj": "gated-gelu",
-    "relative_attention_num_buckets": 32,
-    "relative_attention_max_distance": 128,
-    "layer_norm_epsilon": 1e-6,
-    "pad_token_id": 0,
-    "eos_token_id": 1,
     "decoder_start_token_id": 0,
 }
+"""The rest is as T5 is by default."""
 
 
 class HhemModel(LocalJudge):

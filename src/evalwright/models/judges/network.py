@@ -22,7 +22,7 @@ from evalwright.models.judges.prompts import fill
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
 from evalwright.models.local.hf.loading import check_device, check_vocabulary, load_tokenizer, reason, where
 from evalwright.models.local.hf.quiet import quiet
-from evalwright.models.local.hf.scoring import pad
+from evalwright.models.local.hf.reading import pad
 from evalwright.models.local.hf.source import Source
 
 NO_CODE = ", which is never run for judges."

@@ -254,7 +254,7 @@ def _split_spaces(context: str, continuation: str) -> tuple[str, str]:
 
 def common_length(left: Sequence[int], right: Sequence[int]) -> int:
     """How many tokens two rows begin with alike."""
-    for place, (a, b) in enumerate(zip(left, right, strict=False)):
-        if a != b:
-            return place
-    return min(len(left), len(right))
+    return next(
+        (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
+        min(len(left), len(right)),
+    )

@@ -24,16 +24,14 @@ from evalwright.core.responses import Response
 from evalwright.core.text import remember
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
-from evalwright.models.remote.aws import region_of, require_botocore
 from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.google import host_of
 from evalwright.models.remote.http import HttpClient, Sign, basic, check_url
 from evalwright.models.remote.http_faults import PromptFiltered
 from evalwright.models.remote.keys import Secret, find_key, is_local, missing_key
-from evalwright.models.remote.logins import Login, login_of
+from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
 from evalwright.models.remote.polling import followed
 from evalwright.models.remote.prices import price_of, warn_if_old
-from evalwright.models.remote.providers.table import TOKENS_FIELDS, Provider, quirks
+from evalwright.models.remote.providers import TOKENS_FIELDS, Provider, quirks
 from evalwright.models.remote.wire import wire as wire_of
 from evalwright.models.remote.wire.format import Settings, TokensField, merged
 

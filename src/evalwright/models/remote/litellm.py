@@ -38,9 +38,9 @@ from evalwright.models.remote.http_faults import PromptFiltered, clean, error_fo
 from evalwright.models.remote.http_limits import parse_rate_limits, parse_retry_after
 from evalwright.models.remote.keys import find_key, is_local, missing_key
 from evalwright.models.remote.prices import price_of
-from evalwright.models.remote.providers.table import find, quirks
+from evalwright.models.remote.providers import find, quirks
 from evalwright.models.remote.wire.format import SAMPLING, Settings, given, sampling, turns
-from evalwright.models.remote.wire.openai_chat import read_chat
+from evalwright.models.remote.wire.openai_text import CHAT
 
 _OWN = re.compile(
     r"(api_)?base(_url)?|api_key|(max|num)_retries|max_tokens|seed|temperature|timeout|top_p|model|messages"
@@ -140,7 +140,7 @@ class LiteLLMModel(RemoteModel):
         hidden = getattr(made, "_hidden_params", None) or {}
         limits = parse_rate_limits(_headers(hidden.get("headers")))
         reply = Reply(made.model_dump(warnings=False), time.perf_counter() - started, limits)
-        found = read_chat(reply, request, self._settings)
+        found = CHAT.read(reply, request, self._settings)
         cost = hidden.get("response_cost")
         if isinstance(cost, int | float):
             return replace(found, cost=float(cost))

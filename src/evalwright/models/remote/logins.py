@@ -1,22 +1,36 @@
-"""Logins that are more than a key: what signs each request, or gives a token that runs out.
+"""Logins that are more than a key: Amazon's signature over each request, and Google's token that runs out.
 
-A row of the table of providers asks for one with `auth = "aws"` or `auth = "google"`. The library that it takes is imported
-when a login is first used.
+A row of the table of providers asks for one with `auth = "aws"` or `auth = "google"`. The providers' own libraries (botocore,
+google-auth) find credentials, so that environment variables, profiles, roles, service accounts, workload identities and single
+sign-on work as people know them; they are imported when a login is first used.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
+import threading
+import warnings
 from collections.abc import Mapping
-from typing import Protocol
+from contextlib import suppress
+from typing import Any, Protocol
+
+from evalwright.core.errors import AuthenticationFailed, ConfigurationError, ConnectionFailed, MissingExtra
+from evalwright.core.text import remember
+from evalwright.models.remote.http_faults import clean
+
+SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
+_AMAZONS_HOST = re.compile(r"//bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com")
 
 
 class Login(Protocol):
-    """Credentials that requests are sent with. source: where the credentials come from, for messages and the record, never a secret."""
+    """Credentials that requests are sent with. source: where they come from, for messages and the record, never a secret."""
 
     source: str
 
     def check(self) -> None:
-        """Raise ConfigurationError where there are no credentials, MissingExtra where a library is missing."""
+        """Raise ConfigurationError where there are no credentials, MissingExtra where a library is missing. Sends nothing."""
 
     async def ready(self) -> None:
         """Have credentials that are valid now. Raises AuthenticationFailed or ConnectionFailed."""
@@ -28,11 +42,191 @@ class Login(Protocol):
 def login_of(auth: str, base_url: str, variables: Mapping[str, str]) -> Login | None:
     """The login that a row asks for; None where a key is enough. variables: as given for the base URL."""
     if auth == "aws":
-        from evalwright.models.remote.aws import AwsLogin
-
         return AwsLogin(base_url, variables.get("region"))
-    if auth == "google":
-        from evalwright.models.remote.google import GoogleLogin
+    return GoogleLogin() if auth == "google" else None
 
-        return GoogleLogin()
+
+# ---- Amazon
+
+
+def region_of(base_url: str = "", given: str | None = None) -> str | None:
+    """The region: as given, as in the address, $AWS_REGION, $AWS_DEFAULT_REGION, or the profile's; None where none is set."""
+    found = _AMAZONS_HOST.search(base_url)
+    named = (given, found and found[1], os.environ.get("AWS_REGION"), os.environ.get("AWS_DEFAULT_REGION"))
+    with suppress(MissingExtra):
+        region = next(filter(None, named), None) or _session().get_config_variable("region")
+        return str(region) if region else None
     return None
+
+
+def require_botocore(what: str) -> None:
+    """Raise MissingExtra where botocore is not installed."""
+    try:
+        import botocore  # noqa: F401
+    except ImportError:
+        raise MissingExtra(what, "bedrock", "botocore") from None
+
+
+def _session() -> Any:
+    require_botocore("Amazon Bedrock with AWS credentials")
+    from botocore.session import Session
+
+    return Session()
+
+
+class AwsLogin:
+    """A signature (SigV4) over each request. base_url, region: say which region it is for."""
+
+    def __init__(self, base_url: str, region: str | None) -> None:
+        self.source = "AWS credentials"
+        self._base_url, self._given = base_url, region
+        self._region: str | None = None
+        self._credentials: Any = None
+        self._frozen: Any = None
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        """Raise ConfigurationError where there are no credentials or no region."""
+        self._region = self._region or region_of(self._base_url, self._given)
+        if self._credentials is None:
+            self._credentials = self._find()
+        if self._credentials is None:
+            raise ConfigurationError(
+                "No AWS credentials were found: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
+            )
+        if self._region is None:
+            raise ConfigurationError(
+                "No AWS region is set: set AWS_REGION, or give -M variables.region=us-east-1."
+            )
+        self.source = f"AWS credentials ({self._credentials.method})"
+
+    async def ready(self) -> None:
+        """Have credentials; those of roles are fetched again before they run out, in a thread."""
+        try:
+            if not self._is_good():
+                await asyncio.to_thread(self._fetch)
+        except Exception as error:
+            # botocore's errors have no common meaning; whatever it was, there are no credentials now.
+            known = isinstance(error, ConfigurationError | MissingExtra)
+            words = str(error) if known else f"No AWS credentials could be loaded: {clean(str(error), 200)}"
+            raise AuthenticationFailed(words) from None
+
+    def sign(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """The headers with the signature. Signs what is sent: the path with its percent-encoding, and the body."""
+        from botocore.auth import SigV4Auth
+        from botocore.awsrequest import AWSRequest
+
+        request = AWSRequest(method=method, url=url, data=body, headers=dict(headers))
+        SigV4Auth(self._frozen, "bedrock", self._region).add_auth(request)
+        return dict(request.headers.items())
+
+    def _is_good(self) -> bool:
+        needed = getattr(self._credentials, "refresh_needed", None)
+        return self._frozen is not None and not (needed is not None and needed())
+
+    def _fetch(self) -> None:
+        with self._lock:
+            if self._is_good():
+                return
+            self.check()
+            self._frozen = self._credentials.get_frozen_credentials()
+            for secret in (self._frozen.secret_key, self._frozen.token):
+                remember(secret or "")
+
+    def _find(self) -> Any:
+        session = _session()
+        from botocore.exceptions import BotoCoreError
+
+        try:
+            return session.get_credentials()
+        except BotoCoreError as error:
+            raise ConfigurationError(
+                f"No AWS credentials could be loaded: {clean(str(error), 200)}"
+            ) from None
+
+
+# ---- Google
+
+
+def host_of(location: str) -> str:
+    """Where a location of Vertex AI is served: the global one, the two that span a continent, or a region."""
+    if location in ("us", "eu"):
+        return f"aiplatform.{location}.rep.googleapis.com"
+    return f"{'' if location == 'global' else f'{location}-'}aiplatform.googleapis.com"
+
+
+class GoogleLogin:
+    """An access token from application default credentials, fetched again before it runs out."""
+
+    def __init__(self) -> None:
+        self.source = "Google application default credentials"
+        self._credentials: Any = None
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        """Raise ConfigurationError where there are none. Fetches no token."""
+        with self._lock:
+            self._find()
+
+    async def ready(self) -> None:
+        """Have a token that is good for some minutes more; one is fetched in a thread."""
+        if self._credentials is None or not self._is_fresh():
+            await asyncio.to_thread(self._fetch)
+
+    def sign(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """The headers with the token, and with the project that pays where the credentials name one."""
+        made = dict(headers)
+        self._credentials.apply(made)
+        return made
+
+    def _find(self) -> None:
+        if self._credentials is not None:
+            return
+        try:
+            import google.auth
+            import requests  # noqa: F401
+            from google.auth.exceptions import GoogleAuthError
+        except ImportError:
+            raise MissingExtra(
+                "Vertex AI with Google credentials", "vertex", "google-auth[requests]"
+            ) from None
+        try:
+            with warnings.catch_warnings():
+                # It warns of a person's own login without a project that pays; the server says so itself.
+                warnings.simplefilter("ignore")
+                self._credentials, _ = google.auth.default(scopes=SCOPES)
+        except GoogleAuthError as error:
+            raise ConfigurationError(
+                "No Google credentials can be used: set VERTEX_ACCESS_TOKEN, or GOOGLE_APPLICATION_CREDENTIALS to a "
+                f"file of credentials, or run 'gcloud auth application-default login' ({clean(str(error), 150)})."
+            ) from None
+
+    def _is_fresh(self) -> bool:
+        from google.auth.credentials import TokenState
+
+        return bool(self._credentials.token_state == TokenState.FRESH)
+
+    def _fetch(self) -> None:
+        with self._lock:
+            try:
+                self._find()
+            except (ConfigurationError, MissingExtra) as error:
+                raise AuthenticationFailed(str(error)) from None
+            if not self._is_fresh():
+                self._refresh()
+                remember(self._credentials.token)
+
+    def _refresh(self) -> None:
+        import requests
+        from google.auth.exceptions import GoogleAuthError, TransportError
+        from google.auth.transport.requests import Request
+
+        try:
+            with requests.Session() as session:
+                self._credentials.refresh(Request(session))
+        except GoogleAuthError as error:
+            words, said = "No access token from Google", clean(str(error), 200)
+            if isinstance(error, TransportError) or getattr(error, "retryable", False):
+                raise ConnectionFailed(f"{words}: {said}") from None
+            raise AuthenticationFailed(f"{words} for the application default credentials: {said}") from None

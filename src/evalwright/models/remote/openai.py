@@ -29,7 +29,7 @@ from evalwright.models.remote.openai_echo import (
     rolling,
     split_pair,
 )
-from evalwright.models.remote.providers.table import Provider
+from evalwright.models.remote.providers import Provider
 
 _PROBE_TIMEOUT = 10.0
 

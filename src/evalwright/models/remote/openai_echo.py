@@ -25,8 +25,7 @@ from evalwright.core.requests import LogLikelihood
 from evalwright.core.responses import Response, Usage
 from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.wire.format import Settings, not_documented
-from evalwright.models.remote.wire.openai_chat import first_choice, read_usage
-from evalwright.models.remote.wire.openai_completions import text_of
+from evalwright.models.remote.wire.openai_text import first_choice, read_usage, text_of
 
 _CHARACTERS_PER_TOKEN = 4
 _FILL = 0.9
@@ -114,7 +113,8 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
 
     Only the first may lack a log-probability. Raises NoEcho or BadReply.
     """
-    data, choice = first_choice(reply, settings)
+    data = reply.data
+    choice = first_choice(data, settings)
     block = choice.get("logprobs")
     if not isinstance(block, Mapping) or not isinstance(block.get("token_logprobs"), list):
         raise NoEcho(

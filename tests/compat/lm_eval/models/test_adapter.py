@@ -202,39 +202,6 @@ def test_what_a_generator_gave_before_it_broke_counts() -> None:
     assert messages(rest) == ["`generate_until` of 'lm/test' failed: RuntimeError: the cable is loose."] * 2
 
 
-def test_one_kind_that_breaks_does_not_cost_another() -> None:
-    class Half(Three):
-        def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
-            if len(requests) > 0:
-                raise NotImplementedError
-            return []
-
-    found = answers(Half, MIXED[:2])
-    assert isinstance(found[0], Response)
-    assert "does not implement `loglikelihood`" in messages(found)[0]
-
-
-def test_a_rolling_result_may_be_bare_or_in_a_tuple() -> None:
-    class Rolling(LM):
-        def loglikelihood_rolling(self, requests: list[Instance]) -> Any:
-            return [(-3.0,), -4.0]
-
-    found = answers(Rolling, [RollingLogLikelihood("a"), RollingLogLikelihood("b")])
-    assert [answer.log_likelihood for answer in found.values() if isinstance(answer, Response)] == [
-        -3.0,
-        -4.0,
-    ]
-
-
-def test_a_class_that_cannot_be_made_says_why() -> None:
-    class Broken(Three):
-        def __init__(self) -> None:
-            raise OSError("no such weights")
-
-    with pytest.raises(ModelError, match="cannot be made: OSError: no such weights"):
-        LMAdapter("lm/test", Broken, {}).load()
-
-
 class Words(TemplateLM):
     """Words for tokens, each with log-probability -1; the last token of a continuation decides whether it is greedy."""
 
@@ -283,14 +250,6 @@ def test_a_template_lm_scores_tokens() -> None:
     ]
     assert model._lm._encode_pair("", "<eot> c")[0] == [0]
     assert model._lm.chat_template() == ""
-
-
-def test_a_template_lm_without_its_scoring_cannot_score() -> None:
-    class Writer(TemplateLM):
-        def generate_until(self, requests: list[Instance]) -> list[str]:
-            return ["x" for _ in requests]
-
-    assert LMAdapter("lm/test", Writer, {}).abilities == {"generate"}
 
 
 def test_names_and_arguments() -> None:

@@ -167,21 +167,6 @@ def test_a_tree_of_models_compares_and_ranks(tmp_path: Path) -> None:
     assert [run.id for run in again] == [run.id for run in runs]
 
 
-def test_filters_are_scorers_of_their_own(tmp_path: Path) -> None:
-    rows = [
-        line(i, filter=name, exact_match=float(i < k))
-        for name, k in (("strict", 1), ("loose", 3))
-        for i in range(4)
-    ]
-    entry = {"g": {"exact_match,strict": 0.25, "exact_match,loose": 0.75}}
-    (run,) = import_lm_eval(write(tmp_path / "r", {"results": entry}, g=rows), tmp_path, "g")
-    metrics = run.task("lm-eval:g").metrics
-    assert [(m.label, m.scorer, m.estimate.value, m.estimate.n) for m in metrics] == [
-        ("exact_match,strict", "strict", 0.25, 4),
-        ("exact_match,loose", "loose", 0.75, 4),
-    ]
-
-
 def test_missing_values_are_failures_and_other_aggregations_are_not_made_up(tmp_path: Path) -> None:
     rows = [line(0, acc=1.0, f1=[1, 0]), line(1, acc=None, f1=[1, 1]), line(2, acc=0.0, f1=[0, 0])]
     entry = {"t": {"acc,none": 0.5, "acc_stderr,none": 0.5, "f1,none": 0.66, "f1_stderr,none": 0.2}}
@@ -191,15 +176,6 @@ def test_missing_values_are_failures_and_other_aggregations_are_not_made_up(tmp_
     acc, f1 = task.metrics
     assert (acc.estimate.value, acc.estimate.n, acc.estimate.n_failed) == (0.5, 2, 1)
     assert (f1.estimate.value, f1.estimate.method.partition(":")[0]) == (0.66, "imported from lm_eval")
-
-
-def test_samples_that_do_not_give_the_published_number_do_not_replace_it(tmp_path: Path) -> None:
-    entry = {"t": {"acc,none": 0.9, "acc_stderr,none": 0.1}}
-    folder = write(tmp_path / "r", {"results": entry}, t=[line(i, acc=0.0) for i in range(3)])
-    (run,) = import_lm_eval(folder, tmp_path, "x")
-    (metric,) = run.tasks[0].metrics
-    assert metric.estimate.value == 0.9
-    assert metric.estimate.method.startswith("imported from lm_eval")
 
 
 def test_where_less_is_better_scores_are_better_when_higher(tmp_path: Path) -> None:

@@ -16,6 +16,18 @@ from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.core.tasks import Task
 
 Write = Callable[[str, Any], Path]
+SUM = """
+    task: sum
+    dataset_path: json
+    dataset_kwargs: {data_files: {test: tasks/sum.jsonl}}
+    test_split: test
+    doc_to_text: "{{n}} + 1 ="
+    doc_to_target: "{{n + 1}}"
+    generation_kwargs: {until: ["."]}
+    filter_list:
+      - {name: digits, filter: [{function: regex, regex_pattern: "(\\\\d+)"}, {function: take_first}]}
+    metric_list: [{metric: exact_match}]
+"""
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.compat.lm_eval.tasks import aggregation, labels
-from evalwright.core.errors import TaskError, UnknownName
 
 LABELS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
 
@@ -68,12 +67,3 @@ def test_labels_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     if len({label for pair in pairs for label in pair}) > 2:
         with pytest.raises(ValueError, match="needs the labels 0 and 1"):
             labels.value("f1", pairs)
-
-
-def test_names() -> None:
-    assert aggregation.named(None, "mcc", "t")[0] == "matthews_corrcoef"
-    assert aggregation.named(len, "mcc", "t") == ("", len)
-    with pytest.raises(UnknownName, match="Did you mean 'mean'"):
-        aggregation.named("meen", "acc", "t")
-    with pytest.raises(TaskError, match="needs the key `aggregation`"):
-        aggregation.named(None, "own", "t")

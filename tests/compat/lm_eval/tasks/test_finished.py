@@ -25,7 +25,7 @@ from evalwright.runs.reader import Run
 from support.shown import terminal
 from support.typed import typed
 
-from .conftest import Load, Write
+from .conftest import SUM, Load, Write
 
 pytest.importorskip("datasets")
 
@@ -40,18 +40,6 @@ CHOICE = """
     doc_to_choice: options
     doc_to_target: a
     metric_list: [{{metric: acc}}, {{metric: brier_score}}]
-"""
-SUM = """
-    task: sum
-    dataset_path: json
-    dataset_kwargs: {data_files: {test: tasks/sum.jsonl}}
-    test_split: test
-    doc_to_text: "{{n}} + 1 ="
-    doc_to_target: "{{n + 1}}"
-    generation_kwargs: {until: ["."]}
-    filter_list:
-      - {name: digits, filter: [{function: regex, regex_pattern: "(\\\\d+)"}, {function: take_first}]}
-    metric_list: [{metric: exact_match}]
 """
 MISSED = """
     include: sum.yaml
@@ -248,8 +236,7 @@ def test_python_is_trusted_anew(load: Load) -> None:
         "--name",
         "m",
     )
-    if done.code == 2:
-        pytest.fail(done.text)
+    assert done.code != 2, done.text
     refused = typed("score", "m")
     assert refused.code == 2 and "runs Python code" in refused.text and "--trust" in refused.text
     again = typed("score", "m", "--trust", trust, "--json")
@@ -275,6 +262,7 @@ def test_imported_results_are_scored_again(tmp_path: Path) -> None:
         ("doc_to_image: picture", "contains images or sound"),
         ("doc_to_audio: sound", "contains images or sound"),
         ("use_prompt: 'promptsource:*'", "takes its prompt from a collection"),
+        ("metric_list: [{metric: code_eval, aggregation: mean}]", "runs code that the model wrote"),
     ],
 )
 def test_what_is_refused_is_said_before_anything_runs(
@@ -303,23 +291,6 @@ def test_a_task_that_loads_the_metric_for_code_is_refused(load: Load, write: Wri
     (task,) = load("code", trust=(Path("tasks").resolve(),))
     with pytest.raises(ConfigurationError, match="runs code that the model wrote"):
         len(task.samples)
-
-
-def test_the_metric_for_code_is_refused_by_name(load: Load, write: Write) -> None:
-    write(
-        "code.yaml", "include: sum.yaml\ntask: code\nmetric_list: [{metric: code_eval, aggregation: mean}]\n"
-    )
-    with pytest.raises(ConfigurationError, match="runs code that the model wrote"):
-        len(load("code")[0].samples)
-
-
-def test_commands_on_tasks_take_the_flags(write: Write) -> None:
-    trust = str(Path("tasks").resolve())
-    refused = typed("tasks", "check", "lm-eval:missed", "--task-root", "tasks")
-    assert refused.code == 2 and "--trust" in refused.text
-    for command in ("check", "show"):
-        done = typed("tasks", command, "lm-eval:missed", "--task-root", "tasks", "--trust", trust)
-        assert done.code == 0 and "lm-eval:missed" in done.out, done.text
 
 
 def test_a_row_that_was_not_recorded(load: Load) -> None:

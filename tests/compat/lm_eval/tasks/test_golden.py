@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from compat.lm_eval.tasks import golden
+from compat.lm_eval.tasks.conftest import work_of
 from evalwright import evaluate
 from evalwright.compat.lm_eval.runs.export import export_lm_eval
-from evalwright.compat.lm_eval.tasks.compiling import Work
 from evalwright.compat.lm_eval.tasks.groups import Group, group_results
 from evalwright.compat.lm_eval.tasks.loading import Library
 from evalwright.compat.lm_eval.tasks.options import Options
@@ -57,12 +57,6 @@ def loaded(root: Path, name: str, shots: int | None, arguments: Mapping[str, Any
         system=arguments.get("system_instruction") or "",
     )
     return Library(options).load(name)
-
-
-def work_of(task: Task) -> Work:
-    found = task.scorers[0].function.func.__self__  # type: ignore[attr-defined]
-    assert isinstance(found, Work)
-    return found
 
 
 def requests(task: Task, index: int) -> Iterator[list[Any]]:

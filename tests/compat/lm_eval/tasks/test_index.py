@@ -67,12 +67,6 @@ def test_a_damaged_cache_is_like_none(write: Write, tmp_path: Path) -> None:
     assert list(Index([tmp_path / "tasks"])) == ["a"]
 
 
-def test_an_unknown_name_comes_with_close_ones(write: Write, tmp_path: Path) -> None:
-    write("a.yaml", "task: arc_easy\n")
-    with pytest.raises(UnknownName, match="Did you mean 'arc_easy'"):
-        Index([tmp_path / "tasks"])["arc_esay"]
-
-
 def test_an_unknown_name_comes_with_files_that_could_not_be_read(write: Write, tmp_path: Path) -> None:
     write("a.yaml", "include: nowhere\ntask: a\n")
     with pytest.raises(UnknownName, match=r"Not used: The task file '.*nowhere' cannot be read"):

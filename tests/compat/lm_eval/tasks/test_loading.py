@@ -91,12 +91,6 @@ def test_published_shots_follow_places_and_corrected_ones_rows(load: Load, write
     assert any(text.count(question) > 1 for question, text in published.items())
 
 
-def test_a_wish_for_shots_and_a_files_own_zero(load: Load, write: Write) -> None:
-    write("zero.yaml", "include: even.yaml\ntask: zero\nnum_fewshot: 0\n")
-    assert load("zero", num_fewshot=2, scoring="published")[0].definition["num_fewshot"] == 0
-    assert load("zero", num_fewshot=2)[0].definition["num_fewshot"] == 2
-
-
 def test_too_few_rows_for_the_shots(load: Load) -> None:
     (task,) = load("even", num_fewshot=6)
     asked_for = r"needs 6 shots, but there are 5 rows"

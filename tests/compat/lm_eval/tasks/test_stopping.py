@@ -11,7 +11,7 @@ from evalwright.core.errors import UsageError
 from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.models.scripted import last_text
 
-from .conftest import Load, Write
+from .conftest import SUM, Load, Write
 
 pytest.importorskip("datasets")
 
@@ -27,24 +27,13 @@ CHOICE = """
     doc_to_target: a
     metric_list: [{metric: acc}, {metric: acc_norm}, {metric: brier_score}]
 """
-SUM = """
-    task: sum
-    dataset_path: json
-    dataset_kwargs: {data_files: {test: tasks/rows.jsonl}}
-    test_split: test
-    doc_to_text: "{{n}} + 1 ="
-    doc_to_target: "{{n + 1}}"
-    generation_kwargs: {until: ["."]}
-    filter_list:
-      - {name: digits, filter: [{function: regex, regex_pattern: "(\\\\d+)"}, {function: take_first}]}
-    metric_list: [{metric: exact_match}]
-"""
 
 
 @pytest.fixture(autouse=True)
 def _files(write: Write) -> None:
     rows = [{"n": n, "q": f"Is {n} even?", "options": ["no", "yes"], "a": 1 - n % 2} for n in range(COUNT)]
     write("rows.jsonl", rows)
+    write("sum.jsonl", rows)
     write("even.yaml", CHOICE)
     write("sum.yaml", SUM)
 

@@ -32,9 +32,6 @@ def test_what_a_person_says_wins_and_the_rest_is_filled_in() -> None:
     assert found == {"device": "cuda", "dtype": "bfloat16", "max_length": 4096, "memory": 4, "fit": True}
     assert with_preset("t4", "hf", given, 1024)["max_length"] is None
     assert with_preset(None, "hf", given) == given
-
-
-def test_unknown_and_unfitting() -> None:
     with pytest.raises(UnknownName, match="t4"):
         with_preset("t5", "hf", {})
     with pytest.raises(ConfigurationError, match="has no settings for onnx/ models; use laptop"):
@@ -42,7 +39,7 @@ def test_unknown_and_unfitting() -> None:
 
 
 @pytest.mark.torch
-def test_a_real_model_by_preset(tmp_path: Path) -> None:
+def test_real_models_by_preset(tmp_path: Path) -> None:
     folder = make_tiny_model(tmp_path / "m", "llama", context=128)
     model = open_model(f"hf/{folder}", {"preset": "small"})
     assert isinstance(model, TransformersModel)
@@ -50,10 +47,6 @@ def test_a_real_model_by_preset(tmp_path: Path) -> None:
     assert model.options.memory == 2**29
     same = open_model(f"hf/{folder}", {"dtype": "bfloat16", "device": "cpu"})
     assert model.fingerprint == same.fingerprint
-
-
-def test_the_embedded_model_by_preset() -> None:
-    folder = EMBEDDED / "demo-small"
-    model = open_model(f"onnx/{folder}", {"preset": "small", "batch_size": 7})
-    assert isinstance(model, OnnxModel)
-    assert (model.threads, model.batch_size) == (2, 7)
+    embedded = open_model(f"onnx/{EMBEDDED / 'demo-small'}", {"preset": "small", "batch_size": 7})
+    assert isinstance(embedded, OnnxModel)
+    assert (embedded.threads, embedded.batch_size) == (2, 7)

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from evalwright.core.errors import ConfigurationError, MissingExtra
-from evalwright.core.requests import Generate, LogLikelihood
+from evalwright.core.requests import Generate
 from evalwright.models.local.hf import adapters
 from evalwright.models.local.hf.model import TransformersModel
+from support.local_models import answers, engine_of, log_likelihood
 from support.tiny_models import make_two_sided_model
 
 pytestmark = [
@@ -70,12 +71,8 @@ def by_peft(base: Path, adapter: Path, context: str, continuation: str) -> float
     return float(logits.log_softmax(-1)[range(len(labels)), labels].sum())
 
 
-def score(model: TransformersModel, context: str = CONTEXT, continuation: str = CONTINUATION) -> float:
-    [(_, response)] = model.answer_batch([LogLikelihood(context, continuation)])
-    assert not hasattr(response, "party"), response
-    value = response.log_likelihood
-    assert value is not None
-    return float(value)
+def score(model: TransformersModel) -> float:
+    return log_likelihood(model, CONTEXT, CONTINUATION)
 
 
 @pytest.mark.parametrize("scoring", ["tree", "plain"])
@@ -86,9 +83,9 @@ def test_scores_are_those_of_peft(folders: dict[str, Path], tmp_path: Path, scor
     expected = by_peft(folders["llama"], adapter, CONTEXT, CONTINUATION)
     assert score(model) == pytest.approx(expected, abs=1e-4)
     assert abs(score(TransformersModel(str(folders["llama"]), device="cpu")) - expected) > 0.1
-    assert model._engine is not None
-    assert type(model._engine.loaded.model).__name__ == "LlamaForCausalLM"
-    assert not any("lora" in name for name, _ in model._engine.loaded.model.named_modules()), "merged"
+    network = engine_of(model).loaded.model
+    assert type(network).__name__ == "LlamaForCausalLM"
+    assert not any("lora" in name for name, _ in network.named_modules()), "merged"
     assert model.describe()["adapter"] == {"where": str(adapter), "revision": None, "kind": "LORA"}
 
 
@@ -96,14 +93,12 @@ def test_an_adapter_that_is_not_merged_gives_the_same(folders: dict[str, Path], 
     adapter = make_adapter(folders["llama"], tmp_path / "adapter")
     model = TransformersModel(str(folders["llama"]), peft=str(adapter), device_map="cpu")
     assert score(model) == pytest.approx(by_peft(folders["llama"], adapter, CONTEXT, CONTINUATION), abs=1e-4)
-    assert model._engine is not None
-    assert any("lora" in name for name, _ in model._engine.loaded.model.named_modules())
+    assert any("lora" in name for name, _ in engine_of(model).loaded.model.named_modules())
     assert model.describe()["scoring"]["path"] == "tree"
     merged = TransformersModel(str(folders["llama"]), peft=str(adapter), device="cpu")
-    [(_, ours)], [(_, theirs)] = (
-        list(each.answer_batch([Generate("Iron", max_tokens=6)])) for each in (model, merged)
+    assert answers(model, [Generate("Iron", max_tokens=6)]) == answers(
+        merged, [Generate("Iron", max_tokens=6)]
     )
-    assert ours == theirs
 
 
 def test_an_adapter_on_an_encoder_decoder(tmp_path: Path) -> None:
@@ -129,6 +124,8 @@ def test_the_fingerprint_holds_the_adapters_content(folders: dict[str, Path], tm
 
 
 def test_adapters_that_cannot_be_used(folders: dict[str, Path], tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
     base = str(folders["llama"])
     adapter = make_adapter(folders["llama"], tmp_path / "adapter")
     prompt = make_adapter(folders["llama"], tmp_path / "prompt", kind="prompt")
@@ -140,18 +137,11 @@ def test_adapters_that_cannot_be_used(folders: dict[str, Path], tmp_path: Path) 
         TransformersModel(str(adapter))
     with pytest.raises(ConfigurationError, match="cannot be loaded on"):
         TransformersModel(str(folders["gpt2"]), device="cpu", peft=str(adapter)).load()
-
-
-def test_an_adapter_that_lacks_weights_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
-    pytest.importorskip("peft")
-    from safetensors.torch import load_file, save_file
-
-    adapter = make_adapter(folders["llama"], tmp_path / "adapter")
     weights = load_file(adapter / "adapter_model.safetensors")
     del weights[sorted(weights)[0]]
     save_file(weights, adapter / "adapter_model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ConfigurationError, match="lacks weights"):
-        TransformersModel(str(folders["llama"]), device="cpu", peft=str(adapter)).load()
+        TransformersModel(base, device="cpu", peft=str(adapter)).load()
 
 
 def test_without_peft_the_sentence_says_what_to_install(

@@ -20,6 +20,7 @@ from evalwright.models.local.hf import model as hf_model
 from evalwright.models.local.hf.fitting import GIB, Fit, Size, choose_fit, model_size
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.hf.source import find_source
+from support.local_models import answers, engine_of
 from support.tiny_models import make_tiny_model
 
 pytestmark = pytest.mark.torch
@@ -121,27 +122,10 @@ def test_the_size_is_that_of_the_real_model(folder: Path, tmp_path: Path) -> Non
     assert model_size(find_source(str(tmp_path), None), None) == size
 
 
-def test_a_real_model_is_loaded_as_was_chosen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    size = model_size(find_source(str(folder), None), None)
-    tight = (size.needs("float32", None, "cpu") + size.needs("bfloat16", None, "cpu")) // 2
-    monkeypatch.setattr(hf_model, "find_machine", lambda: replace(machine(1), free=tight))
-    model = TransformersModel(str(folder), device="cpu", fit=True)
-    plain = TransformersModel(str(folder), device="cpu")
-    assert model.fingerprint == TransformersModel(str(folder), device="cpu", dtype="bfloat16").fingerprint
-    assert model.fingerprint != plain.fingerprint
-    assert "bfloat16 was chosen" in model.describe()["fit"]
-    assert "fit" not in plain.describe()
-    (answer,) = [found for _, found in model.answer_batch([Generate("The river", max_tokens=4)])]
-    assert isinstance(answer, Response)
-    assert model._engine is not None
-    assert {str(each.dtype) for each in model._engine.loaded.model.parameters()} == {"torch.bfloat16"}
-    model.unload()
-
-
 MEASURE = """
 import json, sys
 from evalwright.core.requests import Generate
-from evalwright.models.local.hardware.limits import peak_memory
+from evalwright.models.local.hardware.machine import peak_memory
 from evalwright.models.local.hf.fitting import model_size
 from evalwright.models.local.hf.model import TransformersModel
 import evalwright.engine.engine
@@ -167,9 +151,9 @@ def test_what_was_reckoned_is_enough_on_this_machine(tmp_path: Path) -> None:
     assert 0.5 * need < taken <= need, (taken, need)
 
 
-@pytest.mark.parametrize("method", ["bitsandbytes-8bit", "bitsandbytes-4bit"])
-def test_a_real_model_is_quantised_where_nothing_else_fits(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, method: str
+@pytest.mark.parametrize("method", [None, "bitsandbytes-8bit", "bitsandbytes-4bit"])
+def test_a_real_model_is_loaded_as_was_chosen(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, method: str | None
 ) -> None:
     pytest.importorskip("bitsandbytes")
     size = model_size(find_source(str(folder), None), None)
@@ -178,12 +162,13 @@ def test_a_real_model_is_quantised_where_nothing_else_fits(
     model = TransformersModel(str(folder), device="cpu", fit=True)
     named = TransformersModel(str(folder), device="cpu", dtype="bfloat16", quantization=method)
     assert model.fingerprint == named.fingerprint
-    (answer,) = [found for _, found in model.answer_batch([Generate("The river", max_tokens=3)])]
-    assert isinstance(answer, Response)
-    assert model._engine is not None
-    held = model._engine.loaded.model.get_memory_footprint()
+    assert "bfloat16 was chosen" in model.describe()["fit"]
+    assert "fit" not in named.describe()
+    assert isinstance(answers(model, [Generate("The river", max_tokens=3)])[0], Response)
+    network = engine_of(model).loaded.model
+    if method is None:
+        assert {str(each.dtype) for each in network.parameters()} == {"torch.bfloat16"}
     # What its weights take is what was reckoned, without the 5% and what lies beside them.
-    inner = {"bitsandbytes-8bit": 1.0, "bitsandbytes-4bit": 0.5625}[method]
+    inner = {None: 2.0, "bitsandbytes-8bit": 1.0, "bitsandbytes-4bit": 0.5625}[method]
     weights = (size.parameters - size.embedding) * inner + size.embedding * 2
-    assert held <= 1.05 * weights
-    model.unload()
+    assert network.get_memory_footprint() <= 1.05 * weights

@@ -1,8 +1,12 @@
-"""Generation: equal to one by one, each row with its own end, draws that do not depend on the batch."""
+"""Generation: the numbers of a plain forward, what is computed once, who leaves when, and that nothing is lost."""
 
 from __future__ import annotations
 
+import json
+import logging
+import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,190 +15,310 @@ import pytest
 
 from evalwright.core.errors import Failure
 from evalwright.core.requests import Generate, Message
-from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from support.local_models import answers, engine_of, greedy_by_hand
+from support.tiny_models import Unusual, make_unusual_model
 
 pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch")
 
+SHOTS = "Question: How many legs has a spider? Answer: eight. " * 3
 PROMPTS = [
-    "The river rises in the hills above the town and runs past",
+    SHOTS + "Question: What is the capital of France? Answer:",
+    SHOTS + "Iron melts at",
+    SHOTS + "1 2 3 4 5",
+    SHOTS + "The committee",
     "Iron",
-    "Question: What is the capital of France? Answer:",
-    "1 2 3 4 5",
-    "She asked him whether the train had left; he said that it had not, but that it would in 12 minutes.",
+    "The river rises in the hills above the town",
 ]
 
 
-@pytest.fixture(scope="module", params=["llama", "gpt2", "qwen2"])
-def model(request: pytest.FixtureRequest, folders: dict[str, Path]) -> TransformersModel:
-    return TransformersModel(str(folders[request.param]), device="cpu", max_tokens=20)
+def opened(folder: Path, **options: Any) -> TransformersModel:
+    model = TransformersModel(str(folder), device="cpu", max_tokens=20, **options)
+    model.load()
+    return model
 
 
-def test_greedy_batches_equal_one_by_one(model: TransformersModel) -> None:
-    requests = [Generate(prompt, max_tokens=12 + 3 * i) for i, prompt in enumerate(PROMPTS)]
-    together = answers(model, requests)
-    alone = [answers(model, [request])[0] for request in requests]
-    assert together == alone
-    assert model._engine is not None
-    for request, response in zip(requests, together, strict=True):
-        assert isinstance(request.prompt, str)
-        assert request.max_tokens is not None
-        tokens = greedy_by_hand(model, request.prompt, request.max_tokens)
-        assert response.text == model._engine.loaded.encoder.decode(tokens, True)
-        assert response.finish_reason == ("length" if len(tokens) == request.max_tokens else "stop")
-    assert len({response.text for response in together}) > 1
+def by_hand(model: TransformersModel, request: Generate) -> tuple[str, str]:
+    """The text of the greedy tokens, and why it ends."""
+    assert request.max_tokens is not None
+    tokens = greedy_by_hand(model, str(request.prompt), request.max_tokens)
+    text = str(engine_of(model).loaded.encoder.decode(tokens, True))
+    return text, "length" if len(tokens) == request.max_tokens else "stop"
 
 
-def test_a_stop_string_ends_its_row_only(model: TransformersModel) -> None:
-    free = answers(model, [Generate(prompt, max_tokens=20) for prompt in PROMPTS])
-    stops = [response.text[6:8] for response in free]
-    stopped = answers(
+def passes_of(model: TransformersModel) -> list[tuple[int, int]]:
+    """The shape (rows, tokens) of every pass from now on."""
+    passes: list[tuple[int, int]] = []
+    replaced(model, lambda forward, given: passes.append(tuple(given["input_ids"].shape)))
+    return passes
+
+
+def replaced(model: TransformersModel, before: Any) -> None:
+    """Let `before(forward, arguments)` stand before every pass."""
+    base = engine_of(model).loaded.model.base_model
+    inner = base.forward
+
+    def forward(*args: Any, **given: Any) -> Any:
+        before(inner, given)
+        return inner(*args, **given)
+
+    base.forward = forward
+
+
+@pytest.fixture
+def few_tokens_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Families from few tokens and few members on, as tiny models have short contexts."""
+    from evalwright.models.local.hf import families
+
+    for name, value in (("WORTH", 8), ("LEAST", 2), ("ENOUGH", 2)):
+        monkeypatch.setattr(families, name, value)
+
+
+@pytest.mark.usefixtures("few_tokens_share")
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen2"])
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_greedy_answers_are_those_of_a_plain_forward(
+    folders: dict[str, Path], kind: str, attention: str
+) -> None:
+    model = opened(folders[kind], attn_implementation=attention)
+    requests = [Generate(prompt, max_tokens=min(5 + 4 * i, 20)) for i, prompt in enumerate(PROMPTS * 2)]
+    found = answers(model, requests)
+    assert [(each.text, each.finish_reason) for each in found] == [by_hand(model, each) for each in requests]
+    decoder = engine_of(model).generator.decoder
+    assert decoder.refusal is None
+    assert decoder.forward.cascading is (attention == "sdpa")
+    assert len({response.text for response in found}) > 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "window"), [("gemma2", 1000), ("gemma2", 16), ("cohere", 16), ("gpt_neo", 1000), ("mamba", 16)]
+)
+def test_other_architectures(
+    kind: Unusual, window: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = opened(make_unusual_model(tmp_path, kind, window=window))
+    requests = [Generate(prompt, max_tokens=4 + i) for i, prompt in enumerate(PROMPTS[3:])]
+    with caplog.at_level(logging.WARNING, logger="evalwright"):
+        found = answers(model, requests) + answers(model, requests)
+    said = [record.getMessage() for record in caplog.records if "own loop" in record.getMessage()]
+    assert [(each.text, each.finish_reason) for each in found] == 2 * [
+        by_hand(model, each) for each in requests
+    ]
+    by_transformers = kind == "mamba" or (kind == "gemma2" and window == 16)
+    assert len(said) == by_transformers, "one line, however often it is asked"
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen2"])
+def test_a_stop_string_ends_its_row_only_and_limits_are_kept(folders: dict[str, Path], kind: str) -> None:
+    model = opened(folders[kind])
+    free = [(prompt, *answers(model, [Generate(prompt)])) for prompt in PROMPTS]
+    long_ones = [(prompt, before, before.text[6:8]) for prompt, before in free if len(before.text) > 8]
+    cut = [Generate(prompt, stop=(stop, "\n\n\n")) for prompt, _, stop in long_ones]
+    for (_, before, stop), after in zip(long_ones, answers(model, cut), strict=True):
+        assert (after.text, after.finish_reason) == (before.text.split(stop)[0], "stop")
+        assert after.usage.output_tokens <= before.usage.output_tokens <= 20
+    assert len(long_ones) > 2
+    long, full, empty = answers(
         model,
         [
-            Generate(prompt, max_tokens=20, stop=(stop, "\n\n\n"))
-            for prompt, stop in zip(PROMPTS, stops, strict=True)
+            Generate("x " * 60, max_tokens=500),
+            Generate("x " * 200, max_tokens=5),
+            Generate("", max_tokens=4),
         ],
     )
-    for before, after, stop in zip(free, stopped, stops, strict=True):
-        assert after.text == before.text.split(stop)[0]
-        assert after.finish_reason == "stop"
-        assert after.usage.output_tokens <= before.usage.output_tokens
-
-
-def test_limits(model: TransformersModel) -> None:
-    default, cut, full = answers(
-        model, [Generate("Iron"), Generate("x " * 60, max_tokens=500), Generate("x " * 200, max_tokens=5)]
-    )
-    assert default.usage.output_tokens <= 20
-    assert cut.usage.input_tokens + cut.usage.output_tokens <= 128
-    assert isinstance(full, Failure)
+    assert long.usage.input_tokens + long.usage.output_tokens <= 128
     assert "no room for an answer" in full.message
+    assert empty.usage.input_tokens == 1, "the prefix token"
 
 
-def test_an_empty_prompt_starts_from_the_prefix_token(model: TransformersModel) -> None:
-    [response] = answers(model, [Generate("", max_tokens=4)])
-    assert isinstance(response, Response)
-    assert response.usage.input_tokens == 1
+def test_who_is_done_leaves_and_who_waits_comes_in(folders: dict[str, Path]) -> None:
+    model = opened(folders["llama"], batch_size=4)
+    requests = [Generate(f"{i} legs", max_tokens=20 if i == 0 else 2 + i % 3) for i in range(10)]
+    expected = [answers(model, [request])[0] for request in requests]
+    passes, arrived = passes_of(model), []
+    found = []
+    for each in model.answer_batch(requests):
+        found.append(each)
+        arrived.append(len(passes))
+    assert dict(found) == dict(enumerate(expected))
+    assert max(rows for rows, _ in passes) <= 4
+    written = sum(response.usage.output_tokens for response in expected)
+    assert sum(rows for rows, tokens in passes if tokens == 1) == written - len(requests), (
+        "no row is computed after its end; prompts give the first token"
+    )
+    assert found[-1][0] == 0, "the others do not wait for the longest"
+    assert len(set(arrived)) > 3, "answers come as their rows end"
 
 
-def test_draws_differ_and_repeat(model: TransformersModel) -> None:
-    def draws(seed: int | None) -> list[Any]:
+@pytest.mark.usefixtures("few_tokens_share")
+def test_every_prompt_token_is_computed_once(folders: dict[str, Path]) -> None:
+    model = opened(folders["llama"])
+    answers(model, [Generate("a", max_tokens=1)])
+    encode = engine_of(model).loaded.encoder.encode
+    passes = passes_of(model)
+    answers(model, [Generate(PROMPTS[0], max_tokens=3, temperature=1.0, draw=draw) for draw in range(8)])
+    prompts = sum(rows * tokens for rows, tokens in passes if (rows, tokens) != (8, 1))
+    assert prompts == len(encode(PROMPTS[0], True))
+    passes.clear()
+    answers(model, [Generate(prompt, max_tokens=1) for prompt in PROMPTS[:4] * 2])
+    shots = len(encode(SHOTS, True))
+    longest = max(len(encode(prompt, True)) for prompt in PROMPTS[:4]) - shots
+    assert sum(rows * tokens for rows, tokens in passes) <= shots + 4 * (longest + 2)
+
+
+def test_draws_are_the_same_in_any_batch(folders: dict[str, Path]) -> None:
+    def draws(seed: int) -> list[Generate]:
         return [
             Generate(
-                PROMPTS[i % 2],
+                PROMPTS[i % 3],
                 max_tokens=8,
                 temperature=1.0,
+                top_p=0.9 if i % 2 else None,
+                draw=i,
                 seed=seed,
-                draw=draw,
-                top_p=0.9 if draw % 2 else None,
             )
-            for i, draw in enumerate(range(6))
+            for i in range(12)
         ]
 
-    first = answers(model, [*draws(1), Generate(PROMPTS[2], max_tokens=8)])
-    assert first[:6] == answers(model, draws(1))
-    assert first[:6] == [answers(model, [request])[0] for request in draws(1)]
-    assert len({response.text for response in first[:6]}) == 6
-    assert first[:6] != answers(model, draws(2))
-    assert first[6] == answers(model, [Generate(PROMPTS[2], max_tokens=8)])[0], (
-        "a greedy row beside sampled ones"
-    )
+    model, greedy = opened(folders["llama"]), Generate(PROMPTS[4], max_tokens=8)
+    *together, beside = answers(model, [*draws(3), greedy])
+    assert together == [answers(model, [request])[0] for request in draws(3)]
+    assert together == answers(opened(folders["llama"], batch_size=5), draws(3))
+    assert [beside] == answers(model, [greedy])
+    # Nothing is left of the loop when transformers writes the same answers.
+    other = opened(folders["llama"])
+    engine_of(other).generator.decoder.refusal = "it is not asked"
+    assert together == answers(other, draws(3))
+    assert len({response.text for response in together}) > 8
+    assert together != answers(model, draws(4))
 
 
-def test_draw_follows_the_distribution() -> None:
-    import torch
-
+def test_draws_follow_the_distribution() -> None:
     from evalwright.models.local.hf.sampling import choose
 
-    def draw(logits: Any, temperature: float, top_p: float | None, uniform: float) -> int | None:
+    def draw(temperature: float, top_p: float | None, uniform: float) -> int | None:
         """The token that a uniform number falls on."""
         request = Generate("", temperature=temperature, top_p=top_p)
         stream = SimpleNamespace(random=lambda: uniform)
         writer: Any = SimpleNamespace(job=SimpleNamespace(request=request), stream=stream)
-        [token] = choose(logits[None], [writer])
+        [token] = choose(probabilities.log()[None], [writer])
         return token
 
     probabilities = torch.tensor([0.1, 0.4, 0.05, 0.3, 0.15])
-    logits = probabilities.log()
-    count = 2000
-    at = [(i + 0.5) / count for i in range(count)]
-    found = Counter(draw(logits, 1.0, None, u) for u in at)
-    assert {token: found[token] / count for token in range(5)} == pytest.approx(
-        dict(enumerate(probabilities.tolist())), abs=1e-3
-    )
-    sharp = Counter(draw(logits, 0.5, None, u) for u in at)
+    at = [(i + 0.5) / 2000 for i in range(2000)]
     squares = probabilities**2 / (probabilities**2).sum()
-    assert {token: sharp[token] / count for token in range(5)} == pytest.approx(
-        dict(enumerate(squares.tolist())), abs=1e-3
-    )
-    nucleus = Counter(draw(logits, 1.0, 0.7, u) for u in at)
-    assert set(nucleus) == {1, 3}
-    assert nucleus[1] / count == pytest.approx(4 / 7, abs=1e-3)
-    assert {draw(logits, 1.0, 0.0, u) for u in at} == {1}
-    assert draw(logits, 1.0, None, 1.0) == 4
+    nucleus = torch.tensor([0, 4 / 7, 0, 3 / 7, 0])
+    for temperature, top_p, wanted in ((1.0, None, probabilities), (0.5, None, squares), (1.0, 0.7, nucleus)):
+        found = Counter(draw(temperature, top_p, u) for u in at)
+        assert [found[token] / 2000 for token in range(5)] == pytest.approx(wanted.tolist(), abs=1e-3)
+    assert {draw(1.0, 0.0, u) for u in at} == {1}
+    assert draw(1.0, None, 1.0) == 4
 
 
 def test_the_checkpoints_own_sampling_settings_do_not_apply(folders: dict[str, Path], tmp_path: Path) -> None:
-    import json
-    import shutil
-
     folder = tmp_path / "opinionated"
     shutil.copytree(folders["llama"], folder)
-    settings = {
-        "do_sample": True,
-        "temperature": 5.0,
-        "repetition_penalty": 3.0,
-        "bos_token_id": 0,
-        "eos_token_id": [1, 3],
-    }
+    settings = {"do_sample": True, "temperature": 5.0, "repetition_penalty": 3.0, "eos_token_id": [1, 3]}
     (folder / "generation_config.json").write_text(json.dumps(settings))
-    theirs, ours = (
-        TransformersModel(str(folder), device="cpu"),
-        TransformersModel(str(folders["llama"]), device="cpu"),
-    )
-    requests = [Generate(prompt, max_tokens=10) for prompt in PROMPTS]
+    theirs, ours = opened(folder), opened(folders["llama"])
+    requests = [Generate(prompt, max_tokens=10) for prompt in PROMPTS[:5]]
     assert [r.text for r in answers(theirs, requests)] == [r.text for r in answers(ours, requests)]
-    assert theirs._engine is not None
-    assert theirs._engine.loaded.end_tokens == {1, 3}
+    assert engine_of(theirs).loaded.end_tokens == {1, 3}
 
 
 def test_end_tokens_end_an_answer_and_are_no_part_of_it(folders: dict[str, Path]) -> None:
-    from dataclasses import replace
-
-    model = TransformersModel(str(folders["plain"]), device="cpu")
-    [free] = answers(model, [Generate("Iron", max_tokens=10)])
+    model = opened(folders["plain"])
+    request = Generate("Iron", max_tokens=10)
+    [free] = answers(model, [request])
     engine = engine_of(model)
     tokens = greedy_by_hand(model, "Iron", 10)
     end = next(token for place, token in enumerate(tokens) if place and token not in tokens[:place])
     engine.generator.decoder._loaded = replace(engine.loaded, end_tokens=frozenset({end}))
-    [ended] = answers(model, [Generate("Iron", max_tokens=10)])
+    [ended] = answers(model, [request])
     assert ended.text == engine.loaded.encoder.decode(tokens[: tokens.index(end)], True)
-    assert ended.finish_reason == "stop"
+    assert (ended.finish_reason, free.finish_reason) == ("stop", "length")
     assert ended.usage.output_tokens == tokens.index(end) + 1
-    assert free.finish_reason == "length"
 
 
-def test_not_a_number_is_a_failure(folders: dict[str, Path]) -> None:
-    model = TransformersModel(str(folders["llama"]), device="cpu")
-    model.load()
-    assert model._engine is not None
-    model._engine.loaded.model.lm_head.weight.data.fill_(float("nan"))
-    found = answers(model, [Generate("a", max_tokens=3), Generate("a", max_tokens=3, temperature=1.0)])
-    assert [type(answer) for answer in found] == [Failure, Failure]
-    assert "not numbers" in found[0].message
+def test_a_row_that_is_not_a_number_fails_alone(folders: dict[str, Path]) -> None:
+    model = opened(folders["llama"])
+    loaded = engine_of(model).loaded
+    texts = ("Iron", "naïve", "1 2 3", "A baker", "東京", "gold")
+    requests = [Generate(text, max_tokens=6, temperature=float(text == "東京")) for text in texts]
+    expected = answers(model, requests)
+    bad = loaded.encoder.encode("東京", False)[-1]
+    for place in (0, 1, 2, 3, 5):
+        assert bad not in loaded.encoder.encode(texts[place] + " " + expected[place].text, True)
+    loaded.model.get_input_embeddings().weight.data[bad] = float("nan")
+    for _ in range(2):
+        found = answers(model, requests)
+        assert isinstance(found[4], Failure)
+        assert "not numbers" in found[4].message
+        assert found[:4] + found[5:] == expected[:4] + expected[5:]
+
+
+def test_no_answer_is_lost_when_memory_runs_out(folders: dict[str, Path]) -> None:
+    model = opened(folders["llama"])
+    requests = [Generate(f"{i} legs", max_tokens=2 + 3 * (i % 4)) for i in range(12)]
+    expected = answers(model, requests)
+    refused: list[int] = []
+
+    def cramped(_: Any, given: Any) -> None:
+        rows, tokens = given["input_ids"].shape
+        if rows > 5 and tokens == 1:
+            refused.append(rows)
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    replaced(model, cramped)
+    assert answers(model, requests) == expected
+    count = len(refused)
+    assert count
+    assert answers(model, requests) == expected
+    assert len(refused) == count, "the smaller size is kept"
+
+
+def test_one_request_at_fault_fails_alone(folders: dict[str, Path]) -> None:
+    model = opened(folders["llama"])
+    requests = [Generate(text, max_tokens=6) for text in ("Iron", "1 2 3", "gold")]
+    expected = answers(model, requests)
+    bad = engine_of(model).loaded.encoder.encode("1 2 3", True)[-1]
+
+    def broken(_: Any, given: Any) -> None:
+        if given["input_ids"].shape[1] > 1 and bool((given["input_ids"] == bad).any()):
+            raise IndexError("no such token")
+
+    replaced(model, broken)
+    found = answers(model, requests)
+    assert isinstance(found[1], Failure)
+    assert "IndexError" in found[1].message
+    assert [found[0], found[2]] == [expected[0], expected[2]]
+
+
+def test_a_model_whose_logits_come_out_differently_is_left_to_transformers(
+    folders: dict[str, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    model = opened(folders["llama"])
+    rotary = engine_of(model).loaded.model.model.rotary_emb
+    forward = rotary.forward
+
+    def from_zero(x: Any, position_ids: Any) -> Any:
+        """As a model that knows no positions but those of a whole text."""
+        return forward(x, torch.zeros_like(position_ids) if position_ids.shape[1] == 1 else position_ids)
+
+    rotary.forward = from_zero
+    with caplog.at_level(logging.WARNING, logger="evalwright"):
+        found = answers(model, [Generate(prompt, max_tokens=6) for prompt in PROMPTS[:3]])
+    assert not any(isinstance(each, Failure) for each in found)
+    assert engine_of(model).generator.decoder.refusal == "its logits differ"
+    assert sum("own loop" in record.getMessage() for record in caplog.records) == 1
 
 
 def test_chat_and_prefill(folders: dict[str, Path]) -> None:
-    model = TransformersModel(str(folders["llama"]), device="cpu", max_tokens=8)
     asked = (Message("system", "Be brief."), Message("user", "Hi"))
     text = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
-    chat, prefilled = answers(model, [Generate(asked), Generate((*asked, Message("assistant", "Well, ")))])
-    assert model._engine is not None
-    rules = model._engine.loaded.reader.rules
-    model._engine.loaded.encoder.tokenizer.chat_template = None
+    chats = [Generate(asked), Generate((*asked, Message("assistant", "Well, ")))]
     # The rendered text as a plain prompt, without the BOS that a plain prompt gets.
-    bare = TransformersModel(str(folders["llama"]), device="cpu", max_tokens=8, add_special_tokens=False)
-    plain, longer = answers(bare, [Generate(text), Generate(text + "Well, ")])
-    assert rules.add_special_tokens
-    assert (chat, prefilled) == (plain, longer)
+    bare = opened(folders["llama"], add_special_tokens=False)
+    plain = answers(bare, [Generate(text), Generate(text + "Well, ")])
+    assert answers(opened(folders["llama"]), chats) == plain

@@ -13,6 +13,7 @@ import pytest
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.local.hf.model import TransformersModel
+from support.local_models import engine_of
 from support.tiny_models import make_tiny_model
 
 pytestmark = pytest.mark.torch
@@ -20,7 +21,6 @@ pytest.importorskip("torch")
 
 from evalwright.models.local.hf.batching import (  # noqa: E402
     generation_budget,
-    is_out_of_memory,
     scoring_budget,
     stored_budget,
 )
@@ -95,20 +95,15 @@ def test_memory_that_the_system_refuses(long_model: Path) -> None:
 def test_a_budget_that_a_person_sets(long_model: Path) -> None:
     as_written: Any = "0.0625"
     model = TransformersModel(str(long_model), device="cpu", memory=as_written)
-    model.load()
-    assert model._engine is not None
-    inside, given = model._engine.loaded.model, 2**26
+    engine, given = engine_of(model), 2**26
+    inside = engine.loaded.model
     # 16 hidden and 4 inner numbers of four bytes for a token, in a third of it.
     assert scoring_budget(inside, "cpu", given) == given // 3 // ((16 * 256 + 4 * 512) * 4)
-    assert scoring_budget(inside, "cpu", given) == model._engine.scorer._budget.tokens  # type: ignore[attr-defined]
-    assert stored_budget("cpu", given) == given // 4 == model._engine.scorer._budget.stored  # type: ignore[attr-defined]
+    assert scoring_budget(inside, "cpu", given) == engine.scorer._batcher.tokens
+    assert stored_budget("cpu", given) == given // 4 == engine.scorer._stored
     assert generation_budget(inside, "cpu", given) < generation_budget(inside, "cpu")
     wrong: Any
     for wrong in (0, -1, "much", True, float("nan"), float("inf")):
         with pytest.raises(ConfigurationError, match="positive number of GiB"):
             TransformersModel(str(long_model), memory=wrong)
     assert model.fingerprint == TransformersModel(str(long_model), device="cpu").fingerprint
-
-
-def test_memory_that_a_library_is_refused() -> None:
-    assert is_out_of_memory(RuntimeError("std::bad_alloc"))

@@ -18,6 +18,7 @@ from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Re
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.registry import open_model
+from support.local_models import engine_of
 
 pytestmark = pytest.mark.torch
 
@@ -71,7 +72,7 @@ def test_the_fingerprint_follows_what_changes_answers(folders: dict[str, Path], 
         return TransformersModel(str(folder), **{"device": "cpu", **arguments}).fingerprint
 
     base = of()
-    assert of(scoring="plain", verify=3) == base, "the ways of scoring agree up to rounding"
+    assert of(scoring="plain") == base, "the ways of scoring agree up to rounding"
     assert of() == of(batch_size=4) == of(max_tokens=256) == of(dtype="float32") == base
     assert TransformersModel(str(copy_of(folder, tmp_path / "copy")), device="cpu").fingerprint == base
     others = [
@@ -102,11 +103,15 @@ def test_the_fingerprint_follows_what_changes_answers(folders: dict[str, Path], 
         ({"quantisation": "x"}, UnknownName, "Did you mean 'quantization'"),
         ({"use_fast_tokenizer": False}, ConfigurationError, "one kind of tokenizer"),
         ({"batchsize": 1}, UnknownName, "Did you mean 'batch_size'"),
-        ({"batch_size": "many"}, ConfigurationError, "batch_size='many'"),
+        *(
+            ({"batch_size": wrong}, ConfigurationError, "batch_size=.*whole number")
+            for wrong in ("many", 0, -1, True, 1.5, "0")
+        ),
+        *(({"prefix_token": wrong}, ConfigurationError, "prefix_token") for wrong in (True, "", 1.5)),
+        ({"add_bos": "maybe"}, ConfigurationError, "true or false"),
         ({"dtype": "int4"}, ConfigurationError, "dtype='int4' is not known"),
         ({"device": "tpu"}, ConfigurationError, "is not a device"),
         ({"scoring": "fast"}, ConfigurationError, "must be one of auto, tree, plain"),
-        ({"verify": -1}, ConfigurationError, "verify=-1"),
         ({"max_length": 4096}, ConfigurationError, "more than the 128 tokens"),
         ({"max_length": 0}, ConfigurationError, "whole number"),
         ({"chat_template": "nowhere.jinja"}, ConfigurationError, "neither a file nor a template"),
@@ -205,14 +210,9 @@ def test_a_mixed_batch_is_answered_once_each(folders: dict[str, Path]) -> None:
     assert "cannot answer 'embed'" in found[2].message
     assert isinstance(found[4], Failure)
     assert dict(model.answer_batch([])) == {}
-
-
-def test_it_answers_again_after_unload(folders: dict[str, Path]) -> None:
-    model = TransformersModel(str(folders["gpt2"]), device="cpu")
-    first = dict(model.answer_batch([LogLikelihood("a", " b")]))
     model.unload()
     model.unload()
-    assert dict(model.answer_batch([LogLikelihood("a", " b")])) == first
+    assert dict(model.answer_batch(requests[1:2]))[0] == found[1], "it answers again"
 
 
 def test_nothing_is_written_over_the_runs_output(
@@ -237,28 +237,10 @@ def test_marks_of_reasoning_stay_in_the_text(folders: dict[str, Path], tmp_path:
     assert separate_reasoning(Response(text=text)).answer == "yes"
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
-def test_other_dtypes(folders: dict[str, Path], dtype: str) -> None:
-    requests: list[Request] = [
-        LogLikelihood("Iron melts at", " 1538 degrees"),
-        Generate("Iron", max_tokens=4),
-    ]
-    exact = dict(TransformersModel(str(folders["llama"]), device="cpu").answer_batch(requests))
-    found = dict(TransformersModel(str(folders["llama"]), device="cpu", dtype=dtype).answer_batch(requests))
-    assert isinstance(exact[0], Response)
-    assert isinstance(found[0], Response)
-    assert found[0].log_likelihood == pytest.approx(
-        exact[0].log_likelihood, rel=0.05 if dtype == "bfloat16" else 1e-5
-    )
-    assert isinstance(found[1], Response)
-
-
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen2"])
 def test_texts_prepared_together_are_encoded_as_one_by_one(kind: str, folders: dict[str, Path]) -> None:
     model = TransformersModel(str(folders[kind]), device="cpu")
-    model.load()
-    assert model._engine is not None
-    encoder = model._engine.loaded.encoder
+    encoder = engine_of(model).loaded.encoder
     assert encoder._batch is not None
     texts = ["", " a", "<s>Iron</s> melts\n\nat 1538 <|im_start|>", "東京 naïve  ", "x" * 5000]
     asked = [(text, special) for text in texts for special in (True, False)]

@@ -10,9 +10,6 @@ import pytest
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.models.local.hf import options
 from evalwright.models.local.hf.options import (
-    as_count,
-    as_flag,
-    as_prefix_token,
     require_libraries,
     resolve_device,
     resolve_dtype,
@@ -37,15 +34,6 @@ def test_dtype(dtype: str, device: str, config: dict[str, Any], expected: str) -
     assert resolve_dtype(dtype, device, config) == expected
 
 
-def test_counts_and_flags_from_their_texts() -> None:
-    for value in ("x", 0, -1, True, 1.5, "0"):
-        with pytest.raises(ConfigurationError, match="whole number"):
-            as_count("batch_size", value)
-    with pytest.raises(ConfigurationError, match="true or false"):
-        as_flag("add_bos", "maybe")
-    assert (as_count("n", "8"), as_flag("f", "true"), as_flag("f", 0)) == (8, True, False)
-
-
 @pytest.mark.parametrize(
     ("build", "kernel", "expected"), [("2.13.0+cpu", True, "cpu"), ("2.13.0+rocm6", True, "cuda")]
 )
@@ -67,13 +55,6 @@ def test_template(tmp_path: Path) -> None:
     assert resolve_template(str(file), source) == "from a file"
     with pytest.raises(ConfigurationError, match=r"it has: default, rag"):
         resolve_template("tools", source)
-
-
-def test_a_prefix_token() -> None:
-    assert [as_prefix_token(each) for each in (None, "<s>", "12", 3)] == [None, "<s>", 12, 3]
-    for value in (True, "", 1.5):
-        with pytest.raises(ConfigurationError, match="prefix_token"):
-            as_prefix_token(value)
 
 
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

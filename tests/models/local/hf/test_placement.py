@@ -10,10 +10,10 @@ import pytest
 
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.core.requests import Generate, LogLikelihood, Request
-from evalwright.core.responses import Response
-from evalwright.models.local.hf import placement
+from evalwright.models.local.hf import options
 from evalwright.models.local.hf.model import TransformersModel
-from evalwright.models.local.hf.placement import input_device, is_spread, resolve_placement
+from evalwright.models.local.hf.options import resolve_placement
+from support.local_models import answers, engine_of
 
 pytestmark = pytest.mark.torch
 
@@ -32,13 +32,6 @@ ON_DISK = {
 }
 
 
-def answers(model: TransformersModel) -> list[Response]:
-    found = dict(model.answer_batch(REQUESTS))
-    out = [found[index] for index in range(len(REQUESTS))]
-    assert all(isinstance(each, Response) for each in out), out
-    return out  # type: ignore[return-value]
-
-
 @pytest.mark.parametrize("device_map", ["cpu", {"": "cpu"}, "auto", ON_DISK], ids=str)
 def test_the_same_numbers_wherever_the_parts_lie(
     folders: dict[str, Path], tmp_path: Path, device_map: Any
@@ -53,12 +46,11 @@ def test_the_same_numbers_wherever_the_parts_lie(
         str(folders["llama"]), device_map=device_map, offload_folder=str(tmp_path / "offload")
     )
     assert spread.fingerprint == plain.fingerprint, "where the parts lie changes no answer"
-    for ours, theirs in zip(answers(spread), answers(plain), strict=True):
+    for ours, theirs in zip(answers(spread, REQUESTS), answers(plain, REQUESTS), strict=True):
         assert ours.text == theirs.text
         if theirs.log_likelihood is not None:
             assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, abs=1e-5)
-    assert spread._engine is not None
-    assert spread._engine.loaded.device == "cpu"
+    assert engine_of(spread).loaded.device == "cpu"
     wanted = "plain" if device_map == ON_DISK else "tree"
     assert spread.describe()["scoring"]["path"] == wanted
     expected = {"": "cpu"} if device_map == "cpu" else device_map
@@ -67,16 +59,13 @@ def test_the_same_numbers_wherever_the_parts_lie(
 
 def test_what_is_handed_to_the_loader() -> None:
     found = resolve_placement("balanced", {"0": "20GiB", "cpu": 10**9}, "offload", "auto")
-    assert found is not None
-    assert found.arguments() == {
+    assert found == {
         "device_map": "balanced",
         "max_memory": {0: "20GiB", "cpu": 10**9},
         "offload_folder": "offload",
     }
-    assert not found.on_cpu
     numbered = resolve_placement({"model": "0", "lm_head": "cuda:1"}, None, None, "auto")
-    assert numbered is not None
-    assert numbered.arguments() == {"device_map": {"model": 0, "lm_head": "cuda:1"}}
+    assert numbered == {"device_map": {"model": 0, "lm_head": "cuda:1"}}
     assert resolve_placement(None, None, None, "cuda") is None
 
 
@@ -101,13 +90,15 @@ def test_what_does_not_fit(arguments: tuple[Any, Any, Any, str], message: str) -
 
 
 def test_without_accelerate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "find_spec", lambda name: None)
+    monkeypatch.setattr(options, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"'accelerate'.*evalwright\[hf\]"):
         resolve_placement("auto", None, None, "auto")
 
 
 def test_inputs_go_where_the_embeddings_are_computed() -> None:
     """Weights that wait elsewhere lie on "meta"; only accelerate's hook knows where they are used."""
+    pytest.importorskip("torch")
+    from evalwright.models.local.hf.loading import input_device, is_spread
 
     def model(weight: str, hook: Any, where: dict[str, Any] | None = None) -> Any:
         embeddings = SimpleNamespace(weight=SimpleNamespace(device=weight), _hf_hook=hook)

@@ -25,16 +25,16 @@ def renderer(template: str | None, chosen: str | None = None, **arguments: Any) 
     return ChatRenderer(make_tokenizer("llama", chat=template or False), chosen, arguments)
 
 
-def test_text_stays_text() -> None:
+def test_text_stays_text_and_messages_go_through_the_template() -> None:
     assert renderer(CHAT_TEMPLATE).render("as it is ") == ("as it is ", False)
-
-
-def test_messages_go_through_the_template() -> None:
-    text, complete = renderer(CHAT_TEMPLATE).render((SYSTEM, USER))
-    assert text == (
-        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    text = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    assert renderer(CHAT_TEMPLATE).render((SYSTEM, USER)) == (text, True)
+    assert renderer(CHAT_TEMPLATE, SILENT_TEMPLATE, flag="!").render((USER,)) == (
+        "[user]Hi[assistant]!",
+        True,
     )
-    assert complete
+    assert renderer(None).render((SYSTEM, USER)) == ("Be brief.\n\nHi", False)
+    assert not renderer(None).has_template
 
 
 def test_a_template_without_system_role_gets_the_text_in_the_first_user_turn() -> None:
@@ -58,25 +58,10 @@ def test_a_prefill_that_the_template_changes_goes_behind_the_generation_prompt()
     assert text == "<HI><well"
 
 
-def test_another_template_and_its_variables() -> None:
-    assert renderer(CHAT_TEMPLATE, SILENT_TEMPLATE, flag="!").render((USER,)) == (
-        "[user]Hi[assistant]!",
-        True,
-    )
-
-
-def test_no_template_joins_with_blank_lines() -> None:
-    assert renderer(None).render((SYSTEM, USER)) == ("Be brief.\n\nHi", False)
-    assert not renderer(None).has_template
-
-
 @pytest.mark.parametrize("with_system", [True, False])
 def test_a_template_that_refuses_is_a_failure(with_system: bool) -> None:
     stubborn = "{{ raise_exception('Roles must alternate') }}"
     with pytest.raises(DoesNotFit, match="rejects these messages: Roles must alternate"):
         renderer(stubborn).render((SYSTEM, USER) if with_system else (USER,))
-
-
-def test_templates_run_in_a_sandbox() -> None:
     with pytest.raises(DoesNotFit, match="refuses"):
         renderer("{{ ''.__class__.__mro__[1].__subclasses__() }}").render((USER,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 import warnings
@@ -12,12 +11,11 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName
-from evalwright.core.requests import LogLikelihood
-from evalwright.core.responses import Response
 from evalwright.models.local.hf import quantisation
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.hf.quantisation import bitsandbytes_config, resolve_quantisation
 from evalwright.models.local.hf.source import Source
+from support.local_models import log_likelihood
 from support.tiny_models import make_tiny_model
 
 pytestmark = pytest.mark.torch
@@ -49,8 +47,7 @@ def test_scores_are_those_of_the_quantised_model(folder: Path, quantization: Any
     pytest.importorskip("bitsandbytes")
     model = TransformersModel(str(folder), device="cpu", quantization=quantization)
     model.check()
-    [(_, found)] = model.answer_batch([LogLikelihood(*PAIR)])
-    assert isinstance(found, Response), found
+    found = log_likelihood(model, *PAIR)
     if quantization == "bitsandbytes-8bit":
         config = BitsAndBytesConfig(load_in_8bit=True)
     else:
@@ -72,11 +69,9 @@ def test_scores_are_those_of_the_quantised_model(folder: Path, quantization: Any
         logits = reference(torch.tensor([whole])).logits[0, -len(targets) - 1 : -1]
     expected = float(logits.log_softmax(-1)[range(len(targets)), targets].sum())
     # LLM.int8() quantises activations too, so what shares a pass changes the last digits.
-    assert found.log_likelihood == pytest.approx(expected, abs=2e-2)
-    exact = dict(TransformersModel(str(folder), device="cpu").answer_batch([LogLikelihood(*PAIR)]))[0]
-    assert isinstance(exact, Response)
-    assert exact.log_likelihood is not None
-    assert abs(exact.log_likelihood - expected) > 1e-3, "it was quantised"
+    assert found == pytest.approx(expected, abs=2e-2)
+    exact = log_likelihood(TransformersModel(str(folder), device="cpu"), *PAIR)
+    assert abs(exact - expected) > 1e-3, "it was quantised"
     assert model.describe()["quantisation"]["method"].startswith("bitsandbytes")
 
 
@@ -97,25 +92,22 @@ def test_what_the_loader_is_handed() -> None:
         "cpu_offload": False,
     }
     config = bitsandbytes_config(settings)
-    assert config.load_in_4bit
-    assert not config.load_in_8bit
+    assert (config.load_in_4bit, config.bnb_4bit_compute_dtype) == (True, torch.bfloat16)
     assert (config.bnb_4bit_quant_type, config.bnb_4bit_use_double_quant) == ("nf4", True)
-    assert config.bnb_4bit_compute_dtype is torch.bfloat16
     assert config.llm_int8_skip_modules == ["lm_head", "embed"]
     eight = resolve_quantisation({"method": "bitsandbytes-8bit", "threshold": 4}, "float16", PLAIN)
     assert eight is not None
     config = bitsandbytes_config(eight)
-    assert config.load_in_8bit
-    assert config.llm_int8_threshold == 4.0
+    assert (config.load_in_8bit, config.llm_int8_threshold) == (True, 4.0)
     assert resolve_quantisation(None, "float32", PLAIN) is None
 
 
 @pytest.mark.parametrize(
     ("value", "error", "message"),
     [
-        ("bitsandbytes-5bit", ConfigurationError, "Did you mean 'bitsandbytes-"),
+        ("bitsandbytes-5bit", UnknownName, "Did you mean 'bitsandbytes-"),
         ("gptq", ConfigurationError, r"says it in its config\.json"),
-        ({"quant_type": "nf4"}, ConfigurationError, "must be bitsandbytes-8bit or"),
+        ({"quant_type": "nf4"}, UnknownName, "must be bitsandbytes-8bit or"),
         ({"method": "bitsandbytes-4bit", "quanttype": 1}, UnknownName, "quant_type"),
         ({"method": "bitsandbytes-4bit", "quant_type": "int4"}, ConfigurationError, "nf4, fp4"),
         ({"method": "bitsandbytes-4bit", "compute_dtype": "int8"}, ConfigurationError, "compute_dtype"),
@@ -170,12 +162,6 @@ def test_a_checkpoint_says_how_it_was_quantised_and_what_that_needs(
             use()
     with pytest.raises(ConfigurationError, match="quantised already"):
         TransformersModel(str(made), device="cpu", quantization="bitsandbytes-8bit")
-
-
-def test_on_demand_needs_the_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = importlib.util.find_spec
-    monkeypatch.setattr(
-        quantisation, "find_spec", lambda name: None if name == "bitsandbytes" else real(name)
-    )
-    with pytest.raises(MissingExtra, match=r"pip install 'evalwright\[bitsandbytes\]'"):
-        TransformersModel(str(folder), device="cpu", quantization="bitsandbytes-8bit").check()
+    if method == "bitsandbytes":
+        with pytest.raises(MissingExtra, match=command):
+            TransformersModel(str(folder), device="cpu", quantization="bitsandbytes-8bit").check()

@@ -43,13 +43,10 @@ def test_a_folder(folder: Path) -> None:
     (folder / "chat_template.jinja").write_text("new")
     (folder / "additional_chat_templates").mkdir()
     (folder / "additional_chat_templates" / "tools.jinja").write_text("with tools")
-    assert find_source(str(folder), None).templates == {"default": "new", "tools": "with tools"}
-
-
-def test_several_templates_in_one_file(folder: Path) -> None:
     entries = [{"name": "default", "template": "a"}, {"name": "rag", "template": "b"}]
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": entries}))
-    assert find_source(str(folder), None).templates == {"default": "a", "rag": "b"}
+    found = find_source(str(folder), None).templates
+    assert found == {"default": "new", "rag": "b", "tools": "with tools"}
 
 
 def test_an_at_sign_in_a_folder_is_not_a_revision(folder: Path) -> None:
@@ -59,20 +56,10 @@ def test_an_at_sign_in_a_folder_is_not_a_revision(folder: Path) -> None:
         find_source(str(odd), "main")
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("./nowhere", "There is no model folder"),
-        ("~/nowhere-at-all", "There is no model folder"),
-        ("/nowhere/at/all", "There is no model folder"),
-    ],
-)
-def test_a_folder_that_is_not_there(name: str, message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        find_source(name, None)
-
-
 def test_folders_that_are_no_models(folder: Path) -> None:
+    for name in ("./nowhere", "~/nowhere-at-all", "/nowhere/at/all"):
+        with pytest.raises(ConfigurationError, match="There is no model folder"):
+            find_source(name, None)
     with pytest.raises(ConfigurationError, match="is a file"):
         find_source(str(folder / "config.json"), None)
     (folder / "config.json").write_text("{broken")
@@ -102,7 +89,9 @@ def test_the_content_hash_sees_what_matters(folder: Path, tmp_path: Path) -> Non
     assert content_hash(moved) not in (first, second)
 
 
-def test_the_hash_of_a_large_file_is_kept(folder: Path, home: Path) -> None:
+def test_the_hash_of_a_large_file_is_kept(
+    folder: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = content_hash(folder)
     [note] = (home / "hashes").iterdir()
     known = json.loads(note.read_text())
@@ -112,18 +101,12 @@ def test_the_hash_of_a_large_file_is_kept(folder: Path, home: Path) -> None:
     assert content_hash(folder) == first, "another time, so the note does not count"
     note.write_text("{torn")
     assert content_hash(folder) == first
-
-
-def test_a_fresh_file_is_not_trusted_to_stay(folder: Path, home: Path) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(note))
+    assert content_hash(folder) == first, "a home that cannot be written is no matter"
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "fresh"))
     os.utime(folder / "model.safetensors")
-    content_hash(folder)
-    assert not (home / "hashes").exists()
-
-
-def test_no_home_no_matter(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "file"))
-    assert content_hash(folder) == content_hash(folder)
+    assert content_hash(folder) == first
+    assert not (tmp_path / "fresh").exists(), "a file of this moment may still change"
 
 
 @pytest.mark.parametrize(

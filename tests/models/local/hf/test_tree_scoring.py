@@ -6,6 +6,7 @@ import logging
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLo
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.tokens import Pair
-from support.local_models import answers
+from support.local_models import answers, engine_of
 from support.tiny_models import Unusual, make_tiny_model, make_unusual_model
 
 pytestmark = pytest.mark.torch
@@ -28,7 +29,7 @@ from evalwright.models.local.hf.batching import Batcher  # noqa: E402
 from evalwright.models.local.hf.reading import LogitReader  # noqa: E402
 from evalwright.models.local.hf.scoring import PlainScorer  # noqa: E402
 from evalwright.models.local.hf.tree_forward import TreeForward, longest_path  # noqa: E402
-from evalwright.models.local.hf.tree_scoring import Budget, TreeScorer  # noqa: E402
+from evalwright.models.local.hf.tree_scoring import TreeScorer  # noqa: E402
 
 ARCHITECTURES = ["llama", "gpt2", "qwen2", "gemma2", "cohere"]
 WORDS = "river hills town mill sea spring water baker street oven flour salt sun moon train gold lead iron".split()  # noqa: SIM905
@@ -86,7 +87,6 @@ def test_a_benchmark_scores_as_the_plain_way_does(
     requests = benchmark_requests()
     expected = answers(model_of(wide[kind], scoring="plain"), requests)
     model = model_of(wide[kind], scoring="tree")
-    model.load()
     forward = _forward(model)
     forward.cascading = cascading and forward.cascading
     agree(answers(model, requests), expected)
@@ -102,21 +102,16 @@ def test_a_benchmark_scores_as_the_plain_way_does(
 
 
 def _forward(model: TransformersModel) -> TreeForward:
-    assert model._engine is not None
-    scorer = model._engine.scorer
+    scorer = engine_of(model).scorer
     assert isinstance(scorer, TreeScorer)
-    return scorer._forward
+    return scorer.forward
 
 
 class Scorers:
     """Both ways over one model, without text; the tree with any budget."""
 
     def __init__(self, folder: Path) -> None:
-        from evalwright.models.local.hf.loading import load
-        from evalwright.models.local.hf.model import TransformersModel
-
-        made = TransformersModel(str(folder), device="cpu")
-        self.model = load(made._source, made._source, made.options).model
+        self.model = engine_of(TransformersModel(str(folder), device="cpu")).loaded.model
         self.reader = LogitReader(self.model, "cpu")
         self.plain = PlainScorer(self.reader, Batcher(None, 4096), "cpu")
 
@@ -126,8 +121,8 @@ class Scorers:
         cascading = how.pop("cascading", True)
         forward = TreeForward(self.model, self.reader, "cpu")
         forward.cascading = forward.cascading and cascading
-        budget = Budget(tokens, rows, stored)
-        return TreeScorer(forward, self.reader, self.plain, budget, name="m", number_bytes=4, **how)
+        given = {"tokens": tokens, "rows": rows, "stored": stored, "name": "m", **how}
+        return TreeScorer(forward, self.reader, self.plain, **given)
 
 
 @pytest.fixture(scope="session")
@@ -236,7 +231,7 @@ def test_prefixes_that_may_not_be_kept_go_the_plain_way(scorers: dict[str, Score
             left.append(len(pairs))
             return both.plain.score(pairs)
 
-    tree._plain = Counted()
+    tree._plain = Counted()  # type: ignore[assignment]
     same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
     assert left == [len(pairs)]
 
@@ -263,14 +258,14 @@ def test_results_come_while_the_work_goes_on(scorers: dict[str, Scorers]) -> Non
     both, pairs = scorers["llama"], shared_pairs(prefixes=6)
     tree = both.tree(tokens=256)
     passes = 0
-    inner = tree._forward.run
+    inner = tree.forward.run
 
     def counted(*args: Any, **given: Any) -> Any:
         nonlocal passes
         passes += 1
         return inner(*args, **given)
 
-    tree._forward.run = counted  # type: ignore[method-assign]
+    tree.forward.run = counted  # type: ignore[method-assign]
     outcomes = tree.score(pairs)
     next(outcomes)
     early = passes
@@ -307,35 +302,21 @@ def test_a_model_that_cannot_take_part_says_so_and_goes_the_plain_way(
         model_of(folder, scoring="tree").load()
 
 
-def test_windows_in_a_models_own_code_limit_the_tree(tmp_path: Path, folders: dict[str, Path]) -> None:
-    folder = make_unusual_model(tmp_path, "gpt_neo", context=512, window=16)
+@pytest.mark.parametrize(("kind", "scoring"), [("gemma2", "tree"), ("gemma2", "auto"), ("gpt_neo", "auto")])
+def test_longer_texts_than_a_window_go_the_plain_way(
+    kind: Unusual, scoring: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = make_unusual_model(tmp_path, kind, context=512, window=16)
     requests = benchmark_requests(questions=3)
-    model = model_of(folder)
+    requests += [LogLikelihood("river hills", f" {letter}") for letter in "ABCD"]
+    model = model_of(folder, scoring=scoring)
     agree(answers(model, requests), answers(model_of(folder, scoring="plain"), requests))
     assert _forward(model).longest == 16
-
-
-def test_longer_texts_than_a_sliding_window_go_the_plain_way(
-    tmp_path: Path, folders: dict[str, Path]
-) -> None:
-    folder = make_unusual_model(tmp_path, "gemma2", context=512, window=16)
-    requests: list[Request] = [*benchmark_requests(questions=3)]
-    requests += [LogLikelihood("river hills", f" {letter}") for letter in "ABCD"]
-    model = model_of(folder)
-    agree(answers(model, requests), answers(model_of(folder, scoring="plain"), requests))
     told = model.describe()["scoring"]
-    assert told["path"] == "tree"
-    assert 0 < told["tokens_given"] < 200, "the short ones only"
-
-
-@pytest.mark.parametrize("scoring", ["tree", "auto"])
-def test_who_insists_on_the_tree_is_told_what_went_the_plain_way(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, scoring: str
-) -> None:
-    model = model_of(make_unusual_model(tmp_path, "gemma2", context=512, window=16), scoring=scoring)
-    long = LogLikelihood("Iron melts at 1538 degrees, gold at 1064, lead at 327", " and ice at 0")
-    answers(model, [long, LogLikelihood("river", " a")])
-    assert ("1 of 2 inputs are scored one at a time" in caplog.text) == (scoring == "tree")
+    if kind == "gemma2":
+        assert told["path"] == "tree"
+        assert 0 < told["tokens_given"] < 200, "the short ones only"
+    assert ("are scored one at a time" in caplog.text) == (scoring == "tree")
 
 
 def test_wrong_numbers_are_found_before_any_is_given_out(
@@ -343,7 +324,7 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
 ) -> None:
     both, pairs = scorers["llama"], shared_pairs()
     tree = both.tree()
-    inner, positions = tree._forward._base, []
+    inner, positions = tree.forward.base, []
 
     class Misplaced:
         """A model that goes by the place in the row instead of by the position that it is given."""
@@ -354,7 +335,7 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
                 given["position_ids"] = torch.arange(given["position_ids"].shape[1])[None]
             return inner(**given)
 
-    tree._forward._base = Misplaced()
+    tree.forward.base = Misplaced()
     with caplog.at_level(logging.WARNING, "evalwright"):
         same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
     assert positions
@@ -362,7 +343,7 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
     assert tree.describe()["path"] == "plain"
     assert "differ by" in tree.describe()["because"]
     again = both.tree(insist=True)
-    again._forward._base = Misplaced()
+    again.forward.base = Misplaced()
     with pytest.raises(ModelError, match="cannot be scored by a prefix tree: scores differ"):
         dict(again.score(pairs))
 
@@ -370,17 +351,17 @@ def test_wrong_numbers_are_found_before_any_is_given_out(
 def test_a_model_that_refuses_masks_goes_the_plain_way(scorers: dict[str, Scorers]) -> None:
     both, pairs = scorers["qwen2"], shared_pairs()
     tree = both.tree()
-    inner = tree._forward._base
+    inner = tree.forward.base
     tried: list[bool] = []
 
     class Stubborn:
         def __call__(self, **given: Any) -> Any:
-            tried.append(tree._forward.cascading)
+            tried.append(tree.forward.cascading)
             if given["past_key_values"] is not None and len(tried) > 2:
                 raise ValueError("attention mask must be of two dimensions")
             return inner(**given)
 
-    tree._forward._base = Stubborn()
+    tree.forward.base = Stubborn()
     same(dict(tree.score(pairs)), dict(both.plain.score(pairs)))
     assert tree.describe()["path"] == "plain"
     assert "ValueError: attention mask must be of two dimensions" in tree.describe()["because"]
@@ -388,50 +369,26 @@ def test_a_model_that_refuses_masks_goes_the_plain_way(scorers: dict[str, Scorer
     assert tried[-1] is False, "the portable way was tried after the cascade"
 
 
-def test_eager_attention_takes_part(wide: dict[str, Path]) -> None:
+@pytest.mark.parametrize(
+    ("how", "attention", "near"),
+    [
+        ({"attn_implementation": "eager"}, "portable", {"abs": 1e-3}),
+        ({"dtype": "bfloat16"}, "cascade", {"rel": 0.02, "abs": 0.2}),
+    ],
+)
+def test_eager_attention_and_half_precision_take_part(
+    wide: dict[str, Path], how: dict[str, Any], attention: str, near: dict[str, Any]
+) -> None:
     requests = benchmark_requests(questions=4)
-    model = model_of(wide["llama"], attn_implementation="eager", scoring="tree")
-    agree(answers(model, requests), answers(model_of(wide["llama"], scoring="plain"), requests))
-    assert model.describe()["scoring"]["attention"] == "portable"
-
-
-def test_half_precision_takes_part(wide: dict[str, Path]) -> None:
-    requests = benchmark_requests(questions=4)
-    model = model_of(wide["llama"], dtype="bfloat16")
-    found = answers(model, requests)
-    expected = answers(model_of(wide["llama"], dtype="bfloat16", scoring="plain"), requests)
-    for ours, theirs in zip(found, expected, strict=True):
+    model, plain = model_of(wide["llama"], **how), model_of(wide["llama"], scoring="plain", **how)
+    for ours, theirs in zip(answers(model, requests), answers(plain, requests), strict=True):
         if isinstance(theirs, Response) and theirs.tokens_scored:
-            assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, rel=0.02, abs=0.2)
-    assert model.describe()["scoring"]["path"] == "tree"
-
-
-# --- verify ---------------------------------------------------------------------------------------------------------------
-
-
-def test_verify_scores_so_many_both_ways(wide: dict[str, Path], caplog: pytest.LogCaptureFixture) -> None:
-    model = model_of(wide["llama"], verify=7)
-    with caplog.at_level(logging.WARNING, "evalwright"):
-        answers(model, benchmark_requests(questions=3))
-        answers(model, benchmark_requests(seed=1, questions=3))
-    told = model.describe()["scoring"]["verified"]
-    assert told["requests"] == 7
-    assert told["greedy_flags_that_differ"] == 0
-    assert 0 <= told["largest_difference_per_token"] < 1e-5
-    [line] = [record.getMessage() for record in caplog.records]
-    assert "compared 7 requests with plain scoring" in line
-    model.unload()
-    assert model.describe()["scoring"]["verified"] == told, "it is still known after the model has gone"
+            assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, **near)
+    told = model.describe()["scoring"]
+    assert (told["path"], told["attention"]) == ("tree", attention)
 
 
 # --- how long a path may be ------------------------------------------------------------------------------------------------
-
-
-class Config:
-    max_position_embeddings = 4096
-
-    def __init__(self, **given: Any) -> None:
-        self.__dict__.update(given)
 
 
 @pytest.mark.parametrize(
@@ -451,4 +408,4 @@ class Config:
     ],
 )
 def test_the_longest_path(given_config: dict[str, Any], longest: int | None) -> None:
-    assert longest_path(Config(**given_config)) == longest
+    assert longest_path(SimpleNamespace(max_position_embeddings=4096, **given_config)) == longest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Re
 from evalwright.core.responses import Response
 from evalwright.models.local.onnx.decode import log_likelihood
 from evalwright.models.local.onnx.model import OnnxModel
-from evalwright.models.local.onnx.session import Decoder, Sharing
+from evalwright.models.local.onnx.session import Sharing
 from evalwright.models.local.tokens import rolling_pairs
 from evalwright.models.registry import open_model
 from support.local_models import answers as answers_of
+from support.tiny_models import byte_level_bpe
 
 onnx = pytest.importorskip("onnx")
 
@@ -40,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_folder(folder: Path, *, seed: int = 0, chat: str | None = None) -> Path:
     """Write model.onnx (two layers, cache), config.json, tokenizer.json and tokenizer_config.json."""
-    tokenizer = make_tokenizer()
+    tokenizer = byte_level_bpe(["<|end|>"], vocab=300)
     tokenizer.save(str(folder / "tokenizer.json"))
     write_model(folder / "model.onnx", tokenizer.get_vocab_size(), seed)
     (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 256, "eos_token_id": 0}))
@@ -49,23 +50,6 @@ def make_folder(folder: Path, *, seed: int = 0, chat: str | None = None) -> Path
         settings["chat_template"] = chat
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     return folder
-
-
-def make_tokenizer() -> Any:
-    """A byte-level BPE tokenizer of 300 tokens."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=300,
-        special_tokens=["<|end|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator([" ".join(WORDS), SHOTS], trainer)
-    return tokenizer
 
 
 def write_model(path: Path, vocabulary: int, seed: int) -> None:
@@ -90,6 +74,12 @@ def write_model(path: Path, vocabulary: int, seed: int) -> None:
 def ask(model: OnnxModel, *requests: Request) -> list[Response | Failure]:
     """All answers in order."""
     return answers_of(model, requests)
+
+
+def parts(model: OnnxModel) -> Any:
+    """The loaded tokenizer and decoder."""
+    model.load()
+    return model._open
 
 
 def good(answers: list[Response | Failure]) -> list[Response]:
@@ -118,10 +108,9 @@ def likelihood_requests() -> list[Request]:
 
 def reference(model: OnnxModel, request: LogLikelihood) -> tuple[float, bool]:
     """One forward of the whole sequence, a log-softmax in float64, and nothing shared with any other request."""
-    assert model._open is not None
-    (context, continuation) = model._open._pair(request)[0]
+    (context, continuation) = parts(model)._pair(request)[0]
     tokens = [*context, *continuation[:-1]]
-    decoder = model._open.decoder
+    decoder = parts(model).decoder
     logits, _ = decoder.run_row(tokens, 0, decoder.empty_cache(1))
     tail = logits[len(context) - 1 :].astype(np.float64)
     logs = (
@@ -137,7 +126,7 @@ def test_log_likelihoods_equal_one_by_one(folder: Path) -> None:
     model = OnnxModel(str(folder), batch_size=5)
     requests = likelihood_requests()
     answers = good(ask(model, *requests))
-    assert model._open is not None and model._open.decoder.sharing is Sharing.RAGGED
+    assert parts(model).decoder.sharing is Sharing.RAGGED
     for request, answer in zip(requests, answers, strict=True):
         assert isinstance(request, LogLikelihood)
         value, greedy = reference(model, request)
@@ -148,31 +137,28 @@ def test_log_likelihoods_equal_one_by_one(folder: Path) -> None:
 
 def test_letters_of_a_question_cost_one_row(folder: Path) -> None:
     model = OnnxModel(str(folder))
-    model.load()
-    assert model._open is not None
     runs: list[int] = []
-    run = model._open.decoder.run
+    decoder = parts(model).decoder
+    run = decoder.run
 
     def counted(tokens: Any, *rest: Any) -> Any:
         runs.append(tokens.size)
         return run(tokens, *rest)
 
-    model._open.decoder.run = counted  # type: ignore[method-assign, assignment]
+    decoder.run = counted
     requests = [LogLikelihood("The mill is", digit) for digit in "01234567"]
     assert all(answer.tokens_scored == 1 for answer in good(ask(model, *requests)))
-    assert runs == [len(model._open.tokenizer.encode("The mill is", True))]
+    assert runs == [len(parts(model).tokenizer.encode("The mill is", True))]
 
 
 def greedy_tokens(model: OnnxModel, prompt: str, count: int) -> list[int]:
     """The most probable tokens, each from a forward of everything before it."""
-    model.load()
-    assert model._open is not None
-    tokens = model._open.tokenizer.encode(prompt, True)
-    start, decoder = len(tokens), model._open.decoder
+    tokens = parts(model).tokenizer.encode(prompt, True)
+    start, decoder = len(tokens), parts(model).decoder
     while len(tokens) < start + count:
         logits, _ = decoder.run_row(tokens, 0, decoder.empty_cache(1))
         tokens.append(int(logits[-1].argmax()))
-    return tokens[start:]
+    return list(tokens[start:])
 
 
 def test_the_greedy_continuation_is_called_greedy(folder: Path) -> None:
@@ -180,9 +166,8 @@ def test_the_greedy_continuation_is_called_greedy(folder: Path) -> None:
     seen = 0
     for prompt in WORDS:
         (token,) = greedy_tokens(model, prompt, 1)
-        assert model._open is not None
-        text = model._open.tokenizer.decode([token], False)
-        if model._open._pair(LogLikelihood(prompt, text))[0][1] == [token]:
+        text = parts(model).tokenizer.decode([token], False)
+        if parts(model)._pair(LogLikelihood(prompt, text))[0][1] == [token]:
             right, wrong = good(ask(model, LogLikelihood(prompt, text), LogLikelihood(prompt, text + "x")))
             assert right.is_greedy and right.tokens_scored == 1
             assert wrong.log_likelihood is not None and right.log_likelihood is not None
@@ -203,12 +188,10 @@ def test_rolling_is_the_sum_over_windows(folder: Path) -> None:
         )
     )
     model = OnnxModel(str(folder))
-    model.load()
-    assert model._open is not None
-    pairs = rolling_pairs(model._open.tokenizer, model._open.rules, text)
+    pairs = rolling_pairs(parts(model).tokenizer, parts(model).rules, text)
     assert len(pairs) > 1
-    assert whole.tokens_scored == len(model._open.tokenizer.encode(text, False))
-    decoder = model._open.decoder
+    assert whole.tokens_scored == len(parts(model).tokenizer.encode(text, False))
+    decoder = parts(model).decoder
     expected = 0.0
     for context, continuation in pairs:
         logits, _ = decoder.run_row([*context, *continuation[:-1]], 0, decoder.empty_cache(1))
@@ -227,26 +210,23 @@ def generate_requests(**options: Any) -> list[Request]:
     return [Generate(prompt, max_tokens=12, **options) for prompt in prompts]
 
 
-def test_batched_generation_equals_one_by_one(folder: Path) -> None:
+def test_generation_equals_recomputing_every_token_one_by_one(folder: Path) -> None:
     requests = generate_requests()
     together = good(ask(OnnxModel(str(folder), batch_size=7), *requests))
     alone = OnnxModel(str(folder), batch_size=1)
     for request, answer in zip(requests, together, strict=True):
         (single,) = good(ask(alone, request))
-        assert (answer.text, answer.finish_reason) == (single.text, single.finish_reason)
-        assert answer.usage == single.usage
+        assert (answer.text, answer.finish_reason, answer.usage) == (
+            single.text,
+            single.finish_reason,
+            single.usage,
+        )
         assert 0 < answer.usage.output_tokens <= 12
     assert len({answer.text for answer in together}) > 5
-
-
-def test_generation_equals_recomputing_every_token(folder: Path) -> None:
-    model = OnnxModel(str(folder))
-    prompt = SHOTS + "the sea"
-    (answer,) = good(ask(model, Generate(prompt, max_tokens=10)))
-    written = greedy_tokens(model, prompt, 10)
+    prompt = getattr(requests[0], "prompt", "")
+    written = greedy_tokens(alone, prompt, 12)
     written = written[: written.index(0)] if 0 in written else written
-    assert model._open is not None
-    assert answer.text == model._open.tokenizer.decode(written, True)
+    assert together[0].text == parts(alone).tokenizer.decode(written, True)
 
 
 def test_sampling_depends_on_prompt_seed_and_draw_alone(folder: Path) -> None:
@@ -268,14 +248,13 @@ def test_sampled_frequencies_follow_the_softmax(folder: Path) -> None:
     model = OnnxModel(str(folder))
     requests = [Generate("the mill", max_tokens=1, temperature=0.7, draw=draw) for draw in range(600)]
     texts = [answer.text for answer in good(ask(model, *requests))]
-    assert model._open is not None
-    decoder = model._open.decoder
-    logits, _ = decoder.run_row(model._open.tokenizer.encode("the mill", True), 0, decoder.empty_cache(1))
+    decoder = parts(model).decoder
+    logits, _ = decoder.run_row(parts(model).tokenizer.encode("the mill", True), 0, decoder.empty_cache(1))
     scaled = logits[-1].astype(np.float64) / 0.7
     chances = np.exp(scaled - scaled.max())
     chances /= chances.sum()
     best = int(chances.argmax())
-    share = texts.count(model._open.tokenizer.decode([best], True)) / len(texts)
+    share = texts.count(parts(model).tokenizer.decode([best], True)) / len(texts)
     assert abs(share - chances[best]) < 5 * math.sqrt(chances[best] * (1 - chances[best]) / len(texts))
 
 
@@ -302,9 +281,8 @@ def test_every_end_token_of_the_configuration_ends_an_answer(folder: Path, tmp_p
     (made / "generation_config.json").write_text(json.dumps({"eos_token_id": [0, written[3]]}))
     model = OnnxModel(str(made))
     (ended,) = good(ask(model, Generate("the", max_tokens=20)))
-    assert model._open is not None
     assert ended.finish_reason == "stop"
-    assert ended.text == model._open.tokenizer.decode(written[: written.index(written[3])], True)
+    assert ended.text == parts(model).tokenizer.decode(written[: written.index(written[3])], True)
 
 
 def test_chat_template_renders_messages(tmp_path: Path) -> None:
@@ -335,34 +313,22 @@ def test_chat_template_renders_messages(tmp_path: Path) -> None:
     assert plain.fingerprint != model.fingerprint
 
 
-def test_a_template_that_refuses_fails_that_request_only(tmp_path: Path) -> None:
+def test_what_cannot_be_asked_fails_alone_and_a_cut_context_says_so(tmp_path: Path) -> None:
     template = "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}hello"
     model = OnnxModel(str(make_folder(tmp_path)), chat_template=template)
-    refused, answered = ask(
+    *failed, answered, whole, cut = ask(
         model,
         Generate((Message("system", "x"), Message("user", "y"))),
+        Embed("x"),
+        Generate("sea " * 400),
+        LogLikelihood("a", ""),
         Generate((Message("user", "y"),), max_tokens=2),
+        LogLikelihood("sea", " sun"),
+        LogLikelihood("sea" + " sea" * 400, " sun"),
     )
-    assert isinstance(refused, Failure) and "no system role" in refused.message and not refused.retryable
-    assert isinstance(answered, Response)
-
-
-def test_what_cannot_be_asked_fails_alone(folder: Path) -> None:
-    model = OnnxModel(str(folder))
-    answers = ask(
-        model, Embed("x"), Generate("sea " * 400), LogLikelihood("a", ""), Generate("sea", max_tokens=3)
-    )
-    assert [isinstance(answer, Failure) for answer in answers] == [True, True, True, False]
-    messages = [answer.message for answer in answers if isinstance(answer, Failure)]
-    assert "embed" in messages[0] and "no room" in messages[1] and "empty" in messages[2]
-
-
-def test_a_context_that_was_cut_says_so(folder: Path) -> None:
-    whole, cut = ask(
-        OnnxModel(str(folder)), LogLikelihood("sea", " sun"), LogLikelihood("sea" + " sea" * 400, " sun")
-    )
-    assert isinstance(whole, Response)
-    assert isinstance(cut, Response)
+    for answer, words in zip(failed, ("no system role", "embed", "no room", "empty"), strict=True):
+        assert isinstance(answer, Failure) and words in answer.message and not answer.retryable
+    _, whole, cut = good([answered, whole, cut])
     assert (whole.finish_reason, cut.finish_reason) == ("", "truncated")
     assert cut.tokens_scored == whole.tokens_scored
 
@@ -397,7 +363,7 @@ def test_a_file_without_cache_answers_the_same(folder: Path, tmp_path: Path) -> 
     with_cache, plain = OnnxModel(str(folder)), OnnxModel(str(made), batch_size=6)
     requests = [*likelihood_requests(), *generate_requests()]
     expected, answers = good(ask(with_cache, *requests)), good(ask(plain, *requests))
-    assert plain._open is not None and not plain._open.decoder.has_cache
+    assert not parts(plain).decoder.has_cache
     for left, right in zip(expected, answers, strict=True):
         assert left.text == right.text
         if left.log_likelihood is not None:
@@ -424,7 +390,7 @@ def test_a_quantised_file_gives_the_same_numbers_in_any_company(folder: Path, tm
     model = OnnxModel(str(made))
     requests = [*likelihood_requests()[:10], *generate_requests()[:6]]
     together = good(ask(model, *requests))
-    assert model._open is not None and model._open.decoder.sharing is Sharing.SINGLE
+    assert parts(model).decoder.sharing is Sharing.SINGLE
     for request, answer in zip(requests, together, strict=True):
         (alone,) = good(ask(model, request))
         assert alone.text == answer.text
@@ -436,67 +402,53 @@ def test_a_quantised_file_gives_the_same_numbers_in_any_company(folder: Path, tm
 def test_every_way_of_sharing_gives_the_same_answers(folder: Path, sharing: Sharing) -> None:
     requests = [*likelihood_requests(), *generate_requests()]
     usual, limited = OnnxModel(str(folder)), OnnxModel(str(folder))
-    limited.load()
-    assert limited._open is not None
-    limited._open.decoder.sharing = sharing
+    parts(limited).decoder.sharing = sharing
     for left, right in zip(good(ask(usual, *requests)), good(ask(limited, *requests)), strict=True):
         assert left.text == right.text
         if left.log_likelihood is not None:
             assert right.log_likelihood == pytest.approx(left.log_likelihood, abs=2e-4)
 
 
-def broken_folders() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """What to spoil, what the sentence says, and arguments."""
-    yield "folder", "There is no folder", {}
-    yield "model.onnx", "has no .onnx file", {}
-    yield "tokenizer.json", "has no tokenizer.json", {}
-    yield "other", "Unknown file", {"file": "modle.onnx"}
-    yield "config", "cannot be read as JSON", {}
-    yield "list", "is not a JSON object", {}
-    yield "several", "several models", {}
-    yield "nothing", "threads must be", {"threads": -1}
-    yield "nothing", "max_length must be", {"max_length": "many"}
-    yield "nothing", "There is no chat template file", {"chat_template": "none.jinja"}
-    yield "nothing", "The chat template cannot be read", {"chat_template": "{% if %}"}
-    yield "garbage", "onnxruntime cannot open", {}
-    yield "garbage-tokenizer", "is not a tokenizer file", {}
-    yield "no-decoder", "is not a decoder model", {}
-    yield "extra-input", "needs the input 'beam_idx'", {}
+BROKEN: list[tuple[Callable[[Path], Any], str, dict[str, Any]]] = [
+    (lambda folder: folder.rename(folder.with_name("gone")), "There is no folder", {}),
+    (lambda folder: (folder / "model.onnx").unlink(), "has no .onnx file", {}),
+    (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer.json", {}),
+    (lambda folder: None, "Unknown file", {"file": "modle.onnx"}),
+    (lambda folder: (folder / "config.json").write_text("{"), "cannot be read as JSON", {}),
+    (lambda folder: (folder / "config.json").write_text("[]"), "is not a JSON object", {}),
+    (
+        lambda folder: [
+            (folder / "model.onnx").rename(folder / "a.onnx"),
+            (folder / "b.onnx").write_bytes(b""),
+        ],
+        "several models",
+        {},
+    ),
+    (lambda folder: None, "threads must be", {"threads": -1}),
+    (lambda folder: None, "max_length must be", {"max_length": "many"}),
+    (lambda folder: None, "There is no chat template file", {"chat_template": "none.jinja"}),
+    (lambda folder: None, "The chat template cannot be read", {"chat_template": "{% if %}"}),
+    (lambda folder: (folder / "model.onnx").write_bytes(b"not a model"), "onnxruntime cannot open", {}),
+    (lambda folder: (folder / "tokenizer.json").write_text("{}"), "is not a tokenizer file", {}),
+    (lambda folder: write_adder(folder / "model.onnx", ["a", "b"]), "is not a decoder model", {}),
+    (
+        lambda folder: write_adder(folder / "model.onnx", ["input_ids", "beam_idx"], output="logits"),
+        "needs the input 'beam_idx'",
+        {},
+    ),
+]
 
 
-@pytest.mark.parametrize(("spoil", "message", "arguments"), list(broken_folders()))
+@pytest.mark.parametrize(("spoil", "message", "arguments"), BROKEN, ids=[row[1] for row in BROKEN])
 def test_bad_folders_are_named_in_a_sentence(
-    tmp_path: Path, spoil: str, message: str, arguments: dict[str, Any]
+    tmp_path: Path, spoil: Callable[[Path], Any], message: str, arguments: dict[str, Any]
 ) -> None:
     folder = tmp_path / "made"
-    if spoil != "folder":
-        folder.mkdir()
-        make_folder(folder)
-    spoil_folder(folder, spoil)
+    folder.mkdir()
+    spoil(make_folder(folder))
     with pytest.raises((ConfigurationError, UnknownName), match=message) as caught:
         OnnxModel(str(folder), **arguments).check()
     assert isinstance(caught.value, EvalwrightError) and "\n" not in str(caught.value)
-
-
-def spoil_folder(folder: Path, spoil: str) -> None:
-    """Break one thing."""
-    if spoil in ("model.onnx", "tokenizer.json"):
-        (folder / spoil).unlink()
-    elif spoil == "config":
-        (folder / "config.json").write_text("{")
-    elif spoil == "list":
-        (folder / "config.json").write_text("[]")
-    elif spoil == "several":
-        (folder / "model.onnx").rename(folder / "a.onnx")
-        (folder / "b.onnx").write_bytes(b"")
-    elif spoil == "garbage":
-        (folder / "model.onnx").write_bytes(b"not a model")
-    elif spoil == "garbage-tokenizer":
-        (folder / "tokenizer.json").write_text("{}")
-    elif spoil == "no-decoder":
-        write_adder(folder / "model.onnx", ["a", "b"])
-    elif spoil == "extra-input":
-        write_adder(folder / "model.onnx", ["input_ids", "beam_idx"], output="logits")
 
 
 def write_adder(path: Path, inputs: list[str], output: str = "sum") -> None:
@@ -537,24 +489,9 @@ def test_an_onnx_folder_inside_and_a_named_file(folder: Path, tmp_path: Path) ->
     assert isinstance(model, OnnxModel) and not model.heavy and model.max_length == 256
     (made / "onnx" / "model_int8.onnx").write_bytes((made / "onnx" / "model.onnx").read_bytes())
     assert OnnxModel(str(made), file="onnx/model_int8.onnx").fingerprint == model.fingerprint
-    description = json.loads(json.dumps(model.describe()))
-    assert description["bytes"] == (made / "onnx" / "model.onnx").stat().st_size
-
-
-def test_unload_and_load_again(folder: Path) -> None:
-    model = OnnxModel(str(folder))
-    model.check()
     (before,) = good(ask(model, Generate("the", max_tokens=4)))
     model.unload()
     assert model._open is None
-    (after,) = good(ask(model, Generate("the", max_tokens=4)))
-    assert before.text == after.text
-
-
-def test_the_session_agrees_with_itself_over_a_split_cache(folder: Path) -> None:
-    decoder = Decoder(folder / "model.onnx", 1)
-    tokens = list(range(1, 40))
-    whole, _ = decoder.run_row(tokens, 0, decoder.empty_cache(1))
-    first, cache = decoder.run_row(tokens[:17], 0, decoder.empty_cache(1))
-    second, _ = decoder.run_row(tokens[17:], 17, cache)
-    np.testing.assert_allclose(np.concatenate([first, second]), whole, atol=2e-5)
+    assert good(ask(model, Generate("the", max_tokens=4)))[0].text == before.text
+    description = json.loads(json.dumps(model.describe()))
+    assert description["bytes"] == (made / "onnx" / "model.onnx").stat().st_size

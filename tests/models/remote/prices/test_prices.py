@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.responses import Usage
 from evalwright.models.remote import prices
-from evalwright.models.remote.prices import table
-from evalwright.models.remote.prices.table import TABLE, Price, read_book
+from evalwright.models.remote import prices as table
+from evalwright.models.remote.prices import TABLE, Price, read_book
 
 PRICES = st.decimals(min_value=0, max_value=1000, places=4).map(float)
 TOKENS = st.integers(min_value=0, max_value=3_000_000)
@@ -162,32 +162,3 @@ def test_the_package_s_table_holds() -> None:
             assert price.cached_input is None or price.cached_input <= price.input, at
             assert price.batch is None or 0 < price.batch <= 1, at
             assert (price.long_above is None) == (price.long_input is None), at
-
-
-# As the providers' own pages said in the autumn of 2026.
-@pytest.mark.parametrize(
-    ("provider", "model", "into", "cached", "out"),
-    [
-        ("anthropic", "claude-opus-5-5", 4, 0.2, 20),
-        ("anthropic", "claude-opus-5", 5, 0.5, 25),
-        ("anthropic", "claude-opus-4-5", 5, 0.5, 25),
-        ("anthropic", "claude-sonnet-5-5", 2, 0.1, 10),
-        ("anthropic", "claude-sonnet-5", 2, 0.2, 10),
-        ("anthropic", "claude-haiku-5-5", 0.1, 0.01, 0.5),
-        ("anthropic", "claude-haiku-4-5-20251001", 1, 0.1, 5),
-        ("anthropic", "claude-fable-5-1", 10, 0.25, 50),
-        ("deepseek", "deepseek-flash", 0.3, 0.006, 1.2),
-        ("deepseek", "deepseek-v4-pro", 1.32, 0.044, 3.96),
-        ("gemini", "gemini-2.5-pro", 1.25, 0.125, 10),
-        ("novita", "moonshotai/kimi-k2-thinking", 0.6, 0.15, 2.5),
-        ("openai", "gpt-4.1", 2, 0.5, 8),
-        ("openai", "gpt-4o", 2.5, 1.25, 10),
-        ("openai", "gpt-4o-mini-2024-07-18", 0.15, 0.075, 0.6),
-        ("openai", "gpt-5-mini", 0.25, 0.025, 2),
-        ("openai", "gpt-5.2", 1.75, 0.175, 14),
-    ],
-)
-def test_well_known_prices(provider: str, model: str, into: float, cached: float, out: float) -> None:
-    price = prices.price_of(provider, model)
-    assert price is not None
-    assert (price.input, price.cached_input, price.output) == (into, cached, out)

@@ -14,16 +14,18 @@ from typing import Any
 import pytest
 
 from evalwright import evaluate, plan
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core import errors
+from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration_file import read_configuration
 from evalwright.models.registry import open_model
 from evalwright.models.remote import prices
+from evalwright.models.remote import prices as price_table
+from evalwright.models.remote import providers as provider_table
 from evalwright.models.remote.prices import Price
-from evalwright.models.remote.prices import table as price_table
 from evalwright.models.remote.providers import add_file, find, names, own
-from evalwright.models.remote.providers import table as provider_table
 from support.command import write_questions
 from support.openai_server import OpenAIServer, serving
+from support.tables import rows
 from support.typed import typed
 
 KEY = "sk-own-0123456789abcdef"
@@ -160,14 +162,6 @@ def test_prices_do_not_change_who_a_model_is(server: OpenAIServer) -> None:
     assert "price" not in before.describe() and "price" in after.describe()
 
 
-def test_a_plan_knows_the_price(server: OpenAIServer) -> None:
-    add_file(write(server.url, PRICES))
-    forecast = plan("questions.yaml", "mine/m1", assume={"output_tokens": 10, "discordant": 0.2})
-    money = forecast.models["mine/m1"].money
-    assert money.value is not None and money.value > 0
-    assert "prices of 2026-11-01" in money.basis
-
-
 def test_another_server_under_a_known_name_has_no_packaged_price() -> None:
     model = open_model("openai/http://localhost:9/v1#gpt-4o-mini")
     assert "price" not in model.describe()
@@ -240,31 +234,23 @@ def test_a_configuration_runs_no_python(tmp_path: Path) -> None:
         read_configuration(tmp_path / "suite.yaml")
 
 
-def test_from_python(server: OpenAIServer) -> None:
-    file = write(server.url, PRICES)
-    run = evaluate("questions.yaml", "mine/m1", plugins=str(file))[0]
-    assert run.n_failed == 0 and run.data["usage"]["cost"] > 0
-
-
-def test_the_list_shows_ones_own(server: OpenAIServer) -> None:
-    file = write(server.url, PRICES)
-    shown = typed("models", "list", "--plugin", str(file)).out
-    assert "Your own:\n  mine/...  http://127.0.0.1" in shown and "key set, prices known" in shown
-    rows = json.loads(typed("models", "list", "--plugin", str(file), "--json").out)
-    mine = next(row for row in rows if row["provider"] == "mine")
-    assert (mine["group"], mine["key"], mine["priced"], mine["variables"]) == (
-        "Your own",
-        "set",
-        1,
-        ["MINE_API_KEY"],
-    )
-    assert KEY not in shown
-
-
-def test_check_shows_the_price(server: OpenAIServer) -> None:
-    done = typed("models", "check", "mine/m1", "--plugin", str(write(server.url, PRICES)), "--ask", "Hello?")
+def test_what_is_shown_of_ones_own(server: OpenAIServer) -> None:
+    file = str(write(server.url, PRICES))
+    shown = typed("models", "list", "--plugin", file).out
+    assert "mine/...  http://127.0.0.1" in shown and "key set, prices known" in shown and KEY not in shown
+    rows_shown = json.loads(typed("models", "list", "--plugin", file, "--json").out)
+    mine = next(row for row in rows_shown if row["provider"] == "mine")
+    named = [mine[name] for name in ("group", "key", "priced", "variables")]
+    assert named == ["Your own", "set", 1, ["MINE_API_KEY"]]
+    done = typed("models", "check", "mine/m1", "--plugin", file, "--ask", "Hello?")
     assert done.code == 0, done.err
     assert "input 0.15, output 0.6, cached_input 0.0375, as_of 2026-11-01" in done.out
+    money = (
+        plan("questions.yaml", "mine/m1", assume={"output_tokens": 10, "discordant": 0.2})
+        .models["mine/m1"]
+        .money
+    )
+    assert money.value is not None and money.value > 0 and "prices of 2026-11-01" in money.basis
 
 
 def test_old_prices_are_said_on_the_way(server: OpenAIServer, caplog: pytest.LogCaptureFixture) -> None:
@@ -275,23 +261,10 @@ def test_old_prices_are_said_on_the_way(server: OpenAIServer, caplog: pytest.Log
     price_table._said.discard("2020-01-01")
 
 
-@pytest.mark.parametrize(
-    ("more", "error", "words"),
-    [
-        ("prices = 5", ConfigurationError, "'prices' must be a table"),
-        ('[mine.prices]\nm = "1/2"', ConfigurationError, "prices of 'mine', price of 'm'"),
-        ("[mine.thinking]\non = 5", ConfigurationError, r"'thinking.on' must be a table"),
-        ("[mine.thinking]\non = { bdy = {} }", UnknownName, "body"),
-        ('[mine.thinking]\non = { refuses = ["temp"] }', UnknownName, "temperature"),
-        ("[mine.thinking]\nbudget = 5", ConfigurationError, "'thinking.budget' must be text"),
-        ("least_temperature = -1", ConfigurationError, "between 0 and 2"),
-        ('least_temperature = "0.1"', ConfigurationError, "between 0 and 2"),
-        ("stream = 1", ConfigurationError, "'stream' must be true or false"),
-    ],
-)
-def test_faults_of_a_file_are_told(more: str, error: type[Exception], words: str) -> None:
+@pytest.mark.parametrize(("more", "error", "words"), rows(str(Path(__file__).parent), "broken_rows"))
+def test_faults_of_a_file_are_told(more: str, error: str, words: str) -> None:
     path = write("https://h.example/v1", more)
-    with pytest.raises(error, match=words) as raised:
+    with pytest.raises(getattr(errors, error), match=words) as raised:
         add_file(path)
     assert "mine.toml" in str(raised.value)
     assert "mine" not in own()

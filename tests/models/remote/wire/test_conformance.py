@@ -25,7 +25,7 @@ from evalwright.models.remote import http_faults
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import fault_of
-from evalwright.models.remote.providers.table import TABLE, Provider, quirks, read_table
+from evalwright.models.remote.providers import TABLE, Provider, quirks, read_table
 from evalwright.models.remote.wire import FORMATS, wire
 from evalwright.models.remote.wire.format import Settings
 from support.wire_schemas import refusal

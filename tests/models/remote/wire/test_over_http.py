@@ -20,7 +20,8 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Embed, Generate, Message
 from evalwright.core.responses import Response
-from evalwright.engine import Engine, Store
+from evalwright.engine.engine import Engine
+from evalwright.engine.store import Store
 from evalwright.models.base import RemoteModel
 from support.openai_asking import ask, failing, remote
 from support.openai_faults import Faults, rules

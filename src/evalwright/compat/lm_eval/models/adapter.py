@@ -31,6 +31,7 @@ from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.writing import stop_at
 
+_END = object()
 ENTRY_POINTS = "evalwright.lm"
 """The entry point group of model classes: name = "module:Class"."""
 
@@ -64,20 +65,16 @@ class LMAdapter(LocalModel):
             )
         check_arguments(name, made, self._arguments)
         own = fingerprint or getattr(made, "fingerprint", None)
-        known = {key: value for key, value in self._arguments.items() if not is_secret(key)}
+        self._shown = {key: value for key, value in self._arguments.items() if not is_secret(key)}
         identity = str(own) if isinstance(own, str) and own else identity or source_of(made)
         self.fingerprint = fingerprint_of(
-            {"lm": identity, "arguments": known, "chat": "chat" in self.abilities}
+            {"lm": identity, "arguments": self._shown, "chat": "chat" in self.abilities}
         )
 
     def describe(self) -> dict[str, Any]:
         """With the class and its arguments; those that look like keys are left out."""
-        shown = {key: value for key, value in self._arguments.items() if not is_secret(key)}
-        return {
-            **super().describe(),
-            "class": f"{self._class.__module__}.{self._class.__qualname__}",
-            "arguments": shown,
-        }
+        name = f"{self._class.__module__}.{self._class.__qualname__}"
+        return {**super().describe(), "class": name, "arguments": self._shown}
 
     def load(self) -> None:
         """Make the model. Raises ModelError with the class's own words where it cannot be made."""
@@ -111,13 +108,12 @@ class LMAdapter(LocalModel):
                 yield index, ModelError(f"'{self.name}' cannot do '{request.ability}'.").as_failure()
 
     def _made(self) -> Any:
-        made, given = self._class, self._arguments
-        from_text, from_mapping = "create_from_arg_string", "create_from_arg_obj"
-        if own_method(made, from_text) and not own_method(made, from_mapping):
-            return made.create_from_arg_string(lm_interface.argument_string(given))  # type: ignore[attr-defined]
-        if own_method(made, from_mapping):
-            return made.create_from_arg_obj(dict(given))  # type: ignore[attr-defined]
-        return made(**given)
+        made: Any = self._class
+        if own_method(made, "create_from_arg_obj"):
+            return made.create_from_arg_obj(dict(self._arguments))
+        if own_method(made, "create_from_arg_string"):
+            return made.create_from_arg_string(lm_interface.argument_string(self._arguments))
+        return made(**self._arguments)
 
     def _ask(
         self, method: RequestType, requests: Sequence[Any], places: Sequence[int]
@@ -126,14 +122,14 @@ class LMAdapter(LocalModel):
         kept: list[tuple[int, Any]] = []
         instances: list[Instance] = []
         for place, request in zip(places, requests, strict=True):
+            number = len(instances)
             try:
                 arguments = self._arguments_of(request)
             except Exception as error:
                 yield place, self._failure("apply_chat_template", error)
-                continue
-            number = len(instances)
-            instances.append(Instance(method, {}, arguments, number, ("evalwright", number, 1)))
-            kept.append((place, request))
+            else:
+                instances.append(Instance(method, {}, arguments, number, ("evalwright", number, 1)))
+                kept.append((place, request))
         if not instances:
             return
         answered = 0
@@ -163,28 +159,25 @@ class LMAdapter(LocalModel):
             raise ModelError(
                 f"`{method}` of '{self.name}' gave {len(results)} results for {len(kept)} requests, so they cannot be matched to requests."
             )
-        count = 0
-        for result in results:
-            if count == len(kept):
+        found = iter(results)
+        for count, (place, request) in enumerate(kept):
+            result = next(found, _END)
+            if result is _END:
                 raise ModelError(
-                    f"`{method}` of '{self.name}' gave more results than the {len(kept)} requests."
+                    f"`{method}` of '{self.name}' gave only {count} results for {len(kept)} requests."
                 )
-            place, request = kept[count]
-            count += 1
             yield place, request, result
-        if count < len(kept):
-            raise ModelError(
-                f"`{method}` of '{self.name}' gave only {count} results for {len(kept)} requests."
-            )
 
     def _failure(self, method: str, error: Exception) -> Failure:
-        if isinstance(error, RequestError):
-            return error.as_failure()
-        if isinstance(error, NotImplementedError):
-            return ModelError(
-                f"'{self.name}' does not implement `{method}` for this request: {_words(error)}"
-            ).as_failure()
-        return ModelError(f"`{method}` of '{self.name}' failed: {_words(error)}").as_failure()
+        if not isinstance(error, RequestError):
+            lacks = isinstance(error, NotImplementedError)
+            what = (
+                f"'{self.name}' does not implement `{method}` for this request"
+                if lacks
+                else f"`{method}` of '{self.name}' failed"
+            )
+            error = ModelError(f"{what}: {_words(error)}")
+        return error.as_failure()
 
     def _arguments_of(self, request: Any) -> tuple[Any, ...]:
         if isinstance(request, LogLikelihood):
@@ -258,18 +251,15 @@ def lm_model(
 ) -> LMAdapter:
     """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point group `evalwright.lm`."""
     made = lm_interface.registered.get(name)
-    points = list(entry_points(group=ENTRY_POINTS))
+    points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if made is None and name in points:
+        made = points[name].load()
+        if not inspect.isclass(made):
+            raise ConfigurationError(
+                f"The entry point '{name}' of {ENTRY_POINTS} is not a model class: {points[name].value}."
+            )
     if made is None:
-        for point in points:
-            if point.name == name:
-                made = point.load()
-                if not inspect.isclass(made):
-                    raise ConfigurationError(
-                        f"The entry point '{name}' of {ENTRY_POINTS} is not a model class: {point.value}."
-                    )
-                break
-    if made is None:
-        known = sorted({*lm_interface.registered, *(point.name for point in points)})
+        known = sorted({*lm_interface.registered, *points})
         listed = f"Known: {', '.join(known)}." if known else "None is registered."
         raise UnknownName(
             "model class", name, known, f"{listed} Name the file that registers it with --plugin."
@@ -309,17 +299,14 @@ def lm_eval_model(
 
 def _settings(request: Generate) -> dict[str, Any]:
     """A request's settings under the names of the interface; what the task leaves open is left out."""
-    sampled = request.temperature > 0
-    out: dict[str, Any] = {
+    seed = None if request.seed is None else request.seed + request.draw
+    optional = {"max_gen_toks": request.max_tokens, "top_p": request.top_p, "seed": seed}
+    return {
         "until": list(request.stop),
-        "do_sample": sampled,
+        "do_sample": request.temperature > 0,
         "temperature": request.temperature,
+        **{key: value for key, value in optional.items() if value is not None},
     }
-    optional = {"max_gen_toks": request.max_tokens, "top_p": request.top_p}
-    out |= {key: value for key, value in optional.items() if value is not None}
-    if request.seed is not None:
-        out["seed"] = request.seed + request.draw
-    return out
 
 
 def _words(error: Exception) -> str:

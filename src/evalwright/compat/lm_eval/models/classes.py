@@ -101,19 +101,13 @@ def check_arguments(name: str, made: type, arguments: Mapping[str, Any]) -> None
     except (TypeError, ValueError):
         return
     parameters = signature.parameters.values()
-    known = [item.name for item in parameters if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)]
-    if not any(item.kind is item.VAR_KEYWORD for item in parameters):
-        for key in arguments:
-            if key not in known:
-                hint = f"Known: {', '.join(known)}." if known else "It takes none."
-                raise UnknownName(f"argument of '{name}'", key, known, hint)
-    missing = [
-        item.name
-        for item in parameters
-        if item.default is item.empty
-        and item.name not in arguments
-        and item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)
-    ]
+    named = [item for item in parameters if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)]
+    known = [item.name for item in named]
+    unknown = [key for key in arguments if key not in known]
+    if unknown and not any(item.kind is item.VAR_KEYWORD for item in parameters):
+        hint = f"Known: {', '.join(known)}." if known else "It takes none."
+        raise UnknownName(f"argument of '{name}'", unknown[0], known, hint)
+    missing = [item.name for item in named if item.default is item.empty and item.name not in arguments]
     if missing:
         raise ConfigurationError(f"The model '{name}' needs the argument '{missing[0]}': -M {missing[0]}=...")
 

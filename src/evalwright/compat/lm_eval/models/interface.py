@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Literal, TypeVar
 
 from evalwright.core.errors import ConfigurationError
@@ -186,9 +187,7 @@ class TemplateLM(LM):
         if self.backend != "causal":
             return head, list(self.tok_encode(continuation, add_special_tokens=False))
         whole = list(self.tok_encode(bare + continuation))
-        shared = 0
-        while shared < min(len(head), len(whole) - 1) and head[shared] == whole[shared]:
-            shared += 1
+        shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(head, whole[:-1], strict=False))))
         return (whole[:shared], whole[shared:]) if shared else ([self.prefix_token_id], whole)
 
     def chat_template(self, chat_template: bool | str = False) -> str | None:
@@ -218,16 +217,14 @@ def register_model(*names: str) -> Callable[[Class], Class]:
             raise ConfigurationError(
                 f"The model class {found.__name__} has none of the methods {', '.join(METHODS)}."
             )
+        own = found.__module__, found.__qualname__
         for name in names or (found.__name__,):
             if not name or "@" in name:
                 raise ConfigurationError(
                     f"'{name}' cannot be a model's name: it must be non-empty and without '@'."
                 )
             known = registered.get(name)
-            if known is not None and (known.__module__, known.__qualname__) != (
-                found.__module__,
-                found.__qualname__,
-            ):
+            if known is not None and (known.__module__, known.__qualname__) != own:
                 raise ConfigurationError(
                     f"The model name '{name}' is already that of the class {known.__qualname__}."
                 )
@@ -255,10 +252,9 @@ def parse_arguments(text: str) -> dict[str, Any]:
 
 def argument_string(arguments: Mapping[str, Any]) -> str:
     """The inverse of `parse_arguments`. Raises ConfigurationError where a value holds a comma."""
-    parts: Sequence[str] = [f"{key}={value}" for key, value in arguments.items()]
-    for part in parts:
-        if "," in part:
-            raise ConfigurationError(
-                f"This model takes its arguments as 'key=value,key=value', so '{part}' cannot contain a comma."
-            )
+    parts = [f"{key}={value}" for key, value in arguments.items()]
+    if found := [part for part in parts if "," in part]:
+        raise ConfigurationError(
+            f"This model takes its arguments as 'key=value,key=value', so '{found[0]}' cannot contain a comma."
+        )
     return ",".join(parts)

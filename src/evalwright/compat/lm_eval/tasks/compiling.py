@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -328,6 +329,10 @@ def compile_definition(
     )
 
 
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")
+"""A place in memory, in the name of a function that was made by another; it differs from run to run."""
+
+
 def plain(value: Any) -> Any:
     """JSON of a setting; a function becomes its name."""
     if isinstance(value, Mapping):
@@ -337,5 +342,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, FunctionRef):
         return str(value)
     if callable(value):
-        return f"!function {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value)}"
+        name = _ADDRESS.sub("", str(getattr(value, "__qualname__", value)))
+        return f"!function {getattr(value, '__module__', '')}.{name}"
     return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -143,14 +143,13 @@ class MultiChoiceRegexFilter(RegexFilter):
 
     def __init__(
         self,
-        regex_pattern: str = r"#### (\-?[0-9\.\,]+)",
-        group_select: int = 0,
-        fallback: Any = "[invalid]",
+        *given: Any,
         ignore_case: bool = False,
         ignore_punctuation: bool = False,
         regexes_to_ignore: Sequence[str] | None = None,
+        **more: Any,
     ) -> None:
-        super().__init__(regex_pattern, group_select, fallback)
+        super().__init__(*given, **more)
         self.ignore_case = ignore_case
         self.ignore_punctuation = ignore_punctuation
         self.regexes_to_ignore = regexes_to_ignore

@@ -16,7 +16,9 @@ from typing import Any
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.core.files import write_text
+from evalwright.tasks.datasets.copies import home
 from evalwright.tasks.dialects import Listed
+from evalwright.tasks.index import stamp, unchanged
 
 _VERSION = 1
 _SKIPPED = {"__pycache__", ".ipynb_checkpoints"}
@@ -68,20 +70,16 @@ def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     cache = _cache_path(folder)
     with suppress(OSError, ValueError, LookupError, TypeError):
         data = json.loads(cache.read_text(encoding="utf-8"))
-        if data["version"] == _VERSION and data["state"] == state and _unchanged(data["outside"]):
-            rows = [Listed(name, kind, path, tuple(members)) for name, kind, path, members in data["entries"]]
-            return rows, dict(data["problems"])
+        if data["version"] == _VERSION and data["state"] == state and unchanged(data["outside"]):
+            known = data["entries"]
+            return [Listed(name, kind, path, tuple(own)) for name, kind, path, own in known], dict(
+                data["problems"]
+            )
     entries, problems, outside = _read(folder, [path for path, _, _ in files])
-    _keep(
-        cache,
-        {
-            "version": _VERSION,
-            "state": state,
-            "outside": outside,
-            "entries": [[entry.name, entry.kind, entry.path, entry.members] for entry in entries],
-            "problems": problems,
-        },
-    )
+    rows = [[entry.name, entry.kind, entry.path, entry.members] for entry in entries]
+    data = {"version": _VERSION, "state": state, "outside": outside, "entries": rows, "problems": problems}
+    with suppress(OSError):  # a folder that cannot be written costs only time
+        write_text(cache, json.dumps(data, separators=(",", ":")))
     return entries, problems
 
 
@@ -119,11 +117,7 @@ def _read(folder: Path, paths: Sequence[str]) -> tuple[list[Listed], dict[str, s
             problems[path] = str(error)
     for tag, members in tags.items():
         entries.setdefault(tag, Listed(tag, "tag", members=tuple(sorted(members))))
-    known = set(paths)
-    outside = {}
-    for used in files.used():
-        if str(used) not in known:
-            outside[str(used)] = _stamp(used)
+    outside = {str(used): stamp(str(used)) for used in files.used() if str(used) not in set(paths)}
     return list(entries.values()), problems, outside
 
 
@@ -145,25 +139,6 @@ def _register(
             tags.setdefault(str(one), set()).add(name)
 
 
-def _unchanged(outside: Mapping[str, list[int]]) -> bool:
-    return all(_stamp(Path(path)) == stamp for path, stamp in outside.items())
-
-
-def _stamp(path: Path) -> list[int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return []
-    return [status.st_size, status.st_mtime_ns]
-
-
 def _cache_path(folder: Path) -> Path:
-    home = Path(os.environ.get("EVALWRIGHT_HOME") or ".evalwright")
     name = hashlib.blake2b(str(folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
-    return home / "lm-eval" / f"index-{name}.json"
-
-
-def _keep(path: Path, data: Mapping[str, Any]) -> None:
-    """Write the cache whole; a folder that cannot be written costs only time."""
-    with suppress(OSError):
-        write_text(path, json.dumps(data, separators=(",", ":")))
+    return home() / "lm-eval" / f"index-{name}.json"

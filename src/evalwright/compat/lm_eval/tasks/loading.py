@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -176,22 +176,10 @@ CORRECTED = (
 )
 
 
-def load(name: str, options: Options) -> list[Task]:
-    """The tasks of one name (without its prefix)."""
-    return Library(options).load(name)
-
-
 _SETTINGS = (
     "task_root",
     "trust",
-    "num_fewshot",
-    "scoring",
-    "system",
-    "multiturn",
-    "seed",
-    "generation",
-    "metadata",
-    "bootstrap",
+    *(one.name for one in fields(Options) if one.name not in ("roots", "trust", "chat")),
 )
 
 
@@ -226,7 +214,5 @@ def load_named(
     own = Path(name)
     if not options.roots and own.suffix in (".yaml", ".yml"):
         options = replace(options, roots=(own.parent,))
-    if prompt_format == "auto" and takes_chat and not options.published:
-        chatting = replace(options, chat=True)
-        return Library(options).load(name, generated=chatting)
-    return load(name, options)
+    chats = prompt_format == "auto" and takes_chat and not options.published
+    return Library(options).load(name, generated=replace(options, chat=True) if chats else None)

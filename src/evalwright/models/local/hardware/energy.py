@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.models.local.hardware import nvml
-from evalwright.models.local.hardware.limits import read_number, read_text
+from evalwright.models.local.hardware.machine import read_number, read_text
 
 LOOK_EVERY = 60.0
 """Seconds between readings. A counter runs round in about three quarters of an hour at 100 watts."""

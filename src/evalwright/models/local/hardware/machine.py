@@ -1,13 +1,23 @@
-"""The machine that a run is made on, as plain data. Never a host name, a serial number or a path."""
+"""The machine that a run is made on, and what this process may use of it, by affinity, control group and resource limit.
+
+Plain data; never a host name, a serial number or a path.
+"""
 
 from __future__ import annotations
 
+import math
+import os
 import platform
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalwright.models.local.hardware import limits, nvml
+from evalwright.models.local.hardware import nvml
+
+_UNLIMITED = 1 << 60
+"""Version 1 of control groups writes a number near 2^63 where there is no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +50,162 @@ class Machine:
 
 def find_machine(root: Path = Path("/"), library: str = nvml.LIBRARY) -> Machine:
     """This machine. root: where /proc and /sys lie. library: that of NVIDIA's driver."""
-    total, limit = limits.total_memory(root), limits.memory_limit(root)
+    total, limit = total_memory(root), memory_limit(root)
     return Machine(
         cpu=_cpu_model(root),
-        cores=limits.usable_cores(root),
+        cores=usable_cores(root),
         memory=total,
         memory_limit=limit if limit is not None and (total is None or limit < total) else None,
-        free=limits.free_memory(root),
+        free=free_memory(root),
         gpus=nvml.cards(library),
     )
 
 
 def _cpu_model(root: Path) -> str | None:
-    for line in limits.read_text(root / "proc/cpuinfo").splitlines():
+    for line in read_text(root / "proc/cpuinfo").splitlines():
         key, _, value = line.partition(":")
         # ARM processors have no model name; some say what board they are on.
         if key.strip() in ("model name", "Model", "cpu model") and value.strip():
             return " ".join(value.split())
     return platform.processor() or platform.machine() or None
+
+
+def usable_cores(root: Path = Path("/")) -> float:
+    """Processors that this process may use: those of its affinity, or the share of its control group where that is less."""
+    try:
+        cores = float(len(os.sched_getaffinity(0)))
+    except (AttributeError, OSError):
+        cores = float(os.cpu_count() or 1)
+    return min([cores, *_quotas(root)])
+
+
+def total_memory(root: Path = Path("/")) -> int | None:
+    """Bytes of main memory of the machine; None where nothing says so."""
+    found = _meminfo(root, "MemTotal")
+    if found is not None:
+        return found
+    with suppress(AttributeError, ValueError, OSError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def memory_limit(root: Path = Path("/")) -> int | None:
+    """Bytes that this process may use by its control groups and its resource limits; None where nothing limits it."""
+    limits = [limit for folder in _groups(root, "memory") if (limit := _limit_of(folder)) is not None]
+    own = _address_space()
+    return min([*limits, *([own] if own is not None else [])], default=None)
+
+
+def free_memory(root: Path = Path("/")) -> int | None:
+    """Bytes of main memory that this process may still take; None where nothing says so.
+
+    What a control group has cached of files and could give back counts as free.
+    """
+    rooms = [room for folder in _groups(root, "memory") if (room := _room_of(folder)) is not None]
+    available = _meminfo(root, "MemAvailable")
+    own, used = _address_space(), _status(root, "VmSize")
+    if own is not None and used is not None:
+        rooms.append(max(0, own - used))
+    return min([*rooms, *([available] if available is not None else [])], default=None)
+
+
+def peak_memory(root: Path = Path("/")) -> int | None:
+    """The most bytes of main memory (resident set) that this process has held so far; None where nothing says so."""
+    found = _status(root, "VmHWM")
+    if found is not None:
+        return found
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    # Kilobytes but on macOS. On Linux a new program inherits the peak of the one that started it, so it comes second.
+    scale = 1 if os.uname().sysname == "Darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+
+
+def _address_space() -> int | None:
+    try:
+        import resource
+    except ImportError:
+        return None
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if soft == resource.RLIM_INFINITY else int(soft)
+
+
+def _meminfo(root: Path, name: str) -> int | None:
+    return _kilobytes(root / "proc/meminfo", name)
+
+
+def _status(root: Path, name: str) -> int | None:
+    return _kilobytes(root / "proc/self/status", name)
+
+
+def _kilobytes(file: Path, name: str) -> int | None:
+    for line in read_text(file).splitlines():
+        key, _, value = line.partition(":")
+        words = value.split()
+        if key == name and words and words[0].isdecimal():
+            return int(words[0]) * 1024
+    return None
+
+
+def _groups(root: Path, controller: str) -> Iterator[Path]:
+    """The folders of this process's control group and of all groups above it, of both versions."""
+    for line in read_text(root / "proc/self/cgroup").splitlines():
+        number, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if number == "0" and not controllers:
+            top = root / "sys/fs/cgroup"
+        elif controller in controllers.split(","):
+            top = root / "sys/fs/cgroup" / controllers
+            top = top if top.is_dir() else root / "sys/fs/cgroup" / controller
+        else:
+            continue
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        # In a container the path may be one of the host; what is above it is then all there is.
+        for length in range(len(parts), -1, -1):
+            yield top.joinpath(*parts[:length])
+
+
+def _limit_of(folder: Path) -> int | None:
+    limits = [read_number(folder / name) for name in ("memory.max", "memory.limit_in_bytes")]
+    return min((limit for limit in limits if limit is not None and limit < _UNLIMITED), default=None)
+
+
+def _room_of(folder: Path) -> int | None:
+    limit = _limit_of(folder)
+    used = _first(folder, "memory.current", "memory.usage_in_bytes")
+    if limit is None or used is None:
+        return limit
+    cached = 0
+    for line in read_text(folder / "memory.stat").splitlines():
+        name, _, value = line.partition(" ")
+        if name in ("inactive_file", "total_inactive_file") and value.strip().isdecimal():
+            cached = max(cached, int(value))
+    return max(0, limit - max(0, used - cached))
+
+
+def _quotas(root: Path) -> Iterator[float]:
+    for folder in _groups(root, "cpu"):
+        quota, period = (*read_text(folder / "cpu.max").split(), "", "")[:2]
+        if not quota:
+            quota, period = (read_text(folder / f"cpu.cfs_{part}_us").strip() for part in ("quota", "period"))
+        if quota.isdecimal() and period.isdecimal() and int(quota) and int(period):
+            yield max(math.ceil(100 * int(quota) / int(period)) / 100, 0.01)
+
+
+def _first(folder: Path, *names: str) -> int | None:
+    return next((found for name in names if (found := read_number(folder / name)) is not None), None)
+
+
+def read_number(file: Path) -> int | None:
+    """The whole number that a file of the system holds; None where there is none."""
+    text = read_text(file).strip()
+    return int(text) if text.isdecimal() else None
+
+
+def read_text(file: Path) -> str:
+    """What a file of the system says; nothing where it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

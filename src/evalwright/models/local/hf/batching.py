@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from evalwright.core.errors import Failure, ModelError
-from evalwright.models.local.hardware import limits
+from evalwright.models.local.hardware import machine
 
 Tensor = Any
 """A torch.Tensor; torch is not typed here."""
@@ -205,7 +205,7 @@ def _is_gpu(device: str) -> bool:
 
 
 def _usable_bytes(device: str, memory: int | None) -> int:
-    free = int(torch.cuda.mem_get_info(torch.device(device))[0]) if _is_gpu(device) else limits.free_memory()
+    free = int(torch.cuda.mem_get_info(torch.device(device))[0]) if _is_gpu(device) else machine.free_memory()
     free = 4 << 30 if free is None else free
     return free if memory is None else min(memory, free)
 

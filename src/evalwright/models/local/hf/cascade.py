@@ -9,14 +9,17 @@ end. Within a row, the chain that it begins with is causal, and only the tokens 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from evalwright.models.local.hf.batching import Tensor
+
+KeysValues = tuple[Tensor, Tensor]
 
 NAME = "evalwright_cascade"
 _NOT_UNDERSTOOD = ("softcap", "s_aux", "sinks", "position_bias", "head_mask")
@@ -31,10 +34,56 @@ class Plan:
     step: one token of every row attends to the keys of its row; the mask is that of these (rows, 1, 1, keys).
     """
 
-    stored: list[tuple[Tensor, Tensor]]
+    stored: list[KeysValues]
     trunk: int
     mask: Tensor
     step: bool = False
+
+
+class PassLayer(DynamicLayer):  # type: ignore[misc]
+    """One layer's cache within a pass of the model.
+
+    take: is handed this layer with the new keys and values, and gives those to attend to. length: tokens before those of this
+    pass. stored: keys and values of a shared beginning (1, key-value heads, length, width).
+    """
+
+    def __init__(
+        self,
+        take: Callable[[Any, Tensor, Tensor], KeysValues],
+        length: Callable[[], int],
+        stored: KeysValues | None = None,
+    ) -> None:
+        super().__init__()
+        self._take, self._length = take, length
+        self.stored = stored
+        self.new: KeysValues | None = None
+
+    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> KeysValues:
+        """The keys and values to attend to."""
+        return self._take(self, key_states, value_states)
+
+    def get_seq_length(self) -> int:
+        """Tokens before those of this pass."""
+        return self._length()
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Keys, and the place of the first."""
+        return self._length() + query_length, 0
+
+
+def cache_of(layers: Sequence[PassLayer]) -> DynamicCache:
+    """The cache that a model is handed."""
+    cache = DynamicCache()
+    cache.layer_class_to_replicate = None
+    cache.layers = list(layers)
+    return cache
+
+
+def additive(seen: Tensor, dtype: torch.dtype) -> Tensor:
+    """From what is seen, as a boolean tensor, to what is added to attention scores; every kernel takes that."""
+    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(
+        ~seen, torch.finfo(dtype).min
+    )
 
 
 _current = threading.local()

@@ -37,12 +37,9 @@ class Decoder:
     """The loop over one model. It is tried on a few tokens, next to the plain way, before it is used."""
 
     def __init__(self, loaded: Loaded, reader: LogitReader) -> None:
-        forward = TreeForward(loaded.model, reader, loaded.device)
-        self._loaded = loaded
-        self.refusal = forward.refusal
-        self.longest = forward.longest
-        self._ways = [True, False] if forward.cascading else [False]
-        self._reader = reader
+        self.forward = TreeForward(loaded.model, reader, loaded.device)
+        self.refusal = self.forward.refusal
+        self._loaded, self._reader = loaded, reader
         self._tried = False
         kind = "gpu" if loaded.device != "cpu" else "cpu"
         self.most_rows = _ROWS[kind]
@@ -51,12 +48,12 @@ class Decoder:
     def ready(self, tokens: Sequence[int]) -> bool:
         """Whether it can be used; at the first call a few of these tokens are tried, and `refusal` is known after it."""
         while not self._tried and self.refusal is None:
-            slots = self._empty()
+            slots = Slots(self.forward, self._reader)
             try:
                 with quiet():
                     far = _distance(slots, self._loaded, tokens[: self._tried_on()])
-                size = int(next(self._loaded.model.parameters()).element_size())
-                reason = None if far <= _TOLERANCE.get(size, 0.1) else "its logits differ"
+                near = far <= _TOLERANCE.get(self.forward.number_bytes, 0.1)
+                reason = None if near else "its logits differ"
             except Exception as error:
                 if is_out_of_memory(error):
                     return False
@@ -64,20 +61,15 @@ class Decoder:
             slots.close()
             if reason is None:
                 self._tried = True
-            elif len(self._ways) > 1:
-                self._ways.pop(0)
+            elif self.forward.cascading:
+                self.forward.cascading = False
             else:
                 self.refusal = reason
         return self.refusal is None
 
     def is_short(self, job: Job) -> bool:
         """Whether every layer attends to all of the prompt and the answer."""
-        return self.longest is None or len(job.tokens) + job.room <= self.longest
-
-    @property
-    def cascading(self) -> bool:
-        """Whether the shared beginning takes memory once, and not in every row."""
-        return self._ways[0]
+        return self.forward.longest is None or len(job.tokens) + job.room <= self.forward.longest
 
     def write(
         self, jobs: Mapping[int, Job], shared: int, queue: deque[int], rows: int
@@ -86,7 +78,7 @@ class Decoder:
 
         A job is taken off the queue when its row begins. `rows` are written at once at the most.
         """
-        slots = self._empty()
+        slots = Slots(self.forward, self._reader)
         room = max(len(jobs[item].tokens) - shared + jobs[item].room for item in queue)
         pieces = Pieces(self._loaded.encoder)
         active: list[tuple[int, RowWriter]] = []
@@ -118,10 +110,7 @@ class Decoder:
     def _tried_on(self) -> int:
         """How many tokens of a prompt are tried: with ten more they are within every layer's sight."""
         most = self._loaded.reader.rules.max_length
-        return max(1, min(24, (most if self.longest is None else min(self.longest, most)) - 10))
-
-    def _empty(self) -> Slots:
-        return Slots(self._loaded.model, self._reader, self._loaded.device, self._ways[0])
+        return max(1, min(24, min(most, self.forward.longest or most) - 10))
 
     def _take(self, jobs: Mapping[int, Job], shared: int, queue: deque[int], free: int) -> list[int]:
         """The next jobs whose prompts go through the model in one pass; equal ones count once."""

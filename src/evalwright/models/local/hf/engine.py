@@ -19,11 +19,10 @@ from evalwright.models.local.hf.generation import Generator
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.options import Options
 from evalwright.models.local.hf.quiet import logger
-from evalwright.models.local.hf.reading import LogitReader
-from evalwright.models.local.hf.scoring import PairScorer, PlainScorer
-from evalwright.models.local.hf.seq2seq import SidesReader
+from evalwright.models.local.hf.reading import LogitReader, SidesReader
+from evalwright.models.local.hf.scoring import PlainScorer
 from evalwright.models.local.hf.tree_forward import TreeForward
-from evalwright.models.local.hf.tree_scoring import Budget, TreeScorer
+from evalwright.models.local.hf.tree_scoring import TreeScorer
 from evalwright.models.local.tokens import Pair
 
 
@@ -37,31 +36,45 @@ class Engine(Answering):
             max_tokens=options.max_tokens,
             prepare=loaded.encoder.prepare,
         )
-        model, device = loaded.model, loaded.device
-        # Who names a batch size has measured it, so no budget of ours stands in its way.
-        scoring, writing = (
-            (scoring_budget(model, device, options.memory), generation_budget(model, device, options.memory))
-            if options.batch_size is None
-            else (1 << 62, 1 << 62)
-        )
         self.loaded = loaded
+        model, device, rows = loaded.model, loaded.device, options.batch_size
+        scoring, writing = (
+            budget(model, device, options.memory) for budget in (scoring_budget, generation_budget)
+        )
+        # Who names a batch size has measured it, so no budget of ours stands in its way.
+        most = 1 << 62 if rows is not None else scoring
         reader: LogitReader | None = None
         if loaded.start_tokens:
             # The decoder's logits are all read, so they exist all at once: a gibibyte of them in float32 at the most.
-            scoring = min(scoring, max(256, (1 << 28) // int(text_config(model).vocab_size)))
+            most = min(most, max(256, (1 << 28) // int(text_config(model).vocab_size)))
         else:
             reader = LogitReader(model, device)
-        batcher: Batcher[list[tuple[int, Scored]]] = Batcher(options.batch_size, scoring)
-        self.scorer: PairScorer = PlainScorer(
-            reader or SidesReader(loaded), batcher, device, loaded.start_tokens[:1]
-        )
+        batcher: Batcher[list[tuple[int, Scored]]] = Batcher(rows, most)
+        plain = PlainScorer(reader or SidesReader(model, device), batcher, device, loaded.start_tokens[:1])
+        self.scorer: PlainScorer | TreeScorer = plain
+        refusal = None
         if reader is None:
-            _refuse_tree(options, name, "it has an encoder and a decoder")
+            refusal = "it has an encoder and a decoder"
         elif loaded.spread:
-            _refuse_tree(options, name, "its parts are on several devices")
+            refusal = "its parts are on several devices"
         elif options.scoring != "plain":
-            self.scorer = _tree_scorer(loaded, options, name, reader, self.scorer)
-        self.generator = Generator(loaded, Batcher(options.batch_size, writing), reader, name)
+            self.scorer = TreeScorer(
+                TreeForward(model, reader, device),
+                reader,
+                plain,
+                tokens=scoring if device.startswith("cuda") else min(scoring, 2048),
+                rows=rows,
+                stored=stored_budget(device, options.memory),
+                name=name,
+                insist=options.scoring == "tree",
+            )
+        if refusal is not None:
+            if options.scoring == "tree":
+                raise ModelError(f"The model {name} cannot be scored by a prefix tree: {refusal}.")
+            logger.info("%s: log-likelihoods are computed without a prefix tree, because %s.", name, refusal)
+        self.generator = Generator(
+            loaded, Batcher(rows, 1 << 62 if rows is not None else writing), reader, name
+        )
 
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
         """See Answering."""
@@ -76,31 +89,3 @@ class Engine(Answering):
         if isinstance(self.scorer, TreeScorer):
             return self.scorer.describe()
         return {"path": "encoder-decoder" if self.start_tokens else "plain"}
-
-
-def _tree_scorer(
-    loaded: Loaded, options: Options, name: str, reader: LogitReader, plain: PairScorer
-) -> PairScorer:
-    tokens = scoring_budget(loaded.model, loaded.device, options.memory)
-    budget = Budget(
-        tokens if loaded.device.startswith("cuda") else min(tokens, 2048),
-        options.batch_size,
-        stored_budget(loaded.device, options.memory),
-    )
-    return TreeScorer(
-        TreeForward(loaded.model, reader, loaded.device),
-        reader,
-        plain,
-        budget,
-        name=name,
-        number_bytes=loaded.model.dtype.itemsize,
-        insist=options.scoring == "tree",
-        verify=options.verify,
-    )
-
-
-def _refuse_tree(options: Options, name: str, reason: str) -> None:
-    """Raise where the tree was insisted on; else say that it is not taken."""
-    if options.scoring == "tree":
-        raise ModelError(f"The model {name} cannot be scored by a prefix tree: {reason}.")
-    logger.info("%s: log-likelihoods are computed without a prefix tree, because %s.", name, reason)

@@ -112,16 +112,31 @@ def choose_fit(
             f"fit=true cannot find out how much memory is free on '{device}'.{seen} Name another device, or dtype and "
             f"quantization yourself without fit."
         )
-    candidates = _candidates(dtype, fixed_dtype, quantisation)
+    tried = [
+        Fit(number, method, size.needs(number, method, device), free, device.partition(":")[0])
+        for number, method in _candidates(dtype, fixed_dtype, quantisation)
+    ]
+    fitting = [fit for fit in tried if fit.need <= free]
     able = find_spec("bitsandbytes") is not None
-    unable = None
-    for number, method in candidates:
-        need = size.needs(number, method, device)
-        if need <= free:
-            if method is None or able:
-                return Fit(number, method, need, free, device.partition(":")[0])
-            unable = unable or (method, need)
-    raise ConfigurationError(_refusal(name, size, machine, device, free, candidates, unable))
+    for fit in fitting:
+        if fit.quantisation is None or able:
+            return fit
+    if fitting:
+        raise ConfigurationError(
+            f"'{name}' fits into the {_gib(free)} of memory that are free on '{device}' only as {fitting[0].quantisation} "
+            f"(about {_gib(fitting[0].need)}), and bitsandbytes is not installed: pip install 'evalwright[bitsandbytes]'."
+        )
+    least = tried[-1]
+    said = (
+        f"'{name}' does not fit: with {least.quantisation or least.dtype}, the smallest of what was tried, it needs about "
+        f"{_gib(least.need)}, and {_gib(free)} of memory are free on '{device}'."
+    )
+    if device != "cpu" and machine.free is not None and size.needs("bfloat16", None, "cpu") <= machine.free:
+        raise ConfigurationError(f"{said} It would fit into main memory: device=cpu.")
+    shorter = size.tokens - -(-(least.need - free) // max(1, size.cache * _BYTES[least.dtype]))
+    if shorter >= 256:
+        raise ConfigurationError(f"{said} It would fit with shorter texts: max_length={shorter // 64 * 64}.")
+    raise ConfigurationError(f"{said} Use a smaller model.")
 
 
 def _candidates(dtype: str, fixed: bool, quantisation: Any) -> list[tuple[str, str | None]]:
@@ -131,36 +146,6 @@ def _candidates(dtype: str, fixed: bool, quantisation: Any) -> list[tuple[str, s
     halves = [] if fixed or _BYTES[dtype] <= 2 else ["bfloat16"]
     last = halves[-1] if halves else dtype
     return [(dtype, None), *((half, None) for half in halves), *((last, method) for method in _QUANTISED)]
-
-
-def _refusal(
-    name: str,
-    size: Size,
-    machine: Machine,
-    device: str,
-    free: int,
-    candidates: list[tuple[str, str | None]],
-    unable: tuple[str, int] | None,
-) -> str:
-    number, method = candidates[-1]
-    least = size.needs(number, method, device)
-    if unable is not None:
-        return (
-            f"'{name}' fits into the {_gib(free)} of memory that are free on '{device}' only as {unable[0]} (about "
-            f"{_gib(unable[1])}), and bitsandbytes is not installed: pip install 'evalwright[bitsandbytes]'."
-        )
-    said = (
-        f"'{name}' does not fit: with {method or number}, the smallest of what was tried, it needs about {_gib(least)}, and "
-        f"{_gib(free)} of memory are free on '{device}'."
-    )
-    main = machine.free
-    if device != "cpu" and main is not None and size.needs("bfloat16", None, "cpu") <= main:
-        return f"{said} It would fit into main memory: device=cpu."
-    rest = least - free
-    shorter = size.tokens - -(-rest // max(1, size.cache * _BYTES[number]))
-    if shorter >= 256:
-        return f"{said} It would fit with shorter texts: max_length={shorter // 64 * 64}."
-    return f"{said} Use a smaller model."
 
 
 def _free(machine: Machine, device: str) -> int | None:

@@ -21,9 +21,8 @@ from evalwright.models.local.hf.decoding import Decoder
 from evalwright.models.local.hf.families import families
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.quiet import logger, quiet
-from evalwright.models.local.hf.reading import LogitReader
+from evalwright.models.local.hf.reading import LogitReader, pad
 from evalwright.models.local.hf.sampling import RowWriter, choose, not_a_number
-from evalwright.models.local.hf.scoring import pad
 from evalwright.models.local.writing import Pieces
 
 
@@ -69,7 +68,7 @@ class Generator:
         self, decoder: Decoder, jobs: Sequence[Job], shared: int, members: Sequence[int]
     ) -> Iterator[tuple[int, Response | Failure]]:
         """Write jobs whose prompts begin with the same `shared` tokens."""
-        inside = shared if decoder.cascading else 0
+        inside = shared if decoder.forward.cascading else 0
         some = {place: jobs[place] for place in members}
         costs = {place: len(job.tokens) - inside + job.room for place, job in some.items()}
         # Equal prompts stand side by side, so that they go through the model together.

@@ -25,7 +25,6 @@ from evalwright.models.local.files import context_length
 from evalwright.models.local.hf.adapters import apply_adapter
 from evalwright.models.local.hf.batching import text_config
 from evalwright.models.local.hf.options import Options
-from evalwright.models.local.hf.placement import input_device, is_spread
 from evalwright.models.local.hf.prompts import ChatRenderer
 from evalwright.models.local.hf.quantisation import bitsandbytes_config
 from evalwright.models.local.hf.quiet import quiet, verbose
@@ -212,7 +211,7 @@ def _load_model(source: Source, options: Options) -> Any:
     # A quantised model, or one in parts, is placed by its loader, and cannot be cast or moved.
     placed = bool(options.placement or options.quantisation or source.quantisation)
     if options.placement is not None:
-        arguments |= options.placement.arguments()
+        arguments |= options.placement
     elif options.quantisation is not None:
         arguments["device_map"] = {"": options.device}
     try:
@@ -249,6 +248,22 @@ def where(source: Source, trust_remote_code: bool = False) -> dict[str, Any]:
     }
     found = {name: value for name, value in given.items() if value is not None}
     return {"trust_remote_code": trust_remote_code, **found}
+
+
+def input_device(model: Any) -> str:
+    """The device that token ids are handed to: where the embeddings are computed."""
+    embeddings = model.get_input_embeddings()
+    hook = getattr(embeddings, "_hf_hook", None)
+    # Weights that wait in memory or on disk lie on "meta"; the hook knows where they go to be used.
+    device = getattr(hook, "execution_device", None)
+    if device is None:
+        return str(embeddings.weight.device)
+    return f"cuda:{device}" if isinstance(device, int) else str(device)
+
+
+def is_spread(model: Any) -> bool:
+    """Whether parts of the model lie apart from others, so that its inner results do too."""
+    return len({str(device) for device in (getattr(model, "hf_device_map", None) or {}).values()}) > 1
 
 
 def check_device(device: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.errors import AbilityError, ConfigurationError, Failure
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
+from evalwright.models.arguments import one_of
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.files import context_length, parameter_count, weight_files
 from evalwright.models.local.hardware.machine import find_machine
@@ -15,19 +16,18 @@ from evalwright.models.local.hardware.presets import with_preset
 from evalwright.models.local.hf.adapters import check_embedded, find_adapter
 from evalwright.models.local.hf.fitting import Fit, choose_fit, model_size
 from evalwright.models.local.hf.options import (
+    SCORING,
     Options,
     as_bytes,
     as_count,
     as_flag,
     as_prefix_token,
-    as_scoring,
-    check_fast_tokenizer,
     require_libraries,
     resolve_device,
     resolve_dtype,
+    resolve_placement,
     resolve_template,
 )
-from evalwright.models.local.hf.placement import Placement, resolve_placement
 from evalwright.models.local.hf.quantisation import require_quantisation_libraries, resolve_quantisation
 from evalwright.models.local.hf.source import Source, find_source, find_tokenizer
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
@@ -49,7 +49,7 @@ class TransformersModel(LocalModel):
     trust_remote_code: run code from the repository. attn_implementation: "sdpa", "eager", "flash_attention_2", ...
     max_tokens: how long an answer may be where the task does not say.
     scoring: log-likelihoods by a prefix tree ("tree"), one input at a time ("plain"), or the former where the model can
-    ("auto"). verify: score that many requests both ways and say how they compare. Both are not part of the fingerprint.
+    ("auto"); not part of the fingerprint.
     peft: an adapter (LoRA or similar) on top, a repository or folder, with `@revision` where wanted.
     device_map: spread the model over devices, by accelerate: "auto", "balanced", ..., a device, or modules with devices.
     max_memory: by device ({0: "20GiB", "cpu": "60GiB"}). offload_folder: for parts that wait on disk. No answers change.
@@ -80,7 +80,6 @@ class TransformersModel(LocalModel):
         chat_template_args: Mapping[str, Any] | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         scoring: str = "auto",
-        verify: int = 0,
         subfolder: str | None = None,
         peft: str | None = None,
         device_map: str | int | Mapping[str, Any] | None = None,
@@ -94,7 +93,10 @@ class TransformersModel(LocalModel):
         fit: bool = False,
     ) -> None:
         require_libraries()
-        check_fast_tokenizer(use_fast_tokenizer)
+        if not as_flag("use_fast_tokenizer", use_fast_tokenizer):
+            raise ConfigurationError(
+                "use_fast_tokenizer=false has no effect: transformers 5 has one kind of tokenizer for each model. Leave it out."
+            )
         self.name = f"hf/{name}" + (f"@{revision}" if revision else "")
         self._source = find_source(name, None if revision is None else str(revision), subfolder=subfolder)
         self._adapter: Source | None = None if peft is None else find_adapter(str(peft))
@@ -141,8 +143,7 @@ class TransformersModel(LocalModel):
             trust_remote_code=as_flag("trust_remote_code", trust_remote_code),
             attn_implementation=attn_implementation,
             max_tokens=as_count("max_tokens", max_tokens),
-            scoring=as_scoring(scoring),
-            verify=0 if verify in (0, "0") else as_count("verify", verify),
+            scoring=one_of("scoring", scoring, SCORING),
             placement=placement,
             quantisation=resolve_quantisation(quantization, chosen_dtype, self._source),
             prefix_token=as_prefix_token(prefix_token),
@@ -157,7 +158,7 @@ class TransformersModel(LocalModel):
         self._engine: Engine | None = None
 
     def _fitted(
-        self, found: Mapping[str, Any], on: str, placement: Placement | None
+        self, found: Mapping[str, Any], on: str, placement: Mapping[str, Any] | None
     ) -> tuple[str, str | Mapping[str, Any] | None]:
         """dtype and quantization, chosen by what fits where that is wanted and there is a choice."""
         dtype, quantization = resolve_dtype(found["dtype"], on, self._source.config), found["quantization"]
@@ -225,7 +226,7 @@ class TransformersModel(LocalModel):
             out["adapter"] = {"where": adapter.where, "revision": adapter.revision}
             out["adapter"]["kind"] = adapter.adapter.get("peft_type")
         if placement is not None:
-            out["device_map"] = placement.arguments()["device_map"]
+            out["device_map"] = placement["device_map"]
         return out
 
     def check(self) -> None:
@@ -281,6 +282,8 @@ class TransformersModel(LocalModel):
         yield from self._engine.answer(requests)
 
 
-def _main_device(device: str, placement: Placement | None) -> str:
+def _main_device(device: str, placement: Mapping[str, Any] | None) -> str:
     """Where the model computes, as far as its dtype goes by that."""
-    return "cpu" if placement is not None and placement.on_cpu else resolve_device(device)
+    parts = None if placement is None else placement["device_map"]
+    on_cpu = isinstance(parts, Mapping) and set(parts.values()) <= {"cpu", "disk"}
+    return "cpu" if on_cpu else resolve_device(device)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, closest
-from evalwright.models.local.hf.placement import Placement
 from evalwright.models.local.hf.source import Source
 
 DTYPES = {
@@ -31,11 +30,17 @@ SCORING = ("auto", "tree", "plain")
 """By a prefix tree where the model can; by a prefix tree or not at all; every different input by itself."""
 
 
+AUTOMATIC = ("auto", "balanced", "balanced_low_0", "sequential")
+"""Ways of spreading a model over devices that accelerate knows by name."""
+
+_DEVICE = r"(cpu|disk|mps|(cuda|xpu|npu|hpu)(:\d+)?|\d+)"
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Resolved arguments: a device and a dtype by name, `batch_size` None for "auto", `chat_template` as its text.
 
-    placement: None where the whole model lies on `device`. quantisation: the whole settings, None where none is asked for.
+    placement: what `from_pretrained` is handed of devices, None where the whole model lies on `device`. quantisation: the whole settings, None where none is asked for.
     prefix_token: the number or the text of the token that a text starts from, None for BOS, else EOS.
     """
 
@@ -51,8 +56,7 @@ class Options:
     attn_implementation: str | None
     max_tokens: int
     scoring: str = "auto"
-    verify: int = 0
-    placement: Placement | None = None
+    placement: Mapping[str, Any] | None = None
     quantisation: Mapping[str, Any] | None = None
     prefix_token: str | int | None = None
     memory: int | None = None
@@ -116,6 +120,32 @@ def resolve_dtype(dtype: str, device: str, config: Mapping[str, Any]) -> str:
     return DTYPES[dtype]
 
 
+def resolve_placement(
+    device_map: Any, max_memory: Any, offload_folder: Any, device: str
+) -> dict[str, Any] | None:
+    """What `from_pretrained` is handed to spread a model by accelerate; None where it lies on one device, by `device`.
+
+    Raises ConfigurationError for what does not fit, MissingExtra without accelerate.
+    """
+    given = {"max_memory": max_memory, "offload_folder": offload_folder}
+    given = {name: value for name, value in given.items() if value is not None}
+    if device_map is None:
+        for name in given:
+            raise ConfigurationError(f"{name} can only be used with device_map: add device_map=auto.")
+        return None
+    if device != "auto":
+        raise ConfigurationError(
+            f"device={device!r} and device_map cannot both be given: device_map already places every part."
+        )
+    if find_spec("accelerate") is None:
+        raise MissingExtra("A model with device_map", "hf", "accelerate")
+    if not isinstance(given.get("offload_folder", ""), str):
+        raise ConfigurationError(f"offload_folder={offload_folder!r} must be a folder.")
+    if "max_memory" in given:
+        given["max_memory"] = _memory(max_memory)
+    return {"device_map": _device_map(device_map), **given}
+
+
 def resolve_template(name: str | None, source: Source) -> str | None:
     """A chat template given as a file, or as the name of one that the tokenizer has. None: the tokenizer's default."""
     if name is None:
@@ -149,14 +179,6 @@ def as_prefix_token(value: Any) -> str | int | None:
     raise ConfigurationError(f"prefix_token={value!r} must be a token: its text, or its number.")
 
 
-def check_fast_tokenizer(value: Any) -> None:
-    """From transformers 5 on there is one kind of tokenizer, so there is nothing to choose."""
-    if not as_flag("use_fast_tokenizer", value):
-        raise ConfigurationError(
-            "use_fast_tokenizer=false has no effect: transformers 5 has one kind of tokenizer for each model. Leave it out."
-        )
-
-
 def as_bytes(name: str, value: Any) -> int:
     """A positive number of GiB, also from its text, in bytes."""
     try:
@@ -166,13 +188,6 @@ def as_bytes(name: str, value: Any) -> int:
     if size < 1:
         raise ConfigurationError(f"{name}={value!r} must be a positive number of GiB, for example 8 or 0.5.")
     return size
-
-
-def as_scoring(value: Any) -> str:
-    """How log-likelihoods are computed."""
-    if value not in SCORING:
-        raise ConfigurationError(f"scoring={value!r} must be one of {', '.join(SCORING)}.")
-    return str(value)
 
 
 def as_flag(name: str, value: Any) -> bool:
@@ -201,3 +216,40 @@ def _has_gpu() -> bool:
     except (OSError, AttributeError):
         return False
     return usable and count.value > 0
+
+
+def _device_map(value: Any) -> str | dict[str, int | str]:
+    if isinstance(value, Mapping):
+        return {str(module): _device(device, f"device_map[{module!r}]") for module, device in value.items()}
+    if value in AUTOMATIC:
+        return str(value)
+    if isinstance(value, (str, int)) and re.fullmatch(_DEVICE, str(value)):
+        return {"": _device(value, "device_map")}
+    near = closest(str(value), AUTOMATIC)
+    raise ConfigurationError(
+        f"device_map={value!r} is not known{f'; did you mean {near[0]!r}?' if near else '.'} Use "
+        f"{', '.join(AUTOMATIC)}, a device, or a mapping from modules to devices."
+    )
+
+
+def _device(value: Any, where: str) -> int | str:
+    if isinstance(value, bool) or not re.fullmatch(_DEVICE, str(value)):
+        raise ConfigurationError(
+            f"{where}={value!r} is not a device: use a GPU's number, 'cuda:0', 'cpu' or 'disk'."
+        )
+    return int(value) if str(value).isdecimal() else str(value)
+
+
+def _memory(value: Any) -> dict[int | str, int | str]:
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(
+            f"max_memory={value!r} must be a mapping from devices to memory, for example '{{0: 20GiB, cpu: 60GiB}}'."
+        )
+    out: dict[int | str, int | str] = {}
+    for device, size in value.items():
+        if isinstance(size, bool) or not re.fullmatch(r"\d+(\.\d+)? ?([KMGT]i?B)?", str(size), re.IGNORECASE):
+            raise ConfigurationError(
+                f"max_memory[{device!r}]={size!r} is not an amount of memory: use bytes or '20GiB'."
+            )
+        out[_device(device, "a key of max_memory")] = size if isinstance(size, int) else str(size)
+    return out

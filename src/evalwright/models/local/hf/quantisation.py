@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName, closest
+from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName
 from evalwright.models.local.hf.options import DTYPES, as_flag
 from evalwright.models.local.hf.source import Source
 
@@ -24,15 +24,10 @@ LIBRARIES = {
 }
 """By the method that a checkpoint declares: our extra, and the libraries that transformers then imports."""
 
+_FOR_BOTH: dict[str, Any] = {"skip_modules": None, "cpu_offload": False}
 _DEFAULTS: dict[str, dict[str, Any]] = {
-    "bitsandbytes-8bit": {"threshold": 6.0, "skip_modules": None, "cpu_offload": False},
-    "bitsandbytes-4bit": {
-        "quant_type": "nf4",
-        "double_quant": False,
-        "compute_dtype": None,
-        "skip_modules": None,
-        "cpu_offload": False,
-    },
+    "bitsandbytes-8bit": {"threshold": 6.0, **_FOR_BOTH},
+    "bitsandbytes-4bit": {"quant_type": "nf4", "double_quant": False, "compute_dtype": None, **_FOR_BOTH},
 }
 
 
@@ -45,9 +40,14 @@ def resolve_quantisation(value: Any, dtype: str, source: Source) -> dict[str, An
     if value is None:
         return None
     given = dict(value) if isinstance(value, Mapping) else {"method": value}
-    method = given.pop("method", None)
+    method = str(given.pop("method", None))
+    if method in LIBRARIES:
+        raise ConfigurationError(
+            f"quantization={method!r} is not available on demand: a checkpoint that was quantised so says it in its "
+            f"config.json and needs no argument. On demand use {' and '.join(METHODS)}."
+        )
     if method not in METHODS:
-        raise ConfigurationError(_unknown(method))
+        raise UnknownName("quantization", method, METHODS, f"It must be {' or '.join(METHODS)}.")
     declared = declared_method(source)
     if declared is not None:
         raise ConfigurationError(
@@ -60,7 +60,7 @@ def resolve_quantisation(value: Any, dtype: str, source: Source) -> dict[str, An
                 f"setting of quantization '{method}'", name, list(settings), f"Known: {', '.join(settings)}."
             )
         settings[name] = _checked(name, setting)
-    if "compute_dtype" in settings and settings["compute_dtype"] is None:
+    if settings.get("compute_dtype", dtype) is None:
         settings["compute_dtype"] = dtype
     return {"method": method, **settings}
 
@@ -120,15 +120,3 @@ def _checked(name: str, value: Any) -> Any:
     if value not in known:
         raise ConfigurationError(f"{argument}={value!r} must be one of {', '.join(known)}.")
     return known[value]
-
-
-def _unknown(method: Any) -> str:
-    if method in LIBRARIES:
-        return (
-            f"quantization={method!r} is not available on demand: a checkpoint that was quantised so says it in its "
-            f"config.json and needs no argument. On demand use {' and '.join(METHODS)}."
-        )
-    near = closest(str(method), METHODS)
-    return f"quantization={method!r} must be {' or '.join(METHODS)}." + (
-        f" Did you mean {near[0]!r}?" if near else ""
-    )

@@ -14,6 +14,9 @@ from typing import Any
 import torch
 
 from evalwright.models.local.hf.batching import Tensor, text_config
+from evalwright.models.local.hf.quiet import quiet
+
+Tokens = tuple[int, ...]
 
 Block = tuple[int, Tensor]
 """Logits (positions, some columns) of the tokens that begin at the given number; whoever gets it may overwrite it."""
@@ -69,7 +72,7 @@ class LogitReader:
             yield start, self._finish(torch.nn.functional.linear(hidden, weight[start:end], part))
 
     def prepare(
-        self, ids: Tensor, mask: Tensor, rows: list[int], columns: list[int], sources: Sequence[Any] = ()
+        self, ids: Tensor, mask: Tensor, rows: list[int], columns: list[int], sources: Sequence[Tokens] = ()
     ) -> LogitsOf:
         """Run the model on `ids` (batch, length) and return the logits of the positions at `rows` and `columns`."""
         row_index = torch.tensor(rows, device=ids.device)
@@ -102,6 +105,53 @@ class LogitReader:
             return False
         scale = float(whole.abs().max())
         return bool(float((apart.float() - whole.float()).abs().max()) <= 1e-6 * max(1.0, scale))
+
+
+class SidesReader:
+    """The logits of an encoder-decoder model's decoder; the encoder runs once for every different source in a batch.
+
+    A context keeps all special tokens that its tokenizer adds, the EOS at its end too; a continuation gets none, and its first
+    token is predicted from the decoder's start token. Both are encoded apart. A rolling log-likelihood is that of the text after
+    a source of the prefix token alone; a text longer than the model goes in windows, whose encoder reads what stands to
+    their left as far as it fits. These are lm-evaluation-harness's rules.
+    """
+
+    def __init__(self, model: Any, device: str) -> None:
+        self._model, self._device = model, device
+
+    def prepare(
+        self, ids: Tensor, mask: Tensor, rows: list[int], columns: list[int], sources: Sequence[Tokens]
+    ) -> LogitsOf:
+        """The logits of the positions at `rows` and `columns` of `ids`, which the decoder reads (batch, length)."""
+        places = {source: place for place, source in enumerate(dict.fromkeys(sources))}
+        given, seen = pad(list(places), self._device)
+        with quiet():
+            hidden = self._model.get_encoder()(input_ids=given, attention_mask=seen).last_hidden_state
+            chosen = torch.tensor([places[source] for source in sources], device=hidden.device)
+            logits = self._model(
+                encoder_outputs=(hidden[chosen],),
+                attention_mask=seen[chosen.to(seen.device)],
+                decoder_input_ids=ids,
+                decoder_attention_mask=mask,
+                use_cache=False,
+            ).logits
+        row_index = torch.tensor(rows, device=logits.device)
+        column_index = torch.tensor(columns, device=logits.device)
+        return lambda start, end: [(0, logits[row_index[start:end], column_index[start:end]])]
+
+
+def pad(
+    rows: Sequence[Sequence[int]], device: str, token: int = 0, *, left: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Token ids and attention mask, both (rows, longest row), padded with `token`, which is never read."""
+    longest = max(len(row) for row in rows)
+
+    def filled(row: Sequence[int], value: int) -> list[int]:
+        rest = [value] * (longest - len(row))
+        return [*rest, *row] if left else [*row, *rest]
+
+    ids = torch.tensor([filled(row, token) for row in rows], device=device)
+    return ids, torch.tensor([filled([1] * len(row), 0) for row in rows], device=device)
 
 
 def read_log_likelihoods(

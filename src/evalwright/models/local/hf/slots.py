@@ -12,30 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal
 
 import torch
-from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from evalwright.models.local.hf import cascade
-from evalwright.models.local.hf.batching import Tensor, text_config
-from evalwright.models.local.hf.reading import LogitReader
-from evalwright.models.local.hf.scoring import pad
-
-Stage = Literal["prefix", "add", "step"]
+from evalwright.models.local.hf.batching import Tensor
+from evalwright.models.local.hf.reading import LogitReader, pad
+from evalwright.models.local.hf.tree import Node, Part, Row
+from evalwright.models.local.hf.tree_forward import NOTHING, TreeForward
 
 
 class Slots:
     """Places for up to `rows` rows of up to `length` tokens each below a shared prefix, of which `used` are in use."""
 
-    def __init__(self, model: Any, reader: LogitReader, device: str, cascading: bool) -> None:
-        self._base = model.base_model
-        self._reader = reader
-        self._device = device
-        self._config = text_config(model)
-        self._dtype = next(model.parameters()).dtype
-        self.cascading = cascading
+    def __init__(self, forward: TreeForward, reader: LogitReader) -> None:
+        self._whole, self._reader = forward, reader
+        self._device, self._config, self._dtype = forward.device, forward.config, forward.dtype
+        self.cascading = forward.cascading
         self._lengths: list[int] = []
+        self._layers: list[_Layer] = []
         self._start_again(0, 0)
 
     @property
@@ -45,13 +40,14 @@ class Slots:
 
     def open(self, prefix: Sequence[int], rows: int, length: int) -> None:
         """Forget all rows, make places for others, and compute the tokens that all of them begin with."""
-        with torch.inference_mode():
-            self._start_again(rows, length)
-            if prefix:
-                self._stage = "prefix"
-                ids = torch.tensor([list(prefix)], device=self._device)
-                self._forward(ids, torch.arange(len(prefix), device=self._device)[None], torch.ones_like(ids))
-                self._prefix = len(prefix)
+        self._start_again(rows, length)
+        if prefix:
+            row = Row([Part(Node(prefix, 0, len(prefix)), -1)], len(prefix))
+            _, stored = self._whole.run([row], NOTHING, keep=True)
+            assert stored is not None
+            for layer, own in zip(self._layers, stored.layers, strict=True):
+                layer.stored = own
+            self._prefix = len(prefix)
 
     def close(self) -> None:
         """Free the memory."""
@@ -63,14 +59,15 @@ class Slots:
         copies: for every further row that equals one of them, which. Logits are (rows and copies, vocabulary).
         """
         with torch.inference_mode():
-            self._stage = "add"
-            self._adding = len(rows)
+            self._stepping, self._adding = False, len(rows)
             ids, mask = pad(rows, self._device)
             length = ids.shape[1]
             positions = torch.arange(self._prefix, self._prefix + length, device=self._device)[None]
             if self._prefix and not self.cascading:
                 seen = torch.ones(length, self._prefix + length, dtype=torch.bool, device=self._device)
-                mask = self._additive(seen.tril(self._prefix))[None, None].expand(len(rows), -1, -1, -1)
+                mask = cascade.additive(seen.tril(self._prefix), self._dtype)[None, None].expand(
+                    len(rows), -1, -1, -1
+                )
             else:
                 # Padding stands on the right, where no token looks; so no mask is needed, and the fast kernel is used.
                 mask = torch.ones_like(mask)
@@ -87,7 +84,7 @@ class Slots:
     def step(self, tokens: Sequence[int]) -> Tensor:
         """Put one more token into every row; returns the logits after it, (used, vocabulary)."""
         with torch.inference_mode():
-            self._stage = "step"
+            self._stepping = True
             self._ends = torch.tensor(self._lengths, device=self._device)
             longest = max(self._lengths)
             before = 0 if self.cascading else self._prefix
@@ -95,7 +92,7 @@ class Slots:
             mask = None
             if min(self._lengths) < longest:
                 seen = torch.arange(self._seen, device=self._device)[None] <= before + self._ends[:, None]
-                mask = self._additive(seen)[:, None, None]
+                mask = cascade.additive(seen, self._dtype)[:, None, None]
             self._mask = mask
             ids = torch.tensor(tokens, device=self._device)[:, None]
             given = mask
@@ -114,7 +111,8 @@ class Slots:
                 last = self.used - 1
                 if place != last:
                     for layer in self._layers:
-                        layer.move(last, place)
+                        for part in layer.places or ():
+                            part[place] = part[last]
                     self._lengths[place] = self._lengths[last]
                 self._lengths.pop()
 
@@ -122,49 +120,42 @@ class Slots:
         self._rows, self._room = rows, length
         self._lengths = []
         self._prefix = 0
-        self._adding = 0
-        self._layers = [_Layer(self) for _ in range(int(self._config.num_hidden_layers))]
+        self._stepping, self._adding = False, 0
+        self._layers = [
+            _Layer(self._take_in, self._length) for _ in range(int(self._config.num_hidden_layers))
+        ]
 
     def _forward(self, ids: Tensor, positions: Tensor, mask: Tensor) -> Tensor:
-        cache = DynamicCache()
-        cache.layer_class_to_replicate = None
-        cache.layers = self._layers
         attending: AbstractContextManager[None] = nullcontext()
         if self.cascading:
             stored = [layer.stored for layer in self._layers if layer.stored is not None]
-            stepping = self._stage == "step"
-            plan = cascade.Plan(stored, ids.shape[1], self._mask if stepping else None, stepping)
+            mask_of_step = self._mask if self._stepping else None
+            plan = cascade.Plan(stored, ids.shape[1], mask_of_step, self._stepping)
             attending = cascade.attending(self._config, plan)
         with attending:
-            return self._base(
+            return self._whole.base(
                 input_ids=ids,
                 position_ids=positions,
                 attention_mask=mask,
-                past_key_values=cache,
+                past_key_values=cascade.cache_of(self._layers),
                 use_cache=True,
             ).last_hidden_state
-
-    def _additive(self, seen: Tensor) -> Tensor:
-        mask = torch.zeros(seen.shape, dtype=self._dtype, device=self._device)
-        return mask.masked_fill_(~seen, torch.finfo(self._dtype).min)
 
     def _copy(self, copies: Sequence[int]) -> None:
         first = self.used
         to = first + self._adding
         index = torch.tensor([first + copy for copy in copies], device=self._device)
         for layer in self._layers:
-            layer.copy(index, to)
+            for part in layer.places or ():
+                part[to : to + len(index)] = part[index]
 
-    def take_in(self, layer: _Layer, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    def _take_in(self, layer: _Layer, key: Tensor, value: Tensor) -> cascade.KeysValues:
         """Keep one layer's new keys and values; returns what is attended to."""
-        if self._stage == "prefix":
-            layer.stored = (key.contiguous(), value.contiguous())
-            return key, value
         before = 0 if self.cascading else self._prefix
         if layer.places is None:
-            layer.open(key, value, self._rows, before, self._room)
+            layer.open((key, value), self._rows, before, self._room)
         keys, values = layer.places  # type: ignore[misc]
-        if self._stage == "add":
+        if not self._stepping:
             rows = slice(self.used, self.used + self._adding)
             end = before + key.shape[2]
             for part, new in ((keys, key), (values, value)):
@@ -177,50 +168,19 @@ class Slots:
         values[rows, :, before + self._ends] = value[:, :, 0]
         return keys[: self.used, :, : self._seen], values[: self.used, :, : self._seen]
 
-    def length(self) -> int:
+    def _length(self) -> int:
         """Tokens before those of the pass that goes on."""
-        if self._stage == "prefix":
-            return 0
-        return self._prefix + (max(self._lengths) if self._stage == "step" else 0)
+        return self._prefix + (max(self._lengths) if self._stepping else 0)
 
 
-class _Layer(DynamicLayer):  # type: ignore[misc]
-    """One layer's keys and values: `stored` of the prefix (1, heads, length, width), `places` (rows, heads, room, width)."""
+class _Layer(cascade.PassLayer):
+    """One layer's keys and values. places: of the rows (rows, heads, room, width), the prefix in front where it is copied."""
 
-    def __init__(self, slots: Slots) -> None:
-        super().__init__()
-        self._slots = slots
-        self.stored: tuple[Tensor, Tensor] | None = None
-        self.places: tuple[Tensor, Tensor] | None = None
+    places: cascade.KeysValues | None = None
 
-    def open(self, key: Tensor, value: Tensor, rows: int, before: int, room: int) -> None:
-        """Make the places, with the prefix in front of each where it is copied."""
-        places = []
-        for place, new in enumerate((key, value)):
-            part = new.new_zeros((rows, new.shape[1], before + room, new.shape[3]))
-            if before and self.stored is not None:
-                part[:, :, :before] = self.stored[place]
-            places.append(part)
-        self.places = (places[0], places[1])
-
-    def move(self, source: int, to: int) -> None:
-        """Put the row of one place into another."""
-        for part in self.places or ():
-            part[to] = part[source]
-
-    def copy(self, sources: Tensor, to: int) -> None:
-        """Put the rows of some places into those from `to` on."""
-        for part in self.places or ():
-            part[to : to + len(sources)] = part[sources]
-
-    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """The keys and values to attend to."""
-        return self._slots.take_in(self, key_states, value_states)
-
-    def get_seq_length(self) -> int:
-        """Tokens before those of this pass."""
-        return self._slots.length()
-
-    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Keys, and the place of the first."""
-        return self._slots.length() + query_length, 0
+    def open(self, new: cascade.KeysValues, rows: int, before: int, room: int) -> None:
+        """Make the places."""
+        key, value = (part.new_zeros((rows, part.shape[1], before + room, part.shape[3])) for part in new)
+        self.places = (key, value)
+        for part, stored in zip(self.places, self.stored or (), strict=False):
+            part[:, :, :before] = stored[:, :, :before]

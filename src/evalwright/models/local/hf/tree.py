@@ -173,11 +173,6 @@ class Row:
             length += len(part.node)
         return length
 
-    @property
-    def has_reads(self) -> bool:
-        """Whether anything is read here at all."""
-        return any(part.read and part.node.reads for part in self.parts)
-
     def add(self, lead: Sequence[Part], subtree: Node) -> None:
         """Append a whole subtree, below the parts of `lead` that the row begins with (they are put there if it is empty)."""
         if not self.parts:
@@ -189,10 +184,6 @@ class Row:
             places[id(node)] = len(self.parts)
             self.parts.append(Part(node, above))
         self.length += subtree.total
-
-    def nodes_read(self) -> Iterator[Node]:
-        """The nodes whose reads are answered by this row."""
-        return (part.node for part in self.parts if part.read)
 
 
 @dataclass(frozen=True, slots=True)

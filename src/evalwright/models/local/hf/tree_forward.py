@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers.cache_utils import DynamicCache, DynamicLayer
+from transformers.cache_utils import DynamicCache
 
 from evalwright.models.local.hf import cascade
 from evalwright.models.local.hf.batching import Tensor, cache_bytes, text_config
@@ -34,7 +34,7 @@ class Stored:
     """Keys and values of one path from the start: for every layer a pair of (1, key-value heads, length, width)."""
 
     length: int
-    layers: list[tuple[Tensor, Tensor]]
+    layers: list[cascade.KeysValues]
 
 
 NOTHING = Stored(0, [])
@@ -45,14 +45,15 @@ class TreeForward:
 
     def __init__(self, model: Any, reader: LogitReader, device: str) -> None:
         self._model = model
-        self._base: Any = getattr(model, "base_model", None)
+        self.base: Any = getattr(model, "base_model", None)
         self._reader = reader
-        self._device = device
-        self._config = text_config(model)
-        self._dtype = next(model.parameters()).dtype
+        self.device = device
+        self.config = text_config(model)
+        self.dtype = next(model.parameters()).dtype
+        self.number_bytes = int(self.dtype.itemsize)
         self.refusal = self._static_refusal()
-        self.cascading = self.refusal is None and cascade.is_possible(self._config, device)
-        self.longest = longest_path(self._config)
+        self.cascading = self.refusal is None and cascade.is_possible(self.config, device)
+        self.longest = longest_path(self.config)
 
     def run(self, rows: Sequence[Row], past: Stored, keep: bool = False) -> tuple[Tensor, Stored | None]:
         """The last hidden states (rows, longest row, width) of rows below `past`; with `keep`, what to store below one row.
@@ -69,8 +70,8 @@ class TreeForward:
                 ids[place, start:end] = part.node.tokens
                 positions[place, start:end] = np.arange(part.node.start, part.node.end)
         given: dict[str, Any] = {
-            "input_ids": torch.from_numpy(ids).to(self._device),
-            "position_ids": torch.from_numpy(positions).to(self._device),
+            "input_ids": torch.from_numpy(ids).to(self.device),
+            "position_ids": torch.from_numpy(positions).to(self.device),
             "use_cache": keep or past.length > 0,
         }
         with torch.inference_mode():
@@ -91,7 +92,7 @@ class TreeForward:
             # Padding stands on the right, where no token looks; so no mask is needed, and the fast kernel is used.
             given["attention_mask"] = torch.ones_like(given["input_ids"])
         cache = self._cache(past, keep, joined=True) if given["use_cache"] else None
-        hidden = self._base(past_key_values=cache, **given).last_hidden_state
+        hidden = self.base(past_key_values=cache, **given).last_hidden_state
         return hidden, _extended(past, cache) if keep else None
 
     def _cascaded(
@@ -103,75 +104,50 @@ class TreeForward:
         if trunk < length:
             mask = self._mask(np.stack([visible(row, length)[trunk:] for row in rows]))
         cache = self._cache(past, keep, joined=False) if given["use_cache"] else None
-        with cascade.attending(self._config, cascade.Plan(past.layers, trunk, mask)):
+        with cascade.attending(self.config, cascade.Plan(past.layers, trunk, mask)):
             # Only a mask that is given keeps some models from warning of padding; this one is not used.
             given["attention_mask"] = torch.ones_like(given["input_ids"])
-            hidden = self._base(past_key_values=cache, **given).last_hidden_state
+            hidden = self.base(past_key_values=cache, **given).last_hidden_state
         return hidden, _extended(past, cache) if keep else None
 
     def _cache(self, past: Stored, keep: bool, joined: bool) -> DynamicCache:
-        cache = DynamicCache()
-        cache.layer_class_to_replicate = None
-        nothing: list[tuple[Tensor, Tensor] | None] = [None] * int(self._config.num_hidden_layers)
-        layers = past.layers or nothing
-        cache.layers = [_Layer(past.length, own, keep, joined) for own in layers]
-        return cache
+        """It gives what is stored, if that is to be joined, and holds new keys and values only if asked to."""
+
+        def take(layer: Any, key: Tensor, value: Tensor) -> cascade.KeysValues:
+            if keep:
+                layer.new = (key, value)
+            if layer.stored is None or not joined:
+                return key, value
+            keys, values = (part.expand(key.shape[0], -1, -1, -1) for part in layer.stored)
+            return torch.cat([keys, key], dim=-2), torch.cat([values, value], dim=-2)
+
+        nothing: list[cascade.KeysValues | None] = [None] * int(self.config.num_hidden_layers)
+        return cascade.cache_of(
+            [cascade.PassLayer(take, lambda: past.length, own) for own in past.layers or nothing]
+        )
 
     def _mask(self, seen: np.ndarray) -> Tensor:
-        """From what is seen (rows, queries, keys) to what is added to attention scores; every kernel takes that."""
-        mask = torch.zeros(seen.shape, dtype=self._dtype)
-        mask.masked_fill_(torch.from_numpy(~seen), torch.finfo(self._dtype).min)
-        return mask[:, None].to(self._device)
+        return cascade.additive(torch.from_numpy(seen).to(self.device), self.dtype)[:, None]
 
     def stored_bytes(self, length: int) -> int:
         """Memory for the keys and values of so many tokens."""
-        return cache_bytes(self._config, int(self._dtype.itemsize)) * length
+        return cache_bytes(self.config, self.number_bytes) * length
 
     def _static_refusal(self) -> str | None:
-        if getattr(self._config, "is_encoder_decoder", False):
+        if getattr(self.config, "is_encoder_decoder", False):
             return "it is an encoder-decoder model"
         if getattr(self._model, "_is_stateful", False):
             return "it carries a state from token to token that cannot branch"
-        kinds = set(getattr(self._config, "layer_types", None) or [])
+        kinds = set(getattr(self.config, "layer_types", None) or [])
         if kinds - _ATTENTION_LAYERS:
             return f"it has layers other than attention ({', '.join(sorted(kinds - _ATTENTION_LAYERS))})"
         if not self._reader.sliced:
             return "its output head cannot be applied to single positions"
-        if getattr(self._config, "_attn_implementation", None) not in ("sdpa", "eager"):
+        if getattr(self.config, "_attn_implementation", None) not in ("sdpa", "eager"):
             return "its attention takes no mask in four dimensions (attn_implementation sdpa and eager do)"
         missing = {"position_ids", "past_key_values", "attention_mask", "use_cache"}
-        missing -= set(signature(self._base.forward).parameters)
+        missing -= set(signature(self.base.forward).parameters)
         return f"it does not take {', '.join(sorted(missing))}" if missing else None
-
-
-class _Layer(DynamicLayer):  # type: ignore[misc]
-    """One layer's cache within one pass: it gives what is stored, and holds new keys and values only if asked to."""
-
-    def __init__(self, length: int, stored: tuple[Tensor, Tensor] | None, keep: bool, joined: bool) -> None:
-        super().__init__()
-        self._length = length
-        self._stored = stored
-        self._keep = keep
-        self._joined = joined
-        self.new: tuple[Tensor, Tensor] | None = None
-
-    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """The keys and values to attend to."""
-        if self._keep:
-            self.new = (key_states, value_states)
-        if self._stored is None or not self._joined:
-            return key_states, value_states
-        rows = key_states.shape[0]
-        keys, values = (part.expand(rows, -1, -1, -1) for part in self._stored)
-        return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
-
-    def get_seq_length(self) -> int:
-        """Tokens before those of this pass."""
-        return self._length
-
-    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Keys, and the place of the first."""
-        return self._length + query_length, 0
 
 
 def _extended(past: Stored, cache: Any) -> Stored:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,9 +17,9 @@ import torch
 from evalwright.core.errors import Failure, ModelError
 from evalwright.models.local.answering import Scored
 from evalwright.models.local.hf.batching import Batcher, is_out_of_memory
-from evalwright.models.local.hf.quiet import logger, quiet
+from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods
-from evalwright.models.local.hf.scoring import Difference, PairScorer, checked
+from evalwright.models.local.hf.scoring import PlainScorer, checked, unexplained_difference
 from evalwright.models.local.hf.tree import Limits, Node, Row, build_tree, cut, regrow
 from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
 from evalwright.models.local.tokens import Pair
@@ -35,32 +34,15 @@ _SHORTEST_PIECE = 64
 """Passes are cut no smaller than that, in tokens."""
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """tokens: padded tokens in one pass. rows: rows in one pass, None: any number. stored: bytes of keys and values kept."""
-
-    tokens: int
-    rows: int | None
-    stored: int
-
-
 class _Unfit(Exception):
     """This way of attending does not do for this model."""
 
 
-@dataclass(slots=True)
 class _Job:
-    """One call's pairs, their tree, and what has been read of each so far."""
+    """One call's pairs, the slots of their targets, and what has been read of each so far."""
 
-    pairs: Sequence[Pair]
-    spans: list[range] = field(default_factory=list)
-    owner: list[int] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-    greedy: list[bool] = field(default_factory=list)
-    missing: list[int] = field(default_factory=list)
-
-    def start(self, spans: list[range]) -> None:
-        self.spans = spans
+    def __init__(self, pairs: Sequence[Pair], spans: list[range]) -> None:
+        self.pairs, self.spans = pairs, spans
         self.owner = [index for index, span in enumerate(spans) for _ in span]
         self.values = [0.0] * len(self.owner)
         self.greedy = [False] * len(self.owner)
@@ -75,50 +57,46 @@ class _Job:
             self.missing[index] -= 1
             if not self.missing[index]:
                 done.append(index)
-        return [(index, self._scored(self.spans[index])) for index in done]
-
-    def _scored(self, span: range) -> Scored:
-        part = slice(span.start, span.stop)
-        return Scored(math.fsum(self.values[part]), all(self.greedy[part]), len(span))
+        parts = [(index, slice(self.spans[index].start, self.spans[index].stop)) for index in done]
+        return [
+            (i, Scored(math.fsum(self.values[part]), all(self.greedy[part]), len(self.spans[i])))
+            for i, part in parts
+        ]
 
 
 class TreeScorer:
-    """See the module. `plain` scores what the tree cannot; `insist`: raise ModelError instead."""
+    """See the module. plain: scores what the tree cannot. insist: raise ModelError instead.
+
+    tokens: padded tokens in one pass. rows: rows in one pass, None: any number. stored: bytes of keys and values kept.
+    """
 
     def __init__(
         self,
         forward: TreeForward,
         reader: LogitReader,
-        plain: PairScorer,
-        budget: Budget,
+        plain: PlainScorer,
         *,
+        tokens: int,
+        rows: int | None,
+        stored: int,
         name: str,
-        number_bytes: int,
         insist: bool = False,
-        verify: int = 0,
     ) -> None:
-        self._forward = forward
-        self._reader = reader
-        self._plain = plain
-        self._budget = budget
+        self.forward = forward
+        self._reader, self._plain = reader, plain
+        self._stored = stored
         self._name = name
-        self._bytes = number_bytes
         self._insist = insist
-        self._batcher: Batcher[Found] = Batcher(budget.rows, budget.tokens, passing=(_Unfit,))
+        self._batcher: Batcher[Found] = Batcher(rows, tokens, passing=(_Unfit,))
         self._seen: dict[tuple[bool, bool], int] = {}
-        self._verify = verify
-        self._noted: list[tuple[Pair, Scored]] = []
-        self._verified = Difference()
         self._given = self._computed = self._read = 0
         if forward.refusal is not None:
             self._refuse(forward.refusal)
 
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
-        """See PairScorer."""
+        """Yield `(index into pairs, result)` once for every pair, in any order, as they finish."""
         open_ones = set(range(len(pairs)))
         for index, scored in self._by_tree(pairs, open_ones):
-            if len(self._noted) < self._verify - self._verified.compared:
-                self._noted.append((pairs[index], scored))
             yield index, checked(scored)
         rest = sorted(open_ones)
         if rest and self._insist:
@@ -131,42 +109,25 @@ class TreeScorer:
             )
         for place, outcome in self._plain.score([pairs[index] for index in rest]) if rest else ():
             yield rest[place], outcome
-        if self._noted:
-            with quiet():
-                self._verified.compare(self._plain, self._noted, self._bytes)
-            self._noted.clear()
-            logger.warning(
-                "%s: compared %d requests with plain scoring: the largest difference is %.1e per token, and %d greedy flags "
-                "differ.",
-                self._name,
-                self._verified.compared,
-                self._verified.largest,
-                self._verified.flags,
-            )
 
     def describe(self) -> dict[str, Any]:
         """How log-likelihoods are computed, and what that saved so far."""
-        out: dict[str, Any] = {"path": "plain" if self._forward.refusal else "tree"}
-        if self._forward.refusal:
-            out["because"] = self._forward.refusal
+        out: dict[str, Any] = {"path": "plain" if self.forward.refusal else "tree"}
+        if self.forward.refusal:
+            out["because"] = self.forward.refusal
         else:
-            out["attention"] = "cascade" if self._forward.cascading else "portable"
+            out["attention"] = "cascade" if self.forward.cascading else "portable"
         if self._given:
-            out |= {
-                "tokens_given": self._given,
-                "tokens_computed": self._computed,
-                "positions_read": self._read,
-            }
-        if self._verified.compared:
-            out["verified"] = self._verified.describe()
+            out["tokens_given"], out["tokens_computed"] = self._given, self._computed
+            out["positions_read"] = self._read
         return out
 
     # --- from pairs to passes ----------------------------------------------------------------------------------------
 
     def _by_tree(self, pairs: Sequence[Pair], open_ones: set[int]) -> Iterator[tuple[int, Scored]]:
         """Yield what the tree can score, and take it off `open_ones`."""
-        while self._forward.refusal is None:
-            longest = self._forward.longest
+        while self.forward.refusal is None:
+            longest = self.forward.longest
             taking = [
                 index
                 for index in sorted(open_ones)
@@ -175,20 +136,20 @@ class TreeScorer:
             if not taking:
                 return
             try:
-                for place, scored in self._run(_Job([pairs[index] for index in taking])):
+                for place, scored in self._run([pairs[index] for index in taking]):
                     open_ones.discard(taking[place])
                     yield taking[place], scored
                 return
             except _Unfit as error:
-                if self._forward.cascading:
-                    self._forward.cascading = False
+                if self.forward.cascading:
+                    self.forward.cascading = False
                     self._seen.clear()
                 else:
                     self._refuse(str(error))
 
-    def _run(self, job: _Job) -> Iterator[tuple[int, Scored]]:
-        tree = build_tree(job.pairs)
-        job.start(tree.spans)
+    def _run(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored]]:
+        tree = build_tree(pairs)
+        job = _Job(pairs, tree.spans)
         self._given += tree.given
         self._computed += tree.unique
         # What waits, the next one last. Children wait with what is stored above them, which is freed with the last of them.
@@ -196,7 +157,7 @@ class TreeScorer:
         while waiting:
             row, nodes, past = waiting.pop()
             if row is not None:
-                if self._forward.stored_bytes(past.length + row.length) > self._budget.stored:
+                if self.forward.stored_bytes(past.length + row.length) > self._stored:
                     continue  # what hangs below is left to the plain way
                 outcome = self._store(job, row, past)
                 if isinstance(outcome, Failure):
@@ -220,11 +181,11 @@ class TreeScorer:
 
     def _limits(self) -> Limits:
         piece = max(_SHORTEST_PIECE, self._batcher.tokens)
-        return Limits(row=min(piece, 1024 if self._forward.cascading else 512), piece=piece)
+        return Limits(row=min(piece, 1024 if self.forward.cascading else 512), piece=piece)
 
     def _pack(self, past: Stored) -> int:
         """Portable attention copies what is stored to every row, so short rows are put together below a long prefix."""
-        if self._forward.cascading or not past.length:
+        if self.forward.cascading or not past.length:
             return 0
         return min(max(64, int(6 * math.sqrt(past.length))), 512)
 
@@ -232,7 +193,7 @@ class TreeScorer:
         self, job: _Job, rows: list[Row], past: Stored, failed: list[Row]
     ) -> Iterator[tuple[int, Scored]]:
         """Run rows in batches, the longest first; adds those for which there is not enough memory to `failed`."""
-        copied = 0 if self._forward.cascading else past.length // 8
+        copied = 0 if self.forward.cascading else past.length // 8
         costs = [row.length + copied for row in rows]
         for place, outcome in self._batcher.run(
             costs, lambda batch: self._pass(job, [rows[i] for i in batch], past)
@@ -267,7 +228,7 @@ class TreeScorer:
     def _guarded(self, rows: list[Row], past: Stored, keep: bool) -> tuple[Any, Stored | None]:
         """A pass of the model; whatever it raises means that it does not take part, unless memory ran out."""
         try:
-            return self._forward.run(rows, past, keep)
+            return self.forward.run(rows, past, keep)
         except Exception as error:
             if is_out_of_memory(error):
                 raise
@@ -310,14 +271,14 @@ class TreeScorer:
         if kind not in self._seen and len(found) > 1:
             picked.append(by_length[len(found) // 2])
         noted = [(job.pairs[index], scored) for index, scored in picked]
-        difference = Difference().compare(self._plain, noted, self._bytes)
-        if difference.beyond:
-            raise _Unfit(f"scores differ by {difference.largest:.1e} per token from plain scoring")
+        largest = unexplained_difference(self._plain, noted, self.forward.number_bytes)
+        if largest is not None:
+            raise _Unfit(f"scores differ by {largest:.1e} per token from plain scoring")
         self._seen[kind] = size
 
     def _refuse(self, reason: str) -> None:
-        self._forward.refusal = reason
-        self._forward.cascading = False
+        self.forward.refusal = reason
+        self.forward.cascading = False
         if self._insist:
             raise ModelError(f"The model {self._name} cannot be scored by a prefix tree: {reason}.")
         logger.warning("%s: log-likelihoods are computed one at a time, because %s.", self._name, reason)

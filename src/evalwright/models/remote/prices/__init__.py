@@ -1,5 +1,219 @@
-"""What tokens cost: a dated table, a person's own prices over it, and the cost of an answer."""
+"""Prices by provider and model: `prices.toml` of this package, and the `[NAME.prices]` of a person's own file of providers.
 
-from evalwright.models.remote.prices.table import Price, add, as_of, count_of, price_of, warn_if_old
+A model is found by its name, else by its name without the date of a snapshot, else by a pattern with `*`. A person's price
+wins. A model that is not found has no price, which is never taken for free.
+"""
 
-__all__ = ["Price", "add", "as_of", "count_of", "price_of", "warn_if_old"]
+from __future__ import annotations
+
+import datetime
+import logging
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.responses import Usage
+
+TABLE = Path(__file__).with_name("prices.toml")
+OLD = 180
+"""Days after which prices are said to be old."""
+
+_logger = logging.getLogger("evalwright.models.remote.prices")
+_MILLION = Decimal(1_000_000)
+_SNAPSHOT = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
+_HEAD = ("as_of", "source")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens.
+
+    input: of tokens read; cached_input: of those that the provider had in its cache, None where they cost the same. output:
+    of tokens written, reasoning included. batch: the factor of the provider's batch interface. request: dollars for each
+    request besides. long_above: with more tokens than that in the prompt, long_input, long_cached_input and long_output hold.
+    source: where the price stands. as_of: the day it was taken from there ("2026-11-12"), "" for one given by hand.
+    """
+
+    input: float
+    output: float
+    cached_input: float | None = None
+    batch: float | None = None
+    request: float = 0.0
+    long_above: int | None = None
+    long_input: float | None = None
+    long_cached_input: float | None = None
+    long_output: float | None = None
+    source: str = ""
+    as_of: str = ""
+
+    def cost(self, usage: Usage, *, batched: bool = False) -> float | None:
+        """US dollars for one answer, exact in decimals before it is rounded to a float.
+
+        None where nothing was counted, and for an answer of a batch where the price of batches is not known.
+        """
+        read, written = usage.input_tokens, usage.output_tokens
+        if not read and not written:
+            return None
+        into, cached, out = self.input, self.cached_input, self.output
+        if self.long_above is not None and read > self.long_above:
+            into = into if self.long_input is None else self.long_input
+            cached = cached if self.long_cached_input is None else self.long_cached_input
+            out = out if self.long_output is None else self.long_output
+        known = min(usage.cached_tokens, read)
+        total = _times(read - known, into) + _times(known, into if cached is None else cached)
+        whole = (total + _times(written, out)) / _MILLION + Decimal(str(self.request))
+        if not batched:
+            return float(whole)
+        return None if self.batch is None else float(whole * Decimal(str(self.batch)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """A plain mapping for JSON: what is given."""
+        out = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {
+            name: value
+            for name, value in out.items()
+            if value not in (None, "") and (value or name != "request")
+        }
+
+
+def _times(tokens: int, price: float) -> Decimal:
+    return tokens * Decimal(str(price))
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """The prices of one provider: by name in lower case, and by pattern in their order."""
+
+    names: Mapping[str, Price]
+    patterns: tuple[tuple[re.Pattern[str], Price], ...]
+
+    def find(self, model: str) -> Price | None:
+        """The price of a model, None where it has none."""
+        name = model.lower()
+        for known in (name, _SNAPSHOT.sub("", name)):
+            if known in self.names:
+                return self.names[known]
+        return next((price for pattern, price in self.patterns if pattern.fullmatch(name)), None)
+
+
+_own: dict[str, Book] = {}
+
+
+def price_of(provider: str, model: str, *, packaged: bool = True) -> Price | None:
+    """What a provider's model costs, None where no price is known. packaged: also look into the package's table."""
+    books = (_own.get(provider), _packaged(provider) if packaged else None)
+    return next((found for book in books if book is not None and (found := book.find(model))), None)
+
+
+def add(provider: str, rows: Mapping[str, Any], where: str) -> None:
+    """Let a person's own prices count for a provider. Raises ConfigurationError that names `where`."""
+    _own[provider] = read_book(rows, where)
+
+
+def count_of(provider: str) -> int:
+    """For how many models (or patterns) of a provider a price is known."""
+    books = [book for book in (_own.get(provider), _packaged(provider)) if book is not None]
+    return len(
+        {name for book in books for name in book.names}
+        | {p.pattern for book in books for p, _ in book.patterns}
+    )
+
+
+def as_of() -> str:
+    """The day of the package's table."""
+    return str(_document()["as_of"])
+
+
+def warn_if_old(price: Price, today: datetime.date | None = None) -> None:
+    """Say once for each date that prices of the package's table are older than `OLD` days."""
+    if not price.as_of or price.as_of in _said:
+        return
+    days = ((today or datetime.date.today()) - datetime.date.fromisoformat(price.as_of)).days
+    if days > OLD:
+        _said.add(price.as_of)
+        _logger.warning(
+            "Prices are of %s, %d days ago, and may have changed: docs/providers.md shows how to set your own.",
+            price.as_of,
+            days,
+        )
+
+
+_said: set[str] = set()
+
+
+@cache
+def _document() -> dict[str, Any]:
+    with TABLE.open("rb") as file:
+        return tomllib.load(file)
+
+
+@cache
+def _packaged(provider: str) -> Book | None:
+    rows = _document().get(provider)
+    return (
+        read_book({"as_of": as_of(), **rows}, f"{TABLE.name}, [{provider}]")
+        if isinstance(rows, Mapping)
+        else None
+    )
+
+
+def read_book(rows: Mapping[str, Any], where: str) -> Book:
+    """The prices in a table: `as_of` and `source` for all, then a table by model. Raises ConfigurationError."""
+    head = {name: _headline(name, rows[name], where) for name in _HEAD if name in rows}
+    names: dict[str, Price] = {}
+    patterns: list[tuple[re.Pattern[str], Price]] = []
+    for model, row in rows.items():
+        if model in _HEAD:
+            continue
+        price = _price(row, head, f"{where}, price of '{model}'")
+        if "*" in model:
+            parts = (re.escape(part) for part in model.lower().split("*"))
+            patterns.append((re.compile(".*".join(parts), re.DOTALL), price))
+        else:
+            names[model.lower()] = price
+    return Book(names, tuple(patterns))
+
+
+def _headline(name: str, value: Any, where: str) -> str:
+    text = value.isoformat() if isinstance(value, datetime.date) else value
+    if not isinstance(text, str):
+        raise ConfigurationError(f"{where}: '{name}' must be text.")
+    if name == "as_of":
+        try:
+            datetime.date.fromisoformat(text)
+        except ValueError:
+            raise ConfigurationError(
+                f"{where}: 'as_of' must be a date such as 2026-11-12, not '{text}'."
+            ) from None
+    return text
+
+
+def _price(row: Any, head: Mapping[str, str], at: str) -> Price:
+    if not isinstance(row, Mapping):
+        raise ConfigurationError(
+            f"{at}: a price is a table in dollars per million tokens, such as {{ input = 0.15, output = 0.6 }}."
+        )
+    known = [entry.name for entry in fields(Price) if entry.name != "as_of"]
+    for key, value in row.items():
+        if key not in known:
+            raise UnknownName("key of a price", key, known, f"Known: {', '.join(known)}. ({at})")
+        if key == "source":
+            _headline(key, value, at)
+        elif (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not math.isfinite(value)
+            or value < 0
+        ):
+            raise ConfigurationError(f"{at}: '{key}' must be a number that is not negative.")
+    missing = [key for key in ("input", "output") if key not in row]
+    if missing:
+        raise ConfigurationError(f"{at}: '{missing[0]}' is missing; give input and output.")
+    return Price(**{**head, **row})

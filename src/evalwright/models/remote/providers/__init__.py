@@ -1,5 +1,336 @@
-"""Remote providers as rows of data: where each is, what it speaks, and what its models refuse."""
+"""The table of providers: `providers.toml` of this package, and files of the same form that a person names.
 
-from evalwright.models.remote.providers.table import ModelRule, Provider, add_file, find, names, own, quirks
+A row needs its name and a base URL; one that speaks OpenAI's chat completions is three lines. Every key is checked, so a
+misspelt one is an error and never silently without effect. A row of a person's own file wins over the package's. Such files
+are those that $EVALWRIGHT_PROVIDERS names, and those given to `add_file`; none is looked for, because a row decides where
+keys are sent.
+"""
 
-__all__ = ["ModelRule", "Provider", "add_file", "find", "names", "own", "quirks"]
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.models.built_in import BUILT_IN
+from evalwright.models.remote import prices
+from evalwright.models.remote.batch import APIS
+from evalwright.models.remote.wire import FORMATS
+from evalwright.models.remote.wire.format import REFUSABLE, merged
+
+TABLE = Path(__file__).with_name("providers.toml")
+VARIABLE = "EVALWRIGHT_PROVIDERS"
+"""Names files of a person's own providers, with the system's separator of paths between them."""
+AUTHS = ("bearer", "aws", "google", "none")
+"""How a key is sent; besides these `header:NAME` and `query:NAME`. aws and google take a key as a bearer, else log in."""
+TOKENS_FIELDS = ("max_tokens", "max_completion_tokens", "max_new_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRule:
+    """What holds for some of a provider's models: those whose whole name the regular expression `match` fits.
+
+    Later rules win over earlier ones; `refuses`, where given, replaces what was refused before. examples: names that it fits.
+    """
+
+    match: str = ".*"
+    examples: tuple[str, ...] = ()
+    wire: str | None = None
+    tokens_field: str | None = None
+    refuses: tuple[str, ...] | None = None
+    reasoning_fields: tuple[str, ...] | None = None
+    stream: bool | None = None
+    least_temperature: float | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    thinking: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One row.
+
+    base_url: `{name}` in it is filled from the argument `variables` or the environment variable that `variables` here
+    names. key: environment variables that may hold the key, the first that is set counts; () where none is needed. wires: the
+    formats it speaks, its default first. auth: see `AUTHS`. model: how a model's name is sent, if it has no slash
+    ("accounts/fireworks/models/{model}"). any_server: the name also stands for other servers, so the rules hold only at its
+    own address. defaults: max_tokens, temperature, top_p where neither the task nor the person says otherwise. thinking: by level,
+    what is added to a body (`body`), what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
+    place of a number of tokens; `efforts` are words that are levels, `effort` is their place in the body, or a table of places by
+    wire format. url_variable: the environment variable whose address is used in place of base_url. stream: answers come in pieces unless the person says otherwise. least_temperature: sent
+    instead of a lower one that a task sets. cost_field: where a reply names its cost in US dollars ("usage.cost").
+    docs: where its interface is described.
+    """
+
+    name: str
+    base_url: str
+    title: str = ""
+    key: tuple[str, ...] = ()
+    wires: tuple[str, ...] = ("openai-chat",)
+    auth: str = "bearer"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    url_variable: str = ""
+    model: str = "{model}"
+    any_server: bool = False
+    tokens_field: str = "max_tokens"
+    refuses: tuple[str, ...] = ()
+    reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
+    stream: bool = False
+    least_temperature: float | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    thinking: Mapping[str, Any] = field(default_factory=dict)
+    models: tuple[ModelRule, ...] = ()
+    batch: str = ""
+    example: str = ""
+    max_concurrency: int = 512
+    cost_field: str = ""
+    docs: str = ""
+
+
+_added: dict[str, Provider] = {}
+
+
+def find(name: str) -> Provider | None:
+    """The row of that name, None where there is none. Raises ConfigurationError for a file of a person's own."""
+    _read_variable(os.environ.get(VARIABLE, ""))
+    return _added.get(name) or _packaged().get(name)
+
+
+def names() -> list[str]:
+    """All names, sorted."""
+    _read_variable(os.environ.get(VARIABLE, ""))
+    return sorted({*_packaged(), *_added})
+
+
+def own() -> frozenset[str]:
+    """The names of a person's own rows."""
+    return frozenset(_added)
+
+
+def add_file(path: Path) -> list[str]:
+    """Read a person's own file of providers and prices, and say the names in it. Raises ConfigurationError.
+
+    A table with nothing but `prices` gives prices for a provider that is known already.
+    """
+    rows = _read(path)
+    priced = {
+        name: row["prices"] for name, row in rows.items() if isinstance(row, Mapping) and "prices" in row
+    }
+    only = {name for name in priced if len(rows[name]) == 1 and (name in _added or name in _packaged())}
+    found = _providers(
+        {name: row for name, row in _without_prices(rows).items() if name not in only}, path.name
+    )
+    for name in found:
+        _check_name(name, path)
+    for name, given in priced.items():
+        at = f"{path.name}, prices of '{name}'"
+        _fit(given, "prices", (_mapping, "a table by model"), f"{path.name}, provider '{name}'")
+        prices.add(name, given, at)
+    _added.update(found)
+    return list(rows)
+
+
+def _check_name(name: str, path: Path) -> None:
+    """Refuse a row that would never be used, because the name is that of a backend in code."""
+    if name in BUILT_IN and name not in _packaged():
+        raise ConfigurationError(
+            f"{path.name}, provider '{name}': '{name}/...' are models of a backend in this package; give yours another name."
+        )
+
+
+def _without_prices(rows: Mapping[str, Any]) -> dict[str, Any]:
+    def rest(row: Any) -> Any:
+        return {key: row[key] for key in row if key != "prices"} if isinstance(row, Mapping) else row
+
+    return {name: rest(row) for name, row in rows.items()}
+
+
+@cache
+def _read_variable(value: str) -> None:
+    for part in filter(None, value.split(os.pathsep)):
+        try:
+            add_file(Path(part))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error} (named by ${VARIABLE})") from None
+
+
+@cache
+def _packaged() -> dict[str, Provider]:
+    return read_table(TABLE)
+
+
+def read_table(path: Path) -> dict[str, Provider]:
+    """The rows of a TOML file. Raises ConfigurationError with the file and the row."""
+    return _providers(_read(path), path.name)
+
+
+def _providers(rows: Mapping[str, Any], where: str) -> dict[str, Provider]:
+    return {name: _provider(name, _with_rules(name, row, rows, where), where) for name, row in rows.items()}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise ConfigurationError(
+            f"The file of providers '{path}' cannot be read: {error.strerror}."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"The file of providers '{path}' is not TOML: {error}.") from None
+
+
+def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any:
+    """The row with the model rules of the rows that `rules_of` names before its own: the same models at another provider."""
+    if not isinstance(row, Mapping) or "rules_of" not in row:
+        return row
+    rules: list[Any] = []
+    for other in row["rules_of"]:
+        if other not in rows:
+            raise UnknownName("provider", str(other), rows, f"({where}, provider '{name}', rules_of)")
+        rules.extend(rows[other].get("models", ()))
+    rest = {key: value for key, value in row.items() if key != "rules_of"}
+    return {**rest, "models": [*rules, *row.get("models", ())]}
+
+
+def quirks(provider: Provider, model: str) -> Provider:
+    """The row as it is for one model: the rules that fit its name applied in their order."""
+    for rule in provider.models:
+        if not re.fullmatch(rule.match, model, re.IGNORECASE):
+            continue
+        given = {
+            name: value
+            for name in ("tokens_field", "refuses", "reasoning_fields", "stream", "least_temperature")
+            if (value := getattr(rule, name)) is not None
+        }
+        if rule.wire is not None:
+            given["wires"] = (rule.wire, *(wire for wire in provider.wires if wire != rule.wire))
+        for name in ("defaults", "extra_body", "thinking"):
+            given[name] = merged(getattr(provider, name), getattr(rule, name))
+        provider = replace(provider, **given)
+    return provider
+
+
+def _provider(name: str, row: Any, where: str) -> Provider:
+    at = f"{where}, provider '{name}'"
+    if not name or "/" in name or "@" in name:
+        raise ConfigurationError(f"{at}: a provider's name cannot be empty or contain '/' or '@'.")
+    if not isinstance(row, Mapping):
+        raise ConfigurationError(f"{at}: a provider is a table, [{name}], with at least a base_url.")
+    found = _checked(row, [entry.name for entry in fields(Provider) if entry.name != "name"], at)
+    if not isinstance(found.get("base_url"), str):
+        raise ConfigurationError(f'{at}: the base_url is missing, for example base_url = "https://host/v1".')
+    rules = found.get("models", ())
+    if not isinstance(rules, list | tuple) or not all(map(_mapping, rules)):
+        raise ConfigurationError(f"{at}: rules for models are written [[{name}.models]].")
+    found["models"] = tuple(_rule(rule, f"{at}, rule {place}") for place, rule in enumerate(rules, 1))
+    auth = str(found.get("auth", "bearer"))
+    if auth not in AUTHS and not re.fullmatch(r"(header|query):[A-Za-z0-9_-]+", auth):
+        raise UnknownName("auth", auth, AUTHS, f"Known: {', '.join(AUTHS)}, header:NAME, query:NAME. ({at})")
+    return Provider(name=name, **found)
+
+
+def _rule(row: Mapping[str, Any], at: str) -> ModelRule:
+    found = _checked(row, [entry.name for entry in fields(ModelRule)], at)
+    try:
+        re.compile(str(found.get("match", "")))
+    except re.error as error:
+        raise ConfigurationError(f"{at}: match is not a regular expression: {error}.") from None
+    return ModelRule(**found)
+
+
+Fit = tuple[Callable[[Any], bool], str]
+"""Whether a value fits, and the words for what would."""
+
+
+def _mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(part, str) for part in value)
+
+
+_LISTS = ("key", "wires", "refuses", "reasoning_fields", "examples")
+_TEXT: Fit = (lambda value: isinstance(value, str), "text")
+_FLAG: Fit = (lambda value: isinstance(value, bool), "true or false")
+_TABLE: Fit = (_mapping, "a table")
+_FITS: Mapping[str, Fit] = {
+    **dict.fromkeys(_LISTS, (_texts, "text or a list of texts")),
+    **dict.fromkeys(("headers", "variables", "defaults", "extra_body", "thinking"), _TABLE),
+    **dict.fromkeys(("any_server", "stream"), _FLAG),
+    "max_concurrency": (lambda value: type(value) is int, "a whole number"),
+    "least_temperature": (
+        lambda value: type(value) in (int, float) and 0 <= value <= 2,
+        "a number between 0 and 2",
+    ),
+    "models": (lambda value: True, ""),
+}
+"""What each key must be; keys that are not here are text."""
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "wires": tuple(FORMATS),
+    "wire": tuple(FORMATS),
+    "refuses": REFUSABLE,
+    "defaults": ("max_tokens", "temperature", "top_p"),
+    "tokens_field": TOKENS_FIELDS,
+    "batch": tuple(APIS),
+}
+"""The words that a key, or each part of it, may be."""
+
+
+def _checked(row: Mapping[str, Any], known: list[str], at: str) -> dict[str, Any]:
+    """The row's values, each of its kind; lists as tuples."""
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        if key not in known:
+            raise UnknownName("key", key, known, f"Known: {', '.join(known)}. ({at})")
+        if key in _LISTS:
+            value = tuple(value) if isinstance(value, list) else (value,)
+        _fit(value, key, _FITS.get(key, _TEXT), at)
+        if key in _WORDS:
+            _known(key, (value,) if isinstance(value, str) else value, _WORDS[key], at)
+        if key == "thinking":
+            _check_levels(value, at)
+        found[key] = value
+    return found
+
+
+def _check_levels(levels: Mapping[str, Any], at: str) -> None:
+    """Levels of thinking: tables of `body`, `refuses` and `stream`. `budget` is a place such as "thinking.budget_tokens", `effort`
+    one such as "reasoning.effort", or one by wire format; `efforts` are the words that stand there."""
+    for level, switch in levels.items():
+        name = f"thinking.{level}"
+        if level == "effort":
+            places = switch if isinstance(switch, Mapping) else {"": switch}
+            _known("wire format", filter(None, places), tuple(FORMATS), f"{at}, {name}")
+            fits = all(isinstance(place, str) for place in places.values())
+            _fit(fits, name, (bool, "text, the field of a level, or a table by wire format"), at)
+        elif level == "efforts":
+            _fit(switch, name, (_texts, "a list of texts"), at)
+        elif level == "budget":
+            _fit(switch, name, (_TEXT[0], "text, the field of a number"), at)
+        else:
+            _fit(switch, name, (_mapping, "a table with a 'body'"), at)
+            _known(f"key of {name}", switch, ("body", "refuses", "stream"), at)
+            _fit(switch.get("body", {}), f"{name}.body", _TABLE, at)
+            _fit(switch.get("stream", False), f"{name}.stream", _FLAG, at)
+            _known(f"{name}.refuses", switch.get("refuses", ()), REFUSABLE, at)
+
+
+def _known(what: str, words: Iterable[Any], known: tuple[str, ...], at: str) -> None:
+    for word in words:
+        if word not in known:
+            raise UnknownName(what, str(word), known, f"Known: {', '.join(known)}. ({at})")
+
+
+def _fit(value: Any, key: str, fit: Fit, at: str) -> None:
+    if not fit[0](value):
+        raise ConfigurationError(f"{at}: '{key}' must be {fit[1]}.")

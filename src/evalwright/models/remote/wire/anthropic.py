@@ -6,26 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.core.requests import Generate
-from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.exchange import Reply
+from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import error_for, server_message
-from evalwright.models.remote.wire.format import (
-    Gathering,
-    Settings,
-    Wire,
-    an_object,
-    at,
-    count,
-    cut_here,
-    finish_of,
-    finished,
-    given,
-    merged,
-    not_documented,
-    sampling,
-    system_and_talk,
-    with_room_to_think,
-)
+from evalwright.models.remote.wire import format as form
+from evalwright.models.remote.wire.format import Said, Settings, Wire
 
 MAX_TOKENS = 8192
 """Sent where no limit is set: the interface requires one."""
@@ -55,8 +39,8 @@ STATUS = {
 
 def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. A prefill stays the last message. Raises Rejected for a prompt without a user's turn."""
-    system, talk = system_and_talk(request, settings)
-    told = sampling(request, settings)
+    system, talk = form.system_and_talk(request, settings)
+    told = form.sampling(request, settings)
     fields: dict[str, Any] = {
         "model": settings.model,
         "max_tokens": told.max_tokens or MAX_TOKENS,
@@ -66,64 +50,57 @@ def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "top_p": told.top_p,
         "stop_sequences": [sign for sign in told.stop if sign.strip()] or None,
     }
-    body = merged(given(fields), settings.extra_body)
-    return with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
+    body = form.merged(form.given(fields), settings.extra_body)
+    return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
 
 
-def read_message(reply: Reply, request: Generate, settings: Settings) -> Response:
-    """A Response from a message."""
-    data = _sound(reply.data, settings, "a JSON object")
+def message_said(data: Any, request: Generate, settings: Settings) -> Said:
+    """What a message says."""
+    _sound(data, settings, "a JSON object")
     content = data.get("content")
     if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
-        raise not_documented(settings, "content as a list of blocks", data)
+        raise form.not_documented(settings, "content as a list of blocks", data)
     text = _joined(content, "text", "text", data, settings)
     reasoning = _joined(content, "thinking", "thinking", data, settings)
-    finish = finish_of(data.get("stop_reason"), _FINISH)
+    finish = form.finish_of(data.get("stop_reason"), _FINISH)
     # The interface refuses stop strings of white space alone.
-    text, finish = cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
-    return finished(
-        text,
-        reasoning,
-        finish,
-        read_usage(data.get("usage")),
-        request,
-        settings,
-        reply=reply,
-        model=data.get("model"),
-        excused=any(block.get("type") in ("tool_use", "redacted_thinking") for block in content),
-    )
+    text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
+    excused = any(block.get("type") in ("tool_use", "redacted_thinking") for block in content)
+    return Said(text, reasoning, finish, read_usage(data.get("usage")), data.get("model"), excused)
 
 
 def _joined(content: list[Mapping[str, Any]], kind: str, name: str, data: Any, settings: Settings) -> str:
     """The text of all blocks of a kind."""
     found = [block.get(name) for block in content if block.get("type") == kind]
     if not all(isinstance(part, str) for part in found):
-        raise not_documented(settings, f"blocks of type {kind} with {name}", data)
+        raise form.not_documented(settings, f"blocks of type {kind} with {name}", data)
     return ("" if kind == "text" else "\n\n").join(part for part in found if isinstance(part, str))
 
 
 def read_usage(usage: Any) -> Usage:
     """Token counts. Anthropic counts cached input apart; here it is a part of the input."""
-    read = count(at(usage, "cache_read_input_tokens"))
+    read = form.count(form.at(usage, "cache_read_input_tokens"))
     return Usage(
-        count(at(usage, "input_tokens")) + read + count(at(usage, "cache_creation_input_tokens")),
-        count(at(usage, "output_tokens")),
-        count(at(usage, "output_tokens_details", "thinking_tokens")),
+        form.count(form.at(usage, "input_tokens"))
+        + read
+        + form.count(form.at(usage, "cache_creation_input_tokens")),
+        form.count(form.at(usage, "output_tokens")),
+        form.count(form.at(usage, "output_tokens_details", "thinking_tokens")),
         read,
     )
 
 
 def _sound(data: Any, settings: Settings, expected: str) -> Mapping[str, Any]:
     """`data` as an object; raises the error that a 200 or an event carries."""
-    found = an_object(data, settings, expected)
+    found = form.an_object(data, settings, expected)
     if error := found.get("error"):
-        kind = at(error, "type")
+        kind = form.at(error, "type")
         status = STATUS.get(kind, 500) if isinstance(kind, str) else 500
         raise error_for(settings.where, status, server_message(found), key_source=settings.key_source)
     return found
 
 
-class MessageGatherer(Gathering):
+class MessageGatherer(form.Gathering):
     """The events of a streamed message, put together as the message would have been."""
 
     _TEXT = ("text", "thinking")
@@ -149,27 +126,27 @@ class MessageGatherer(Gathering):
             self._end(data)
         elif kind == "message_stop":
             if self._message is None:
-                raise not_documented(self.settings, "message_start before message_stop", data)
+                raise form.not_documented(self.settings, "message_start before message_stop", data)
             return True
         return False
 
     def _start(self, data: Mapping[str, Any]) -> None:
         message = data.get("message")
         if not isinstance(message, Mapping):
-            raise not_documented(self.settings, "message_start with a message", data)
+            raise form.not_documented(self.settings, "message_start with a message", data)
         self._message = dict(message)
         self._count(message.get("usage"))
 
     def _index(self, data: Mapping[str, Any]) -> int:
         index = data.get("index")
         if not isinstance(index, int):
-            raise not_documented(self.settings, "a block's index", data)
+            raise form.not_documented(self.settings, "a block's index", data)
         return index
 
     def _delta(self, data: Mapping[str, Any]) -> None:
         delta, index = data.get("delta"), self._index(data)
         if not isinstance(delta, Mapping) or index not in self._blocks:
-            raise not_documented(self.settings, "a delta of a block that was started", data)
+            raise form.not_documented(self.settings, "a delta of a block that was started", data)
         for name in self._TEXT:
             if delta.get("type") == f"{name}_delta":
                 self._parts.setdefault(index, []).append(str(delta.get(name) or ""))
@@ -177,7 +154,7 @@ class MessageGatherer(Gathering):
     def _end(self, data: Mapping[str, Any]) -> None:
         delta = data.get("delta")
         if self._message is None or not isinstance(delta, Mapping):
-            raise not_documented(self.settings, "message_delta after message_start", data)
+            raise form.not_documented(self.settings, "message_delta after message_start", data)
         self._message.update((name, value) for name, value in delta.items() if value is not None)
         self._count(data.get("usage"))
 
@@ -200,7 +177,7 @@ WIRE = Wire(
     name="anthropic",
     path=lambda settings: "/messages",
     payload=messages_payload,
-    read=read_message,
+    said=message_said,
     gather=MessageGatherer,
     lacks=frozenset(("seed",)),
     names_limit=False,

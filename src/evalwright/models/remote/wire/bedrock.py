@@ -8,26 +8,10 @@ from urllib.parse import quote
 
 from evalwright.core.errors import EmptyReply, RequestError
 from evalwright.core.requests import Generate, Message
-from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.exchange import Reply
+from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import error_for, server_message
-from evalwright.models.remote.wire.format import (
-    Gathering,
-    Settings,
-    Wire,
-    an_object,
-    at,
-    count,
-    cut_here,
-    finish_of,
-    finished,
-    given,
-    merged,
-    not_documented,
-    sampling,
-    system_and_talk,
-    with_room_to_think,
-)
+from evalwright.models.remote.wire import format as form
+from evalwright.models.remote.wire.format import Said, Settings, Wire
 
 _LIMIT, _BUDGET = (
     ("inferenceConfig", "maxTokens"),
@@ -61,8 +45,8 @@ def path_of(settings: Settings, method: str) -> str:
 
 def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. Turns of one role in a row become one message, because roles must alternate. Raises Rejected without a turn."""
-    system, talk = system_and_talk(request, settings)
-    told = sampling(request, settings)
+    system, talk = form.system_and_talk(request, settings)
+    told = form.sampling(request, settings)
     config = {
         "maxTokens": told.max_tokens,
         "temperature": told.temperature,
@@ -71,12 +55,12 @@ def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body: dict[str, Any] = {
         "messages": _alternating(talk),
-        "inferenceConfig": given(config),
+        "inferenceConfig": form.given(config),
     }
     if system:
         body["system"] = [{"text": system}]
-    body = merged(body, settings.extra_body)
-    return with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
+    body = form.merged(body, settings.extra_body)
+    return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
 
 
 def _alternating(talk: tuple[Message, ...]) -> list[dict[str, Any]]:
@@ -90,40 +74,41 @@ def _alternating(talk: tuple[Message, ...]) -> list[dict[str, Any]]:
     return messages
 
 
-def read_converse(reply: Reply, request: Generate, settings: Settings) -> Response:
-    """A Response from Converse. What a guardrail says in the model's place is the text, as it came."""
-    data = an_object(reply.data, settings)
-    content = at(data, "output", "message", "content")
+def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
+    """What a reply of Converse says. What a guardrail says in the model's place is the text, as it came."""
+    form.an_object(data, settings)
+    content = form.at(data, "output", "message", "content")
     if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
-        raise not_documented(settings, "output.message.content as a list of blocks", data)
+        raise form.not_documented(settings, "output.message.content as a list of blocks", data)
     text = "".join(str(block["text"]) for block in content if isinstance(block.get("text"), str))
     reasoning = "\n\n".join(filter(None, map(_thought, content)))
     excused = any("toolUse" in block or "reasoningContent" in block for block in content)
-    finish = finish_of(data.get("stopReason"), _FINISH)
+    finish = form.finish_of(data.get("stopReason"), _FINISH)
     if not text and not excused and finish.startswith("malformed"):
         raise EmptyReply(f"{settings.where} sent an answer without content (it ended with {finish}).")
     # Many models refuse stop strings of white space alone.
-    text, finish = cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
-    usage = read_usage(data.get("usage"))
-    return finished(text, reasoning, finish, usage, request, settings, reply=reply, excused=excused)
+    text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
+    return Said(text, reasoning, finish, read_usage(data.get("usage")), excused=excused)
 
 
 def _thought(block: Mapping[str, Any]) -> str:
-    text = at(block, "reasoningContent", "reasoningText", "text")
+    text = form.at(block, "reasoningContent", "reasoningText", "text")
     return text if isinstance(text, str) else ""
 
 
 def read_usage(usage: Any) -> Usage:
     """Token counts. Cached input is counted apart; here it is a part of the input. Reasoning is not counted apart there."""
-    read = count(at(usage, "cacheReadInputTokens"))
+    read = form.count(form.at(usage, "cacheReadInputTokens"))
     return Usage(
-        count(at(usage, "inputTokens")) + read + count(at(usage, "cacheWriteInputTokens")),
-        count(at(usage, "outputTokens")),
+        form.count(form.at(usage, "inputTokens"))
+        + read
+        + form.count(form.at(usage, "cacheWriteInputTokens")),
+        form.count(form.at(usage, "outputTokens")),
         cached_tokens=read,
     )
 
 
-class ConverseGatherer(Gathering):
+class ConverseGatherer(form.Gathering):
     """The events of ConverseStream, put together as Converse would have answered. The last one is `metadata`."""
 
     def __init__(self, settings: Settings) -> None:
@@ -134,19 +119,19 @@ class ConverseGatherer(Gathering):
 
     def add(self, event: str, data: Any) -> bool:
         """Take one event; `metadata` after `messageStop` ends the answer."""
-        an_object(data, self.settings, "an event as a JSON object")
+        form.an_object(data, self.settings, "an event as a JSON object")
         if event.endswith("Exception"):
             raise self._fault(event, data)
         if event == "contentBlockDelta":
             self._delta(data)
         elif event == "contentBlockStart":
-            if at(data, "start", "toolUse") is not None:
+            if form.at(data, "start", "toolUse") is not None:
                 self._block(data)["toolUse"] = []
         elif event == "messageStop":
             self._stop = data.get("stopReason")
         elif event == "metadata":
             if self._stop is None:
-                raise not_documented(self.settings, "messageStop before metadata", data)
+                raise form.not_documented(self.settings, "messageStop before metadata", data)
             self._usage = data.get("usage")
             return True
         return False
@@ -160,13 +145,13 @@ class ConverseGatherer(Gathering):
     def _block(self, data: Mapping[str, Any]) -> dict[str, list[str]]:
         index = data.get("contentBlockIndex")
         if not isinstance(index, int):
-            raise not_documented(self.settings, "contentBlockIndex", data)
+            raise form.not_documented(self.settings, "contentBlockIndex", data)
         return self._blocks.setdefault(index, {})
 
     def _delta(self, data: Mapping[str, Any]) -> None:
         delta, block = data.get("delta"), self._block(data)
         if not isinstance(delta, Mapping):
-            raise not_documented(self.settings, "a delta", data)
+            raise form.not_documented(self.settings, "a delta", data)
         if isinstance(text := delta.get("text"), str):
             block.setdefault("text", []).append(text)
         thought = delta.get("reasoningContent")
@@ -191,7 +176,7 @@ WIRE = Wire(
     name="bedrock",
     path=lambda settings: path_of(settings, "converse"),
     payload=converse_payload,
-    read=read_converse,
+    said=converse_said,
     gather=ConverseGatherer,
     stream_path=lambda settings: path_of(settings, "converse-stream"),
     stream_payload=lambda body: body,

@@ -7,25 +7,10 @@ from typing import Any
 
 from evalwright.core.errors import Overloaded, Rejected, TimedOut
 from evalwright.core.requests import Generate
-from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.exchange import Reply
+from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import clean, error_for
-from evalwright.models.remote.wire.format import (
-    Gathering,
-    Settings,
-    Wire,
-    an_object,
-    at,
-    count,
-    finish_of,
-    finished,
-    given,
-    merged,
-    not_documented,
-    sampling,
-    table,
-    turns,
-)
+from evalwright.models.remote.wire import format as form
+from evalwright.models.remote.wire.format import Said, Settings, Wire
 
 _FINISHES = {
     "COMPLETE": "stop",
@@ -38,13 +23,13 @@ _LARGEST_P = 0.99
 
 def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. Raises Rejected for a prefill, which would not be continued."""
-    messages = turns(request.prompt)
+    messages = form.turns(request.prompt)
     if messages and messages[-1].role == "assistant":
         raise Rejected(
             f"The chat of {settings.where} does not continue the beginning of an answer: leave out the last message of "
             f"the assistant."
         )
-    told = sampling(request, settings)
+    told = form.sampling(request, settings)
     fields = {
         "max_tokens": told.max_tokens,
         "temperature": told.temperature,
@@ -56,34 +41,26 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     body = {
         "model": settings.model,
         "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
-        **given(fields),
+        **form.given(fields),
     }
-    return merged(body, settings.extra_body)
+    return form.merged(body, settings.extra_body)
 
 
-def read_cohere(reply: Reply, request: Generate, settings: Settings) -> Response:
-    """A Response from a chat reply."""
-    data = reply.data
+def cohere_said(data: Any, request: Generate, settings: Settings) -> Said:
+    """What a chat reply says."""
     message = data.get("message") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(message, Mapping):
         # An error body has its words where an answer has its message.
         if isinstance(message, str):
             raise error_for(settings.where, 500, message, key_source=settings.key_source)
-        raise not_documented(settings, "message", data)
+        raise form.not_documented(settings, "message", data)
     finish = data.get("finish_reason")
     _raise_failed(finish, data.get("error"), settings)
     content = message.get("content")
     parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
-    return finished(
-        _joined(parts, "text"),
-        _joined(parts, "thinking"),
-        finish_of(finish, _FINISHES),
-        _usage(data.get("usage")),
-        request,
-        settings,
-        reply=reply,
-        excused=bool(message.get("tool_calls")),
-    )
+    text, reasoning = _joined(parts, "text"), _joined(parts, "thinking")
+    finish = form.finish_of(finish, _FINISHES)
+    return Said(text, reasoning, finish, _usage(data.get("usage")), excused=bool(message.get("tool_calls")))
 
 
 def _joined(parts: list[Mapping[str, Any]], name: str) -> str:
@@ -102,19 +79,19 @@ def _raise_failed(finish: Any, words: Any, settings: Settings) -> None:
 
 def _usage(usage: Any) -> Usage:
     """`tokens` is what the model read and wrote; `billed_units` leaves out what Cohere adds to a prompt."""
-    counted = at(usage, "tokens") or at(usage, "billed_units")
+    counted = form.at(usage, "tokens") or form.at(usage, "billed_units")
     return Usage(
-        _whole(at(counted, "input_tokens")),
-        _whole(at(counted, "output_tokens")),
-        cached_tokens=_whole(at(usage, "cached_tokens")),
+        _whole(form.at(counted, "input_tokens")),
+        _whole(form.at(counted, "output_tokens")),
+        cached_tokens=_whole(form.at(usage, "cached_tokens")),
     )
 
 
 def _whole(value: Any) -> int:
-    return count(int(value) if isinstance(value, float) and value.is_integer() else value)
+    return form.count(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
-class CohereGatherer(Gathering):
+class CohereGatherer(form.Gathering):
     """The typed events of a streamed chat, put together as the reply would have been."""
 
     def __init__(self, settings: Settings) -> None:
@@ -125,10 +102,10 @@ class CohereGatherer(Gathering):
 
     def add(self, event: str, data: Any) -> bool:
         """Take an event; message-end ends the answer."""
-        kind = an_object(data, self.settings, "an event as a JSON object").get("type") or event
-        delta = table(data.get("delta"))
+        kind = form.an_object(data, self.settings, "an event as a JSON object").get("type") or event
+        delta = form.table(data.get("delta"))
         if kind in ("content-start", "content-delta"):
-            self._take(count(data.get("index")), delta)
+            self._take(form.count(data.get("index")), delta)
         elif kind == "tool-call-start":
             self._called = True
         elif kind == "message-end":
@@ -141,7 +118,7 @@ class CohereGatherer(Gathering):
         return False
 
     def _take(self, place: int, delta: Mapping[str, Any]) -> None:
-        content = at(delta, "message", "content")
+        content = form.at(delta, "message", "content")
         if not isinstance(content, Mapping):
             return
         part = self._parts.setdefault(place, {"type": "text"})
@@ -166,7 +143,7 @@ WIRE = Wire(
     name="cohere",
     path=lambda settings: "/chat",
     payload=cohere_payload,
-    read=read_cohere,
+    said=cohere_said,
     gather=CohereGatherer,
     names_limit=False,
 )

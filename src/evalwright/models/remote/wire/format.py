@@ -7,6 +7,7 @@ sampling fields are refused, what the limit is called, fields to add) comes in `
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -54,11 +55,30 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """What a reply says, whatever its format.
+
+    finish: "stop", "length", "content_filter", or the provider's word where it has another meaning. model: as the reply names it.
+    excused: there is a reason for an answer without content (a tool call). may_be_empty: an immediate end is an answer here where
+    the server counts a token for it. values: of an embedding.
+    """
+
+    text: str
+    reasoning: str = ""
+    finish: str = ""
+    usage: Usage = field(default_factory=Usage)
+    model: Any = ""
+    excused: bool = False
+    may_be_empty: bool = False
+    values: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Wire:
     """One wire format: pure functions, and what is known of them.
 
-    path: where to POST below the base URL. payload: the body of a request that is among `abilities`. read: the Response; raises
-    BadReply, EmptyReply or the error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed.
+    path: where to POST below the base URL. payload: the body of a request that is among `abilities`. said: what the JSON of a reply
+    to a request says; raises BadReply, EmptyReply or the error that a 200 carries. gather: makes a Gatherer; None where answers cannot be streamed.
     stream_path and stream_payload: where and how a streamed answer is requested (default: the same path, `"stream": true`).
     decoding: how events stand in the stream. polling: for jobs that are answered later. lacks: those of `SAMPLING` that the
     format has no field for. names_limit: whether `Settings.tokens_field` has a meaning in it. end: the end of a whole URL that
@@ -68,7 +88,7 @@ class Wire:
     name: str
     path: Callable[[Settings], str]
     payload: Callable[[Any, Settings], dict[str, Any]]
-    read: Callable[[Reply, Any, Settings], Response]
+    said: Callable[[Any, Any, Settings], Said]
     abilities: frozenset[Ability] = frozenset(("generate", "chat"))
     gather: Callable[[Settings], Gatherer] | None = None
     stream_path: Callable[[Settings], str] | None = None
@@ -91,6 +111,36 @@ class Wire:
             return Call(self.path(settings), body)
         path = (self.stream_path or self.path)(settings)
         return Call(path, self.stream_payload(body), gatherer=self.gather(settings), decoding=self.decoding)
+
+    def read(self, reply: Reply, request: Generate | Embed, settings: Settings) -> Response:
+        """The Response. Raises what `said` does, EmptyReply besides for an answer without content and without a reason."""
+        said = self.said(reply.data, request, settings)
+        text, stop = said.text, request.stop if isinstance(request, Generate) else ()
+        empty = not (text or said.reasoning or said.excused) and said.finish in ("stop", "")
+        # A model may end at once, or begin with a stop string; then it did produce a token. Otherwise nothing came.
+        ended = (stop or said.may_be_empty) and said.finish and said.usage.output_tokens > 0
+        if empty and not ended:
+            raise EmptyReply(f"{settings.where} sent an answer without content.")
+        if stop and "stop" in settings.refuses:
+            text = cut(text, stop)
+        return Response(
+            text=text,
+            reasoning=said.reasoning,
+            finish_reason=said.finish,
+            values=said.values,
+            usage=said.usage,
+            latency=reply.seconds,
+            cost=_named_cost(reply.data, settings),
+            model=said.model if isinstance(said.model, str) else "",
+            rate_limits=reply.rate_limits,
+        )
+
+
+def _named_cost(data: Any, settings: Settings) -> float | None:
+    """What the reply says it cost, in US dollars, for providers whose replies say it."""
+    named: Any = at(data, *settings.cost_field.split(".")) if settings.cost_field else None
+    known = isinstance(named, int | float) and not isinstance(named, bool) and 0 <= named < math.inf
+    return float(named) if known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +286,7 @@ def table(value: Any) -> Mapping[str, Any]:
 
 
 def an_object(data: Any, settings: Settings, expected: str = "a JSON object") -> Mapping[str, Any]:
-    """`data`; raises BadReply where it is no JSON object."""
+    """`data`; raises BadReply where it is not a JSON object."""
     if not isinstance(data, Mapping):
         raise not_documented(settings, expected, data)
     return data
@@ -254,34 +304,6 @@ def sound(data: Any, settings: Settings, expected: str = "a JSON object") -> Map
 def finish_of(reason: Any, words: Mapping[str, str]) -> str:
     """The finish reason by our word for it, else the provider's, "" where there is none."""
     return words.get(reason, reason) if isinstance(reason, str) else ""
-
-
-def finished(
-    text: str, reasoning: str, finish_reason: str, usage: Usage, request: Generate, settings: Settings,
-    *, reply: Reply, model: Any = "", excused: bool = False, may_be_empty: bool = False,
-) -> Response:  # fmt: skip
-    """The Response that all formats end with.
-
-    finish_reason: "stop", "length", "content_filter", or the provider's word where it has another meaning. excused:
-    there is a reason for an answer without content (a tool call). may_be_empty: an immediate end is an answer here where the
-    server counts a token for it. Raises EmptyReply for an answer without content and without a reason.
-    """
-    if not text and not reasoning and not excused and finish_reason in ("stop", ""):
-        # A model may end at once, or begin with a stop string; then it did produce a token. Otherwise nothing came.
-        allowed = bool(request.stop) or may_be_empty
-        if not (allowed and finish_reason and usage.output_tokens > 0):
-            raise EmptyReply(f"{settings.where} sent an answer without content.")
-    if "stop" in settings.refuses and request.stop:
-        text = cut(text, request.stop)
-    return Response(
-        text=text,
-        reasoning=reasoning,
-        finish_reason=finish_reason,
-        usage=usage,
-        latency=reply.seconds,
-        model=model if isinstance(model, str) else "",
-        rate_limits=reply.rate_limits,
-    )
 
 
 def cut(text: str, stop: tuple[str, ...]) -> str:

@@ -8,25 +8,9 @@ from urllib.parse import quote
 
 from evalwright.core.errors import EmptyReply
 from evalwright.core.requests import Generate
-from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.wire.format import (
-    Gathering,
-    Settings,
-    Wire,
-    at,
-    count,
-    cut_here,
-    finish_of,
-    finished,
-    given,
-    merged,
-    not_documented,
-    sampling,
-    sound,
-    system_and_talk,
-    with_room_to_think,
-)
+from evalwright.core.responses import Usage
+from evalwright.models.remote.wire import format as form
+from evalwright.models.remote.wire.format import Said, Settings, Wire
 
 MOST_STOPS = 5
 """Stop strings that the interface takes; the others are applied here."""
@@ -53,8 +37,8 @@ def path_of(settings: Settings, method: str) -> str:
 
 def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. A prefill stays the last turn of the model. Raises Rejected for a prompt without a turn."""
-    system, talk = system_and_talk(request, settings)
-    told = sampling(request, settings)
+    system, talk = form.system_and_talk(request, settings)
+    told = form.sampling(request, settings)
     config = {
         "maxOutputTokens": told.max_tokens,
         "temperature": told.temperature,
@@ -67,29 +51,27 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
             {"role": "model" if turn.role == "assistant" else "user", "parts": [{"text": turn.content}]}
             for turn in talk
         ],
-        "generationConfig": given(config),
+        "generationConfig": form.given(config),
     }
     if system:
         body["systemInstruction"] = {"parts": [{"text": system}]}
-    body = merged(body, settings.extra_body)
-    return with_room_to_think(body, _LIMIT, _BUDGET, settings, above=False)
+    body = form.merged(body, settings.extra_body)
+    return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=False)
 
 
-def read_gemini(reply: Reply, request: Generate, settings: Settings) -> Response:
-    """A Response from a GenerateContentResponse. A prompt that was blocked is an answer: a refusal, with nothing in it."""
-    data = sound(reply.data, settings)
+def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
+    """What a GenerateContentResponse says. A prompt that was blocked is an answer: a refusal, with nothing in it."""
+    form.sound(data, settings)
     usage, model = read_usage(data.get("usageMetadata")), data.get("modelVersion")
     candidate = _candidate(data, settings)
     if candidate is None:
-        return finished("", "", "content_filter", usage, request, settings, reply=reply, model=model)
+        return Said("", "", "content_filter", usage, model)
     text, reasoning, called = _parts(candidate, data, settings)
-    finish = finish_of(candidate.get("finishReason"), _FINISH)
+    finish = form.finish_of(candidate.get("finishReason"), _FINISH)
     if not text and not reasoning and not called and finish not in ("stop", "length", "content_filter", ""):
         raise EmptyReply(f"{settings.where} sent an answer without content (it ended with {finish}).")
-    text, finish = cut_here(text, finish, request.stop[MOST_STOPS:])
-    return finished(
-        text, reasoning, finish, usage, request, settings, reply=reply, model=model, excused=called
-    )
+    text, finish = form.cut_here(text, finish, request.stop[MOST_STOPS:])
+    return Said(text, reasoning, finish, usage, model, excused=called)
 
 
 def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any] | None:
@@ -97,11 +79,11 @@ def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]
     candidates = data.get("candidates")
     if isinstance(candidates, list) and candidates and isinstance(candidates[0], Mapping):
         return candidates[0]
-    if at(data, "promptFeedback", "blockReason"):
+    if form.at(data, "promptFeedback", "blockReason"):
         return None
     if not candidates and "usageMetadata" in data:
         raise EmptyReply(f"{settings.where} sent no candidate.")
-    raise not_documented(settings, "candidates[0] or promptFeedback.blockReason", data)
+    raise form.not_documented(settings, "candidates[0] or promptFeedback.blockReason", data)
 
 
 def _parts(candidate: Mapping[str, Any], data: Any, settings: Settings) -> tuple[str, str, bool]:
@@ -109,7 +91,7 @@ def _parts(candidate: Mapping[str, Any], data: Any, settings: Settings) -> tuple
     content = candidate.get("content") or {}
     parts = content.get("parts") or [] if isinstance(content, Mapping) else None
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
-        raise not_documented(settings, "content.parts as a list", data)
+        raise form.not_documented(settings, "content.parts as a list", data)
     text: list[str] = []
     thoughts: list[str] = []
     for part in parts:
@@ -120,16 +102,17 @@ def _parts(candidate: Mapping[str, Any], data: Any, settings: Settings) -> tuple
 
 def read_usage(usage: Any) -> Usage:
     """Token counts. Thoughts are counted apart from the candidate; here they are a part of the output."""
-    thoughts = count(at(usage, "thoughtsTokenCount"))
+    thoughts = form.count(form.at(usage, "thoughtsTokenCount"))
     return Usage(
-        count(at(usage, "promptTokenCount")) + count(at(usage, "toolUsePromptTokenCount")),
-        count(at(usage, "candidatesTokenCount")) + thoughts,
+        form.count(form.at(usage, "promptTokenCount"))
+        + form.count(form.at(usage, "toolUsePromptTokenCount")),
+        form.count(form.at(usage, "candidatesTokenCount")) + thoughts,
         thoughts,
-        count(at(usage, "cachedContentTokenCount")),
+        form.count(form.at(usage, "cachedContentTokenCount")),
     )
 
 
-class GeminiGatherer(Gathering):
+class GeminiGatherer(form.Gathering):
     """The chunks of a streamed answer, each a reply of its own, put together as one.
 
     Some models write a finish reason into every chunk, so the answer is whole when the stream ends and one was seen.
@@ -143,14 +126,14 @@ class GeminiGatherer(Gathering):
 
     def add(self, event: str, data: Any) -> bool:
         """Take a chunk."""
-        sound(data, self.settings, "a chunk as a JSON object")
+        form.sound(data, self.settings, "a chunk as a JSON object")
         self._head.update((name, value) for name, value in data.items() if name != "candidates")
         candidates = data.get("candidates")
         if isinstance(candidates, list) and candidates:
             candidate = candidates[0]
             if not isinstance(candidate, Mapping):
-                raise not_documented(self.settings, "candidates[0]", data)
-            parts = at(candidate, "content", "parts")
+                raise form.not_documented(self.settings, "candidates[0]", data)
+            parts = form.at(candidate, "content", "parts")
             self._parts.extend(parts if isinstance(parts, list) else ())
             if candidate.get("finishReason"):
                 self._candidate["finishReason"] = candidate["finishReason"]
@@ -158,7 +141,7 @@ class GeminiGatherer(Gathering):
 
     def ended(self) -> bool:
         """Whether a finish reason, or the reason why the prompt was blocked, has come."""
-        blocked = bool(at(self._head, "promptFeedback", "blockReason"))
+        blocked = bool(form.at(self._head, "promptFeedback", "blockReason"))
         return blocked or "finishReason" in self._candidate
 
     def result(self) -> Any:
@@ -172,7 +155,7 @@ WIRE = Wire(
     name="gemini",
     path=lambda settings: path_of(settings, "generateContent"),
     payload=gemini_payload,
-    read=read_gemini,
+    said=gemini_said,
     gather=GeminiGatherer,
     stream_path=lambda settings: path_of(settings, "streamGenerateContent") + "?alt=sse",
     stream_payload=lambda body: body,

@@ -8,10 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from evalwright.core.requests import Embed
-from evalwright.core.responses import Response
-from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.wire.format import SAMPLING, Settings, Wire, not_documented, sound
-from evalwright.models.remote.wire.openai_chat import read_usage, with_named_cost
+from evalwright.models.remote.wire.format import SAMPLING, Said, Settings, Wire, not_documented, sound
+from evalwright.models.remote.wire.openai_text import read_usage
 
 _MOST_DIMENSIONS = 1_000_000
 _SHOWN = 2
@@ -22,21 +20,14 @@ def embedding_payload(request: Embed, settings: Settings) -> dict[str, Any]:
     return {"model": settings.model, "input": request.text, **settings.extra_body}
 
 
-def read_embedding(reply: Reply, request: Embed, settings: Settings) -> Response:
+def embedding_said(data: Any, request: Embed, settings: Settings) -> Said:
     """The vector. Raises BadReply where there is not exactly one of finite numbers, or the error that a 200 carries."""
-    data = sound(reply.data, settings)
-    items = data.get("data")
+    items = sound(data, settings).get("data")
     if not isinstance(items, list) or len(items) != 1 or not isinstance(items[0], Mapping):
         raise not_documented(settings, "exactly one embedding in data", _brief(data))
-    model = data.get("model")
-    response = Response(
-        values=_vector(items[0].get("embedding"), data, settings),
-        usage=replace(read_usage(data.get("usage")), output_tokens=0, reasoning_tokens=0),
-        latency=reply.seconds,
-        model=model if isinstance(model, str) else "",
-        rate_limits=reply.rate_limits,
-    )
-    return with_named_cost(response, data, settings)
+    usage = replace(read_usage(data.get("usage")), output_tokens=0, reasoning_tokens=0)
+    vector = _vector(items[0].get("embedding"), data, settings)
+    return Said("", usage=usage, model=data.get("model"), excused=True, values=vector)
 
 
 def _vector(values: Any, data: Mapping[str, Any], settings: Settings) -> tuple[float, ...]:
@@ -64,7 +55,7 @@ WIRE = Wire(
     name="openai-embeddings",
     path=lambda settings: "/embeddings",
     payload=embedding_payload,
-    read=read_embedding,
+    said=embedding_said,
     abilities=frozenset(("embed",)),
     lacks=frozenset(SAMPLING),
     names_limit=False,

@@ -11,25 +11,10 @@ from typing import Any
 
 from evalwright.core.errors import Rejected, RequestError
 from evalwright.core.requests import Generate
-from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.exchange import Reply
+from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import PromptFiltered, clean, error_for, server_message
-from evalwright.models.remote.wire.format import (
-    Gathering,
-    Settings,
-    Wire,
-    an_object,
-    at,
-    count,
-    finished,
-    given,
-    merged,
-    not_documented,
-    sampling,
-    sound,
-    system_and_turns,
-    table,
-)
+from evalwright.models.remote.wire import format as form
+from evalwright.models.remote.wire.format import Said, Settings, Wire
 
 _FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _STATUSES = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400}
@@ -40,13 +25,13 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. System messages are the instructions. Raises Rejected for a prefill, which would not be continued."""
-    system, turns = system_and_turns(request.prompt)
+    system, turns = form.system_and_turns(request.prompt)
     if turns and turns[-1].role == "assistant":
         raise Rejected(
             f"The responses interface of {settings.where} does not continue the beginning of an answer: use "
             f"interface=chat, or leave out the last message of the assistant."
         )
-    told = sampling(request, settings)
+    told = form.sampling(request, settings)
     fields = {
         "instructions": system or None,
         "max_output_tokens": told.max_tokens,
@@ -58,37 +43,27 @@ def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "input": [{"role": turn.role, "content": turn.content} for turn in turns],
         # The provider keeps nothing of a request for a next turn.
         "store": False,
-        **given(fields),
+        **form.given(fields),
     }
-    return merged(body, settings.extra_body)
+    return form.merged(body, settings.extra_body)
 
 
-def read_response(reply: Reply, request: Generate, settings: Settings) -> Response:
-    """A Response from a response object."""
-    data = an_object(reply.data, settings)
-    status = data.get("status")
+def response_said(data: Any, request: Generate, settings: Settings) -> Said:
+    """What a response object says."""
+    status = form.an_object(data, settings).get("status")
     if status == "failed":
         raise _failure(data.get("error"), settings)
-    sound(data, settings)
+    form.sound(data, settings)
     output = data.get("output")
     if not isinstance(output, list):
-        raise not_documented(settings, "output as a list", data)
+        raise form.not_documented(settings, "output as a list", data)
     finish = _finish(status, data, settings)
     items = [item for item in output if isinstance(item, Mapping)]
     text, refusal, reasoning = (_texts(items, *kind) for kind in _KINDS)
     if refusal and not text:
         text, finish = refusal, "content_filter"
-    return finished(
-        text,
-        reasoning,
-        finish,
-        _usage(data.get("usage")),
-        request,
-        settings,
-        reply=reply,
-        model=data.get("model"),
-        excused=any(str(item.get("type", "")).endswith("_call") for item in items),
-    )
+    called = any(str(item.get("type", "")).endswith("_call") for item in items)
+    return Said(text, reasoning, finish, _usage(data.get("usage")), data.get("model"), excused=called)
 
 
 _KINDS = (
@@ -120,14 +95,14 @@ def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
     if status == "completed":
         return "stop"
     if status != "incomplete":
-        raise not_documented(settings, "status completed, incomplete or failed", data)
-    reason = at(data, "incomplete_details", "reason")
+        raise form.not_documented(settings, "status completed, incomplete or failed", data)
+    reason = form.at(data, "incomplete_details", "reason")
     return _FINISHES.get(reason, reason) if isinstance(reason, str) else "incomplete"
 
 
 def _failure(error: Any, settings: Settings) -> RequestError:
     """The error of a reply, or of an event, that failed."""
-    code = at(error, "code")
+    code = form.at(error, "code")
     said = server_message({"error": error}) or "it gave no reason"
     if code in _POLICIES:
         return PromptFiltered(f"{settings.where} stopped the answer by its policy: {clean(said, 300)}")
@@ -142,14 +117,14 @@ def _failure(error: Any, settings: Settings) -> RequestError:
 
 def _usage(usage: Any) -> Usage:
     return Usage(
-        count(at(usage, "input_tokens")),
-        count(at(usage, "output_tokens")),
-        count(at(usage, "output_tokens_details", "reasoning_tokens")),
-        count(at(usage, "input_tokens_details", "cached_tokens")),
+        form.count(form.at(usage, "input_tokens")),
+        form.count(form.at(usage, "output_tokens")),
+        form.count(form.at(usage, "output_tokens_details", "reasoning_tokens")),
+        form.count(form.at(usage, "input_tokens_details", "cached_tokens")),
     )
 
 
-class ResponsesGatherer(Gathering):
+class ResponsesGatherer(form.Gathering):
     """The events of a streamed response. The last one carries the whole reply; pieces before it are not needed."""
 
     def __init__(self, settings: Settings) -> None:
@@ -159,15 +134,15 @@ class ResponsesGatherer(Gathering):
 
     def add(self, event: str, data: Any) -> bool:
         """Take an event; completed, incomplete and failed end the answer, and an error event raises."""
-        kind = an_object(data, self.settings, "an event as a JSON object").get("type") or event
+        kind = form.an_object(data, self.settings, "an event as a JSON object").get("type") or event
         if kind == "error":
-            raise _failure(table(data.get("error")) or data, self.settings)
+            raise _failure(form.table(data.get("error")) or data, self.settings)
         if kind == "response.output_item.done":
-            self._items[count(data.get("output_index"))] = data.get("item")
+            self._items[form.count(data.get("output_index"))] = data.get("item")
         if kind not in _ENDS:
             return False
         if not isinstance(data.get("response"), Mapping):
-            raise not_documented(self.settings, "the whole response in the last event", data)
+            raise form.not_documented(self.settings, "the whole response in the last event", data)
         self._reply = dict(data["response"])
         if not self._reply.get("output") and self._items:
             # Some servers leave the items out of the last event.
@@ -182,7 +157,7 @@ WIRE = Wire(
     name="openai-responses",
     path=lambda settings: "/responses",
     payload=responses_payload,
-    read=read_response,
+    said=response_said,
     gather=ResponsesGatherer,
     lacks=frozenset({"stop", "seed"}),
     names_limit=False,

@@ -15,12 +15,9 @@ from urllib.parse import quote
 
 from evalwright.core.errors import Overloaded
 from evalwright.core.requests import Generate
-from evalwright.core.responses import Response
-from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import error_for, server_message
-from evalwright.models.remote.wire.format import Settings, given, merged, sampling, turns
-from evalwright.models.remote.wire.openai_chat import WIRE as CHAT
-from evalwright.models.remote.wire.openai_chat import ChatGatherer, chat_payload, read_chat
+from evalwright.models.remote.wire.format import Said, Settings, given, merged, sampling, turns
+from evalwright.models.remote.wire.openai_text import CHAT, ChatGatherer, chat_payload, chat_said
 
 INFERENCE_VERSION, AZURE_OPENAI_VERSION = "2024-05-01-preview", "2024-10-21"
 """The newest of the one, the newest that is no preview of the other; another is named by the variable api_version."""
@@ -47,11 +44,11 @@ def azure_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     return body
 
 
-def read_huggingface(reply: Reply, request: Generate, settings: Settings) -> Response:
-    """A Response from a chat completion."""
-    _raise_huggingface(reply.data, settings)
-    found = read_chat(reply, request, settings)
-    return replace(found, finish_reason=_HF_FINISHES.get(found.finish_reason, found.finish_reason))
+def huggingface_said(data: Any, request: Generate, settings: Settings) -> Said:
+    """What a chat completion says."""
+    _raise_huggingface(data, settings)
+    found = chat_said(data, request, settings)
+    return replace(found, finish=_HF_FINISHES.get(found.finish, found.finish))
 
 
 def _raise_huggingface(data: Any, settings: Settings) -> None:
@@ -87,17 +84,17 @@ def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     return merged({"model": settings.model, "messages": messages, **given(fields)}, settings.extra_body)
 
 
-def read_mistral(reply: Reply, request: Generate, settings: Settings) -> Response:
-    """A Response from a chat completion, whose content may be text or a list of text and thinking chunks."""
-    _raise_mistral(reply.data, settings)
-    found = read_chat(reply, request, settings)
-    if found.finish_reason == "error":
+def mistral_said(data: Any, request: Generate, settings: Settings) -> Said:
+    """What a chat completion says, whose content may be text or a list of text and thinking chunks."""
+    _raise_mistral(data, settings)
+    found = chat_said(data, request, settings)
+    if found.finish == "error":
         raise Overloaded(f"{settings.where} failed while it answered.")
     last = turns(request.prompt)[-1:]
     if last and last[0].role == "assistant":
         # An answer may repeat the prefix that it was begun with.
         found = replace(found, text=found.text.removeprefix(last[0].content))
-    return replace(found, finish_reason="length") if found.finish_reason == "model_length" else found
+    return replace(found, finish="length") if found.finish == "model_length" else found
 
 
 def _raise_mistral(data: Any, settings: Settings) -> None:
@@ -125,12 +122,12 @@ AZURE_OPENAI = replace(
     payload=azure_payload,
     end="(/openai/deployments/[^/]+)?/chat/completions",
 )
-HUGGINGFACE = replace(CHAT, name="huggingface", read=read_huggingface, gather=HuggingFaceGatherer)
+HUGGINGFACE = replace(CHAT, name="huggingface", said=huggingface_said, gather=HuggingFaceGatherer)
 MISTRAL = replace(
     CHAT,
     name="mistral",
     payload=mistral_payload,
-    read=read_mistral,
+    said=mistral_said,
     gather=MistralGatherer,
     stream_payload=lambda body: {**body, "stream": True},
     names_limit=False,

@@ -11,21 +11,11 @@ from typing import Any
 
 from evalwright.core.errors import Overloaded, Rejected
 from evalwright.core.requests import Generate
-from evalwright.core.responses import Response, Usage
+from evalwright.core.responses import Usage
 from evalwright.models.remote.exchange import Call, Polling, Reply
 from evalwright.models.remote.http_faults import clean
-from evalwright.models.remote.wire.format import (
-    Settings,
-    Wire,
-    at,
-    count,
-    finished,
-    given,
-    merged,
-    not_documented,
-    sampling,
-    system_and_turns,
-)
+from evalwright.models.remote.wire import format as form
+from evalwright.models.remote.wire.format import Said, Settings, Wire
 
 _NAME = re.compile(r"(?P<model>\w[\w.-]*/\w[\w.-]*)?(?:(?(model):)(?P<version>[0-9a-f]{64}))?", re.ASCII)
 _RUNNING = ("starting", "processing")
@@ -51,13 +41,13 @@ def _model(settings: Settings) -> tuple[str, str]:
 
 def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body: one prompt and one system prompt. Raises Rejected for a conversation, which has no input."""
-    system, turns = system_and_turns(request.prompt)
+    system, turns = form.system_and_turns(request.prompt)
     if len(turns) != 1 or turns[0].role != "user":
         raise Rejected(
             f"The models of {settings.where} take one prompt and one system prompt, no conversation and no beginning of an "
             f"answer: use a single message of the user, or write the prompt as text."
         )
-    told = sampling(request, settings)
+    told = form.sampling(request, settings)
     fields = {
         "system_prompt": system or None,
         settings.tokens_field: told.max_tokens,
@@ -65,16 +55,16 @@ def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "top_p": told.top_p,
         "seed": told.seed,
     }
-    body: dict[str, Any] = {"input": {"prompt": turns[0].content, **given(fields)}}
+    body: dict[str, Any] = {"input": {"prompt": turns[0].content, **form.given(fields)}}
     version = _model(settings)[1]
     if version:
         body["version"] = version
-    return merged(body, settings.extra_body)
+    return form.merged(body, settings.extra_body)
 
 
 def ended(reply: Reply, settings: Settings) -> bool:
     """Whether a prediction has ended. Raises BadReply for what is none."""
-    return _status(reply, settings) not in _RUNNING
+    return _status(reply.data, settings) not in _RUNNING
 
 
 def look(reply: Reply, settings: Settings) -> Call:
@@ -87,18 +77,18 @@ def cancel(reply: Reply, settings: Settings) -> Call:
     return Call(_below(reply, "cancel", settings), {})
 
 
-def _status(reply: Reply, settings: Settings) -> str:
-    status = at(reply.data, "status")
+def _status(data: Any, settings: Settings) -> str:
+    status = form.at(data, "status")
     if status not in (*_RUNNING, *_ENDED_BADLY, "succeeded"):
-        raise not_documented(settings, "a prediction with its status", reply.data)
+        raise form.not_documented(settings, "a prediction with its status", data)
     return str(status)
 
 
 def _below(reply: Reply, name: str, settings: Settings) -> str:
     """The path below the base URL of one of a prediction's addresses. Raises Rejected for any other address."""
-    url = at(reply.data, "urls", name)
+    url = form.at(reply.data, "urls", name)
     if not isinstance(url, str):
-        raise not_documented(settings, f"urls.{name}", reply.data)
+        raise form.not_documented(settings, f"urls.{name}", reply.data)
     rest = url.removeprefix(settings.base_url)
     if rest == url or not re.fullmatch(r"/predictions/[\w-]+(/cancel)?", rest):
         raise Rejected(
@@ -108,9 +98,9 @@ def _below(reply: Reply, name: str, settings: Settings) -> str:
     return rest
 
 
-def read_prediction(reply: Reply, request: Generate, settings: Settings) -> Response:
-    """A Response from a prediction that has ended."""
-    data, status = reply.data, _status(reply, settings)
+def prediction_said(data: Any, request: Generate, settings: Settings) -> Said:
+    """What a prediction that has ended says."""
+    status = _status(data, settings)
     if status in _ENDED_BADLY:
         said = clean(str(data.get("error") or "it gave no reason"), 300)
         raise Overloaded(f"{settings.where} did not answer, the prediction has {_words(status)}: {said}")
@@ -118,19 +108,11 @@ def read_prediction(reply: Reply, request: Generate, settings: Settings) -> Resp
     if isinstance(output, list) and all(isinstance(piece, str) for piece in output):
         output = "".join(output)
     if data.get("data_removed") or not (output is None or isinstance(output, str)):
-        raise not_documented(settings, "output as text or a list of texts", data)
+        raise form.not_documented(settings, "output as text or a list of texts", data)
     usage = _usage(data.get("metrics"))
-    most = sampling(request, settings).max_tokens
-    return finished(
-        output or "",
-        "",
-        "length" if most is not None and usage.output_tokens >= most else "stop",
-        usage,
-        request,
-        settings,
-        reply=reply,
-        model=data.get("model"),
-    )
+    most = form.sampling(request, settings).max_tokens
+    finish = "length" if most is not None and usage.output_tokens >= most else "stop"
+    return Said(output or "", "", finish, usage, data.get("model"))
 
 
 def _words(status: str) -> str:
@@ -138,14 +120,16 @@ def _words(status: str) -> str:
 
 
 def _usage(metrics: Any) -> Usage:
-    return Usage(count(at(metrics, "input_token_count")), count(at(metrics, "output_token_count")))
+    return Usage(
+        form.count(form.at(metrics, "input_token_count")), form.count(form.at(metrics, "output_token_count"))
+    )
 
 
 WIRE = Wire(
     name="replicate",
     path=path,
     payload=replicate_payload,
-    read=read_prediction,
+    said=prediction_said,
     polling=Polling(ended, look, cancel),
     # Some models have an input for stop strings and some have not, so the answer is cut here, where it is exact.
     lacks=frozenset({"stop"}),

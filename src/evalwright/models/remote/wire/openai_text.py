@@ -1,41 +1,26 @@
-"""OpenAI's chat completions, which most providers and servers speak."""
+"""OpenAI's chat completions, which most providers and servers speak, and its completions, as base models are served."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from evalwright.core.requests import Generate
-from evalwright.core.responses import Response, Usage
-from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.wire.format import (
-    Gathering,
-    Settings,
-    Wire,
-    at,
-    count,
-    finish_of,
-    finished,
-    given,
-    merged,
-    not_documented,
-    sampling,
-    sound,
-    turns,
-)
+from evalwright.core.errors import Rejected
+from evalwright.core.requests import Generate, Prompt
+from evalwright.core.responses import Usage
+from evalwright.models.remote.wire import format as form
+from evalwright.models.remote.wire.format import Said, Settings, Wire
 
 
 def chat_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """The body. Text becomes one user message; a prefill stays the last message."""
-    messages = [{"role": turn.role, "content": turn.content} for turn in turns(request.prompt)]
+    messages = [{"role": turn.role, "content": turn.content} for turn in form.turns(request.prompt)]
     return with_sampling({"model": settings.model, "messages": messages}, request, settings)
 
 
 def with_sampling(body: dict[str, Any], request: Generate, settings: Settings) -> dict[str, Any]:
     """The body with its sampling fields and the model's extra fields."""
-    told = sampling(request, settings)
+    told = form.sampling(request, settings)
     fields = {
         settings.tokens_field: told.max_tokens,
         "stop": list(told.stop) or None,
@@ -43,49 +28,32 @@ def with_sampling(body: dict[str, Any], request: Generate, settings: Settings) -
         "top_p": told.top_p,
         "seed": told.seed,
     }
-    return merged({**body, **given(fields)}, settings.extra_body)
+    return form.merged({**body, **form.given(fields)}, settings.extra_body)
 
 
-def read_chat(reply: Reply, request: Generate, settings: Settings) -> Response:
-    """A Response from a chat completion."""
-    data, choice = first_choice(reply, settings)
+def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
+    """What a chat completion says."""
+    choice = first_choice(data, settings)
     message = choice.get("message")
     if not isinstance(message, Mapping):
-        raise not_documented(settings, "choices[0].message", data)
+        raise form.not_documented(settings, "choices[0].message", data)
     text, reasoning = _content(message.get("content"), data, settings)
     thoughts = (message.get(name) for name in settings.reasoning_fields)
     reasoning = next((found for found in thoughts if isinstance(found, str) and found), reasoning)
     refusal = message.get("refusal")
-    response = finished(
-        refusal if not text and isinstance(refusal, str) else text,
-        reasoning,
-        finish_of(choice.get("finish_reason"), {}),
-        read_usage(data.get("usage")),
-        request,
-        settings,
-        reply=reply,
-        model=data.get("model"),
-        excused=bool(message.get("tool_calls") or message.get("function_call")),
-    )
-    return with_named_cost(response, data, settings)
+    text = refusal if not text and isinstance(refusal, str) else text
+    finish, usage = form.finish_of(choice.get("finish_reason"), {}), read_usage(data.get("usage"))
+    called = bool(message.get("tool_calls") or message.get("function_call"))
+    return Said(text, reasoning, finish, usage, data.get("model"), excused=called)
 
 
-def with_named_cost(response: Response, data: Any, settings: Settings) -> Response:
-    """The response with what the reply says it cost, in US dollars, for providers whose replies say it."""
-    if not settings.cost_field:
-        return response
-    named = at(data, *settings.cost_field.split("."))
-    known = isinstance(named, int | float) and not isinstance(named, bool) and 0 <= named < math.inf
-    return replace(response, cost=float(named) if known else None)
-
-
-def first_choice(reply: Reply, settings: Settings) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The reply as a mapping, and its first choice. Raises BadReply, or the error that a 200 carries."""
-    data = sound(reply.data, settings)
-    choices = data.get("choices")
+def first_choice(data: Any, settings: Settings) -> Mapping[str, Any]:
+    """A reply's first choice. Raises BadReply, or the error that a 200 carries."""
+    choices = form.sound(data, settings).get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-        raise not_documented(settings, "choices[0]", data)
-    return data, choices[0]
+        raise form.not_documented(settings, "choices[0]", data)
+    found: Mapping[str, Any] = choices[0]
+    return found
 
 
 def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
@@ -95,7 +63,7 @@ def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
     if isinstance(content, str):
         return content, ""
     if not isinstance(content, list):
-        raise not_documented(settings, "choices[0].message.content as text", data)
+        raise form.not_documented(settings, "choices[0].message.content as text", data)
     texts, thoughts = [], []
     for part in content:
         if isinstance(part, str):
@@ -113,22 +81,22 @@ def read_usage(usage: Any) -> Usage:
     """Token counts; what the server does not say is 0. Cached tokens also by DeepSeek's name, and by Moonshot's."""
     if not isinstance(usage, Mapping):
         return Usage()
-    read, written = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
-    reasoning = count(at(usage, "completion_tokens_details", "reasoning_tokens")) or count(
+    read, written = form.count(usage.get("prompt_tokens")), form.count(usage.get("completion_tokens"))
+    reasoning = form.count(form.at(usage, "completion_tokens_details", "reasoning_tokens")) or form.count(
         usage.get("reasoning_tokens")
     )
-    if reasoning and count(usage.get("total_tokens")) == read + written + reasoning:
+    if reasoning and form.count(usage.get("total_tokens")) == read + written + reasoning:
         # xAI counts reasoning beside the completion; it is paid as output all the same.
         written += reasoning
     cached = (
-        count(at(usage, "prompt_tokens_details", "cached_tokens"))
-        or count(usage.get("prompt_cache_hit_tokens"))
-        or count(usage.get("cached_tokens"))
+        form.count(form.at(usage, "prompt_tokens_details", "cached_tokens"))
+        or form.count(usage.get("prompt_cache_hit_tokens"))
+        or form.count(usage.get("cached_tokens"))
     )
     return Usage(read, written, min(reasoning, written), cached)
 
 
-class CompletionGatherer(Gathering):
+class CompletionGatherer(form.Gathering):
     """The chunks of a streamed completion, put together as the completion would have been; `[DONE]` ends it."""
 
     def __init__(self, settings: Settings) -> None:
@@ -142,7 +110,7 @@ class CompletionGatherer(Gathering):
         """Take a chunk."""
         if data == "[DONE]":
             return True
-        sound(data, self.settings, "a chunk as a JSON object")
+        form.sound(data, self.settings, "a chunk as a JSON object")
         self._head.update((name, data[name]) for name in ("id", "model") if data.get(name))
         self._usage = data.get("usage") or self._usage
         choices = data.get("choices")
@@ -194,12 +162,56 @@ def streamed(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
-WIRE = Wire(
+CHAT = Wire(
     name="openai-chat",
     path=lambda settings: "/chat/completions",
     payload=chat_payload,
-    read=read_chat,
+    said=chat_said,
     gather=ChatGatherer,
     stream_payload=streamed,
     end="/chat/completions",
+)
+
+
+COMPLETIONS_MAX_TOKENS = 1024
+"""Sent where no limit is set: the completions interface would stop after 16 tokens by itself."""
+
+
+def completions_payload(request: Generate, settings: Settings) -> dict[str, Any]:
+    """The body. Raises Rejected for messages, which this interface cannot render."""
+    prompt = text_of(request.prompt, settings)
+    body = with_sampling({"model": settings.model, "prompt": prompt}, request, settings)
+    body.setdefault("max_tokens", COMPLETIONS_MAX_TOKENS)
+    return body
+
+
+def text_of(prompt: Prompt, settings: Settings) -> str:
+    """The prompt as the text that the completions interface takes."""
+    if isinstance(prompt, str):
+        return prompt
+    raise Rejected(
+        f"The completions interface of {settings.where} takes text, not chat messages; use interface=chat, "
+        f"or write the prompt as text."
+    )
+
+
+def completion_said(data: Any, request: Generate, settings: Settings) -> Said:
+    """What a completion says."""
+    choice = first_choice(data, settings)
+    text = choice.get("text")
+    if not isinstance(text, str):
+        raise form.not_documented(settings, "choices[0].text", data)
+    finish, usage = form.finish_of(choice.get("finish_reason"), {}), read_usage(data.get("usage"))
+    return Said(text, "", finish, usage, data.get("model"), may_be_empty=True)
+
+
+COMPLETIONS = Wire(
+    name="openai-completions",
+    path=lambda settings: "/completions",
+    payload=completions_payload,
+    said=completion_said,
+    abilities=frozenset(("generate",)),
+    gather=CompletionGatherer,
+    stream_payload=streamed,
+    end="/completions",
 )

@@ -1,0 +1,77 @@
+"""A run that is made from another one's records: where it is written, and what its `run.json` takes over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.core.errors import ConfigurationError
+from evalwright.core.tasks import MetricSpec
+from evalwright.evaluation.planning import slug
+from evalwright.models.base import fingerprint_of
+from evalwright.runs.aggregation import TaskTally
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.stopping import noted_groups, with_noted_intervals
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
+from evalwright.tasks.dialects import group_records
+
+
+class Derived:
+    """A new run from the records of `old`. made_from: the key of `run.json` that says so ("scored_from").
+
+    Raises RunError where the old records were changed, and ConfigurationError where the new folder is the old one or holds
+    something else.
+    """
+
+    def __init__(self, old: Run | str | Path, name: str, out: str | Path | None, made_from: str) -> None:
+        self.old = old if isinstance(old, Run) else open_run(old, Path("runs"))
+        self.old.verify()
+        self.made_from = made_from
+        self.folder = Path(out or self.old.folder.parent) / slug(name.format(self.old.id))
+        self._began, self._started = time.monotonic(), datetime.now(UTC)
+        if self.folder.resolve() == self.old.folder.resolve():
+            raise ConfigurationError(
+                "The new numbers need another name than the run that they are made from: use --name."
+            )
+        if (self.folder / RUN_FILE).exists():
+            source = open_run(self.folder).data.get(made_from)
+            if source is None or source["run"] != self.old.id:
+                how = made_from.replace("_", " ")
+                raise ConfigurationError(
+                    f"'{self.folder}' holds a run that was not {how} '{self.old.id}': choose another --name."
+                )
+
+    def finish(
+        self, writer: RunWriter, tasks: Sequence[Mapping[str, Any]], identity: Mapping[str, Any], **own: Any
+    ) -> Run:
+        """Write `run.json`: the old one's, with these tasks and what is the new run's own. identity: what it is made of."""
+        old, digest = self.old, self.old.data["samples"]["sha256"]
+        stopping = old.data.get("stopping")
+        noted = [with_noted_intervals(task, stopping) for task in tasks]
+        groups = group_records(noted)
+        writer.finish(
+            {
+                **{key: value for key, value in old.data.items() if key != "groups"},
+                "schema": SCHEMA_VERSION,
+                "evalwright": __version__,
+                "id": self.folder.name,
+                "identity": fingerprint_of(identity),
+                self.made_from: {"run": old.id, "samples_sha256": digest},
+                "started": self._started.isoformat(timespec="seconds"),
+                "seconds": round(time.monotonic() - self._began, 3),
+                **own,
+                "tasks": noted,
+                **({"groups": noted_groups(groups, stopping)} if groups else {}),
+            }
+        )
+        return open_run(self.folder)
+
+
+def derived_task(task: Mapping[str, Any], tally: TaskTally, metrics: Sequence[MetricSpec]) -> dict[str, Any]:
+    """A task's record with the results of other metrics or scores."""
+    kept = {key: value for key, value in task.items() if key != "slices_left_out"}
+    return {**kept, **tally.result(task["name"], task["version"], metrics).as_dict()}

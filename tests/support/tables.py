@@ -1,0 +1,15 @@
+"""Tables of cases that stand as JSON beside the tests that read them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def rows(test_file: str, table: str) -> list[Any]:
+    """The rows of a table in `cases.json` of the test's folder, as parameters: each named by what it begins with."""
+    found = json.loads((Path(test_file).parent / "cases.json").read_text(encoding="utf-8"))[table]
+    return [pytest.param(*row, id=f"{number}-{str(row[0])[:40]}") for number, row in enumerate(found)]
