@@ -284,7 +284,7 @@ def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
                 yield f"On '{one.measure.task}' {have} {what}."
         if not one.measure.is_mean:
             yield (
-                f"On '{one.measure.task}' ranks rest on the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is no "
+                f"On '{one.measure.task}' ranks use the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is not a "
                 "mean over items."
             )
 
