@@ -235,8 +235,8 @@ def _notes(
         low, high = min(undecided), max(undecided)
         each = f"{high:,}" if low == high else f"{low:,} to {high:,}"
         yield (
-            f"Scores, ranks and ties are of decided answers alone: {answers} undecided by rules ({each} a model) and could "
-            "move them; each task's bounds cover both readings."
+            f"Scores, ranks and ties use decided answers only: {answers} undecided by the rules ({each} a model) and could "
+            "change them; `evalwright runs show` has each score's bounds."
         )
     if mixed:
         yield "The tasks have different units or directions, so there is no overall score and no rank."
