@@ -253,7 +253,7 @@ def test_lost_rows_are_said_and_pair_with_nothing(tmp_path: Path) -> None:
     alone = one(tree / "acme" / "b", tmp_path / "runs")
     assert alone.folder == b.folder
     assert about(alone)["lost"] == 0
-    assert "nothing tells" in about(alone)["dataset"]["known_from"]
+    assert "cannot be counted" in about(alone)["dataset"]["known_from"]
 
 
 def articles_csv(path: Path, n: int) -> Path:

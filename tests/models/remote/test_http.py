@@ -354,7 +354,7 @@ def test_what_is_no_whole_reply_is_a_failure_that_may_pass(reply: bytes) -> None
 
 def test_what_breaks_is_told_apart() -> None:
     assert "before a response arrived" in str(reply_of(b"", close=True))
-    assert "before the answer was whole" in str(reply_of(http("{", length=9), close=True))
+    assert "before the response was complete" in str(reply_of(http("{", length=9), close=True))
     assert "is not HTTP" in str(reply_of(b"220 mail ready\r\n\r\n", close=True))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

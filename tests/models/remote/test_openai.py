@@ -209,7 +209,7 @@ FAULTS: dict[str, tuple[type[RequestError], bool, str]] = {
     "403": (AuthenticationFailed, False, "not allowed"),
     "404": (Rejected, False, "does not exist"),
     "reset": (ConnectionFailed, True, "No connection|broke"),
-    "cut": (ConnectionFailed, True, "broke before the answer was whole"),
+    "cut": (ConnectionFailed, True, "broke before the response was complete"),
     "truncated": (BadReply, True, "complete and valid JSON"),
     "invalid-json": (BadReply, True, "complete and valid JSON"),
     "missing-field": (BadReply, True, r"choices\[0\]"),
