@@ -181,7 +181,7 @@ def test_nothing_to_import_is_a_sentence(tmp_path: Path) -> None:
     (empty / "judgment.jsonl").write_text("")
     with pytest.raises(RunError, match=r"The closest is '.*judgment\.jsonl'"):
         import_hhem(empty, tmp_path / "runs")
-    with pytest.raises(RunError, match="is no folder"):
+    with pytest.raises(RunError, match="is not a folder"):
         import_hhem(empty / "judgment.jsonl", tmp_path / "runs")
     never = tree / "acme" / "never"
     never.mkdir()
