@@ -20,7 +20,7 @@ from evalwright.engine.budget import SPENT, Limits
 from evalwright.evaluation.budgets import parse_budget, parse_prices
 from evalwright.models.base import Pacing
 from evalwright.models.remote.prices import Price
-from evalwright.reports.stopping_sentences import stopping_sentences
+from evalwright.reports.endings import stopping_sentences
 from support.command import records
 
 

@@ -28,7 +28,7 @@ from evalwright.runs.results import MetricResult
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics import Estimate, macro_average, mean_interval, simultaneous_means
 
-SIMULTANEOUS_NOTE = "The interval beside a score holds for that score alone; the simultaneous ones hold for all models of the board together."
+SIMULTANEOUS_NOTE = "A score's interval is its own; the simultaneous ones hold for all models at once."
 
 
 @dataclass(frozen=True, slots=True)

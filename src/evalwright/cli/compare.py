@@ -13,8 +13,7 @@ from evalwright.core.files import write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.comparison import Comparison
-    from evalwright.analysis.gate import Gate
-    from evalwright.analysis.gate_rules import GateRule
+    from evalwright.analysis.gate import Gate, GateRule
     from evalwright.analysis.several import SeveralComparison
     from evalwright.runs.reader import Run
 
@@ -62,7 +61,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     them. `--fail-if` makes it a gate: B against A, or every other run against A. A single run with a task NAME and its
     twin NAME-closed-book is compared with itself: what the passages add.
     """
-    from evalwright.analysis.gate_rules import parse_gate_rule
+    from evalwright.analysis.gate import parse_gate_rule
     from evalwright.api import compare as compare_runs
     from evalwright.api import open_run
     from evalwright.cli import say

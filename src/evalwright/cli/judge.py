@@ -89,8 +89,11 @@ def calibrate(
         else:
             _say_next(made)
         return
-    from evalwright.analysis.judge_validation.calibration import calibrate_judge, keep_calibration
-    from evalwright.analysis.judge_validation.difference import calibrate_difference
+    from evalwright.analysis.judge_validation.calibration import (
+        calibrate_difference,
+        calibrate_judge,
+        keep_calibration,
+    )
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.documents.judges import calibration_document, difference_document
@@ -169,8 +172,7 @@ def _draw(
     question: str | None = None,
 ) -> dict[str, Any]:
     """Draw a set, write its table or page, and keep the set beside its runs."""
-    from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, keep_set
-    from evalwright.analysis.judge_validation.sheets import sheet_rows
+    from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, keep_set, sheet_rows
     from evalwright.analysis.judge_validation.verdicts import read_verdicts
     from evalwright.api import open_run
 
@@ -229,8 +231,7 @@ def _write_files(
     files: dict[str, str | None], rows: Sequence[Any], *, graded: bool, name: str, question: str | None
 ) -> None:
     from evalwright.core.files import write_file
-    from evalwright.reports.label_page import QUESTION, label_html
-    from evalwright.reports.label_sheet import sheet_csv
+    from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
 
     for kind, file in files.items():
         if file:

@@ -146,12 +146,6 @@ def test_without_control_a_drop_is_no_sign(runs: dict[str, tuple[Run, Run]]) -> 
     assert "there is no control" in words(report)
 
 
-def test_control_items_may_be_named_by_their_metadata(runs: dict[str, tuple[Run, Run]]) -> None:
-    original, other = runs["half"]
-    report = contamination_report(original, rewrites=[other], control="created_at=2025-02-01")
-    assert report.suspicious and not report.cut_offs
-
-
 def test_what_cannot_be_reported_on_is_said(runs: dict[str, tuple[Run, Run]]) -> None:
     half, none = runs["half"], runs["none"]
     with pytest.raises(ConfigurationError, match="is a run of 'none'"):

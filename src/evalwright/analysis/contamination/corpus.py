@@ -165,9 +165,8 @@ def _files(place: Path) -> list[Path]:
     if place.is_dir():
         found = sorted(path for path in place.rglob("*") if path.is_file() and _kind(path))
         if not found:
-            raise ConfigurationError(
-                f"The folder '{place}' has no text file: {', '.join((*_TEXT, *_LINES))}, each also with .gz."
-            )
+            kinds = ", ".join((*_TEXT, *_LINES))
+            raise ConfigurationError(f"The folder '{place}' has no text file: {kinds}, each also with .gz.")
         return found
     if not place.is_file():
         raise ConfigurationError(f"The corpus '{place}' does not exist.")

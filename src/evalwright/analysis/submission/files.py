@@ -78,9 +78,7 @@ def make_submission(run: Run, path: Path) -> Submission:
     data["sha256"] = _hash(data)
     packed = (to_json(data, separators=(",", ":")) + "\n").encode("utf-8", "backslashreplace")
     if len(packed) > MOST_BYTES:
-        raise RunError(
-            f"The run has {len(packed):,} bytes of answers; a submission has at most {MOST_BYTES:,}."
-        )
+        raise RunError(f"The run has {len(packed):,} bytes; a submission has at most {MOST_BYTES:,}.")
     try:
         write_bytes(path, gzip.compress(packed, mtime=0) if path.suffix == ".gz" else packed)
     except OSError as error:
@@ -118,7 +116,7 @@ def _check_fit(run: Run) -> None:
 def _run_part(run: Run) -> dict[str, Any]:
     data = run.data
     configuration = data["configuration"]
-    part: dict[str, Any] = {
+    part = {
         "id": run.id,
         "identity": data.get("identity"),
         "started": data["started"],

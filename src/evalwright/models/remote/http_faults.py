@@ -134,7 +134,7 @@ def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], st
     if status == 429 and _PER_DAY in codes:
         return OutOfCredit, "says that the daily quota is used up"
     if status == 429:
-        return RateLimited, "asks to slow down"
+        return RateLimited, "asks for fewer requests"
     if status in (401, 403) or codes & _BAD_KEY:
         return AuthenticationFailed, "does not accept the API key"
     if status == 408:
