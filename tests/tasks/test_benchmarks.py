@@ -82,7 +82,7 @@ def test_gold_scores_one_and_wrong_scores_nought(
     asked = serve(monkeypatch, dict(case.rows))
     task = load_task(case.task, chat=chat)
     if task.scorers[0].kind == "unit-tests" and not sandbox.works():
-        pytest.skip("this system cannot shut a program in")
+        pytest.skip("this system cannot sandbox a program")
     assert sorted(asked, key=str) == sorted(case.rows, key=str)
     for scorer in (task.metrics[0].scorer, task.scorers[-1].name):
         for reply in case.right:

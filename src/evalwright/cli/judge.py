@@ -25,7 +25,7 @@ _SCORER = click.option(
 
 @click.group()
 def judge() -> None:
-    """Check a judge against people and against other judges: draw answers to label, correct its score, see who agrees."""
+    """Check a judge against people and against other judges: draw answers to label, correct its score, measure agreement."""
 
 
 @judge.command()
@@ -120,7 +120,9 @@ def calibrate(
     metavar="NAME",
     help="The scorer whose judges to compare. Default: every scorer that uses a model.",
 )
-@click.option("--level", type=float, default=0.95, metavar="L", help="Of the intervals. Default: 0.95.")
+@click.option(
+    "--level", type=float, default=0.95, metavar="L", help="Confidence level of the intervals. Default: 0.95."
+)
 @click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
 @RUNS_FOLDER
 @AS_JSON

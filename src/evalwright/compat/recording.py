@@ -134,7 +134,7 @@ class Recorded(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
         if not first["loc"]:
-            raise RunError(f"{where} is no object.")
+            raise RunError(f"{where} is not an object.")
         name = str(first["loc"][0])
         must = next(one.description for key, one in cls.model_fields.items() if name in (key, one.title))
         shown = "missing" if first["type"] == "missing" else printable(repr(first["input"])[:60])

@@ -121,7 +121,7 @@ def test_wordings_learnt_by_heart_are_found_with_their_interval(runs: dict[str, 
     assert check.low > 0 and check.suspicious and report.suspicious
     assert check.control_drop.difference == pytest.approx(HARDER * KNOWN, abs=0.05)
     assert whole.drop.difference == pytest.approx(check.excess + check.control_drop.difference)
-    assert "memorised, no proof" in words(report)
+    assert "memorised, but not proof" in words(report)
     (before,) = report.cut_offs
     assert before.difference is not None and before.difference.low > 0
     assert before.difference.n_a == before.difference.n_b == N // 2
@@ -154,7 +154,7 @@ def test_what_cannot_be_reported_on_is_said(runs: dict[str, tuple[Run, Run]]) ->
         contamination_report(half[0])
     with pytest.raises(RunError, match="is a rewrite of one of"):
         contamination_report(half[0], rewrites=[half[0]])
-    with pytest.raises(ConfigurationError, match="is no date"):
+    with pytest.raises(ConfigurationError, match="is not a date"):
         contamination_report(half[0], cut_off="June")
     with pytest.raises(ConfigurationError, match="key=value"):
         contamination_report(half[0], rewrites=[half[1]], control="fresh")

@@ -122,10 +122,10 @@ def test_runs_that_would_have_one_name(tmp_path: Path) -> None:
 def test_another_run_is_not_overwritten(tmp_path: Path) -> None:
     folder = Model().write(tmp_path / "output", lines_of([0.9, 0.1]))
     before = one(folder, tmp_path / "runs", name="mine")
-    with pytest.raises(RunError, match="another run: choose another --name"):
+    with pytest.raises(RunError, match="already has another run"):
         import_hhem(folder, tmp_path / "runs", "mine", scoring="published")
     Model(judgment_date="2026-01-02").write(tmp_path / "output", lines_of([0.1, 0.1]))
-    with pytest.raises(RunError, match="another run: choose another --name"):
+    with pytest.raises(RunError, match="already has another run"):
         import_hhem(folder, tmp_path / "runs", "mine")
     before.verify()
 

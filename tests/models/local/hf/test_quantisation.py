@@ -106,7 +106,7 @@ def test_what_the_loader_is_handed() -> None:
     ("value", "error", "message"),
     [
         ("bitsandbytes-5bit", UnknownName, "Did you mean 'bitsandbytes-"),
-        ("gptq", ConfigurationError, r"says it in its own config\.json"),
+        ("gptq", ConfigurationError, r"says it in its config\.json"),
         ({"quant_type": "nf4"}, UnknownName, "must be bitsandbytes-8bit or"),
         ({"method": "bitsandbytes-4bit", "quanttype": 1}, UnknownName, "quant_type"),
         ({"method": "bitsandbytes-4bit", "quant_type": "int4"}, ConfigurationError, "nf4, fp4"),

@@ -297,7 +297,7 @@ def test_a_model_that_cannot_take_part_says_so_and_goes_the_plain_way(
     assert reason in told["because"]
     lines = [record.getMessage() for record in caplog.records if record.name.startswith("evalwright")]
     [line] = [each for each in lines if "log-likelihoods" in each]
-    assert f"log-likelihoods are computed the plain way, because {told['because']}" in line
+    assert f"log-likelihoods are computed one at a time, because {told['because']}" in line
     with pytest.raises(ModelError, match="cannot be scored by a prefix tree"):
         model_of(folder, scoring="tree").load()
 
@@ -316,7 +316,7 @@ def test_longer_texts_than_a_window_go_the_plain_way(
     if kind == "gemma2":
         assert told["path"] == "tree"
         assert 0 < told["tokens_given"] < 200, "the short ones only"
-    assert ("are scored the plain way" in caplog.text) == (scoring == "tree")
+    assert ("are scored one at a time" in caplog.text) == (scoring == "tree")
 
 
 def test_wrong_numbers_are_found_before_any_is_given_out(

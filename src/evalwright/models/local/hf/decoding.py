@@ -53,7 +53,7 @@ class GenerationLoop:
                 with quiet():
                     far = _distance(slots, self._loaded, tokens[: self._tried_on()])
                 near = far <= _TOLERANCE.get(self.forward.number_bytes, 0.1)
-                reason = None if near else "its logits come out differently"
+                reason = None if near else "its logits differ"
             except Exception as error:
                 if is_out_of_memory(error):
                     return False

@@ -56,7 +56,7 @@ class TransformersAnswering(Answering):
         if reader is None:
             refusal = "it has an encoder and a decoder"
         elif loaded.spread:
-            refusal = "its parts lie on several devices"
+            refusal = "its parts are on several devices"
         elif options.scoring != "plain":
             self.scorer = TreeScorer(
                 TreeForward(model, reader, device),

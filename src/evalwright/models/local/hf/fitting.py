@@ -107,9 +107,9 @@ def choose_fit(
     """
     free = _free(machine, device)
     if free is None:
-        seen = "" if machine.gpus or device == "cpu" else " No NVIDIA card is to be seen here."
+        seen = "" if machine.gpus or device == "cpu" else " No NVIDIA card was found."
         raise ConfigurationError(
-            f"fit=true cannot see how much memory is free on '{device}'.{seen} Name another device, or dtype and "
+            f"fit=true cannot find out how much memory is free on '{device}'.{seen} Name another device, or dtype and "
             f"quantization yourself without fit."
         )
     tried = [

@@ -131,11 +131,11 @@ def resolve_placement(
     given = {name: value for name, value in given.items() if value is not None}
     if device_map is None:
         for name in given:
-            raise ConfigurationError(f"{name} can only be used with device_map: say device_map=auto as well.")
+            raise ConfigurationError(f"{name} can only be used with device_map: add device_map=auto.")
         return None
     if device != "auto":
         raise ConfigurationError(
-            f"device={device!r} and device_map cannot both be given: device_map says where every part lies."
+            f"device={device!r} and device_map cannot both be given: device_map already places every part."
         )
     if find_spec("accelerate") is None:
         raise MissingExtra("A model with device_map", "hf", "accelerate")

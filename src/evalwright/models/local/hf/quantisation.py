@@ -43,8 +43,8 @@ def resolve_quantisation(value: Any, dtype: str, source: Checkpoint) -> dict[str
     method = str(given.pop("method", None))
     if method in LIBRARIES:
         raise ConfigurationError(
-            f"quantization={method!r} is not done on demand: a checkpoint that was quantised so says it in its own "
-            f"config.json and needs no argument. On demand there is {' and '.join(METHODS)}."
+            f"quantization={method!r} is not available on demand: a checkpoint that was quantised so says it in its "
+            f"config.json and needs no argument. On demand use {' and '.join(METHODS)}."
         )
     if method not in METHODS:
         raise UnknownName("quantization", method, METHODS, f"It must be {' or '.join(METHODS)}.")

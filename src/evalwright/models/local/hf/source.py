@@ -248,6 +248,4 @@ def _sentences(name: str, revision: str | None) -> Iterator[None]:
         raise
     except errors.HfHubHTTPError as error:
         status = error.response.status_code if error.response is not None else "no status"
-        raise ConfigurationError(
-            f"The hub answered {status} when asked for '{name}'. Try again later."
-        ) from error
+        raise ConfigurationError(f"The hub answered {status} for '{name}'. Try again later.") from error

@@ -101,7 +101,7 @@ class TreeScorer:
         rest = sorted(open_ones)
         if rest and self._insist:
             logger.warning(
-                "%s: %d of %d inputs are scored the plain way: they are longer than the model's sliding window, or their "
+                "%s: %d of %d inputs are scored one at a time: they are longer than the model's sliding window, or their "
                 "common part needs more memory than there is.",
                 self._name,
                 len(rest),
@@ -233,7 +233,7 @@ class TreeScorer:
             if is_out_of_memory(error):
                 raise
             text = " ".join(str(error).split())[:200]
-            raise _Unfit(f"it refuses to run so ({type(error).__name__}: {text})") from None
+            raise _Unfit(f"it fails with a tree ({type(error).__name__}: {text})") from None
 
     def _finish(self, job: _Job, rows: list[Row], past: Stored, hidden: Any) -> Found:
         """Read what the rows read; check it, or raise _Unfit."""
@@ -273,7 +273,7 @@ class TreeScorer:
         noted = [(job.pairs[index], scored) for index, scored in picked]
         largest = unexplained_difference(self._plain, noted, self.forward.number_bytes)
         if largest is not None:
-            raise _Unfit(f"scores differ by {largest:.1e} per token from those of the plain way")
+            raise _Unfit(f"scores differ by {largest:.1e} per token from plain scoring")
         self._seen[kind] = size
 
     def _refuse(self, reason: str) -> None:
@@ -281,4 +281,4 @@ class TreeScorer:
         self.forward.cascading = False
         if self._insist:
             raise ModelError(f"The model {self._name} cannot be scored by a prefix tree: {reason}.")
-        logger.warning("%s: log-likelihoods are computed the plain way, because %s.", self._name, reason)
+        logger.warning("%s: log-likelihoods are computed one at a time, because %s.", self._name, reason)
