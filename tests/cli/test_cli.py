@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 import pytest
 
-from evalwright import __version__, cli
+from evalwright import cli
 from evalwright.cli import COMMANDS
-from support.command import environment, evalwright
+from support.command import environment
 from support.typed import typed
 from support.words import old_words
 
@@ -49,12 +49,6 @@ def test_help_of_every_command(command: tuple[str, ...], flag: str) -> None:
     for line in done.out.splitlines():
         if line.strip().startswith("--") and " " in line.strip():
             assert len(line.split(maxsplit=1)) == 2, f"an option without a word of help: {line}"
-
-
-def test_version(tmp_path: Path) -> None:
-    assert typed("--version").out == f"evalwright {__version__}\n"
-    done = evalwright("--version", folder=tmp_path)
-    assert (done.code, done.out, done.err) == (0, f"evalwright {__version__}\n", "")
 
 
 @pytest.mark.parametrize("reader", ["head -1", "true"])

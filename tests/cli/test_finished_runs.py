@@ -17,45 +17,6 @@ def _two_runs(folder: Path) -> None:
         make_run(folder / "runs", scores=scores, name=name, model=f"demo/{name}", domains=["x", "y"])
 
 
-def test_compare() -> None:
-    done = typed("compare", "a", "b")
-    assert (done.code, done.err) == (0, "")
-    data = json.loads(typed("compare", "runs/a", "runs/b/run.json", "--json").out)
-    assert data["tasks"][0]["paired"]["n"] == 3
-    assert data["tasks"][0]["paired"]["n_missing"] == 1
-    assert data["conclusion"].split(" (")[0] in " ".join(done.out.split())
-    assert data["overall"] is None
-
-
-def test_leaderboard_in_every_form() -> None:
-    done = typed(
-        "leaderboard",
-        "a",
-        "b",
-        "--markdown",
-        "out/board.md",
-        "--html",
-        "board.html",
-        "--title",
-        "Mine & yours",
-    )
-    assert done.code == 0
-    assert "2 models, 1 task" in done.out
-    assert done.err == "Written: out/board.md\nWritten: board.html\n"
-    assert "| `demo/a` |" in Path("out/board.md").read_text()
-    page = Path("board.html").read_text()
-    assert "Mine &amp; yours" in page
-    data = json.loads(typed("leaderboard", "b", "a", "--json").out)
-    assert [row["run"] for row in data["rows"]] == ["a", "b"]
-    assert data["rows"][1]["n_failed"] == 1
-
-
-def test_leaderboard_as_json_and_files_at_once() -> None:
-    done = typed("leaderboard", "a", "--json", "--markdown", "board.md")
-    json.loads(done.out)
-    assert "Written: board.md" in done.err
-
-
 def test_runs_list_and_show() -> None:
     done = typed("runs", "list")
     assert (done.code, done.err) == (0, "")
@@ -106,42 +67,6 @@ def test_score_again() -> None:
     compared = typed("compare", "numbers", "said")
     assert compared.code == 2
     assert "scored by 'numeric'" in compared.err
-
-
-def test_score_with_a_judge() -> None:
-    Path("judge.py").write_text(
-        "from evalwright import Generate, Score, scorer\n"
-        "@scorer('test-cli-judge')\n"
-        "async def judged(sample, answer, ask, *, role='judge'):\n"
-        "    reply = await ask(role, Generate(answer.text))\n"
-        "    return Score(float(reply.text == 'yes'))\n"
-    )
-    assert (
-        typed("run", "questions.yaml", "--model", "scripted/constant", "-M", "text=3", "--name", "said").code
-        == 0
-    )
-    judged = ("score", "said", "--scorer", "test-cli-judge", "--plugin", "judge.py")
-    missing = typed(*judged)
-    assert missing.code == 2
-    assert "--role judge=" in missing.err
-    done = typed(
-        *judged, "--role", "judge=scripted/constant", "-R", "judge.text=yes", "--home", "judges", "--json"
-    )
-    assert done.code == 0, done.err
-    data = json.loads(done.out)
-    assert data["tasks"][0]["metrics"][0]["value"] == 1.0
-    assert data["roles"]["judge"]["name"] == "scripted/constant"
-    assert Path("judges/store.sqlite").exists()
-
-
-def test_score_of_a_run_with_failures_ends_with_1() -> None:
-    path = Path("runs/b/run.json")
-    data = json.loads(path.read_text())
-    data["tasks"][0]["scorers"] = [{"name": "score", "kind": "exact-match", "options": {}}]
-    path.write_text(json.dumps(data))
-    done = typed("score", "b")
-    assert done.code == 1
-    assert done.err.startswith("1 sample has no score")
 
 
 def test_score_refuses_options_of_nobody() -> None:

@@ -38,17 +38,6 @@ def test_list_says_whose_key_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows["groq"]["docs"].startswith("https://") and "gsk-0123456789" not in out
 
 
-def test_check_costs_nothing() -> None:
-    done = typed("models", "check", "demo/small")
-    assert done.code == 0
-    assert "log-likelihood" in done.out
-    data = json.loads(typed("models", "check", "demo/small", "--json").out)
-    assert data["name"] == "demo/small"
-    assert "generate" in data["abilities"]
-    assert "answer" not in data
-    assert not Path("home/store.sqlite").exists()
-
-
 def test_check_with_ask_shows_the_answer() -> None:
     done = typed("models", "check", "scripted/constant", "-M", "text=Good morning", "--ask", "Hello?")
     assert done.code == 0

@@ -25,13 +25,6 @@ def test_the_happy_path() -> None:
     assert "0 sent, 6 from the store" in again.out
 
 
-def test_quiet_is_silent_on_standard_error() -> None:
-    done = typed("run", "questions.yaml", *ECHO, "--quiet")
-    assert (done.code, done.err) == (0, "")
-    assert done.out
-    assert typed("run", "questions.yaml", *ECHO).err
-
-
 def test_several_models_end_with_the_board() -> None:
     done = typed(
         "run", "questions.yaml", *ECHO, "--model", "scripted/constant", "-M", "latency=0", "--name", "both"
@@ -97,12 +90,6 @@ def test_flags_reach_the_configuration() -> None:
         "max_resident": 2,
     }
     assert {row["answer"] for row in records(Path("results/x"))} == {"yes"}
-
-
-def test_home_is_where_answers_lie() -> None:
-    assert typed("run", "questions.yaml", *ECHO, "--home", "elsewhere").code == 0
-    assert Path("elsewhere/store.sqlite").exists()
-    assert not Path("home/store.sqlite").exists()
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -174,40 +161,6 @@ def test_failures_end_with_1_and_a_sentence() -> None:
     assert done.err.startswith("3 of 6 samples failed; they are counted apart and not scored.")
 
 
-def test_a_failed_draw_is_said_too() -> None:
-    """Every sample keeps a score from its other draw, but the run is not whole."""
-    Path("draws.py").write_text(
-        "from evalwright import RemoteModel, RequestFailed, Failure, Response, model\n"
-        "from evalwright.core.errors import Rejected\n"
-        "@model('test-cli-draws')\n"
-        "class Draws(RemoteModel):\n"
-        "    abilities = frozenset({'generate'})\n"
-        "    def __init__(self, name):\n"
-        "        self.name, self.fingerprint = name, 'draws'\n"
-        "    async def answer(self, request):\n"
-        "        if request.draw == 1:\n"
-        "            raise Rejected('no')\n"
-        "        return Response('1')\n"
-    )
-    text = Path("questions.yaml").read_text().replace("max_tokens: 20", "draws: 2, temperature: 1")
-    Path("questions.yaml").write_text(text)
-    command = (
-        "run",
-        "questions.yaml",
-        "--plugin",
-        "draws.py",
-        "--model",
-        "test-cli-draws/x",
-        "--json",
-        "--quiet",
-    )
-    done = typed(*command)
-    assert done.code == 1
-    assert "6 draws failed, but every sample has a score" in done.err
-    (run,) = json.loads(done.out)
-    assert (run["tasks"][0]["n_failed"], run["tasks"][0]["failures"]) == (0, {"request rejected": 6})
-
-
 def test_no_key_appears_anywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "sk-cli-secret-9876543210fedcba"
     monkeypatch.setenv("OPENAI_API_KEY", secret)
@@ -269,12 +222,3 @@ def test_settings_over_a_task() -> None:
         done = typed("run", "questions.yaml", *ECHO, *flags)
         assert done.code == 2, flags
         assert message in done.err
-
-
-def test_settings_in_every_command_that_takes_tasks() -> None:
-    Path("mine.jsonl").write_text('{"id": "x", "question": "Mine?", "answer": "1"}\n', encoding="utf-8")
-    flags = ("-T", "dataset.path=mine.jsonl")
-    assert "Mine?" in typed("tasks", "preview", "questions.yaml", *flags).out
-    assert "samples      1" in typed("tasks", "show", "questions.yaml", *flags).out
-    assert "1 sample" in typed("tasks", "check", "questions.yaml", *flags).text
-    assert "1" in typed("plan", "questions.yaml", *ECHO, *flags).out

@@ -43,27 +43,6 @@ def test_list_shows_folders_and_what_is_wrong(monkeypatch: pytest.MonkeyPatch, f
     assert any(line.startswith("bad ") and "cannot be used" in line for line in lines)
 
 
-def test_show() -> None:
-    done = typed("tasks", "show", "factual")
-    assert done.code == 0
-    for part in PARTS:
-        assert f"{part}, version " in done.out
-    assert "short-answer" in done.out
-    definitions = json.loads(typed("tasks", "show", "factual", "--json").out)
-    assert [one["task"] for one in definitions] == PARTS
-    assert len(json.loads(typed("tasks", "show", "questions.yaml", "--json").out)) == 1
-
-
-def test_preview_is_what_would_be_sent() -> None:
-    done = typed("tasks", "preview", "questions.yaml")
-    assert (done.code, done.err) == (0, "")
-    assert "questions: request 1 of 1" in done.out
-    assert "Question 00000?" in done.out
-    other = typed("tasks", "preview", "questions.yaml", "--sample", "q00004")
-    assert "Question 00004?" in other.out
-    assert not Path("home/store.sqlite").exists()
-
-
 def test_preview_as_a_chat_model_gets_it() -> None:
     text, chat = (
         json.loads(typed("tasks", "preview", "questions.yaml", "--json", "--model", model, *more).out)

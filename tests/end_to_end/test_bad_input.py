@@ -207,11 +207,6 @@ def typed(arguments: tuple[str, ...]) -> tuple[int, str]:
     return codes[0], text
 
 
-def test_there_are_enough_cases() -> None:
-    assert len(CASES) >= 40
-    assert len({case.name for case in CASES}) == len(CASES)
-
-
 def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
     """A file-size limit stands for the full disk: writing fails in the middle of the run."""
     for name, text in task(rows=many_rows('{"id": "x", "question": "q", "answer": "a"}', 5)).items():

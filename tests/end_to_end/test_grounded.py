@@ -15,7 +15,6 @@ from evalwright.analysis.context_gain import context_gains
 from evalwright.reports.conclusions import gain_sentence
 from evalwright.runs.reader import Run
 from support.grounded_models import HABITS, model, perfect, reading, rows
-from support.runs import make_run
 from support.tiny_models import make_tiny_model
 
 CARD = (Path(__file__).resolve().parents[2] / "docs" / "grounded.md").read_text(encoding="utf-8")
@@ -80,30 +79,6 @@ def test_a_scripted_model_scores_what_its_card_says(name: str) -> None:
     assert labels == {label}
 
 
-def test_never_abstaining_costs_what_the_card_says() -> None:
-    data = rows("grounded")
-    (run,) = evaluate("factual-grounded", model(HABITS["never abstains"], "grounded"))
-    needed = sum(len(row["citations"]) for row in data)
-    unanswerable = sum(not row["answerable"] for row in data)
-    found = metrics(run)
-    assert found["citation-precision"] == pytest.approx(needed / (needed + unanswerable))
-    assert found["citation-recall"] == pytest.approx(1 - unanswerable / len(data))
-    assert found["answered-wrong"] == pytest.approx(unanswerable / len(data))
-
-
-def test_citing_everything_keeps_recall_and_costs_precision() -> None:
-    def all_three(row: Any, prompt: str) -> str:
-        return f"{row['answers'][0]} [1][2][3]" if row["answerable"] else "Not in the passages"
-
-    (run,) = evaluate("factual-grounded", model(all_three, "grounded"))
-    answerable = [row for row in rows("grounded") if row["answerable"]]
-    found = metrics(run)
-    assert found["accuracy"] == found["citation-recall"] == 1.0
-    assert found["citation-precision"] == pytest.approx(
-        sum(len(row["citations"]) for row in answerable) / (3 * len(answerable))
-    )
-
-
 # -- instructions in passages -----------------------------------------------------------------------------------------------
 
 
@@ -148,7 +123,7 @@ def test_a_judge_decides_what_rules_leave_undecided() -> None:
     (plain,) = evaluate("factual-grounded", target)
     assert run.n_failed == 0
     told = [row.get("undecided", {}).get("grounding", {}).get("explanation", "") for row in plain.rows()]
-    for_a_judge = sum("is for a judge" in one for one in told)
+    for_a_judge = sum("needs a judge" in one for one in told)
     assert 0 < for_a_judge <= plain.tasks[0].n_undecided
     assert run.tasks[0].n_undecided == plain.tasks[0].n_undecided - for_a_judge
     assert run.data["usage"]["requested"] >= len(told) + for_a_judge
@@ -177,26 +152,7 @@ def test_the_closed_book_twin_shows_what_passages_add() -> None:
     assert found.as_dict()["parts"][1]["difference"] == 1.0
 
 
-def test_a_model_that_knows_the_answers_gains_nothing() -> None:
-    (run,) = evaluate(TWINS, model(perfect, "grounded"))
-    (found,) = context_gains(run)
-    assert all(part.difference == 0 for part in found.parts.values())
-
-
-def test_without_its_twin_a_run_has_nothing_to_compare(tmp_path: Path) -> None:
-    assert context_gains(make_run(tmp_path, scores={"factual-grounded": [1, 0]})) == ()
-
-
 # -- a real model -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_real_small_model_runs_from_end_to_end() -> None:
-    (run,) = evaluate(TWINS, "demo/small", limit=12)
-    assert run.n_failed == 0
-    labels = {row["scores"]["answer"]["label"] for row in run.rows() if "answer" in row["scores"]}
-    assert labels <= set(run_labels())
-    (found,) = context_gains(run)
-    assert 6 <= found.parts["all"].n <= 12
 
 
 def test_a_real_transformer_runs_from_end_to_end(tmp_path: Path) -> None:

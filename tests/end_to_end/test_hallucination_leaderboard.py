@@ -13,8 +13,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.article_files import write_articles
 from support.leaderboard_servers import KEYS, Servers, serving_leaderboard
 
@@ -105,18 +103,3 @@ def publish(folder: Path, runs: list[str]) -> None:
     assert len(list((folder / "site/models").glob("*.html"))) == 3
     evalwright(folder, *board)
     assert written == {path: path.read_bytes() for path in written}
-
-
-def test_the_picture(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="the extra plot is not installed")
-    write_articles(tmp_path / "articles.csv", 12, 0)
-    with serving_leaderboard() as servers:
-        suite(tmp_path, servers)
-        made = json.loads(
-            evalwright(tmp_path, "run", "--config", "leaderboard.yaml", "--name", "p", "--json", "--quiet")
-        )
-    evalwright(
-        tmp_path, "leaderboard", *[run["id"] for run in made], "--plot", "board.svg", "--plot", "board.png"
-    )
-    assert (tmp_path / "board.svg").read_bytes().startswith(b"<?xml")
-    assert (tmp_path / "board.png").read_bytes().startswith(b"\x89PNG")

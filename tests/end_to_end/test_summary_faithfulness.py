@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from evalwright import ModelSpec, aggregate_run, compare, evaluate, leaderboard, open_model, score_run
+from evalwright import ModelSpec, compare, evaluate, leaderboard, open_model, score_run
 from evalwright.analysis.judge_validation.panels import judges_agreement
 from evalwright.compat.hhem.importing import import_hhem
-from evalwright.core.errors import ConfigurationError, Overloaded, RequestError, TimedOut, UsageError
+from evalwright.core.errors import ConfigurationError, Overloaded, RequestError, UsageError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.models.base import Pacing
@@ -173,32 +173,6 @@ def test_two_models_are_compared_on_what_both_answered() -> None:
     assert board.rows[0].ranks == (1, 2)
 
 
-def test_another_judge_is_asked_without_generating() -> None:
-    run = run_of()
-    with serving(answer=careful) as server:
-        judge = open_model("openai/judge", {"base_url": server.url})
-        again = score_run(run, roles={"judge": judge}, name="written")
-        assert sum(server.counts()["received"].values()) == 3
-    assert again.data["roles"]["judge"]["name"] == "openai/judge"
-    assert again.data["configuration"]["roles"]["judge"]["model"] == "openai/judge"
-    before, after = metrics_of(run), metrics_of(again)
-    assert list(before) == list(after)
-    for label in before:
-        if label not in ("hallucination-rate", "factual-consistency-rate"):
-            assert after[label].as_dict() == before[label].as_dict()
-    assert after["hallucination-rate"].n == 3
-    old = {record.sample.id: record for record in run.samples()}
-    for record in again.samples():
-        assert record.answer == old[record.sample.id].answer
-        assert record.scores.get("answered") == old[record.sample.id].scores.get("answered")
-    note = "Different models played the role 'judge' (openai/judge, overlap/strict): scores that they gave are not comparable."
-    assert note in leaderboard([run, again]).notes
-    assert note not in leaderboard([run]).notes
-    panel = judges_agreement([run, again])
-    assert [rater.name for rater in panel.raters] == ["overlap/strict", "openai/judge"]
-    assert panel.n == 3
-
-
 def test_a_record_does_not_decide_where_a_judge_is_asked() -> None:
     with serving(answer=careful) as server:
         role = ModelSpec("openai/judge", {"base_url": server.url})
@@ -242,41 +216,6 @@ def test_several_judges_at_once_and_one_of_them_exchanged() -> None:
     }
 
 
-def test_numbers_are_made_again_from_recorded_scores() -> None:
-    run = run_of()
-    again = aggregate_run(run)
-    assert [task.as_dict() for task in again.tasks] == [task.as_dict() for task in run.tasks]
-    assert [task["metric_specs"] for task in again.data["tasks"]] == [
-        task["metric_specs"] for task in run.data["tasks"]
-    ]
-    assert again.samples_file.read_bytes() == run.samples_file.read_bytes()
-    wide = aggregate_run(run, level=0.99, slices=["text_type", "category"], name="wide")
-    estimate = metrics_of(wide)["answer-rate"]
-    assert (estimate.value, estimate.level) == (0.3, 0.99)
-    assert (estimate.low, estimate.high) == pytest.approx(wilson(3, 10, 0.99))
-    assert list(wide.task("summary-faithfulness").slices) == ["category"]
-
-
-def test_what_failed_is_asked_for_again_and_nothing_else() -> None:
-    run = run_of()
-    healed: list[Response | RequestError] = [*ANSWERS[:-1], Response(FAITHFUL, finish_reason="stop")]
-    fresh = model(ANSWERS, "mixed")
-    mended = ScriptedModel(
-        lambda request: healed[place_of(request)], name="mixed", version="x", pacing=Pacing(max_attempts=1)
-    )
-    mended.fingerprint = fresh.fingerprint
-    (again,) = evaluate(
-        "summary-faithfulness",
-        mended,
-        name="mixed",
-        roles={"judge": OverlapModel("strict")},
-        overrides={"dataset.path": "articles.jsonl"},
-    )
-    assert (run.n_failed, again.n_failed) == (1, 0)
-    assert mended.asked == 1
-    assert metrics_of(again)["answer-rate"].value == 4 / 10
-
-
 def test_a_judge_that_is_down_leaves_the_outcomes() -> None:
     run = run_of(roles={"judge": OverlapModel("broken")})
     found = metrics_of(run)
@@ -284,13 +223,6 @@ def test_a_judge_that_is_down_leaves_the_outcomes() -> None:
     assert found["hallucination-rate"].bounds == (1.0, 0.0)
     assert found["answer-rate"].value == 3 / 10
     assert run.n_failed == 4
-
-
-def test_every_request_lost_is_no_answer_and_no_crash() -> None:
-    lost: list[Response | RequestError] = [TimedOut("nothing")] * 10
-    found = metrics_of(run_of(lost, "lost"))
-    assert (found["answer-rate"].value, found["answer-rate"].bounds) == (0.0, (0.0, 1.0))
-    assert math.isnan(found["hallucination-rate"].value)
 
 
 @pytest.mark.parametrize(
@@ -320,25 +252,3 @@ def test_experiments_change_what_is_read_and_not_what_is_judged_by(experiment: s
         assert all(whole not in prompt for prompt in seen)
         assert whole in {one.premise for one in judge.asked}
     assert run.n_failed == 0
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"roles": {}}, "uses a model in the role 'judge': name it with --role judge="),
-        ({"roles": {"judge": ScriptedModel("x", name="e", abilities=["embed"])}}, "one of classify, generate; 'e' can do: embed"),
-        ({"overrides": {"scorers.consistency.threshold": 2}}, "'threshold' must be a number from 0 to 1"),
-        ({"overrides": {"scorers.answered.least_wrds": 2}}, "Did you mean 'least_words'"),
-        ({"overrides": {"dataset": "none.jsonl"}}, "none.jsonl"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_run_is_said_before_anything_is_asked(settings: dict[str, Any], message: str) -> None:
-    asked = model(ANSWERS, "m")
-    given = {
-        "roles": {"judge": OverlapModel("strict")},
-        "overrides": {"dataset.path": "articles.jsonl"},
-        **settings,
-    }
-    with pytest.raises(UsageError, match=message):
-        evaluate("summary-faithfulness", asked, name="m", **given)
-    assert asked.asked == 0

@@ -147,48 +147,6 @@ def test_a_spent_budget_ends_with_one_and_the_same_command_goes_on(tmp_path: Pat
     assert page.code == 0, page.text
 
 
-def test_every_page_says_that_a_run_ended_early(tmp_path: Path) -> None:
-    write_questions(tmp_path, 400)
-    with serving(knows("one", 0.9)) as one, serving(knows("two", 0.5)) as two:
-        suite(tmp_path, one.url, two.url)
-        done = run(tmp_path, "--until", "A beats B", "--until", "accuracy +-0.2")
-        assert done.code == 0, done.text
-    for command in (
-        ("runs", "show", "pair-One"),
-        ("compare", "pair-One", "pair-Two"),
-        ("leaderboard", "pair-One", "pair-Two"),
-        ("leaderboard", "pair-One", "pair-Two", "--markdown", "board.md"),
-        ("leaderboard", "pair-One", "pair-Two", "--html", "board.html"),
-    ):
-        found = evalwright(*command, folder=tmp_path)
-        assert found.code == 0, found.text
-        out = tmp_path / command[-1]
-        text = out.read_text(encoding="utf-8") if out.is_file() else found.out
-        assert "topped early" in text, command
-        assert "One beats Two" in text or "runs" in command, command
-
-
-def test_bad_rules_and_budgets_are_one_sentence(tmp_path: Path) -> None:
-    write_questions(tmp_path, 3)
-    ask = ("run", "questions.yaml", "--model", "scripted/echo", "--quiet")
-    for more, words in (
-        (("--until", "A beats B"), "A (scripted/echo)"),
-        (("--until", "accurcy +-0.02"), "Did you mean 'accuracy'?"),
-        (("--until", ""), "cannot be read"),
-        (("--budget", "5 USD"), "--price"),
-        (("--budget", "a lot"), "cannot be read"),
-        (("--price", "free"), "cannot be read"),
-    ):
-        done = evalwright(*ask, *more, folder=tmp_path)
-        assert done.code == 2, done.text
-        assert words in done.err
-        assert "Traceback" not in done.text
-    (tmp_path / "bad.yaml").write_text("tasks: questions.yaml\nuntil: {a: b}\n")
-    done = evalwright("run", "--config", "bad.yaml", folder=tmp_path)
-    assert done.code == 2
-    assert "a stopping rule in quotes" in done.err
-
-
 def test_ctrl_c_between_two_looks(tmp_path: Path) -> None:
     write_questions(tmp_path, 400)
     with serving(knows("one", 0.7), latency=0.3) as one, serving(knows("two", 0.7), latency=0.3) as two:
@@ -206,22 +164,3 @@ def test_ctrl_c_between_two_looks(tmp_path: Path) -> None:
     changed = run(tmp_path, "--until", "Two beats One")
     assert changed.code == 2
     assert "was begun from another configuration" in changed.err
-
-
-def test_progress_and_a_record_that_is_fed_back(tmp_path: Path) -> None:
-    write_questions(tmp_path, 300)
-    with serving(knows("one", 0.9)) as one, serving(knows("two", 0.5)) as two:
-        suite(tmp_path, one.url, two.url)
-        shown = evalwright("run", "--config", "suite.yaml", "--until", "One beats Two", folder=tmp_path)
-        assert shown.code == 0, shown.text
-        assert re.search(r"One: stopped after \d+ of 300,.*; One beats Two: One better, \+\d", shown.err)
-        precise = run(tmp_path, "--until", "accuracy +-0.1", "--name", "precise")
-        assert precise.code == 0, precise.text
-        feed = ("run", "--quiet", "--name", "precise-One", "--config")
-        again = evalwright(*feed, "runs/precise-One/run.json", folder=tmp_path)
-        assert again.code == 0, again.text
-        assert "0 sent" in again.out
-        alone = evalwright(*feed, "runs/pair-One/run.json", folder=tmp_path)
-    assert alone.code == 2
-    assert "Unknown model in the stopping rule 'Two'" in alone.err
-    assert "Add another with --model" in alone.err

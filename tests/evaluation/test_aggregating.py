@@ -12,7 +12,7 @@ from evalwright.core.errors import ConfigurationError, Overloaded, RunError, Unk
 from evalwright.core.requests import Generate, Request
 from evalwright.core.tasks import MetricSpec
 from evalwright.models.base import Pacing
-from evalwright.runs.reader import Run, open_run
+from evalwright.runs.reader import Run
 from evalwright.statistics import mean_interval
 from evalwright.tasks.loading import task_from_definition
 from support.command import evalwright as command
@@ -126,15 +126,6 @@ def test_another_runs_folder_and_changed_samples_are_safe() -> None:
     run.samples_file.write_bytes(run.samples_file.read_bytes().replace(b'"value":1.0', b'"value":0.0', 1))
     with pytest.raises(RunError, match="was changed"):
         aggregate_run(run)
-
-
-def test_another_frameworks_arithmetic_is_not_ours_to_make() -> None:
-    run = made()
-    data = json.loads((run.folder / "run.json").read_text())
-    data["tasks"][0]["definition"]["dialect"] = "lm-eval"
-    (run.folder / "run.json").write_text(json.dumps(data))
-    with pytest.raises(ConfigurationError, match=r"arithmetic of another framework \(lm-eval\)"):
-        aggregate_run(open_run(run.folder))
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.test_schedule import knows, quiz, stopping
-from evalwright import ModelSpec, ScriptedModel, evaluate, leaderboard, scorer
+from evalwright import ScriptedModel, evaluate, scorer
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, UnknownName, UsageError
+from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, Score
@@ -20,7 +20,6 @@ from evalwright.engine.budget import SPENT, Limits
 from evalwright.evaluation.budgets import parse_budget, parse_prices
 from evalwright.models.base import Pacing
 from evalwright.models.remote.prices import Price
-from evalwright.reports.stopping_sentences import stopping_sentences
 from support.command import records
 
 
@@ -121,25 +120,6 @@ def test_not_one_request_more(requests: int) -> None:
     assert SPENT not in str(records(run.folder))
 
 
-def test_what_is_stored_costs_nothing_and_the_same_command_goes_on() -> None:
-    counts = []
-    for budget in ("100 requests", "100 requests", "1000 requests", "1 request"):
-        model = knows("one", 0.8)
-        (run,) = evaluate(quiz(400), model, budget=budget, name="run")
-        counts.append((model.asked, run.task("quiz").n_samples, stopping(run)["settled"]))
-    assert counts == [(100, 100, False), (100, 200, False), (200, 400, True), (0, 400, True)]
-    assert stopping_sentences(run) == []
-
-
-def test_models_and_tasks_are_served_evenly() -> None:
-    models = [knows("one", 0.8), knows("two", 0.7), knows("three", 0.6)]
-    runs = evaluate([quiz(300), quiz(300, "other")], models, budget="600 requests")
-    counts = [task.n_samples for run in runs for task in run.tasks]
-    assert sum(counts) == sum(model.asked for model in models) == 600
-    assert max(counts) - min(counts) <= 12
-    assert any("spent budget" in note for note in leaderboard(runs).notes)
-
-
 def test_open_rules_come_first() -> None:
     """The pair is decided with a part of the budget; what is left goes to the model without a rule."""
     models = [knows("one", 0.9), knows("two", 0.5), knows("three", 0.5)]
@@ -149,19 +129,6 @@ def test_open_rules_come_first() -> None:
     assert b.task("quiz").n_samples == seen
     assert c.task("quiz").n_samples == 300 - 2 * seen > 0
     assert stopping(a)["settled"] and stopping(b)["settled"] and not stopping(c)["settled"]
-
-
-def test_an_open_rule_says_that_the_budget_ended_it() -> None:
-    models = [knows("one", 0.72), knows("two", 0.7)]
-    a, b = evaluate(quiz(1000), models, until="A beats B", budget="500 requests", name="run")
-    (decision,) = stopping(a)["decisions"]
-    assert not decision["decided"]
-    assert decision["units"] == a.task("quiz").n_samples == b.task("quiz").n_samples == 250
-    assert "budget was spent" in stopping_sentences(a)[-1]
-    again = [knows("one", 0.72), knows("two", 0.7)]
-    a, _ = evaluate(quiz(1000), again, until="A beats B", budget="5000 requests", name="run")
-    assert stopping(a)["settled"]
-    assert sum(model.asked for model in again) <= 1500
 
 
 def test_tokens_and_dollars() -> None:
@@ -207,17 +174,3 @@ def test_identical_requests_of_one_sample_and_another() -> None:
     assert model.asked == 1
     assert 0 < run.task("twice").n_samples <= 10
     assert run.n_failed == 0
-
-
-def test_a_price_by_label() -> None:
-    spec = ModelSpec("scripted/echo", label="Echo")
-    (run,) = evaluate(quiz(10), spec, budget="1 USD", price="Echo=1/1")
-    assert 0 < stopping(run)["budget"]["spent"]["dollars"] < 0.01
-
-
-def test_nothing_is_left_for_a_task() -> None:
-    tasks = [quiz(30, name) for name in ("a", "b", "c")]
-    (run,) = evaluate(tasks, knows("one", 0.8), budget="1 request")
-    assert sorted(task.n_samples for task in run.tasks) == [0, 0, 1]
-    with pytest.raises(UsageError):
-        evaluate(tasks, knows("one", 0.8), budget=["1 request", "2 requests"])

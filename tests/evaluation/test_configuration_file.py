@@ -65,19 +65,6 @@ def test_everything_that_can_be_said() -> None:
     )
 
 
-def test_task_files_are_relative_to_the_suite() -> None:
-    written("", "suites/mine.yaml")
-    written("", "suites/exams.yaml")
-    written("", "suites/factual")
-    found = read_configuration(written(SUITE, "suites/all.yaml"))
-    assert found.tasks == ("suites/factual", "suites/mine.yaml", "suites/exams.yaml:exams-law")
-
-
-def test_one_task_and_model_need_no_list() -> None:
-    found = read_configuration(written("tasks: factual\nmodels: demo/small\n"))
-    assert (found.tasks, found.models) == (("factual",), (ModelSpec("demo/small"),))
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -109,22 +96,6 @@ def test_one_task_and_model_need_no_list() -> None:
 def test_a_mistake_is_a_sentence(text: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         read_configuration(written(text))
-
-
-def test_places_without_a_configuration() -> None:
-    for name in ("nowhere.yaml", "nowhere.json", "."):
-        with pytest.raises(UsageError):
-            read_configuration(Path(name))
-    for text in ("{", "[]", '{"tasks": [1]}', '{"configuration": 3}'):
-        with pytest.raises(UsageError):
-            read_configuration(written(text, "run.json"))
-    Path("binary.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match="not valid JSON"):
-        read_configuration(Path("binary.json"))
-
-
-def test_null_limit_is_none() -> None:
-    assert read_configuration(written("limit: null")).limit is None
 
 
 NAMES = st.text(min_size=1, max_size=8)
@@ -213,11 +184,6 @@ def test_a_suite_is_what_differs_from_the_rest() -> None:
 def test_a_mistake_in_a_suite_is_a_sentence(text: str, suite: str | None, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         read_configuration(written(text), suite)
-
-
-def test_a_suite_without_a_file() -> None:
-    with pytest.raises(ConfigurationError, match="add --config FILE"):
-        configuration_from(None, {}, suite="test")
 
 
 def test_home_is_as_given_or_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import UnknownName, UsageError
+from evalwright.core.errors import UsageError
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.planning import Objects, Plan, make_plans, sample_order, slug
+from evalwright.evaluation.planning import Objects, Plan, make_plans, slug
 
 ECHO = ModelSpec("scripted/echo")
 TASK = "task: {name}\ndataset: {{rows: [{{id: a, input: x, target: x}}, {{id: b, input: y, target: y}}]}}\n"
@@ -27,13 +27,6 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def plan(**settings: object) -> Plan:
     fields = {"tasks": ("one.yaml",), "models": (ECHO,), **settings}
     return make_plans(Configuration(**fields), Objects())[0]  # type: ignore[arg-type]
-
-
-@given(st.integers(0, 300), st.integers(0, 2**40), st.integers(1, 400))
-def test_a_limit_is_the_beginning_of_the_seeds_order(n: int, seed: int, limit: int) -> None:
-    whole = sample_order(n, seed, None)
-    assert sorted(whole) == list(range(n))
-    assert sample_order(n, seed, limit) == whole[:limit]
 
 
 @given(st.text(max_size=80))
@@ -86,14 +79,6 @@ def test_identity_is_of_what_changes_the_numbers() -> None:
     assert len({one.identity for one in [same[0], *other]}) == 1 + len(other)
 
 
-def test_names_of_runs() -> None:
-    assert plan(name="My run/1").id == "My-run-1"
-    assert plan().id == f"one--scripted-echo--{plan().identity[:8]}"
-    models = (ECHO, ModelSpec("scripted/constant", label="The Constant"))
-    ids = [one.id for one in make_plans(Configuration(("one.yaml",), models, name="both"), Objects())]
-    assert ids == ["both-scripted-echo", "both-The-Constant"]
-
-
 def test_a_plan_records_a_configuration_that_makes_the_same_plan() -> None:
     models = (ECHO, ModelSpec("scripted/constant", {"text": "x"}, "Constant"))
     settings = Configuration(("one.yaml",), models, limit=1, seed=3, name="both", format="text")
@@ -128,15 +113,3 @@ def test_what_cannot_be_carried_out(
         plan(**settings)
     assert not Path("runs").exists()
     assert not Path("home/store.sqlite").exists()
-
-
-def test_objects_are_found_by_name() -> None:
-    objects = Objects()
-    assert objects.task("one.yaml") == "one.yaml"
-    assert objects.model("scripted/echo") == ECHO
-    assert objects.model(ECHO) is ECHO
-    model = objects.open(ECHO)
-    assert objects.open(objects.model(model)) is model
-    assert objects.open(objects.model(model)) is model
-    with pytest.raises(UnknownName):
-        objects.open(ModelSpec("nobody/x"))

@@ -151,15 +151,6 @@ def test_an_error_of_the_record_is_one_error_and_no_group() -> None:
 # -- some of the run's own scorers again --------------------------------------------------------------------------------
 
 
-def test_a_scorer_of_the_run_is_exchanged_and_the_rest_stays() -> None:
-    run = answered()
-    loose = score_run(run, scorers=[{"exact-match": {"ignore_case": False}}], name="own")
-    assert [(one.label, one.kind) for one in loose.task("quiz").metrics] == [
-        (one.label, one.kind) for one in run.task("quiz").metrics
-    ]
-    assert loose.data["tasks"][0]["scorers"][0]["options"] == {"ignore_case": False}
-
-
 def test_scores_of_other_scorers_are_kept_as_they_are_recorded() -> None:
     calls: list[str] = []
 

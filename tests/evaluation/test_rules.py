@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.planning import sample_order
@@ -50,15 +49,6 @@ def test_models_by_label_name_or_place(text: str, pair: tuple[int, int]) -> None
     assert found.rule.text == text
     assert parse_rule(in_full(found.rule)).level == found.rule.level
     assert [model for model in range(3) if found.concerns(model)] == sorted(pair)
-
-
-def test_a_name_of_two_models_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"2 models have that name.*labels"):
-        resolve_rules(["openai/gpt beats claude"], SPECS)
-    with pytest.raises(UnknownName, match="'D'"):
-        resolve_rules(["A beats D"], SPECS)
-    with pytest.raises(UnknownName, match=r"Did you mean 'anthropic/claude'"):
-        resolve_rules(["A beats anthropic/cluade"], SPECS)
 
 
 def test_kinds_of_scores() -> None:

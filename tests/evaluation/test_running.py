@@ -84,31 +84,12 @@ def test_tasks_and_models_can_be_objects() -> None:
     assert [record.sample.id for record in run.samples()] == [f"q{i}" for i in range(10)]
 
 
-def test_names_files_and_specs_do_as_well(tmp_path: Path) -> None:
-    (tmp_path / "quiz.yaml").write_text(
-        "task: quiz\ndataset: {rows: [{id: a, input: Hello, target: Hello}]}\n"
-    )
-    spec = ModelSpec("scripted/constant", {"text": "Hello"}, label="Constant")
-    echo, constant = evaluate(Path("quiz.yaml"), ["scripted/echo", spec])
-    assert (echo.label, constant.label) == ("scripted/echo", "Constant")
-    assert [run.task("quiz").metrics[0].estimate.value for run in (echo, constant)] == [1.0, 1.0]
-    assert constant.data["configuration"]["models"] == [spec.as_dict()]
-
-
 def test_inside_a_running_loop_as_in_a_notebook() -> None:
     async def cell() -> list[Run]:
         return evaluate(questions(), knows())
 
     (run,) = asyncio.run(cell())
     assert run.n_failed == 0
-
-
-def test_an_error_inside_a_running_loop_is_raised_in_the_cell() -> None:
-    async def cell() -> list[Run]:
-        return evaluate(questions(), knows(), limit=0)
-
-    with pytest.raises(UsageError, match="at least 1"):
-        asyncio.run(cell())
 
 
 def test_an_interrupted_cell_stops_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,15 +240,6 @@ def test_another_evaluation_does_not_overwrite_a_run() -> None:
     evaluate(questions(), knows(), name="mine", replace=True)[0].verify()
 
 
-def test_default_names_differ_where_evaluations_do() -> None:
-    names = {
-        evaluate(questions(), knows(least), limit=limit, seed=seed)[0].id
-        for least, limit, seed in ((0, 5, 0), (1, 5, 0), (0, 6, 0), (0, 5, 1), (0, 5, 0))
-    }
-    assert len(names) == 4
-    assert all(name.startswith("quiz--scripted--") for name in names)
-
-
 # -- what is asked ------------------------------------------------------------------------------------------------------
 
 
@@ -278,17 +250,6 @@ def test_a_second_run_asks_nothing() -> None:
     assert (first.asked, second.asked) == (10, 0)
     usage = run.data["usage"]
     assert (usage["requested"], usage["asked"], usage["stored"], usage["failed"]) == (10, 0, 10, 0)
-
-
-def test_identical_prompts_are_asked_once() -> None:
-    rows = [{"id": str(i), "input": f"Question {i % 2}?", "target": str(i % 2)} for i in range(20)]
-    task = task_from_definition({"task": "twice", "dataset": {"rows": rows}})
-    model = knows(latency=0.01)
-    (run,) = evaluate(task, model)
-    usage = run.data["usage"]
-    assert model.asked == 2
-    assert (usage["requested"], usage["asked"], usage["joined"] + usage["stored"]) == (20, 2, 18)
-    assert run.task("twice").metrics[0].estimate.value == 1.0
 
 
 def test_draws_are_asked_apart_where_they_can_differ() -> None:
@@ -328,16 +289,6 @@ def test_several_models_are_asked_side_by_side_or_in_turn() -> None:
     local = [ScriptedLocalModel(noted(name), name=f"l/{name}") for name in "cd"]
     evaluate(questions(), local)
     assert log == ["c"] * 10 + ["d"] * 10
-
-
-def test_several_tasks_are_one_run() -> None:
-    (run,) = evaluate([questions(4), questions(3, name="more")], knows(2))
-    assert [(task.name, task.n_samples) for task in run.tasks] == [("quiz", 4), ("more", 3)]
-    rows = records(run.folder)
-    assert [(row["task"], row["index"]) for row in rows] == [
-        *[("quiz", i) for i in range(4)],
-        *[("more", i) for i in range(3)],
-    ]
 
 
 # -- failures -----------------------------------------------------------------------------------------------------------

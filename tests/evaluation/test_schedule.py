@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from evalwright import ScriptedModel, compare, evaluate, leaderboard, score_run
-from evalwright.core.errors import Overloaded, UnknownName, UsageError
+from evalwright.core.errors import Overloaded, UsageError
 from evalwright.core.requests import Generate, Request
 from evalwright.core.tasks import Task
 from evalwright.evaluation.schedule import look_places
 from evalwright.models.base import Pacing
 from evalwright.models.scripted import ScriptedLocalModel, last_text
-from evalwright.reports.stopping_sentences import stopping_sentences
+from evalwright.reports.endings import stopping_sentences
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import NOT_ADJUSTED
 from evalwright.statistics import compare_paired
@@ -168,16 +168,6 @@ def test_a_decided_task_stops_and_the_other_goes_on() -> None:
     ]
 
 
-def test_alpha_is_divided_over_the_tasks() -> None:
-    models = [knows("one", 0.8)]
-    (alone,) = evaluate(quiz(1000), models, until="accuracy +-0.05", name="alone")
-    (both,) = evaluate([quiz(1000), quiz(1000, "other")], models, until="accuracy +-0.05", name="both")
-    first, second = stopping(alone)["decisions"][0], stopping(both)["decisions"][0]
-    assert first["task"] == second["task"] == "quiz"
-    costs = [(found["units"], found["high"] - found["low"]) for found in (first, second)]
-    assert costs[1] > costs[0]  # later, or at the same look with a wider interval
-
-
 def test_a_model_goes_on_while_one_of_its_rules_is_open_and_others_run_in_full() -> None:
     models = [knows("one", 0.9), knows("two", 0.5), knows("three", 0.9), knows("four", 0.5)]
     runs = evaluate(quiz(500), models, until=["one beats two", "one beats three"])
@@ -187,15 +177,6 @@ def test_a_model_goes_on_while_one_of_its_rules_is_open_and_others_run_in_full()
     assert counts[3] == 500
     assert "stopping" not in runs[3].data
     assert [found["rule"] for found in stopping(runs[0])["decisions"]] == ["one beats two", "one beats three"]
-
-
-def test_a_margin_knows_when_there_is_nothing_to_see() -> None:
-    rule = "A differs from B or not by 0.1"
-    a, _ = evaluate(quiz(1000), [knows("one", 0.9), knows("two", 0.9)], until=rule)
-    (decision,) = stopping(a)["decisions"]
-    assert decision["verdict"] in ("no difference of 0.1 or more", "no difference seen")
-    assert decision["early"]
-    assert abs(decision["value"]) < 0.1
 
 
 # -- units --------------------------------------------------------------------------------------------------------------
@@ -225,23 +206,6 @@ def test_draws_belong_to_their_item() -> None:
     assert stopping(a)["tasks"] == [{"task": "quiz", "asked": one.asked, "of": 1200}]
 
 
-def test_a_limit_is_all_there_is() -> None:
-    (run,) = evaluate(quiz(1000), knows("one", 0.8), until="accuracy +-0.2", limit=90)
-    (decision,) = stopping(run)["decisions"]
-    assert decision["n_total"] == 90
-    assert run.task("quiz").n_samples <= 90
-
-
-@pytest.mark.parametrize("n", [1, 49, 50, 51, 400, 1000, 10_001])
-@pytest.mark.parametrize("rare", [False, True])
-def test_looks_go_to_the_end(n: int, rare: bool) -> None:
-    places = look_places(n, rare=rare)
-    assert places == sorted(set(places))
-    assert places[-1] == n
-    assert places[0] == min(n, max(50, -(-n // 20)))
-    assert len(places) <= (10 if rare else 21)
-
-
 # -- failures -----------------------------------------------------------------------------------------------------------
 
 
@@ -263,16 +227,6 @@ def test_failures_are_not_wrong_answers() -> None:
     assert a.n_failed == 300
 
 
-def test_a_few_failures_may_still_be_decided_and_are_counted() -> None:
-    a, _ = evaluate(
-        quiz(800), [knows("one", 0.9, **failing(lambda i: i % 25 == 0)), knows("two", 0.5)], until="A beats B"
-    )
-    (decision,) = stopping(a)["decisions"]
-    assert decision["early"]
-    assert 0 < decision["failed"] < 40
-    assert f"({decision['failed']} without a score)" in stopping_sentences(a)[0]
-
-
 def test_a_model_that_never_answers_decides_nothing() -> None:
     dead = knows("one", 0.8, **failing(lambda i: True))
     a, _ = evaluate(quiz(200), [dead, knows("two", 0.8)], until=["A beats B", "accuracy +-0.1"])
@@ -283,30 +237,7 @@ def test_a_model_that_never_answers_decides_nothing() -> None:
     assert "no item has the scores" in stopping_sentences(a)[0]
 
 
-def test_failed_requests_are_asked_again_and_may_decide_then() -> None:
-    pair = [knows("one", 0.9, **failing(lambda i: i % 2 == 0)), knows("two", 0.4)]
-    a, _ = evaluate(quiz(400), pair, until="A beats B", name="again")
-    before = stopping(a)["decisions"][0]
-    a, _ = evaluate(quiz(400), [knows("one", 0.9), knows("two", 0.4)], until="A beats B", name="again")
-    after = stopping(a)["decisions"][0]
-    assert after["early"] and after["failed"] == 0
-    assert after["units"] < before["units"]
-    assert a.n_failed == 0
-
-
 # -- again --------------------------------------------------------------------------------------------------------------
-
-
-def test_a_second_run_asks_nothing_and_decides_the_same() -> None:
-    first = evaluate(quiz(1000), [knows("one", 0.8), knows("two", 0.6)], until="A beats B")
-    one, two = knows("one", 0.8), knows("two", 0.6)
-    second = evaluate(quiz(1000), [one, two], until="A beats B")
-    assert one.asked == two.asked == 0
-    for old, new in zip(first, second, strict=True):
-        assert stopping(old) == stopping(new)
-        assert old.data["tasks"] == new.data["tasks"]
-        assert old.folder == new.folder
-        assert records(old.folder) == records(new.folder)
 
 
 @pytest.mark.parametrize("name", ["", "mine"])
@@ -401,17 +332,6 @@ def test_local_models_take_turns_a_few_times_only() -> None:
     assert one.asked == two.asked == 1000
 
 
-def test_models_that_no_rule_compares_are_loaded_once() -> None:
-    models = [
-        Heavy(lambda request: str(asked(request)[1]), name=name, version="1")
-        for name in ("one", "two", "three")
-    ]
-    runs = evaluate(quiz(1000), models, until="accuracy +-0.02")
-    assert [model.loads for model in models] == [1, 1, 1]
-    assert all(stopping(run)["decisions"][0]["early"] for run in runs)
-    assert len({model.asked for model in models}) == 1
-
-
 def test_a_slow_model_does_not_hold_up_what_no_rule_compares_with_it() -> None:
     finished: list[str] = []
 
@@ -426,43 +346,7 @@ def test_a_slow_model_does_not_hold_up_what_no_rule_compares_with_it() -> None:
     assert finished.index("slow") > len(finished) - 1 - finished[::-1].index("quick")
 
 
-def test_who_is_asked_in_step() -> None:
-    from evalwright.engine.budget import Budget, Limits
-    from evalwright.evaluation.configuration import Configuration, ModelSpec
-    from evalwright.evaluation.planning import Objects, make_plans
-    from evalwright.evaluation.schedule import in_step
-
-    objects = Objects()
-    tasks = (objects.task(quiz(10)),)
-    models = tuple(ModelSpec("scripted/echo", label=label) for label in "VWXYZ")
-    plans = make_plans(Configuration(tasks, models, until=("V beats X", "Z beats X")), objects)
-    assert in_step(plans, None) == [[0, 2, 4], [1], [3]]
-    assert in_step(plans, Budget(Limits(1), {})) == [[0, 1, 2, 3, 4]]
-
-
-def test_a_local_and_a_remote_model() -> None:
-    one, two = knows("one", 0.9, local=True), knows("two", 0.5)
-    a, b = evaluate(quiz(500), [one, two], until="A beats B")
-    assert one.asked == two.asked < 500
-    assert stopping(a)["decisions"] == stopping(b)["decisions"]
-
-
 # -- what is refused ----------------------------------------------------------------------------------------------------
-
-
-def test_names_that_nothing_carries() -> None:
-    models = [knows("p/one", 0.8), knows("p/two", 0.7)]
-    with pytest.raises(UnknownName, match=r"'p/tow'. Did you mean 'p/two'"):
-        evaluate(quiz(60), models, until="A beats p/tow")
-    with pytest.raises(UnknownName, match=r"'acuracy'. Did you mean 'accuracy'"):
-        evaluate(quiz(60), models, until="acuracy +-0.02")
-    with pytest.raises(UsageError, match="cannot be read"):
-        evaluate(quiz(60), models, until="until it is good")
-    with pytest.raises(UsageError, match="given twice"):
-        evaluate(quiz(60), models, until=["A beats B", "one beats two"])
-    with pytest.raises(UsageError, match="same model"):
-        evaluate(quiz(60), models, until="A beats one")
-    assert not Path("runs").exists()
 
 
 def test_only_means_can_be_watched() -> None:

@@ -9,13 +9,12 @@ import pytest
 
 from evalwright import ScriptedModel, compare, evaluate, leaderboard, open_run, score_run, scorer
 from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, Overloaded, UsageError
+from evalwright.core.errors import Overloaded
 from evalwright.core.requests import Generate
 from evalwright.core.samples import UNDECIDED, Answer, NoScore, Sample, Score, Undecided
 from evalwright.core.tasks import Task
 from evalwright.models.base import Pacing
 from evalwright.runs.reader import Run
-from evalwright.scorers.registry import bind
 from evalwright.tasks.loading import task_from_definition
 from runs.test_schemas import valid_rows
 
@@ -96,12 +95,6 @@ def test_it_is_counted_and_bounded_and_not_in_the_mean() -> None:
     assert again.metrics[0].estimate == estimate
 
 
-def test_a_run_without_any_has_no_word_of_it() -> None:
-    made = run("rrrrrrwwww")
-    assert "undecided" not in (made.folder / "run.json").read_text(encoding="utf-8")
-    assert "undecided" not in (made.folder / "samples.jsonl").read_text(encoding="utf-8")
-
-
 def test_an_item_with_a_decided_draw_is_scored() -> None:
     two = task(answer={"mode": "generate", "temperature": 1.0, "draws": 2})
 
@@ -155,13 +148,3 @@ def test_a_second_scorer_decides_what_the_first_leaves(then: Any) -> None:
     assert estimate.value == pytest.approx(7 / 9)
     assert score_run(made, roles={"judge": judging}).tasks[0].metrics[0].estimate == estimate
     assert len(asked) == 2, "the judge's replies are in the store"
-
-
-def test_what_a_second_scorer_needs_is_checked_when_the_task_is_loaded() -> None:
-    assert bind("test-unsure", {"undecided": "test-second"}).roles == ("judge",)
-    with pytest.raises(ConfigurationError, match="names the scorer that decides"):
-        bind("test-unsure", {"undecided": 3})
-    with pytest.raises(UsageError, match="test-secnd"):
-        bind("test-unsure", {"undecided": "test-secnd"})
-    with pytest.raises(UsageError, match="colour"):
-        bind("test-unsure", {"undecided": {"scorer": "test-second", "colour": "red"}})

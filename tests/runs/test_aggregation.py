@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from evalwright.core.errors import Failure
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
-from evalwright.runs.aggregation import MOST_SLICES, TaskTally
+from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.results import TaskResult
+from evalwright.runs.scores import MOST_VALUES
 from evalwright.statistics import mean_interval
 
 LOST = Failure("timed out", "provider", "No answer within 5 s.", retryable=True)
@@ -134,31 +135,6 @@ def test_numbers_are_those_of_a_brute_force_computation() -> None:
     assert list(result.slices["domain"]) == sorted(domains)
 
 
-def test_draws_are_averaged_within_their_item() -> None:
-    records = [a_record(0, 1.0, draw=k) for k in range(4)] + [a_record(1, 0.0, draw=k) for k in range(4)]
-    found = tallied(records).metrics[0].estimate
-    assert (found.value, found.n, found.n_failed) == (0.5, 2, 0)
-
-
-def test_a_failed_draw_costs_no_item() -> None:
-    records = [a_record(0, 1.0), a_record(0, None, draw=1), a_record(1, None), a_record(1, None, draw=1)]
-    result = tallied(records)
-    found = result.metrics[0].estimate
-    assert (found.value, found.n, found.n_failed) == (1.0, 1, 1)
-    assert (result.n_samples, result.n_failed) == (2, 1)
-    assert result.failures == {"timed out": 3}
-
-
-def test_failures_of_scorers_are_counted_beside_those_of_answers() -> None:
-    records = [a_record(0, 1.0), a_record(1, None), a_record(2, None, scorer_failed=True)]
-    result = tallied(records)
-    assert result.failures == {"scorer error": 1, "timed out": 1}
-    assert list(result.failures) == sorted(result.failures)
-    found = result.metrics[0].estimate
-    assert (found.value, found.n, found.n_failed) == (1.0, 1, 2)
-    assert found.bounds == pytest.approx((1 / 3, 1.0))
-
-
 def test_an_item_is_failed_if_any_scorer_has_nothing_for_it() -> None:
     sample = [Sample(id=str(i)) for i in range(3)]
     both = {"s": Score(1.0), "other": Score(0.0)}
@@ -173,20 +149,6 @@ def test_an_item_is_failed_if_any_scorer_has_nothing_for_it() -> None:
     assert result.n_failed == 2
     # A scorer that no metric shows counts too: the record has a hole.
     assert tallied(records, ACCURACY, scorers=("s", "other")).n_failed == 2
-
-
-def test_everything_failed() -> None:
-    result = tallied([a_record(i, None, metadata={"domain": "ab"[i % 2]}) for i in range(6)])
-    found = result.metrics[0].estimate
-    assert math.isnan(found.value)
-    assert (found.n, found.n_failed, found.bounds) == (0, 6, (0.0, 1.0))
-    assert result.slices["domain"]["a"][0].estimate.n_failed == 3
-    assert TaskResult.from_dict(json.loads(text_of(result))).n_failed == 6
-
-
-def test_no_records_at_all() -> None:
-    result = tallied([])
-    assert (result.n_samples, result.n_failed, result.metrics[0].estimate.n) == (0, 0, 0)
 
 
 def test_parts_with_gaps_keep_their_rows() -> None:
@@ -234,11 +196,6 @@ def test_clusters_widen_the_interval_and_are_counted() -> None:
     assert found.high - found.low > 1.3 * (alone.high - alone.low)
 
 
-def test_a_cluster_is_not_mistaken_for_an_item_of_that_name() -> None:
-    records = [a_record(0, 1.0), a_record(1, 0.0, cluster="item 0"), a_record(2, 0.0, cluster="item 0")]
-    assert tallied(records).metrics[0].estimate.n_clusters == 2
-
-
 def test_slices_need_two_values_and_not_too_many() -> None:
     same = [a_record(i, 1.0, metadata={"domain": "law"}) for i in range(5)]
     assert tallied(same).slices == {}
@@ -250,15 +207,15 @@ def test_slices_need_two_values_and_not_too_many() -> None:
     }
     assert list(result.slices) == ["domain"]
     for count, left_out in (
-        (MOST_SLICES, ()),
-        (MOST_SLICES + 1, ("domain",)),
-        (MOST_SLICES + 50, ("domain",)),
+        (MOST_VALUES, ()),
+        (MOST_VALUES + 1, ("domain",)),
+        (MOST_VALUES + 50, ("domain",)),
     ):
         many = [a_record(i, 1.0, metadata={"domain": f"d{i}"}) for i in range(count)]
         result = tallied(many)
         assert result.slices_left_out == left_out
         assert ("domain" in result.slices) is (left_out == ())
-        assert len(result.slices.get("domain", {})) == (0 if left_out else MOST_SLICES)
+        assert len(result.slices.get("domain", {})) == (0 if left_out else MOST_VALUES)
 
 
 def test_lone_surrogates_in_ids_and_clusters_do_no_harm() -> None:

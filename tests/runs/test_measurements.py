@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from evalwright import Response, ScriptedModel, Usage, evaluate
-from evalwright.core.errors import RunError
 from evalwright.runs.measurements import judges_share, measure
 from evalwright.tasks.loading import task_from_definition
 from support.runs import make_run
@@ -53,10 +52,3 @@ def test_failed_items_and_unpriced_answers(tmp_path: Path) -> None:
     assert len(measured.requests) == 2
     assert np.isnan(measured.cost).all()
     assert measured.clusters is None
-
-
-def test_a_broken_record_is_said(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores=[1.0])
-    run.samples_file.write_text(run.samples_file.read_text().replace('"scores":{', '"scores":[{'))
-    with pytest.raises(RunError):
-        measure(run)

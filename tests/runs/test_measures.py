@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 from evalwright.analysis.comparison import read_matrices
-from evalwright.core.errors import UnknownName
 from evalwright.runs import measures
 from evalwright.runs.reader import Run, open_run
 from support.runs import make_run
@@ -61,12 +59,6 @@ def test_scores_are_shown_as_the_metric_is(
     assert task.sentence.endswith("lower is better.") == less
 
 
-def test_an_error_rate_is_compared_as_one(tmp_path: Path) -> None:
-    runs = two(tmp_path, lambda mean: 1 - mean, label="hallucination rate", lower_is_better=True)
-    task = compare_runs(*runs).tasks[0]
-    assert (task.result.mean_a, task.result.mean_b, task.result.difference) == (0.25, 0.75, -0.5)
-
-
 def test_a_rate_that_its_kind_calls_worse_when_higher(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,11 +74,6 @@ def test_a_rate_that_its_kind_calls_worse_when_higher(
     assert found.values.mean(axis=1).tolist() == [0.25, 0.75]
 
 
-def test_a_perplexity_without_a_number_is_no_mean(tmp_path: Path) -> None:
-    runs = two(tmp_path, lambda mean: None, kind="word-perplexity")
-    assert read_matrices(runs)[0].measure.form == "other"
-
-
 def test_items_by_run(tmp_path: Path) -> None:
     a = make_run(tmp_path, scores=[1, 0, None], model="demo/a", cluster_size=2)
     b = make_run(tmp_path, scores=[1, 1, 0, 1], model="demo/b", cluster_size=2)
@@ -98,24 +85,3 @@ def test_items_by_run(tmp_path: Path) -> None:
     assert found.clusters is not None
     assert len(np.unique(found.clusters)) == 2
     assert list(found.keys) == sorted(found.keys)
-
-
-def test_slices_by_item(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores=[1, 0, 1], model="demo/a", domains=["x", "y"])
-    b = make_run(tmp_path, scores=[1, 0, 1, 1, 1], model="demo/b", domains=["x", "y"])
-    (found,) = read_matrices([a, b], ["domain"])
-    codes = found.slices["domain"]
-    assert sorted(codes.names) == ["x", "y"]
-    counts = {name: int((codes.codes == code).sum()) for code, name in enumerate(codes.names)}
-    assert counts == {"x": 3, "y": 2}
-    with pytest.raises(UnknownName, match=r"'domian'.*'domain'"):
-        read_matrices([a, b], ["domian"])
-    plain = make_run(tmp_path / "p", scores=[1, 0, 1], model="demo/p")
-    with pytest.raises(UnknownName, match="no metadata"):
-        read_matrices([plain, plain], ["domain"])
-
-
-def test_nothing_scored_is_nan(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores=[None, None], model="demo/a")
-    b = make_run(tmp_path, scores=[1, 0], model="demo/b")
-    assert math.isnan(compare_runs(a, b).tasks[0].result.difference)

@@ -111,14 +111,6 @@ def test_a_record_that_cannot_be_used_is_a_sentence(
     assert [run.id for run in list_runs(tmp_path)] == ["good"]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "null", '"run"', "", "\ufeff{"])
-def test_what_is_no_record_is_a_sentence(tmp_path: Path, text: str) -> None:
-    (tmp_path / "r").mkdir()
-    (tmp_path / "r" / "run.json").write_text(text, encoding="utf-8")
-    with pytest.raises(RunError):
-        open_run("r", tmp_path)
-
-
 def test_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "run.json").write_bytes(b'{"schema": 1, "id": "\xff"}')

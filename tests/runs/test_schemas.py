@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import evalwright.runs
-from evalwright import ModelSpec, ScriptedModel, evaluate, score_run, scorer
+from evalwright import ScriptedModel, evaluate, scorer
 from evalwright.core.errors import RateLimited
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, Score
@@ -139,20 +139,6 @@ def test_a_log_likelihood_of_minus_infinity_is_recorded() -> None:
     (run,) = evaluate(task, model)
     assert valid_rows(run)[0]["log_likelihoods"][0] == float("-inf")
     assert run.n_failed == 0
-
-
-def test_draws_roles_and_a_label() -> None:
-    task = small_task(answer={"mode": "generate", "draws": 3, "temperature": 1.0})
-    spec = ModelSpec("scripted/hash", {"seed": 3}, label="Hash")
-    (run,) = evaluate(task, spec, roles={"judge": "scripted/echo"})
-    assert len(valid_rows(run)) == 12
-
-
-def test_a_run_scored_again() -> None:
-    (run,) = evaluate(small_task(), "scripted/echo", name="first")
-    again = score_run(run, scorers=["exact-match", {"numeric": {}}])
-    valid_rows(again)
-    assert again.data["scored_from"]["run"] == "first"
 
 
 def test_the_schemas_refuse_what_is_not_theirs() -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.runs import scores as module
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run
-from evalwright.runs.scores import KEPT_FILE, ItemScores, hashed, item_scores, keep_scores
+from evalwright.runs.scores import KEPT_FILE, ItemScores, item_scores, keep_scores
 from support.runs import make_run
 
 
@@ -83,12 +82,3 @@ def test_what_a_run_keeps_at_its_end_is_what_its_records_say(
     keep_scores(run, {"x": tally.table()})
     monkeypatch.setattr(Run, "rows", lambda self: pytest.fail("the records were read again"))
     assert same(read, scored(run))
-
-
-def test_an_item_alone_is_in_no_cluster_that_has_its_id_for_a_name() -> None:
-    tally = TaskTally(["score"], [])
-    for index, (name, cluster) in enumerate([("a", ""), ("b", "a"), ("c", "a")]):
-        sample = Sample(id=name, input="?", cluster=cluster)
-        tally.add(SampleRecord("x", index, 0, sample, Answer(text=""), {"score": Score(1.0)}))
-    codes = list(tally.table().clusters)
-    assert codes[1] == codes[2] == hashed("a") != codes[0]

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.errors import RunError
-from evalwright.core.files import write_text
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import RunWriter, to_json, write_json
+from evalwright.tasks.files import write_text
 from support.runs import make_run
 
 
@@ -104,13 +104,6 @@ def test_a_crash_at_any_step_of_replacing_leaves_a_whole_run(
     again.verify()
     assert again.samples_file.name == "samples.jsonl"
     assert len(list(again.rows())) == 2
-
-
-def test_replacing_a_run_leaves_two_files(tmp_path: Path) -> None:
-    make_run(tmp_path, scores=[1, 1, 0], name="r")
-    run = make_run(tmp_path, scores=[1, 0], name="r")
-    run.verify()
-    assert sorted(path.name for path in run.folder.iterdir()) == ["run.json", "samples.jsonl"]
 
 
 def test_what_killed_processes_left_is_removed_and_what_running_ones_use_is_kept(tmp_path: Path) -> None:

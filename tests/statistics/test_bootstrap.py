@@ -73,12 +73,6 @@ def test_the_jackknife_for_many_units_agrees_with_the_bootstrap() -> None:
     assert jackknife.high == pytest.approx(bootstrap.high, abs=0.1 * width)
 
 
-def test_same_seed_same_interval() -> None:
-    pairs = _pairs(50, 2)
-    assert resampled_interval(pairs, _ratio, seed=7) == resampled_interval(pairs, _ratio, seed=7)
-    assert resampled_interval(pairs, _ratio, seed=7) != resampled_interval(pairs, _ratio, seed=8)
-
-
 def test_no_spread_is_an_error_of_exactly_zero() -> None:
     assert resampled_interval(np.ones((30, 2)) * 0.1, _ratio).standard_error == 0.0
 

@@ -105,17 +105,6 @@ def test_the_command_prints_and_writes_a_table(tmp_path: Path) -> None:
     assert [line for line in written.splitlines() if line in (*rows, old, gone)] == [*rows, old]
 
 
-def test_the_command_says_what_it_cannot_do(tmp_path: Path) -> None:
-    nothing = _command("--only", "no such setting")
-    assert (nothing.returncode, "--list" in nothing.stderr) == (2, True)
-    (tmp_path / "bare.md").write_text("# Bare\n")
-    for page in ("bare.md", "none.md"):
-        lost = _command("--only", "20 items", "--write", str(tmp_path / page))
-        assert (lost.returncode, "cannot write into" in lost.stderr) == (2, True)
-    listed = _command("--list", "--only", "sequential").stdout.splitlines()
-    assert len(listed) == len(FAMILIES[3].settings)
-
-
 def test_the_page_has_every_setting_and_holds() -> None:
     """`benchmarks/coverage.md` is what the command printed, whole: no setting is left out for its result."""
     text = (ROOT / "benchmarks" / "coverage.md").read_text(encoding="utf-8")

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from evalwright.statistics import mean_interval
 
@@ -64,20 +63,6 @@ def test_one_unit_of_many_says_nothing_more() -> None:
 def test_a_population_smaller_than_the_sample_is_refused(population: int) -> None:
     with pytest.raises(ValueError, match="at least the 4 items"):
         mean_interval([1, 0, 1, 1], population=population)
-
-
-@pytest.mark.parametrize(("n", "size"), [(20, 40), (50, 100), (90, 100), (190, 200), (300, 400)])
-def test_coverage_over_exactly_these_items(n: int, size: int) -> None:
-    # No simulation needed: the sum over all counts that the sample can have is the coverage.
-    found = [mean_interval(np.arange(n) < k, population=size) for k in range(n + 1)]
-    lows, highs = np.array([each.low for each in found]), np.array([each.high for each in found])
-    covered = []
-    for right in range(size + 1):
-        chances = stats.hypergeom.pmf(np.arange(n + 1), size, right, n)
-        holds = (lows <= right / size + 1e-12) & (highs >= right / size - 1e-12)
-        covered.append(float(chances[holds].sum()))
-    assert min(covered) > 0.93
-    assert np.mean(covered) < 0.99
 
 
 def test_what_was_seen_limits_what_can_be() -> None:

@@ -61,25 +61,6 @@ def test_kept_counts_are_those_that_are_not_refuted() -> None:
     assert kept_counts(30, 100, [100.0], 0.05, 5.0)[0] == kept_counts(30, 100, [100.0], 0.05, 5.0)[1] == 30
 
 
-@pytest.mark.parametrize(("p_win", "p_loss"), [(0.2, 0.2), (0.25, 0.12), (0.1, 0.16)])
-def test_an_early_verdict_is_that_of_the_full_run(p_win: float, p_loss: float) -> None:
-    rng = np.random.default_rng(2)
-    wrong, early = 0, 0
-    for _ in range(25):
-        d = rng.choice([1.0, -1.0, 0.0], 400, p=[p_win, p_loss, 1 - p_win - p_loss])
-        full = compare_paired(np.maximum(d, 0), np.maximum(-d, 0)).verdict
-        for n in range(20, 400, 20):
-            found = binary_outlook(
-                int((d[:n] > 0).sum()), int((d[:n] < 0).sum()), n, 400, interval=False
-            ).verdict
-            if found != "open":
-                early += 1
-                wrong += found != {"better": "a better", "worse": "b better"}.get(full, full)
-                break
-    assert early >= 10
-    assert wrong <= 4
-
-
 def test_without_lean_verdict_and_interval_agree() -> None:
     found = binary_outlook(260, 90, 900, 1200, directed=False)
     assert found.verdict == "a better"

@@ -49,14 +49,6 @@ def test_standard_error_and_weight_in_closed_form() -> None:
     assert found.label_gain == pytest.approx(y[:80].var(ddof=1) / 80 / square)
 
 
-def test_a_judge_of_no_use_gets_no_weight() -> None:
-    y, f, labels = _graded()
-    found = corrected_mean(1 - f, labels)
-    assert found.judge_weight == 0.0
-    assert found.value == pytest.approx(y[:80].mean())
-    assert corrected_mean(np.full(500, 0.3), labels).judge_weight == 0.0
-
-
 def test_a_perfect_judge_is_no_proof_of_itself() -> None:
     truth = (np.arange(2000) % 5 > 0).astype(float)
     found = corrected_mean(truth, np.where(np.arange(2000) < 40, truth, np.nan), judge_weight=1.0)
@@ -152,7 +144,7 @@ def test_rogan_gladen_is_the_delta_method_for_many_labels() -> None:
     ("counts", "reason"),
     [
         ((50, 100, 10, 20, 10, 20), "cannot be told"),
-        ((50, 100, 5300, 10_000, 5300, 10_000), "hardly tells"),
+        ((50, 100, 5300, 10_000, 5300, 10_000), "barely separates"),
         ((50, 100, 0, 0, 10, 20), "is right"),
         ((50, 100, 5, 8, 0, 0), "is wrong"),
         ((0, 0, 5, 8, 5, 8), "judged nothing"),

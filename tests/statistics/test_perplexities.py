@@ -71,12 +71,6 @@ def test_edges(likelihoods: list[float], counts: list[int], value: float, method
         assert math.isnan(found.high)
 
 
-def test_perplexity_stays_at_or_above_one() -> None:
-    found = perplexity([-0.001, -5.0, -0.001], [10, 10, 10])
-    assert found.low == 1.0
-    assert found.value > 1.0
-
-
 @pytest.mark.parametrize(
     ("likelihoods", "counts", "message"),
     [

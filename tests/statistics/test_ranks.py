@@ -57,10 +57,3 @@ def test_clear_order_and_ties() -> None:
     sets = rank_sets(simultaneous_differences(scores))
     assert sets.low.tolist() == [4, 1, 2, 2]
     assert sets.high.tolist() == [4, 1, 3, 3]
-
-
-def test_models_without_common_items_may_have_any_rank() -> None:
-    nan = np.nan
-    scores = np.array([[1.0, 1, 1, 1, nan, nan, nan, nan], [nan, nan, nan, nan, 0, 0, 0, 1]])
-    sets = rank_sets(simultaneous_differences(scores))
-    assert (sets.low.tolist(), sets.high.tolist()) == ([1, 1], [2, 2])

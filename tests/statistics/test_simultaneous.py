@@ -1,7 +1,6 @@
 """Simultaneous intervals against the single pair, Tukey's range, brute-force resampling and one another."""
 
 import json
-import time
 from itertools import combinations
 
 import numpy as np
@@ -151,13 +150,6 @@ def test_pairs_without_common_items_have_no_answer() -> None:
     assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["difference"][0][3] is None
 
 
-def test_seeded() -> None:
-    scores = _scores(5, 100)
-    one, two = simultaneous_differences(scores, seed=3), simultaneous_differences(scores, seed=3)
-    assert np.array_equal(one.low, two.low, equal_nan=True)
-    assert simultaneous_differences(scores, seed=4).critical != one.critical
-
-
 def test_means_are_those_of_mean_interval_at_a_higher_level() -> None:
     scores = _scores(6, 200, seed=8)
     found = simultaneous_means(scores, draws=20_000)
@@ -186,13 +178,3 @@ def test_means_are_those_of_mean_interval_at_a_higher_level() -> None:
 def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         simultaneous_differences(**arguments)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("gaps", [False, True])
-def test_sixty_models_take_a_moment(gaps: bool) -> None:
-    scores = _scores(60, 5000)
-    if gaps:
-        scores[np.random.default_rng(1).random(scores.shape) < 0.02] = np.nan
-    began = time.process_time()
-    simultaneous_differences(scores, np.repeat(np.arange(1000), 5))
-    assert time.process_time() - began < 4.0

@@ -21,16 +21,10 @@ COMMANDS = {
     "tasks": ("tasks:tasks", "List, show, preview and check tasks."),
     "models": ("models:models", "List model providers; check that a model can be used."),
     "score": ("score:score", "Score a run's recorded answers again."),
-    "aggregate": (
-        "aggregate:aggregate",
-        "Compute a run's metrics again from its recorded scores.",
-    ),
+    "aggregate": ("aggregate:aggregate", "Compute a run's metrics again from its recorded scores."),
     "compare": ("compare:compare", "Compare runs, paired by item; fail where one is worse."),
     "calibration": ("calibration:calibration", "Check whether models know when they are right."),
-    "contamination": (
-        "contamination:contamination",
-        "Look for signs that a model has memorised questions.",
-    ),
+    "contamination": ("contamination:contamination", "Look for signs that a model has memorised questions."),
     "leaderboard": ("leaderboard:leaderboard", "Make a leaderboard of runs."),
     "judge": ("judge:judge", "Check a judge against people, and correct its scores."),
     "batches": ("batches:batches", "List batch jobs at providers; forget one."),

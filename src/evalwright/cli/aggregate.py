@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER
-from evalwright.cli.output import print_json
+from evalwright.cli.options import AS_JSON, PLUGINS, RUNS_FOLDER, several
+from evalwright.cli.output import print_result
 
 if TYPE_CHECKING:
     from evalwright.core.tasks import MetricSpec
@@ -15,14 +15,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run")
-@click.option(
+@several(
     "--slice",
     "slices",
-    multiple=True,
     metavar="KEY",
-    help="A metadata key to show the metrics by, in place of the run's own. Repeatable.",
+    help="A metadata key to show the metrics by, in place of the run's own.",
 )
-@click.option("--level", type=float, metavar="L", help="Of the intervals, e.g. 0.99. Default: the run's own.")
+@click.option(
+    "--level",
+    type=float,
+    metavar="L",
+    help="Confidence level of the intervals, e.g. 0.99. Default: the run's own.",
+)
 @click.option(
     "--metric",
     "metrics",
@@ -36,35 +40,22 @@ if TYPE_CHECKING:
 @RUNS_FOLDER
 @PLUGINS
 @AS_JSON
-def aggregate(
-    run: str,
-    slices: tuple[str, ...],
-    level: float | None,
-    metrics: tuple[str, ...],
-    name: str,
-    runs_folder: str,
-    plugins: tuple[str, ...],
-    as_json: bool,
-) -> int:
+def aggregate(run: str, **given: Any) -> int:
     """Compute the metrics of RUN again from its recorded scores, as a new run. No request is sent."""
     from evalwright.api import open_run
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.reports.documents.run import run_document
-    from evalwright.reports.terminal import show
 
-    load_plugins(plugins)
+    load_plugins(given["plugins"])
     made = aggregate_run(
-        open_run(run, runs_folder),
-        metrics=[_metric(text) for text in metrics],
-        slices=slices or None,
-        level=level,
-        name=name,
+        open_run(run, given["runs_folder"]),
+        metrics=[_metric(text) for text in given["metrics"]],
+        slices=given["slices"] or None,
+        level=given["level"],
+        name=given["name"],
     )
-    if as_json:
-        print_json({**made.data, "folder": str(made.folder)})
-    else:
-        show(run_document(made))
+    print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_document(made))
     return 1 if made.n_failed else 0
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalwright.cli.dialect import dialect_settings
 from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration import ModelSpec
 
@@ -66,6 +68,25 @@ def role_specs(roles: Sequence[str], arguments: Sequence[str]) -> dict[str, Mode
         if role not in named or not isinstance(values, Mapping):
             raise ConfigurationError(f"-R takes role.key=value for a role named by --role, not '{role}'.")
     return {role: ModelSpec(name, given.get(role, {})) for role, name in named.items()}
+
+
+def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a Configuration that `run` and `plan` share, where they were given."""
+    out: dict[str, Any] = {key: given[key] for key in ("seed", "out", "home") if given[key] is not None}
+    if given["home"]:
+        # Caches of data sets and hashes are beside the store.
+        os.environ["EVALWRIGHT_HOME"] = given["home"]
+    if given["roles"] or given["role_arguments"]:
+        out["roles"] = role_specs(given["roles"], given["role_arguments"])
+    if given["where"]:
+        out["where"] = tuple(given["where"])
+    if given["prompt_format"]:
+        out["format"] = given["prompt_format"]
+    if given["overrides"]:
+        out["overrides"] = key_values(given["overrides"], "-T")
+    if dialect := dialect_settings(given):
+        out["dialect"] = dialect
+    return out
 
 
 def load_plugins(files: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER
-from evalwright.cli.output import print_json
+from evalwright.cli.output import print_result
 
 
 @click.command()
@@ -20,11 +20,11 @@ def calibration(runs: tuple[str, ...], runs_folder: str, as_json: bool) -> int:
     from evalwright.analysis.confidence import confidence_of
     from evalwright.api import open_run
     from evalwright.reports.documents.confidence import confidence_document
-    from evalwright.reports.terminal import show
 
     found = [(run, confidence_of(run)) for run in (open_run(name, runs_folder) for name in runs)]
-    if as_json:
-        print_json([{"run": run.id, "tasks": [one.as_dict() for one in tasks]} for run, tasks in found])
-    else:
-        show(*(confidence_document(f"{run.label} (run {run.id})", tasks) for run, tasks in found))
+    print_result(
+        as_json,
+        [{"run": run.id, "tasks": [one.as_dict() for one in tasks]} for run, tasks in found],
+        *(confidence_document(f"{run.label} (run {run.id})", tasks) for run, tasks in found),
+    )
     return 0

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER
-from evalwright.cli.output import print_json
-from evalwright.core.files import write_file
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.output import print_result, write_result
 
 if TYPE_CHECKING:
-    from evalwright.analysis.comparison import Comparison
-    from evalwright.analysis.gate import Gate
-    from evalwright.analysis.gate_rules import GateRule
-    from evalwright.analysis.several import SeveralComparison
+    from evalwright.analysis.gate import Gate, GateRule
     from evalwright.runs.reader import Run
 
 
@@ -27,13 +22,7 @@ if TYPE_CHECKING:
     metavar="RUN",
     help="With three or more runs: compare every other with this one, not all pairs.",
 )
-@click.option(
-    "--slice",
-    "slices",
-    multiple=True,
-    metavar="KEY",
-    help="Compare by the values of this metadata key too. Repeatable.",
-)
+@several("--slice", "slices", metavar="KEY", help="Compare by the values of this metadata key too.")
 @click.option(
     "--flips", type=click.IntRange(min=0), default=5, show_default=True, metavar="N",
     help="Items to name that the two runs score differently, in each direction.",
@@ -44,10 +33,12 @@ if TYPE_CHECKING:
     metavar="MARGIN",
     help="Test whether two runs are the same up to this margin (TOST).",
 )
-@click.option(
-    "--fail-if", "rules", multiple=True, metavar="RULE",
-    help='End with 1 if this holds of B against A: "accuracy drops by more than 0.02". Repeatable.',
-)  # fmt: skip
+@several(
+    "--fail-if",
+    "rules",
+    metavar="RULE",
+    help='End with 1 if this holds of B against A: "accuracy drops by more than 0.02".',
+)
 @click.option(
     "--gate", "mode", type=click.Choice(["shown", "not-ruled-out"]), default="shown", show_default=True,
     help="Whether a rule fails if the data show it, or unless the data rule it out (non-inferiority).",
@@ -62,11 +53,13 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     them. `--fail-if` makes it a gate: B against A, or every other run against A. A single run with a task NAME and its
     twin NAME-closed-book is compared with itself: what the passages add.
     """
-    from evalwright.analysis.gate_rules import parse_gate_rule
+    from evalwright.analysis.comparison import Comparison
+    from evalwright.analysis.gate import parse_gate_rule
     from evalwright.api import compare as compare_runs
     from evalwright.api import open_run
-    from evalwright.cli import say
     from evalwright.core.errors import ConfigurationError
+    from evalwright.reports.documents.comparison import comparison_document
+    from evalwright.reports.documents.several import several_document
 
     if (
         len(runs) == 1
@@ -96,12 +89,18 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     data = comparison.as_dict()
     if gates:
         data["gates"] = [gate.as_dict() for gate in gates]
-    if given["as_json"]:
-        print_json(data)
-    else:
-        _show(comparison, gates, given["flips"])
-    for file in _written(given["junit"], given["json_file"], gates, data):
-        say(f"Written: {file}")
+    document = (
+        comparison_document(comparison, gates, given["flips"])
+        if isinstance(comparison, Comparison)
+        else several_document(comparison, gates)
+    )
+    print_result(given["as_json"], data, document)
+    if given["junit"]:
+        from evalwright.reports.junit import junit_xml
+
+        write_result(given["junit"], junit_xml(gates))
+    if given["json_file"]:
+        write_result(given["json_file"], data)
     return int(any(gate.failed for gate in gates))
 
 
@@ -109,26 +108,11 @@ def _gains(run: Run, as_json: bool) -> bool:
     """Show what passages add in one run; False where it has no two tasks that say it."""
     from evalwright.analysis.context_gain import context_gains
     from evalwright.reports.documents.comparison import gains_document
-    from evalwright.reports.terminal import show
 
     found = context_gains(run)
-    if found and as_json:
-        print_json([gain.as_dict() for gain in found])
-    elif found:
-        show(gains_document(run.id, found))
+    if found:
+        print_result(as_json, [gain.as_dict() for gain in found], gains_document(run.id, found))
     return bool(found)
-
-
-def _show(comparison: Comparison | SeveralComparison, gates: list[Gate], most_flips: int) -> None:
-    from evalwright.analysis.comparison import Comparison
-    from evalwright.reports.documents.comparison import comparison_document
-    from evalwright.reports.documents.several import several_document
-    from evalwright.reports.terminal import show
-
-    if isinstance(comparison, Comparison):
-        show(comparison_document(comparison, gates, most_flips))
-    else:
-        show(several_document(comparison, gates))
 
 
 def _gates(opened: list[Run], baseline: Run | None, rules: list[GateRule], mode: Any) -> list[Gate]:
@@ -141,18 +125,3 @@ def _gates(opened: list[Run], baseline: Run | None, rules: list[GateRule], mode:
     place = next(i for i, run in enumerate(opened) if run.folder.resolve() == reference.folder.resolve())
     others = [run for i, run in enumerate(opened) if i != place]
     return [judge(reference, other, rules, mode=mode, families=len(others)) for other in others]
-
-
-def _written(junit: str | None, json_file: str | None, gates: list[Gate], data: Any) -> list[str]:
-    files = []
-    if junit:
-        from evalwright.reports.junit import junit_xml
-
-        write_file(Path(junit), junit_xml(gates))
-        files.append(junit)
-    if json_file:
-        import json
-
-        write_file(Path(json_file), json.dumps(data, indent=2, ensure_ascii=False) + "\n")
-        files.append(json_file)
-    return files

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER
-from evalwright.cli.output import print_json
-from evalwright.core.files import write_file
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.output import print_result, write_result
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
-@click.option(
-    "--rewrites", multiple=True, metavar="RUN",
+@several(
+    "--rewrites",
+    metavar="RUN",
     help="A run of the same model on a rewritten task. Repeatable; with several RUNs, each uses those of its model.",
-)  # fmt: skip
+)
 @click.option(
     "--cut-off", default="", metavar="DATE",
     help="The model's training cut-off, e.g. 2024-06. Later items are control items.",
@@ -30,29 +29,24 @@ from evalwright.core.files import write_file
     "--control", default="", metavar="KEY=VALUE",
     help="Items with this metadata are control items: questions that no model has seen.",
 )  # fmt: skip
-@click.option(
-    "--corpus", multiple=True, metavar="PATH",
-    help="A file or folder of text in which to look for the questions' n-grams. Repeatable.",
-)  # fmt: skip
+@several(
+    "--corpus", metavar="PATH", help="A file or folder of text in which to look for the questions' n-grams."
+)
 @click.option("--ngram", type=int, default=13, show_default=True, metavar="N", help="Words of an n-gram.")
 @RUNS_FOLDER
 @AS_JSON
 @click.option("--json-file", metavar="FILE", help="Write the reports as JSON to a file.")
 @click.option("--markdown", metavar="FILE", help="Write the reports as Markdown to a file.")
-def contamination(runs: tuple[str, ...], **given: Any) -> int:
+def contamination(runs: tuple[str, ...], **given: Any) -> None:
     """Report on RUNS: scores by a cut-off and by overlap with a corpus, and the paired drop to rewritten questions.
 
     The drop on control items, which no model can have seen, is subtracted, because a rewrite may simply be harder. The exit
     code is 0 whatever is found: it is a reason to look closer, not a proof.
     """
-    import json
-
     from evalwright.analysis.contamination.report import contamination_report
     from evalwright.api import open_run
-    from evalwright.cli import say
     from evalwright.reports.documents.contamination import contamination_document
     from evalwright.reports.markdown import to_markdown
-    from evalwright.reports.terminal import show
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]
     rewrites = [open_run(run, given["runs_folder"]) for run in given["rewrites"]]
@@ -78,14 +72,8 @@ def contamination(runs: tuple[str, ...], **given: Any) -> int:
     data = [
         {**report.as_dict(), **document.words()} for report, document in zip(reports, documents, strict=True)
     ]
-    if given["as_json"]:
-        print_json(data)
-    else:
-        show(*documents)
+    print_result(given["as_json"], data, *documents)
     if given["json_file"]:
-        write_file(Path(given["json_file"]), json.dumps(data, indent=2, ensure_ascii=False) + "\n")
-        say(f"Written: {given['json_file']}")
+        write_result(given["json_file"], data)
     if given["markdown"]:
-        write_file(Path(given["markdown"]), "\n".join(to_markdown(document, 2) for document in documents))
-        say(f"Written: {given['markdown']}")
-    return 0
+        write_result(given["markdown"], "\n".join(to_markdown(document, 2) for document in documents))

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from evalwright.cli.options import several, together
 from evalwright.tasks.dialects import SCORINGS
 
-Command = Callable[..., Any]
-
-_OPTIONS = (
-    click.option(
+folder_options = together(
+    several(
         "--task-root",
         "task_root",
-        multiple=True,
         metavar="DIR",
         help="Where another framework's tasks (DIALECT:NAME) are. Repeatable. Default: those of its installed package.",
     ),
-    click.option(
-        "--trust",
-        multiple=True,
-        metavar="DIR",
-        help="A folder whose task files may run their Python. Repeatable.",
-    ),
+    several("--trust", metavar="DIR", help="A folder whose task files may run their Python."),
+)
+"""Only --task-root and --trust."""
+
+dialect_options = together(
+    folder_options,
     click.option(
         "--num-fewshot",
         type=int,
@@ -38,22 +36,6 @@ _OPTIONS = (
     ),
 )
 KEYS = ("task_root", "trust", "num_fewshot", "scoring")
-
-
-def dialect_options(command: Command) -> Command:
-    """Adds the flags to a command."""
-    return _with(_OPTIONS, command)
-
-
-def folder_options(command: Command) -> Command:
-    """Adds only --task-root and --trust."""
-    return _with(_OPTIONS[:2], command)
-
-
-def _with(options: Sequence[Command], command: Command) -> Command:
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 def dialect_settings(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -109,10 +109,7 @@ def import_command(name: str, importer: Importer) -> click.Command:
         params=[
             click.Argument(["path"]),
             click.Option(
-                ["--name"],
-                default="",
-                metavar="ID",
-                help=f"The run's name. Default: {importer.run_name}.",
+                ["--name"], default="", metavar="ID", help=f"The run's name. Default: {importer.run_name}."
             ),
             click.Option(
                 ["--out"], default="runs", metavar="DIR", help="Where runs are written. Default: runs."

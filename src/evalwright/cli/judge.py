@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER
-from evalwright.cli.output import print_json
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.output import print_json, print_result, write_result
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
@@ -25,14 +25,14 @@ _SCORER = click.option(
 
 @click.group()
 def judge() -> None:
-    """Check a judge against people and against other judges: draw answers to label, correct its score, see who agrees."""
+    """Check a judge against people and against other judges: draw answers to label, correct its score, measure agreement."""
 
 
 @judge.command()
 @click.argument("run")
 @click.argument("run2", required=False)
 @_SCORER
-@click.option("--task", "tasks", multiple=True, metavar="NAME", help="Only answers to this task. Repeatable.")
+@several("--task", "tasks", metavar="NAME", help="Only answers to this task.")
 @click.option(
     "--n", "size", type=click.IntRange(1), metavar="N", help="How many answers. Default: 200, or all."
 )
@@ -71,7 +71,7 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
 @judge.command()
 @click.argument("run")
 @click.argument("run2", required=False)
-@click.option("--labels", "files", multiple=True, metavar="FILE", help="A table with labels. Repeatable.")
+@several("--labels", "files", metavar="FILE", help="A table with labels.")
 @_SCORER
 @RUNS_FOLDER
 @AS_JSON
@@ -89,12 +89,14 @@ def calibrate(
         else:
             _say_next(made)
         return
-    from evalwright.analysis.judge_validation.calibration import calibrate_judge, keep_calibration
-    from evalwright.analysis.judge_validation.difference import calibrate_difference
+    from evalwright.analysis.judge_validation.calibration import (
+        calibrate_difference,
+        calibrate_judge,
+        keep_calibration,
+    )
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.documents.judges import calibration_document, difference_document
-    from evalwright.reports.terminal import show
 
     opened = open_run(run, runs_folder)
     if run2 is None:
@@ -106,10 +108,7 @@ def calibrate(
         found, document, name = both.as_dict(), difference_document(both), f"{both.scorer}-{other.id}"
     data = {**found, **document.words()}
     path = keep_calibration(opened, data, name)
-    if as_json:
-        print_json(data)
-    else:
-        show(document)
+    print_result(as_json, data, document)
     say(f"Written: {path}")
 
 
@@ -121,7 +120,9 @@ def calibrate(
     metavar="NAME",
     help="The scorer whose judges to compare. Default: every scorer that uses a model.",
 )
-@click.option("--level", type=float, default=0.95, metavar="L", help="Of the intervals. Default: 0.95.")
+@click.option(
+    "--level", type=float, default=0.95, metavar="L", help="Confidence level of the intervals. Default: 0.95."
+)
 @click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
 @RUNS_FOLDER
 @AS_JSON
@@ -134,22 +135,14 @@ def agreement(
     """
     from evalwright.analysis.judge_validation.panels import judges_agreement
     from evalwright.api import open_run
-    from evalwright.cli import say
-    from evalwright.core.files import write_file
     from evalwright.reports.documents.panel import agreement_document
     from evalwright.reports.markdown import to_markdown
-    from evalwright.reports.terminal import show
 
     found = judges_agreement([open_run(run, runs_folder) for run in runs], scorer=scorer, level=level)
     document = agreement_document(found)
+    print_result(as_json, found.as_dict(), document)
     if markdown:
-        write_file(Path(markdown), to_markdown(document))
-    if as_json:
-        print_json(found.as_dict())
-    else:
-        show(document)
-    if markdown:
-        say(f"Written: {markdown}")
+        write_result(markdown, to_markdown(document))
 
 
 def _draw(
@@ -167,8 +160,7 @@ def _draw(
     question: str | None = None,
 ) -> dict[str, Any]:
     """Draw a set, write its table or page, and keep the set beside its runs."""
-    from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, keep_set
-    from evalwright.analysis.judge_validation.sheets import sheet_rows
+    from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, keep_set, sheet_rows
     from evalwright.analysis.judge_validation.verdicts import read_verdicts
     from evalwright.api import open_run
 
@@ -226,9 +218,8 @@ def _check_free(files: dict[str, str | None], command: str) -> None:
 def _write_files(
     files: dict[str, str | None], rows: Sequence[Any], *, graded: bool, name: str, question: str | None
 ) -> None:
-    from evalwright.core.files import write_file
-    from evalwright.reports.label_page import QUESTION, label_html
-    from evalwright.reports.label_sheet import sheet_csv
+    from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
+    from evalwright.tasks.files import write_file
 
     for kind, file in files.items():
         if file:

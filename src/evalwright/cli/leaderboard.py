@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER
-from evalwright.cli.output import print_json
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
+from evalwright.cli.output import print_result
 
 
 @click.command()
@@ -21,12 +21,13 @@ from evalwright.cli.output import print_json
 @click.option("--html", metavar="FILE", help="Write the board as one self-contained HTML page.")
 @click.option("--csv", metavar="FILE", help="Write the board as CSV.")
 @click.option("--json-file", metavar="FILE", help="Write the board as JSON, with the columns of the table.")
-@click.option(
-    "--plot", "plots", multiple=True, metavar="FILE", help="Draw the board: FILE.svg or FILE.png. Repeatable."
-)
+@several("--plot", "plots", metavar="FILE", help="Draw the board: FILE.svg or FILE.png.")
 @click.option("--best", type=int, metavar="N", help="Models in the plot. Default: 25.")
 @click.option(
-    "--least-answered", type=float, metavar="PERCENT", help="Leave models that answered less out of the plot."
+    "--least-answered",
+    type=float,
+    metavar="PERCENT",
+    help="Leave models that answered less than this out of the plot.",
 )
 @click.option("--pages", metavar="DIR", help="Write a page for each model; the board links to them.")
 @click.option(
@@ -47,12 +48,8 @@ from evalwright.cli.output import print_json
     help="Write a GitHub workflow that runs --config and commits what the other options name; no RUNS.",
 )
 @click.option("--config", metavar="FILE", help="The suite file that the workflow runs.")
-@click.option(
-    "--secret",
-    "secrets",
-    multiple=True,
-    metavar="NAME",
-    help="A secret that the workflow needs, such as OPENAI_API_KEY. Repeatable.",
+@several(
+    "--secret", "secrets", metavar="NAME", help="A secret that the workflow needs, such as OPENAI_API_KEY."
 )
 @click.option("--with-simulations", is_flag=True, help="Allow runs of oracle/... beside those of models.")
 @click.option("--allow-baseline-judge", is_flag=True, help="Allow scores by baseline/..., to try things out.")
@@ -73,7 +70,6 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.documents.board import board_document
-    from evalwright.reports.terminal import show
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
     opened = [open_run(run, given["runs_folder"]) for run in runs]
@@ -88,9 +84,6 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> None:
     written = publish(board, opened, given)
     if given["kept"]:
         keep_runs(opened, Path(given["kept"]))
-    if given["as_json"]:
-        print_json(board.as_dict())
-    else:
-        show(board_document(board, costs=True))
+    print_result(given["as_json"], board.as_dict(), board_document(board, costs=True))
     for line in written:
         say(line)

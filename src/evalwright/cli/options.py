@@ -2,39 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
+
+Option = Callable[[Any], Any]
+
+
+def several(*names: str, help: str, **settings: Any) -> Option:
+    """An option that may be given several times; its help says so."""
+    return click.option(
+        *names, multiple=True, help=help if "Repeatable" in help else f"{help} Repeatable.", **settings
+    )
+
 
 RUNS_FOLDER = click.option(
     "--out", "runs_folder", default="runs", metavar="DIR", help="Where runs given by name are. Default: runs."
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-PLUGINS = click.option(
+PLUGINS = several(
     "--plugin",
     "plugins",
-    multiple=True,
     metavar="FILE",
-    help="A Python file with models, tasks, scorers or metrics, or a TOML file with providers. Repeatable.",
+    help="A Python file with models, tasks, scorers or metrics, or a TOML file with providers.",
 )
-MODEL_ARGUMENTS = click.option(
-    "-M", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the model. Repeatable."
+MODEL_ARGUMENTS = several("-M", "arguments", metavar="KEY=VALUE", help="An argument of the model.")
+ROLES = several(
+    "--role", "roles", metavar="ROLE=MODEL", help="A model for a role of a scorer, e.g. judge=..."
 )
-ROLES = click.option(
-    "--role",
-    "roles",
-    multiple=True,
-    metavar="ROLE=MODEL",
-    help="A model for a role of a scorer, e.g. judge=...",
+ROLE_ARGUMENTS = several(
+    "-R", "role_arguments", metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
 )
-ROLE_ARGUMENTS = click.option(
-    "-R", "role_arguments", multiple=True, metavar="ROLE.KEY=VALUE", help="An argument for a role's model."
-)
-OVERRIDES = click.option(
+OVERRIDES = several(
     "-T",
     "overrides",
-    multiple=True,
     metavar="KEY=VALUE",
-    help="A setting that overrides the task's, e.g. dataset.path=mine.csv, prompt.file=mine.txt. Repeatable.",
+    help="A setting that overrides the task's, e.g. dataset.path=mine.csv, prompt.file=mine.txt.",
 )
 HOME = click.option(
     "--home", metavar="DIR", help="Where responses are stored. Default: $EVALWRIGHT_HOME or .evalwright."
 )
+FORMAT = click.option(
+    "--format", "prompt_format", type=click.Choice(["auto", "chat", "text"]), help="How prompts are rendered."
+)
+QUIET = click.option("--quiet", is_flag=True, help="Show no progress.")
+
+
+def together(*options: Option) -> Option:
+    """Several options as one decorator, in this order."""
+
+    def add(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+MODELS = together(
+    several("--model", "models", metavar="M", help="A model, provider/name[@revision]."),
+    MODEL_ARGUMENTS,
+    ROLES,
+    ROLE_ARGUMENTS,
+    OVERRIDES,
+    several(
+        "--where",
+        metavar="KEY=VALUE",
+        help="Only samples with this metadata: domain=science, language!=ko. Repeatable; equal keys are alternatives.",
+    ),
+)
+"""What is asked of whom, as `run` and `plan` take it; `arguments.evaluation_settings` reads it."""

@@ -24,8 +24,8 @@ _FILES = ("into", "markdown", "html", "csv", "json_file")
 
 def publish(board: Board, runs: Sequence[Run], given: Mapping[str, Any]) -> list[str]:
     """Write what was asked for; a sentence for each file. runs: those of the board, in the same order."""
-    from evalwright.core.files import write_file
     from evalwright.reports.model_pages import EXAMPLES, page_files, write_pages
+    from evalwright.tasks.files import write_file
 
     for option, there, other in (
         ("--best", given["best"], "plots"),
@@ -105,11 +105,11 @@ def _texts(
 
 
 def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes:
-    from evalwright.core.files import read_file
     from evalwright.reports.documents.board import readme_document
     from evalwright.reports.markdown import escape, to_markdown
     from evalwright.reports.markers import put_between
     from evalwright.reports.model_pages import link_to
+    from evalwright.tasks.files import read_file
 
     file = Path(given["into"])
     plots = sorted(given["plots"], key=lambda plot: not plot.lower().endswith(".svg"))
@@ -127,9 +127,9 @@ def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes
 def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
     """Write the workflow file. Raises UsageError or ConfigurationError for what it cannot be made of."""
     from evalwright.cli import say
-    from evalwright.core.files import write_file
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.reports.workflow import Publication, workflow
+    from evalwright.tasks.files import write_file
 
     if runs:
         raise click.UsageError("--workflow takes no RUNS: the workflow makes them, from --config.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import AS_JSON, RUNS_FOLDER
-from evalwright.cli.output import print_json
+from evalwright.cli.output import print_json, print_result
 
 
 @click.group()
@@ -45,16 +45,12 @@ def list_(runs_folder: str, as_json: bool) -> None:
 def show(run: str, runs_folder: str, verify: bool, as_json: bool) -> None:
     """Show one RUN: metrics with intervals, slices, failures and cost."""
     from evalwright.api import open_run
-    from evalwright.reports import terminal
     from evalwright.reports.documents.run import run_document
 
     found = open_run(run, runs_folder)
     if verify:
         found.verify()
-    if as_json:
-        print_json(dict(found.data))
-    else:
-        terminal.show(run_document(found))
+    print_result(as_json, dict(found.data), run_document(found))
 
 
 @runs.command()
@@ -63,10 +59,10 @@ def show(run: str, runs_folder: str, verify: bool, as_json: bool) -> None:
 def index(runs_folder: str, check: bool) -> int:
     """Write index.json and index.md: all runs of a folder, with their scores by domain. The same runs give the same bytes."""
     from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, index_of
-    from evalwright.core.files import write_file
     from evalwright.reports.documents.registry import registry_document
     from evalwright.reports.markdown import to_markdown
     from evalwright.runs.writer import to_json
+    from evalwright.tasks.files import write_file
 
     place = Path(runs_folder)
     found = index_of(place)

@@ -7,22 +7,19 @@ from typing import Any
 import click
 
 from evalwright.cli.dialect import dialect_settings, folder_options
-from evalwright.cli.options import AS_JSON, HOME, PLUGINS, ROLE_ARGUMENTS, ROLES, RUNS_FOLDER
-from evalwright.cli.output import print_json
+from evalwright.cli.options import AS_JSON, HOME, PLUGINS, ROLE_ARGUMENTS, ROLES, RUNS_FOLDER, several
+from evalwright.cli.output import print_result
 
 
 @click.command()
 @click.argument("run")
-@click.option(
+@several(
     "--scorer",
     "scorers",
-    multiple=True,
     metavar="NAME",
-    help="One of the run's own scorers, to compute again; or other scorers, to replace them all. Repeatable.",
+    help="One of the run's own scorers, to compute again; or other scorers, to replace them all.",
 )
-@click.option(
-    "-S", "options", multiple=True, metavar="NAME.KEY=VALUE", help="An option of a scorer. Repeatable."
-)
+@several("-S", "options", metavar="NAME.KEY=VALUE", help="An option of a scorer.")
 @ROLES
 @ROLE_ARGUMENTS
 @click.option(
@@ -33,19 +30,7 @@ from evalwright.cli.output import print_json
 @PLUGINS
 @folder_options
 @AS_JSON
-def score(
-    run: str,
-    scorers: tuple[str, ...],
-    options: tuple[str, ...],
-    roles: tuple[str, ...],
-    role_arguments: tuple[str, ...],
-    name: str,
-    runs_folder: str,
-    home: str | None,
-    plugins: tuple[str, ...],
-    as_json: bool,
-    **dialect: Any,
-) -> int:
+def score(run: str, **given: Any) -> int:
     """Score the answers of RUN again and write the result as a new run. The model under test gets no request."""
     from evalwright.api import open_run
     from evalwright.cli import say
@@ -53,25 +38,21 @@ def score(
     from evalwright.core.errors import UnknownName
     from evalwright.evaluation.rescoring import score_run
     from evalwright.reports.documents.run import run_document
-    from evalwright.reports.terminal import show
 
-    load_plugins(plugins)
-    given = key_values(options, "-S")
-    for scorer in given:
+    load_plugins(given["plugins"])
+    scorers, options = given["scorers"], key_values(given["options"], "-S")
+    for scorer in options:
         if scorer not in scorers:
             raise UnknownName("scorer in -S", scorer, scorers, "Name it with --scorer first.")
     made = score_run(
-        open_run(run, runs_folder),
-        scorers=[{scorer: given.get(scorer, {})} for scorer in scorers],
-        roles=role_specs(roles, role_arguments),
-        name=name,
-        home=home,
-        dialect=dialect_settings(dialect),
+        open_run(run, given["runs_folder"]),
+        scorers=[{scorer: options.get(scorer, {})} for scorer in scorers],
+        roles=role_specs(given["roles"], given["role_arguments"]),
+        name=given["name"],
+        home=given["home"],
+        dialect=dialect_settings(given),
     )
-    if as_json:
-        print_json({**made.data, "folder": str(made.folder)})
-    else:
-        show(run_document(made))
+    print_result(given["as_json"], {**made.data, "folder": str(made.folder)}, run_document(made))
     if made.n_failed:
         what = "1 sample has" if made.n_failed == 1 else f"{made.n_failed} samples have"
         say(f"{what} no score: the answer or the scorer failed.")

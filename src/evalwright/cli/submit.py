@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
 from evalwright.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -41,13 +41,7 @@ def make(run: str, into: str, runs_folder: str) -> None:
 
 @submit.command()
 @click.argument("file")
-@click.option(
-    "--task",
-    "tasks",
-    multiple=True,
-    metavar="FILE",
-    help="A task file of your own that the results use. Repeatable.",
-)
+@several("--task", "tasks", metavar="FILE", help="A task file of your own that the results use.")
 @AS_JSON
 def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
     """Score the answers in FILE again with the installed tasks, and list every row whose scores differ."""
@@ -62,13 +56,7 @@ def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
 @submit.command()
 @click.argument("file")
 @click.option("--to", "folder", required=True, metavar="DIR", help="The folder of runs.")
-@click.option(
-    "--task",
-    "tasks",
-    multiple=True,
-    metavar="FILE",
-    help="A task file of your own that the results use. Repeatable.",
-)
+@several("--task", "tasks", metavar="FILE", help="A task file of your own that the results use.")
 def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
     """Verify FILE and write it as a run into a folder, for `evalwright leaderboard DIR/*`."""
     from evalwright.analysis.submission import add_submission

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS
-from evalwright.cli.output import print_json
+from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, several
+from evalwright.cli.output import print_json, print_result
 
 if TYPE_CHECKING:
     from evalwright.core.tasks import Task
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task")
-@click.option(
-    "--kind", "kinds", multiple=True, required=True,
+@several(
+    "--kind",
+    "kinds",
+    help="How to rewrite.",
+    required=True,
     type=click.Choice(["paraphrase", "negate", "shuffle"]),
-    help="How to rewrite. Repeatable.",
-)  # fmt: skip
+)
 @click.option(
     "--into",
     required=True,
@@ -100,16 +102,12 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
     from evalwright.analysis.contamination.versions import diff_tasks
     from evalwright.cli.arguments import load_plugins
     from evalwright.reports.documents.tasks import task_diff_document
-    from evalwright.reports.terminal import show
     from evalwright.tasks.loading import load_task
 
     load_plugins(plugins)
     found = diff_tasks(load_task(a), load_task(b))
     document = task_diff_document(found)
-    if as_json:
-        print_json({**found.as_dict(), **document.words()})
-    else:
-        show(document)
+    print_result(as_json, {**found.as_dict(), **document.words()}, document)
     return 0 if found.same_scores else 1
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalwright.cli.dialect import dialect_options, dialect_settings
-from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, RUNS_FOLDER
+from evalwright.cli.options import AS_JSON, MODEL_ARGUMENTS, OVERRIDES, PLUGINS, RUNS_FOLDER, several
 from evalwright.cli.output import print_json
 from evalwright.cli.task_files import diff, rewrite
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from evalwright.core.requests import Request
     from evalwright.core.tasks import Task
     from evalwright.models.base import Model
-    from evalwright.runs.reader import Run
 
 
 @click.group()
@@ -32,9 +31,8 @@ tasks.add_command(diff)
 @tasks.command("list")
 @AS_JSON
 @click.option("--dialect", metavar="NAME", help="List another framework's tasks instead.")
-@click.option(
+@several(
     "--task-root",
-    multiple=True,
     metavar="DIR",
     help="Where its tasks are. Repeatable. Default: those of its installed package.",
 )
@@ -91,13 +89,14 @@ def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> 
 @OVERRIDES
 @dialect_options
 @AS_JSON
-def show(
-    task: str, plugins: tuple[str, ...], overrides: tuple[str, ...], as_json: bool, **dialect: Any
-) -> None:
+def show(task: str, as_json: bool, **given: Any) -> None:
     """Show what TASK is: its data, prompt, scorers, metrics and where it comes from."""
     import json
 
-    found = _load(task, None, plugins, dialect=dialect, overrides=overrides)
+    from evalwright.cli.arguments import load_plugins
+
+    load_plugins(given["plugins"])
+    found = _load(task, given)
     if as_json:
         print_json([dict(one.definition) for one in found])
         return
@@ -129,22 +128,13 @@ def show(
 @OVERRIDES
 @dialect_options
 @AS_JSON
-def preview(
-    task: str,
-    model: str | None,
-    arguments: tuple[str, ...],
-    sample_id: str | None,
-    plugins: tuple[str, ...],
-    overrides: tuple[str, ...],
-    as_json: bool,
-    **dialect: Any,
-) -> None:
+def preview(task: str, sample_id: str | None, as_json: bool, **given: Any) -> None:
     """Print exactly what would be sent for a sample of TASK. No request is sent."""
     from evalwright.analysis.task_checks import preview as requests_of
-    from evalwright.cli.arguments import key_values
+    from evalwright.cli.arguments import load_plugins
 
-    loaded = _load(task, model, plugins, key_values(arguments, "-M"), dialect, overrides)
-    found = _sampled(loaded, sample_id)
+    load_plugins(given["plugins"])
+    found = _sampled(_load(task, given, _opened(given)), sample_id)
     shown = [(one, one.samples[index].id, requests_of(one, index)) for one, index in found]
     if as_json:
         rows = [
@@ -185,24 +175,21 @@ def check(
     as_json: bool,
     **dialect: Any,
 ) -> int:
-    """Check that TASKs are fit to run; no request is sent. Exit code 1 where there is a fault."""
+    """Check TASKS for faults; no request is sent. Exit code 1 where there is a fault."""
     from evalwright.analysis.task_checks import Examined, Finding, examine
-    from evalwright.cli.arguments import key_values, load_plugins
+    from evalwright.api import open_run
+    from evalwright.cli.arguments import load_plugins
     from evalwright.core.errors import ConfigurationError, DatasetError
 
-    load_plugins(plugins)
-    given = key_values(arguments, "-M")
-    opened = _opened(model, given)
-    if given and opened is None:
+    load_plugins(given["plugins"])
+    opened = _opened(given)
+    if given["arguments"] and opened is None:
         raise ConfigurationError("-M sets arguments of a model: name the model with --model.")
-    run = _opened_run(run_name, runs_folder)
+    run = open_run(given["run_name"], given["runs_folder"]) if given["run_name"] else None
     found: list[Examined] = []
     for name in names:
         try:
-            examined = examine(
-                _load(name, model, (), given, dialect, overrides), name=name, model=opened, run=run
-            )
-            for one in examined:
+            for one in examine(_load(name, given, opened), name=name, model=opened, run=run):
                 found.append(one)
                 if not as_json:
                     _show_examined(one)
@@ -232,37 +219,22 @@ def _show_examined(examined: Examined) -> None:
         click.echo(f"  {_WORDS[finding.verdict]} {finding.text}")
 
 
-def _opened(model: str | None, arguments: dict[str, Any]) -> Model | None:
+def _opened(given: Mapping[str, Any]) -> Model | None:
+    """The model that --model names."""
+    from evalwright.cli.arguments import key_values
     from evalwright.models.registry import open_model
 
-    return None if model is None else open_model(model, arguments)
+    arguments = key_values(given["arguments"], "-M")
+    return None if given["model"] is None else open_model(given["model"], arguments)
 
 
-def _opened_run(name: str | None, folder: str) -> Run | None:
-    from evalwright.api import open_run
-
-    return None if name is None else open_run(name, folder)
-
-
-def _load(
-    name: str,
-    model: str | None,
-    plugins: tuple[str, ...],
-    arguments: dict[str, Any] | None = None,
-    dialect: dict[str, Any] | None = None,
-    overrides: tuple[str, ...] = (),
-) -> list[Task]:
-    from evalwright.cli.arguments import key_values, load_plugins
+def _load(name: str, given: Mapping[str, Any], model: Model | None = None) -> list[Task]:
+    from evalwright.cli.arguments import key_values
     from evalwright.tasks.loading import load_tasks
 
-    load_plugins(plugins)
-    chat = False
-    if model is not None:
-        from evalwright.models.registry import open_model
-
-        chat = "chat" in open_model(model, arguments).abilities
-    settings = key_values(overrides, "-T") or None
-    return load_tasks(name, chat=chat, dialect=dialect_settings(dialect or {}), overrides=settings)
+    chat = model is not None and "chat" in model.abilities
+    settings = key_values(given["overrides"], "-T") or None
+    return load_tasks(name, chat=chat, dialect=dialect_settings(given), overrides=settings)
 
 
 def _sampled(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]:

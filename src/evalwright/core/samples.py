@@ -84,16 +84,13 @@ class Score:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON, empty parts left out."""
-        out: dict[str, Any] = {"value": self.value}
-        if self.label:
-            out["label"] = self.label
-        if self.explanation:
-            out["explanation"] = self.explanation
-        if self.parts:
-            out["parts"] = dict(self.parts)
-        if self.item:
-            out["item"] = {name: _plain(value) for name, value in self.item.items()}
-        return out
+        more = {
+            "label": self.label,
+            "explanation": self.explanation,
+            "parts": dict(self.parts),
+            "item": {name: _plain(value) for name, value in (self.item or {}).items()},
+        }
+        return {"value": self.value, **{name: part for name, part in more.items() if part}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,23 +157,21 @@ class SampleRecord:
             "targets": list(sample.targets),
         }
         if sample.choices:
-            out["choices"] = list(sample.choices)
-            out["gold"] = list(sample.gold)
-        if sample.passages:
-            out["passages"] = [{"id": passage.id, "text": passage.text} for passage in sample.passages]
-        if sample.cluster:
-            out["cluster"] = sample.cluster
-        if sample.metadata:
-            out["metadata"] = dict(sample.metadata)
+            out |= {"choices": list(sample.choices), "gold": list(sample.gold)}
+        more = {
+            "passages": [{"id": passage.id, "text": passage.text} for passage in sample.passages],
+            "cluster": sample.cluster,
+            "metadata": dict(sample.metadata),
+        }
+        out |= {name: part for name, part in more.items() if part}
         if self.answer is not None:
-            out.update(_answer_dict(self.answer))
+            out |= _answer_dict(self.answer)
         out["scores"] = {name: score.as_dict() for name, score in self.scores.items()}
         if self.failure is not None:
             out["failure"] = self.failure.as_dict()
-        if self.score_failures:
-            out["score_failures"] = {name: failure.as_dict() for name, failure in self.score_failures.items()}
-        if self.undecided:
-            out["undecided"] = {name: found.as_dict() for name, found in self.undecided.items()}
+        for kind, found in (("score_failures", self.score_failures), ("undecided", self.undecided)):
+            if found:
+                out[kind] = {name: one.as_dict() for name, one in found.items()}
         return out
 
     @classmethod

@@ -90,17 +90,10 @@ class Meter(AbstractContextManager["Meter"]):
         if self.reporter is not None:
             label = self.plan.spec.label or self.plan.model.name
             seconds = time.monotonic() - self.began
+            counts, total = self.door.counts, self.plan.total
             self.reporter.update(
                 Progress(
-                    self.plan.id,
-                    label,
-                    self.plan.total,
-                    self.done,
-                    self.failed,
-                    seconds,
-                    self.door.counts,
-                    finished,
-                    self.state,
+                    self.plan.id, label, total, self.done, self.failed, seconds, counts, finished, self.state
                 )
             )
 

@@ -104,13 +104,10 @@ async def _run_interruptibly(
     work = asyncio.create_task(_run_all(plans, engine, progress, budget))
     try:
         return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        # Interrupted: what was sent is paid for, so it gets a moment to arrive and be stored.
-        await engine.stop(grace=4.0)
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
-        raise
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError):
+            # Interrupted: what was sent is paid for, so it gets a moment to arrive and be stored.
+            await engine.stop(grace=4.0)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
         raise

@@ -29,7 +29,7 @@ ORDINARY, NOTHING, LONG = "ordinary", "nothing to summarise", "longest"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CaseResult:
     """What became of one case.
 
     result: "fail" where the model cannot be evaluated like this, "look" where a person should know before it is. why: in a
@@ -48,7 +48,7 @@ class Verdict:
         return asdict(self)
 
 
-def smoke_test(model: Model, *, words: int = LONGEST, home: str | None = None) -> list[Verdict]:
+def smoke_test(model: Model, *, words: int = LONGEST, home: str | None = None) -> list[CaseResult]:
     """Ask the three cases and judge them by rule. words: of the longest text. Answers are stored like any other.
 
     Raises UsageError where the model cannot be asked at all.
@@ -96,21 +96,23 @@ async def _ask(task: Task, model: Model, home: str | None) -> Sequence[SampleRec
             return await asyncio.gather(*work)
 
 
-def _verdict(record: SampleRecord) -> Verdict:
+def _verdict(record: SampleRecord) -> CaseResult:
     case, words = record.sample.id, len(record.sample.passages[0].text.split())
     if record.failure is not None or record.answer is None:
         reason = record.failure.message if record.failure else "no answer"
         # A text may be too long for a model that is otherwise fine.
         result: Result = "look" if case == LONG else "fail"
-        return Verdict(case, result, f"The request failed: {reason}", words)
+        return CaseResult(case, result, f"The request failed: {reason}", words)
     answer = record.answer
     score = record.scores.get("answered")
     if score is None:
         failure = record.score_failures["answered"]
-        return Verdict(case, "fail", f"The answer could not be judged: {failure.message}", words, answer.text)
+        return CaseResult(
+            case, "fail", f"The answer could not be judged: {failure.message}", words, answer.text
+        )
     seconds = sum(response.latency for response in answer.responses)
     result, why = _by_label(case, score.label, score.explanation, len(answer.text.split()), words)
-    return Verdict(case, result, why, words, answer.text, round(seconds, 2))
+    return CaseResult(case, result, why, words, answer.text, round(seconds, 2))
 
 
 def _by_label(case: str, label: str, evidence: str, written: int, words: int) -> tuple[Result, str]:

@@ -17,16 +17,13 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import Column, compute
 from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.runs.scores import ScoreTable, SliceCodes, cluster_code, hashed
+from evalwright.runs.scores import MOST_VALUES, ScoreTable, SliceValues, cluster_code, hashed
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from evalwright.statistics import Estimate
-
-MOST_SLICES = 200
-"""A slice key with more values than this is left out, and the result says so."""
 
 MOST_LABELS = 1000
 """Labels of one scorer that are told apart."""
@@ -87,28 +84,6 @@ class ScoreColumn:
         self.labels.append(code)
 
 
-class SliceColumn:
-    """The codes of one metadata key's values, a row per record; -1 where it is absent."""
-
-    def __init__(self) -> None:
-        self.codes = array("i")
-        self.names: dict[str, int] = {}
-
-    def add(self, value: Any) -> None:
-        """Append a value. Past MOST_SLICES values no new names are kept."""
-        if value is None or value == "":
-            self.codes.append(-1)
-            return
-        name = str(value)
-        code = self.names.get(name)
-        if code is None:
-            if len(self.names) > MOST_SLICES:
-                self.codes.append(-1)
-                return
-            code = self.names[name] = len(self.names)
-        self.codes.append(code)
-
-
 class TaskTally:
     """Takes the records of one task as they finish; `result` computes its metrics."""
 
@@ -119,7 +94,7 @@ class TaskTally:
         self.clusters = array("q")
         self.clustered = False
         self.scores = {name: ScoreColumn() for name in scorers}
-        self.slices = {key: SliceColumn() for key in slices}
+        self.slices = {key: SliceValues() for key in slices}
         self.failures: Counter[str] = Counter()
 
     def add(self, record: SampleRecord) -> None:
@@ -134,7 +109,8 @@ class TaskTally:
         self.keys.append(hashed(sample.id))
         self.clusters.append(cluster_code(sample.cluster, self.keys[-1]))
         for key, column in self.slices.items():
-            column.add(sample.metadata.get(key))
+            if (value := sample.metadata.get(key)) is not None:
+                column.add(row, value)
         for name, scores in self.scores.items():
             score = record.scores.get(name)
             if score is None:
@@ -155,9 +131,9 @@ class TaskTally:
         clusters = np.frombuffer(self.clusters, np.int64) if self.clustered else np.zeros(0, np.int64)
         scores = {name: np.frombuffer(column.values, np.float64) for name, column in self.scores.items()}
         slices = {
-            key: SliceCodes(tuple(column.names), np.frombuffer(column.codes, np.int32))
+            key: column.codes_of(len(self.keys))
             for key, column in self.slices.items()
-            if 0 < len(column.names) <= MOST_SLICES
+            if 0 < len(column.names) <= MOST_VALUES
         }
         return ScoreTable(np.frombuffer(self.keys, np.int64), clusters, scores, slices)
 
@@ -178,10 +154,10 @@ class TaskTally:
         slices: dict[str, dict[str, tuple[MetricResult, ...]]] = {}
         left_out = []
         for key, column in self.slices.items():
-            if len(column.names) > MOST_SLICES:
+            if len(column.names) > MOST_VALUES:
                 left_out.append(key)
             elif len(column.names) > 1:
-                codes = np.frombuffer(column.codes, np.int32)[order]
+                codes = column.codes_of(len(order)).codes[order]
                 slices[key] = {
                     value: self._metrics(order[codes == code], metrics)
                     for value, code in sorted(column.names.items())

@@ -35,7 +35,7 @@ FORMAT = 2
 """Of the file of kept arrays; one of another format is made anew."""
 
 MOST_VALUES = 200
-"""A metadata key with more values than this makes no slices."""
+"""A metadata key with more values than this makes no slices, and the result says so."""
 
 
 class Collects(Protocol):
@@ -212,7 +212,7 @@ class _Rows:
         self.clusters = array("q")
         self.clustered = False
         self.scores: dict[str, array[float]] = {}
-        self.slices: dict[str, _Values] = {}
+        self.slices: dict[str, SliceValues] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         count = len(self.keys)
@@ -222,18 +222,13 @@ class _Rows:
         self.clusters.append(cluster_code(cluster, key))
         self.clustered = self.clustered or bool(cluster)
         for name, score in row["scores"].items():
-            column = self.scores.get(name)
-            if column is None:
-                column = self.scores[name] = array("d")
-            if len(column) < count:
-                column.extend([float("nan")] * (count - len(column)))
+            column = self.scores.setdefault(name, array("d"))
+            column.extend([NAN] * (count - len(column)))
             value = score["value"]
-            column.append(float("nan") if value is None else value)
+            column.append(NAN if value is None else value)
         for name, value in row.get("metadata", {}).items():
-            values = self.slices.get(name)
-            if values is None:
-                values = self.slices[name] = _Values()
-            values.add(count, value)
+            if isinstance(value, str | int):  # other values make no slices
+                self.slices.setdefault(name, SliceValues()).add(count, value)
 
     def table(self) -> ScoreTable:
         import numpy as np
@@ -251,8 +246,8 @@ class _Rows:
         return ScoreTable(np.frombuffer(self.keys, np.int64), clusters, scores, slices, whole=True)
 
 
-class _Values:
-    """One metadata key's values as they are read; texts, whole numbers and yes or no make slices."""
+class SliceValues:
+    """The values of one metadata key as they come."""
 
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
@@ -260,7 +255,7 @@ class _Values:
 
     def add(self, row: int, value: Any) -> None:
         """Note the value of a row. Past MOST_VALUES values nothing more is kept."""
-        if len(self.names) > MOST_VALUES or not isinstance(value, str | int) or value == "":
+        if len(self.names) > MOST_VALUES or value == "":
             return
         code = self.names.setdefault(str(value), len(self.names))
         if len(self.codes) < row:

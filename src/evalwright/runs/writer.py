@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from evalwright.core.errors import RunError
-from evalwright.core.files import write_text
 from evalwright.core.samples import SampleRecord
+from evalwright.tasks.files import write_text
 
 RUN_FILE = "run.json"
 SAMPLES_FILE = "samples.jsonl"

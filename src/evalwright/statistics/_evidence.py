@@ -43,7 +43,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LookResult:
     """What is settled, the interval, and the e-value where there is one."""
 
     verdict: Settled
@@ -60,7 +60,7 @@ class Evidence(Protocol):
     def add(self, a: list[float], b: list[float]) -> None:
         """The next unit's scores (nan = failed), item by item."""
 
-    def look(self) -> Finding:
+    def look(self) -> LookResult:
         """What is settled by the units so far."""
 
 
@@ -90,7 +90,7 @@ class _ExactShare:
         self._least += int(a[0] == 1.0)
         self._most += int(a[0] == 1.0 or math.isnan(a[0]))
 
-    def look(self) -> Finding:
+    def look(self) -> LookResult:
         total, alpha = self._scored.n_total, self._scored.alpha
         low = kept_counts(self._least, self._n, [total], alpha, self._weight)[0][0] / total
         high = kept_counts(self._most, self._n, [total], alpha, self._weight)[1][0] / total
@@ -123,7 +123,7 @@ class _Mean:
         low, high = self._ends
         self._waiting.append((_total(a, low), _total(a, high), len(a)))
 
-    def look(self) -> Finding:
+    def look(self) -> LookResult:
         self._feed()
         if not self._limited:
             return _precise(-math.inf, math.inf, self._margin)
@@ -160,7 +160,7 @@ class _Pairs:
         low, high = self._scored.ends
         return _total(a, low) - _total(b, high), _total(a, high) - _total(b, low)
 
-    def _finding(self, worst: Outlook, best: Outlook, e_value: float | None = None) -> Finding:
+    def _finding(self, worst: Outlook, best: Outlook, e_value: float | None = None) -> LookResult:
         low, high, margin = worst.low, best.high, self._rule.margin
         verdict: Settled = "open"
         if worst.verdict == best.verdict and worst.verdict in ("a better", "b better"):
@@ -169,7 +169,7 @@ class _Pairs:
             verdict = "close"
         elif worst.verdict == best.verdict == "no difference seen" and self._rule.kind == "beats":
             verdict = "no difference seen"
-        return Finding(verdict, low, high, e_value)
+        return LookResult(verdict, low, high, e_value)
 
 
 class _BinaryPairs(_Pairs):
@@ -188,7 +188,7 @@ class _BinaryPairs(_Pairs):
             counts[0] += int(difference > 0)
             counts[1] += int(difference < 0)
 
-    def look(self) -> Finding:
+    def look(self) -> LookResult:
         worst = self._outlook(*self._worst)
         best = worst if self._worst == self._best else self._outlook(*self._best)
         return self._finding(worst, best, min(pair_e_value(*self._worst), pair_e_value(*self._best)))
@@ -216,10 +216,10 @@ class _GradedPairs(_Pairs):
     def add(self, a: list[float], b: list[float]) -> None:
         self._rows.append((*self._differences(a, b), len(a)))
 
-    def look(self) -> Finding:
+    def look(self) -> LookResult:
         rows = np.array(self._rows)
         if not np.isfinite(rows).all():
-            return Finding("open", -math.inf, math.inf)
+            return LookResult("open", -math.inf, math.inf)
         worst = self._outlook(rows[:, 0], rows[:, 2])
         failures = (rows[:, 0] != rows[:, 1]).any()
         return self._finding(worst, self._outlook(rows[:, 1], rows[:, 2]) if failures else worst)
@@ -236,8 +236,8 @@ def _feed(sequence: BettingSequence | AsymptoticSequence, totals: F64, items: F6
         sequence.update(totals, items)
 
 
-def _precise(low: float, high: float, margin: float) -> Finding:
-    return Finding("precise enough" if high - low <= 2 * margin else "open", low, high)
+def _precise(low: float, high: float, margin: float) -> LookResult:
+    return LookResult("precise enough" if high - low <= 2 * margin else "open", low, high)
 
 
 def _total(scores: list[float], instead: float) -> float:

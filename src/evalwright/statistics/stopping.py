@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from evalwright.core.plain import Plain
-from evalwright.statistics._evidence import Finding, Scored, evidence_for
+from evalwright.statistics._evidence import LookResult, Scored, evidence_for
 from evalwright.statistics.paired import compare_paired
 from evalwright.statistics.stopping_rules import Rule
 
@@ -103,7 +103,7 @@ class Monitor:
         self._b: list[float] = []
         self._unit: list[int] = []
         self._prefix = self._looked = self._looks = self._failed = 0
-        self._last = self._decision(Finding("open", -math.inf, math.inf), "no unit yet")
+        self._last = self._decision(LookResult("open", -math.inf, math.inf), "no unit yet")
 
     def submit(
         self, place: int, a: Score | Sequence[Score], b: Score | Sequence[Score] | None = None
@@ -165,7 +165,7 @@ class Monitor:
         self._prefix += 1
         self._evidence.add(first, second)
 
-    def _decision(self, finding: Finding, method: str) -> Decision:
+    def _decision(self, finding: LookResult, method: str) -> Decision:
         rule = self.rule
         verdict = {
             "open": "undecided",

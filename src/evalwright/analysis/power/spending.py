@@ -11,7 +11,7 @@ from evalwright.analysis.power.forecasts import Amount, ModelForecast
 from evalwright.analysis.power.prompts import BYTES_PER_TOKEN, Prompts
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.variances import ASSUMED
-from evalwright.core.words import count, counted, duration
+from evalwright.analysis.words import count, counted, duration
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old
 from evalwright.runs.measurements import Measured, Pace

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.power.forecasts import Amount
 from evalwright.analysis.power.settings import Aim
-from evalwright.core.words import counted
+from evalwright.analysis.words import counted
 from evalwright.runs.measurements import Measured
 from evalwright.statistics import mean_interval
 from evalwright.statistics.power import (

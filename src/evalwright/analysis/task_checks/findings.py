@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from evalwright.analysis.words import counted as counted
 from evalwright.core.plain import Plain
-from evalwright.core.words import counted as counted
 
 CheckVerdict = Literal["ok", "note", "skipped", "fault"]
 """note: worth knowing, and no fault. skipped: it cannot be known here, and the text says why."""

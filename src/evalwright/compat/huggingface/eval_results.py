@@ -14,10 +14,10 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.compat.huggingface.hf_results import one_metric, one_task
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
-from evalwright.core.files import write_text
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
+from evalwright.tasks.files import write_text
 
 FOLDER = ".eval_results"
 UNITS = {"percent": "percent", "share": "share of 1"}
@@ -89,7 +89,9 @@ def _check(dataset: str, task_id: str, name: str, unit: str, source: Mapping[str
             f"The source '{source.get('url', '')}' is not an address that begins with https://."
         )
     if not _NAME.fullmatch(name):
-        raise ConfigurationError(f"'{name}' cannot name the file: letters, digits, '-', '_' and '.' only.")
+        raise ConfigurationError(
+            f"'{name}' cannot be the file's name: use letters, digits, '-', '_' and '.' only."
+        )
 
 
 def _number(metric: MetricResult, value: float, unit: str) -> float:

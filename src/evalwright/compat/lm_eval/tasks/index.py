@@ -15,9 +15,9 @@ from typing import Any
 
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.errors import TaskError, UnknownName
-from evalwright.core.files import write_text
 from evalwright.tasks.datasets.copies import home
 from evalwright.tasks.dialects import Listed
+from evalwright.tasks.files import write_text
 from evalwright.tasks.index import stamp, unchanged
 
 _VERSION = 1
