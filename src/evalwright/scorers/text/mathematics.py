@@ -120,7 +120,7 @@ def stated(text: str) -> list[str]:
         pieces[-1],
         pieces[-1].rpartition("=")[2],
         line.rpartition("=")[2],
-        pieces[0][: head.start()] if (head := re.search(r"[(（](?=\D)", pieces[0])) else "",
+        pieces[0][: head.start()] if (head := re.search(r"[(（](?=\D|$)", pieces[0])) else "",
     ]
     return list(dict.fromkeys(part.strip(" $:,") for part in parts if part.strip(" $:,")))
 
