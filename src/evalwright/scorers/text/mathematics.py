@@ -39,7 +39,7 @@ _SIGNS = {
     "\\pm": "±", "∪": "U", "\\cup": "U", "∈": "=", "\\in ": "=", "\\degree": "°", "^\\circ": "°", "^{\\circ}": "°", "\\%": "%",
 }  # fmt: skip
 _UNIT = re.compile(
-    r"(?<=[\d)])\s*(°|%|dollars?|cents?|units?|(?:°\s?C|[a-z]{2,}(?:/[a-z]+)?)(?:\^?\(?[23]\)?)?)$",
+    r"(?<=[\d)])\s*(°|%|dollars?|cents?|units?|(?:°\s?C|[a-z]{2,}(?:/[a-z]+)?|(?<=\s)[mgsl](?:/[sh])?)(?:\^?\(?[23]\)?)?)$",
     re.IGNORECASE,
 )
 _ASSIGNED = re.compile(r"^(?:[a-zA-Z](?:'|\([a-z]\))?|d[a-z]?/d[a-z]\s?\S{1,12})\s*=\s*(?=[^=])")
@@ -73,7 +73,14 @@ Item = tuple[str, tuple[Value, ...]]
 
 def is_formula(text: str) -> bool:
     """Whether a target is a formula rather than a number or words."""
-    return _FORMULA.search(text) is not None and (_values(text) is not None or "\\" in text)
+    if _FORMULA.search(text) is not None:
+        return _values(text) is not None or "\\" in text
+    several = len(re.findall(r"\d+", text)) > 1 and not re.fullmatch(
+        r"\D{0,3}\d+(?:[.,' ]\d+)*(?:\s?/\s?\d+)?\D*", text
+    )
+    return several and not re.search(
+        r"[^\W\d_]{2,}", re.sub(r"\b(?:and|or)\b", "", text)
+    )  # "3:4", "2, 3 and 5"
 
 
 def same(one: str, other: str) -> bool | None:
@@ -160,8 +167,8 @@ def _without_unit(text: str) -> str:
 def _values(text: str) -> list[Item] | None:
     """The values of an answer, of each solution or end; None for what cannot be read."""
     text = _ASSIGNED.sub("", spelling(text))
-    if len(text) >= _MOST_CHARACTERS:
-        return None
+    if len(text) >= _MOST_CHARACTERS or re.fullmatch(r"\d+(?:\s?-\s?\d+)+", text):
+        return None  # "1939-1945" is no difference
     if (bounds := _BOUNDS.fullmatch(text)) is not None:
         low, opening, closing, high = bounds.groups()
         if closing in ">≥":
