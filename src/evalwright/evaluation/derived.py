@@ -35,7 +35,7 @@ class Derived:
         self._began, self._started = time.monotonic(), datetime.now(UTC)
         if self.folder.resolve() == self.old.folder.resolve():
             raise ConfigurationError(
-                "The new numbers need another name than the run that they are made from: use --name."
+                "The new run needs a different name from the run that it is made from: use --name."
             )
         if (self.folder / RUN_FILE).exists():
             source = open_run(self.folder).data.get(made_from)
