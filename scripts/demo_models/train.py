@@ -25,7 +25,7 @@ from scripts.demo_models.network import Network, round_to_half, weights_of
 from scripts.demo_models.shape import Shape
 from torch.nn import functional
 
-from evalwright.models.local.onnx.session import Decoder
+from evalwright.models.local.onnx.session import OnnxSession
 
 EMBEDDED = ROOT / "src/evalwright/models/local/embedded"
 VOCABULARY = 1536
@@ -236,7 +236,7 @@ def write_folder(network: Network, tokenizer: Any, folder: Path) -> None:
 
 def largest_difference(network: Network, file: Path) -> float:
     """The largest difference between torch's and onnxruntime's logits over a random sequence."""
-    decoder = Decoder(file, threads=1)
+    decoder = OnnxSession(file, threads=1)
     tokens = torch.randint(0, network.shape.vocabulary, (1, 200), generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         wanted = network(tokens)[0].numpy()

@@ -120,19 +120,6 @@ def test_runs_without_a_score_stand_below_without_a_rank(tmp_path: Path) -> None
     assert (cell["value"], cell["n_failed"]) == (None, 2)
 
 
-def test_clusters_weigh_in_ranks(tmp_path: Path) -> None:
-    one, other = [1] * 10 + [0] * 10 + [1] * 10, [0] * 10 + [0] * 10 + [1] * 10
-    alone = make_board([make_run(tmp_path, scores=s, model=f"demo/{i}") for i, s in enumerate((one, other))])
-    together = make_board(
-        [
-            make_run(tmp_path / "c", scores=s, model=f"demo/{i}", cluster_size=10)
-            for i, s in enumerate((one, other))
-        ]
-    )
-    assert ranks(alone)["demo/0"] == (1, 1)
-    assert ranks(together)["demo/0"] == (1, 2)
-
-
 def test_different_metrics_cannot_stand_on_one_board(tmp_path: Path) -> None:
     a = make_run(tmp_path, scores=[1, 0], model="demo/a")
     b = make_run(tmp_path, scores=[1, 0], model="demo/b", metric="mean")
@@ -154,22 +141,6 @@ def test_a_reader_is_told_where_the_runs_did_not_ask_alike(tmp_path: Path) -> No
         (tmp_path / key / "samples.jsonl").write_bytes((b.folder / "samples.jsonl").read_bytes())
         notes = make_board([a, open_run(tmp_path / key)]).notes
         assert sum("'factual' alike" in note for note in notes) == 1
-
-
-def test_equal_labels_are_two_rows(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores=[1, 0, 1], label="Mine", name="first")
-    b = make_run(tmp_path, scores=[1, 0, 1], label="Mine", name="second")
-    board = make_board([b, a])
-    assert [(row.label, row.run) for row in board.rows] == [("Mine", "first"), ("Mine", "second")]
-    twice = make_board([a, a])
-    assert [row.ranks for row in twice.rows] == [(1, 2), (1, 2)]
-
-
-def test_one_run_and_its_cost(tmp_path: Path) -> None:
-    board = make_board([make_run(tmp_path, scores=[1, None], cost=0.25)])
-    row = board.rows[0]
-    assert (row.ranks, row.cost, row.n, row.n_failed, row.date) == ((1, 1), 0.25, 1, 1, "2026-11-20")
-    assert plain(board)["rows"][0]["ranks"] == [1, 1]
 
 
 def test_ties_have_letters_and_coverage_is_counted(tmp_path: Path) -> None:
@@ -205,39 +176,6 @@ def test_own_and_simultaneous_intervals(tmp_path: Path, tasks: int) -> None:
         assert row.ranks[0] <= row.own_ranks[0] <= row.own_ranks[1] <= row.ranks[1]
     assert plain(board)["rows"][0]["together"]["level"] < 1
     assert make_board(runs[:1]).rows[0].together is None
-
-
-def test_a_rate_of_errors_is_better_when_lower(tmp_path: Path) -> None:
-    runs = []
-    for run in simulated(tmp_path, [0.9, 0.3, 0.6]):
-        path = run.folder / "run.json"
-        data = json.loads(path.read_text())
-        metric = data["tasks"][0]["metrics"][0]
-        ends = {"value": 1 - metric["value"], "low": 1 - metric["high"], "high": 1 - metric["low"]}
-        metric |= {"lower_is_better": True, "label": "error-rate", **ends}
-        path.write_text(json.dumps(data))
-        runs.append(open_run(run.folder))
-    board = make_board(runs)
-    assert [row.model for row in board.rows] == ["demo/m00", "demo/m02", "demo/m01"]
-    assert [row.ranks for row in board.rows] == [(1, 1), (2, 2), (3, 3)]
-    assert board.rows[0].together is not None
-    assert board.rows[0].together.value == pytest.approx(board.rows[0].cells["factual"].estimate.value)
-    values = [row.cells["factual"].estimate.value for row in board.rows]
-    assert values == sorted(values)
-
-
-def test_no_overall_where_tasks_point_in_different_directions(tmp_path: Path) -> None:
-    runs = []
-    for number in range(2):
-        run = make_run(tmp_path, scores={"x": [1, 0], "y": [1, number]}, model=f"demo/{number}")
-        path = run.folder / "run.json"
-        data = json.loads(path.read_text())
-        data["tasks"][1]["metrics"][0]["lower_is_better"] = True
-        path.write_text(json.dumps(data))
-        runs.append(open_run(run.folder))
-    board = make_board(runs)
-    assert not board.has_overall
-    assert any("units or directions" in note for note in board.notes)
 
 
 def test_a_run_without_common_items_is_held_against_the_others_as_another_sample(tmp_path: Path) -> None:

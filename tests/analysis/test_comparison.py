@@ -13,7 +13,6 @@ from scipy import stats
 from evalwright.analysis.comparison import TaskComparison
 from evalwright.core.errors import RunError
 from evalwright.runs.reader import open_run
-from evalwright.runs.scores import hashed, item_scores
 from evalwright.statistics import PairedComparison, compare_unpaired
 from support.runs import make_run
 from support.shown import compare_two as compare_runs
@@ -79,12 +78,6 @@ def test_failed_items_flip_nothing_and_nothing_scored_is_said(tmp_path: Path) ->
     assert plain(found)["tasks"][0]["paired"]["difference"] is None
 
 
-def test_no_common_task_or_item(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores={"x": [1, 0]}, model="demo/a")
-    with pytest.raises(RunError, match="no task in common: x against y"):
-        compare_runs(a, make_run(tmp_path, scores={"y": [1, 0]}, model="demo/b"))
-
-
 def test_runs_without_a_common_item_are_two_independent_samples(tmp_path: Path) -> None:
     one, other = [1.0] * 30 + [0.0] * 10, [1.0] * 10 + [0.0] * 40 + [None]
     a = make_run(tmp_path, scores={"x": one, "y": one}, model="demo/a")
@@ -105,14 +98,6 @@ def test_runs_without_a_common_item_are_two_independent_samples(tmp_path: Path) 
     assert "cannot be compared" in compare_runs(a, empty).conclusion
 
 
-def test_few_common_items_are_pointed_out(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores=[1, 0] * 10, model="demo/a")
-    b = make_run(tmp_path, scores=[1, 0] * 4, model="demo/b")
-    (warning,) = compare_runs(a, b).tasks[0].warnings
-    assert "Pairing keeps 8 of 20 items" in warning
-    assert compare_runs(a, make_run(tmp_path, scores=[1, 0] * 5, model="demo/c")).tasks[0].warnings == ()
-
-
 def test_flips_are_named_in_both_directions(tmp_path: Path) -> None:
     a = make_run(tmp_path, scores=[1] * 30 + [0] * 5, model="demo/a")
     b = make_run(tmp_path, scores=[0] * 30 + [1] * 5, model="demo/b")
@@ -129,15 +114,6 @@ def test_runs_scored_by_different_scorers_are_not_compared(tmp_path: Path) -> No
     (other.folder / "run.json").write_text(json.dumps(data))
     with pytest.raises(RunError, match=r"scored by 'score' and .* by judge.*evalwright score"):
         compare_runs(a, open_run(other.folder))
-
-
-def test_only_common_tasks_count(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores={"x": [1, 0], "y": [1, 1], "only": [1]}, model="demo/a")
-    b = make_run(tmp_path, scores={"y": [1, 0], "x": [1, 1]}, model="demo/b")
-    found = compare_runs(a, b)
-    assert [task.task for task in found.tasks] == ["x", "y"]
-    assert found.overall is not None
-    assert found.overall.n_tasks == 2
 
 
 def test_tasks_count_the_same_whatever_their_size(tmp_path: Path) -> None:
@@ -175,60 +151,3 @@ def test_likelihoods_are_compared_in_their_own_unit(tmp_path: Path) -> None:
     assert paired(task).p_value == pytest.approx(stats.ttest_rel(a, b).pvalue)
     assert "demo/a scores 2.2" in found.conclusion
     assert "units higher" in found.conclusion
-
-
-def test_clusters_are_paired_as_clusters(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores=[1, 1, 0, 1, 1, 1] * 4, cluster_size=3, model="demo/a")
-    b = make_run(tmp_path, scores=[1, 0, 0, 1, 0, 1] * 4, cluster_size=3, model="demo/b")
-    found = paired(compare_runs(a, b).tasks[0])
-    assert found.n_clusters == 8
-    assert found.test in ("clustered t", "exact sign test")
-
-
-def test_labels_name_the_models_and_runs_where_labels_are_equal(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores=[1, 0], label="Mine", name="first")
-    b = make_run(tmp_path, scores=[1, 0], label="Mine", name="second")
-    assert "first" in compare_runs(a, b).conclusion
-    assert "second" in compare_runs(a, b).conclusion
-
-
-def test_what_else_differs_is_listed(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores=[1, 0], model="demo/a", seed=1, version="0.1.0")
-    b = make_run(tmp_path, scores=[1, 0], model="demo/b", limit=2, version="0.2.0")
-    data = json.loads((b.folder / "run.json").read_text())
-    data["tasks"][0]["definition"]["prompt"]["user"] = "other"
-    data["tasks"][0]["definition"]["added"] = 1
-    data["tasks"][0]["content_hash"] = "other"
-    (b.folder / "run.json").write_text(json.dumps(data))
-    assert compare_runs(a, open_run(b.folder)).differences == (
-        "seed: 1 against 0",
-        "limit: None against 2",
-        "factual: added: nothing against 1",
-        "factual: prompt.user: {{ question }} against other",
-        f"factual: the data differ ({a.data['tasks'][0]['content_hash']} against other)",
-        "evalwright: 0.1.0 against 0.2.0",
-    )
-
-
-def test_the_most_flips_shown_are_the_first_of_the_run(tmp_path: Path) -> None:
-    a = make_run(tmp_path, scores=[1] * 50, model="demo/a")
-    b = make_run(tmp_path, scores=[0] * 50, model="demo/b")
-    task = compare_runs(a, b, most_flips=3).tasks[0]
-    assert [flip.id for flip in task.flips] == ["item-0", "item-1", "item-2"]
-    assert task.n_differing == 50
-    assert compare_runs(a, b, most_flips=0).tasks[0].flips == ()
-
-
-def test_item_scores_average_draws(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores=[1, 0, None])
-    path = run.folder / "samples.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    rows.append({**rows[0], "draw": 1, "scores": {"score": {"value": 0.5}}})
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = item_scores(run, {"factual": "score"})["factual"]
-    values = dict(zip(found.keys.tolist(), found.values.tolist(), strict=True))
-    assert values[hashed("item-0")] == 0.75
-    assert values[hashed("item-1")] == 0.0
-    assert math.isnan(values[hashed("item-2")])
-    assert not found.clustered
-    assert item_scores(run, {}) == {}

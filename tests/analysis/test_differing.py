@@ -26,10 +26,6 @@ def task(data: Any) -> Any:
     return data["tasks"][0]
 
 
-def test_equal_runs_differ_in_nothing(tmp_path: Path) -> None:
-    assert lines(tmp_path, lambda data: None) == []
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [

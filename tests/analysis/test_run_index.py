@@ -12,7 +12,6 @@ from evalwright import evaluate
 from evalwright.analysis.board import make_board
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
 from evalwright.compat.open_factual_bench.importing import import_ofb
-from evalwright.models.scripted import ScriptedModel
 from evalwright.runs.reader import open_run
 from support.typed import typed
 
@@ -49,12 +48,6 @@ def test_a_board_of_factual_runs_has_their_columns() -> None:
         assert word in done.out and word in Path("b.html").read_text() and word in Path("b.md").read_text()
     assert ",accuracy,accuracy_low,accuracy_high,hallucinated," in Path("b.csv").read_text()
     assert "<b>large" not in Path("b.html").read_text()
-
-
-def test_other_boards_keep_their_tasks() -> None:
-    runs = evaluate("factual-closed-book", ScriptedModel("Paris", name="scripted/a"), limit=5)
-    assert not is_factual(runs)  # no stress questions
-    assert not make_board(runs).rows[0].shares
 
 
 def test_the_index_is_made_of_the_runs_alone() -> None:

@@ -165,18 +165,6 @@ def test_two_runs_this_way_agree_with_the_comparison_of_two(tmp_path: Path) -> N
     assert pair.p_value == pytest.approx(paired.p_value)
 
 
-def test_configuration_differences_are_from_the_first_or_the_baseline(tmp_path: Path) -> None:
-    runs = [
-        make_run(tmp_path, scores=[1, 0], name=f"r{seed}", model=f"demo/{seed}", seed=seed)
-        for seed in range(3)
-    ]
-    assert compare_several(runs).differences == {
-        "r1": ("seed: 0 against 1",),
-        "r2": ("seed: 0 against 2",),
-    }
-    assert compare_several(runs, baseline=runs[2]).differences["r0"] == ("seed: 2 against 0",)
-
-
 def test_errors(tmp_path: Path) -> None:
     a, b, c = models(tmp_path, [0.4, 0.5, 0.6])
     with pytest.raises(RunError, match="at least two runs"):

@@ -123,7 +123,7 @@ def test_a_judge_decides_what_rules_leave_undecided() -> None:
     (plain,) = evaluate("factual-grounded", target)
     assert run.n_failed == 0
     told = [row.get("undecided", {}).get("grounding", {}).get("explanation", "") for row in plain.rows()]
-    for_a_judge = sum("is for a judge" in one for one in told)
+    for_a_judge = sum("needs a judge" in one for one in told)
     assert 0 < for_a_judge <= plain.tasks[0].n_undecided
     assert run.tasks[0].n_undecided == plain.tasks[0].n_undecided - for_a_judge
     assert run.data["usage"]["requested"] >= len(told) + for_a_judge

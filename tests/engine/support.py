@@ -208,10 +208,5 @@ class LimitedServer:
         if self.kind == "bucket":
             reset = (self.limit - self.level) * self.period / self.limit
         reset = float(int(reset)) if self.whole_seconds else reset
-        unit, left = "tokens" if self.of_tokens else "requests", max(0, int(self.level))
-        fields: dict[str, Any] = {
-            f"limit_{unit}": self.limit,
-            f"remaining_{unit}": left,
-            f"reset_{unit}": reset,
-        }
-        return RateLimits(**fields)
+        told: tuple[Any, ...] = (self.limit, max(0, int(self.level)), reset)
+        return RateLimits(*(None, None, None, *told) if self.of_tokens else told)

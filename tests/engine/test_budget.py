@@ -20,12 +20,9 @@ def spend(reservation: Reservation, into: int = 100, out: int = 10, model: objec
     reservation.paid(model, 400, Response("a reply", usage=Usage(into, out)))  # type: ignore[arg-type]
 
 
-@given(st.integers(1, 200), st.integers(1, 40))
-def test_a_thousand_requests_are_a_thousand(limit: int, at_once: int) -> None:
-    """With one request a sample the limit is met exactly, however many are in flight."""
-    budget = Budget(Limits(requests=limit), {})
-    sent = 0
-    refused = False
+def until_refused(budget: Budget, at_once: int, response: Response) -> int:
+    """Samples of one request each, so many in flight at a time, until one is refused: how many were sent."""
+    sent, refused = 0, False
     while not refused:
         flying = []
         for _ in range(at_once):
@@ -38,10 +35,16 @@ def test_a_thousand_requests_are_a_thousand(limit: int, at_once: int) -> None:
             sent += 1
             flying.append(reservation)
         for reservation in flying:
-            reservation.paid(MODEL, 4, Response("x"))
+            reservation.paid(MODEL, 4, response)
             reservation.close()
-    assert sent == limit
-    assert budget.spent.requests == limit
+    return sent
+
+
+@given(st.integers(1, 200), st.integers(1, 40))
+def test_a_thousand_requests_are_a_thousand(limit: int, at_once: int) -> None:
+    """With one request a sample the limit is met exactly, however many are in flight."""
+    budget = Budget(Limits(requests=limit), {})
+    assert until_refused(budget, at_once, Response("x")) == budget.spent.requests == limit
     assert budget.reached == "requests"
 
 
@@ -86,20 +89,7 @@ def test_in_flight_samples_reserve_their_mean(limit: int, at_once: int) -> None:
     known = budget.reservation()
     spend(known)
     known.close()
-    refused = False
-    while not refused:
-        flying = []
-        for _ in range(at_once):
-            reservation = budget.reservation()
-            try:
-                reservation.send()
-            except RequestFailed:
-                refused = True
-                break
-            flying.append(reservation)
-        for reservation in flying:
-            reservation.paid(MODEL, 400, Response("a", usage=Usage(100, 10)))
-            reservation.close()
+    until_refused(budget, at_once, Response("a", usage=Usage(100, 10)))
     assert limit - 110 < budget.spent.tokens <= limit
 
 

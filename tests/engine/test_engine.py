@@ -35,7 +35,7 @@ def with_engine(home: Path, work: Callable[[Engine], Coroutine[Any, Any, Any]], 
     async def main() -> Any:
         with Store.open(home) as store:
             async with Engine(store, **options) as engine:
-                return await asyncio.wait_for(work(engine), 20)
+                return await asyncio.wait_for(work(engine), 60)
 
     return asyncio.run(main())
 

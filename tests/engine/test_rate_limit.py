@@ -6,21 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.engine.rate_limit import RateLimit
+from evalwright.engine.rate_limit import Moment, RateLimit
 
 
 def observe(
-    rate: RateLimit, limit: float, remaining: float, reset: float | None, now: float, unseen: float = 0
+    rate: RateLimit,
+    limit: float | None,
+    remaining: float | None,
+    reset: float | None,
+    now: float,
+    unseen: float = 0,
 ) -> None:
     """A reply that took no time."""
-    rate.observe(
-        limit, remaining, reset, unseen=unseen, sent_at=now, counted_at=now, now=now, round_trip=0.01
-    )
+    rate.observe(limit, remaining, reset, Moment(now, now, 0.01), unseen=unseen, counted_at=now)
 
 
 def test_an_unknown_limit_holds_nothing_back() -> None:
     rate = RateLimit()
-    rate.observe(None, None, None, unseen=0, sent_at=0, counted_at=0, now=0, round_trip=0.1)
+    observe(rate, None, None, None, 0.0)
     assert rate.wait(1e9, 0.0, 0.1) == 0.0
 
 
@@ -88,9 +91,7 @@ def test_no_headers_make_anybody_wait_for_ever(
     rate, now = RateLimit(), 0.0
     for limit, remaining, reset, pause, unseen in replies:
         now += pause
-        rate.observe(
-            limit, remaining, reset, unseen=unseen, sent_at=now, counted_at=now, now=now, round_trip=0.1
-        )
+        observe(rate, limit, remaining, reset, now, unseen)
         rate.spend(1)
     waited = 0.0
     for _ in range(100):

@@ -62,21 +62,24 @@ def test_what_passes_is_asked_again() -> None:
     assert len(model.asked) == 4 and counts.retries == 3
 
 
-def test_what_does_not_pass_is_not_asked_again() -> None:
-    model = Remote(scripted(errors.Rejected("No such model", status=404)))
-    failure, _ = failure_of(model)
-    assert (failure.kind, failure.status, failure.attempts) == ("request rejected", 404, 1)
-    assert failure.message == "No such model"
-    assert len(model.asked) == 1
-
-
-def test_it_is_given_up_with_the_number_of_attempts_and_the_last_reason() -> None:
-    model = Remote(scripted(errors.ConnectionFailed("first"), errors.Overloaded("last", status=502)))
-    counts = Counts()
+@pytest.mark.parametrize(
+    ("steps", "sent", "message"),
+    [
+        ([errors.Rejected("No such model", status=404)], 1, "No such model"),
+        (
+            [errors.ConnectionFailed("first"), errors.Overloaded("last", status=502)],
+            10,
+            "last (sent 10 times; given up)",
+        ),
+    ],
+)
+def test_what_does_not_pass_is_given_up_with_its_last_reason(
+    steps: list[Any], sent: int, message: str
+) -> None:
+    counts, model = Counts(), Remote(scripted(*steps))
     failure, _ = failure_of(model, counts)
-    assert failure.message == "last (sent 10 times; given up)"
-    assert failure.attempts == 10 and failure.status == 502 and failure.retryable
-    assert counts.retries == 9
+    assert (failure.message, failure.status, failure.attempts) == (message, steps[-1].status, sent)
+    assert (len(model.asked), counts.sent, counts.retries) == (sent, 1, sent - 1)
 
 
 def test_retry_after_is_honoured() -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from engine.support import question
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import RateLimits, Response, Usage
-from evalwright.engine.key import request_key
+from evalwright.engine.key import canonical, request_key
 from evalwright.engine.schema import VERSION
 from evalwright.engine.store import FILE, Store, pack, row_of, unpack
 
@@ -40,13 +40,22 @@ _RESPONSES = st.builds(
 )
 
 
+def stored(store: Store, key: bytes, response: Response) -> asyncio.Future[None]:
+    """Done once it is on disk."""
+    return store.outbox().put(row_of(key, "m", canonical(question(1).payload()), response))
+
+
+async def waited(store: Store, key: bytes, text: str = "") -> None:
+    await stored(store, key, Response(text=text))
+
+
 def put(home: Path, number: int, response: Response) -> bytes:
     """Store one answer by itself."""
     key = request_key("m", question(number).payload())
 
     async def work() -> None:
         with Store.open(home) as store:
-            await store.put(key, "m", question(number).payload(), response)
+            await stored(store, key, response)
 
     asyncio.run(work())
     return key
@@ -60,11 +69,11 @@ def test_an_answer_is_there_after_its_put(tmp_path: Path) -> None:
     async def work() -> None:
         with Store.open(tmp_path) as store:
             assert store.get(b"key") is None
-            await store.put(b"key", "m", {"generate": "?"}, response)
+            await stored(store, b"key", response)
             found = store.get(b"key")
             assert found == response and found.rate_limits is None
             assert len(store) == 1
-            await store.put(b"key", "m", {"generate": "?"}, Response(text="no"))
+            await stored(store, b"key", Response(text="no"))
             assert store.get(b"key") == Response(text="no") and len(store) == 1
 
     asyncio.run(work())
@@ -105,7 +114,7 @@ def test_a_damaged_row_counts_as_absent_and_is_overwritten(tmp_path: Path, damag
     async def work() -> None:
         with Store.open(tmp_path) as store:
             assert store.get(key) is None
-            await store.put(key, "m", question(1).payload(), Response(text="again"))
+            await stored(store, key, Response(text="again"))
             assert store.get(key) == Response(text="again")
 
     asyncio.run(work())
@@ -124,7 +133,7 @@ def test_many_puts_at_once_are_few_transactions(tmp_path: Path) -> None:
         with Store.open(tmp_path) as store:
             statements: list[str] = []
             store._writer._connection.set_trace_callback(statements.append)
-            puts = (store.put(b"%d" % n, "m", b"{}", Response(text=str(n))) for n in range(1000))
+            puts = (stored(store, b"%d" % n, Response(text=str(n))) for n in range(1000))
             await asyncio.gather(*puts)
             assert len(store) == 1000
             assert all(store.get(b"%d" % n) == Response(text=str(n)) for n in range(1000))
@@ -136,7 +145,7 @@ def test_many_puts_at_once_are_few_transactions(tmp_path: Path) -> None:
 def test_a_store_serves_one_loop_after_another(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         for n in range(3):
-            asyncio.run(store.put(b"%d" % n, "m", b"{}", Response(text=str(n))))
+            asyncio.run(waited(store, b"%d" % n, str(n)))
         assert len(store) == 3
         store.close()
 
@@ -145,7 +154,7 @@ def test_a_put_after_closing_is_refused(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     store.close()
     with pytest.raises(StoreError, match="closed"):
-        asyncio.run(store.put(b"k", "m", b"{}", Response()))
+        asyncio.run(waited(store, b"k"))
 
 
 def test_a_folder_under_a_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -184,15 +193,15 @@ def test_a_newer_schema_is_refused_in_a_sentence(tmp_path: Path) -> None:
 def test_a_full_store_fails_every_put_and_stays_failed(tmp_path: Path) -> None:
     async def work() -> None:
         with Store.open(tmp_path) as store:
-            await store.put(b"first", "m", b"{}", Response(text="kept"))
+            await stored(store, b"first", Response(text="kept"))
             store._writer._connection.execute("PRAGMA max_page_count=12")
             bulky = os.urandom(100_000).hex()
-            puts = (store.put(b"%d" % n, "m", b"{}", Response(text=bulky)) for n in range(5))
+            puts = (stored(store, b"%d" % n, Response(text=bulky)) for n in range(5))
             results = await asyncio.gather(*puts, return_exceptions=True)
             assert all(isinstance(result, StoreError) and "disk is full" in str(result) for result in results)
             assert store.broken is not None
             with pytest.raises(StoreError, match="disk is full"):
-                await store.put(b"small", "m", b"{}", Response())
+                await stored(store, b"small", Response())
             assert store.get(b"first") == Response(text="kept")
 
     asyncio.run(work())
@@ -205,12 +214,12 @@ import asyncio, os, resource
 from pathlib import Path
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
-from evalwright.engine.store import Store
+from evalwright.engine.store import Store, row_of
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 async def main():
     with Store.open(Path({str(tmp_path)!r})) as store:
         for n in range(50):
-            await store.put(b"%d" % n, "m", b"{{}}", Response(text=os.urandom(10_000).hex()))
+            await store.outbox().put(row_of(b"%d" % n, "m", b"{{}}", Response(text=os.urandom(10_000).hex())))
 try:
     asyncio.run(main())
 except StoreError as error:

@@ -17,7 +17,7 @@ from evalwright.core.tasks import Task
 from evalwright.evaluation.schedule import look_places
 from evalwright.models.base import Pacing
 from evalwright.models.scripted import ScriptedLocalModel, last_text
-from evalwright.reports.stopping_sentences import stopping_sentences
+from evalwright.reports.endings import stopping_sentences
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import NOT_ADJUSTED
 from evalwright.statistics import compare_paired

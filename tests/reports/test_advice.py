@@ -4,7 +4,7 @@ from pathlib import Path
 
 from evalwright.core import errors
 from evalwright.core.errors import Failure, RequestError
-from evalwright.reports.advice import ADVICE, AGAIN, failure_notes
+from evalwright.reports.endings import ADVICE, AGAIN, failure_notes
 from support.runs import make_run
 
 
@@ -17,20 +17,8 @@ def test_every_kind_of_failed_request_has_its_advice() -> None:
     assert kinds <= set(ADVICE)
 
 
-def test_kinds_are_counted_with_their_first_message(tmp_path: Path) -> None:
-    failure = Failure("server error", "provider", "HTTP 503", retryable=True, status=503)
-    run = make_run(tmp_path, scores=[1.0, None, None, 0.0], failure=failure)
-    (note,) = failure_notes(run)
-    assert (note.kind, note.count, note.example) == ("server error", 2, "HTTP 503")
-    assert AGAIN in note.advice
-
-
 def test_an_unknown_kind_and_lost_samples_are_no_trouble(tmp_path: Path) -> None:
     run = make_run(tmp_path, scores=[1.0, None], failure=Failure("odd", "judge", "?"))
     (run.folder / "samples.jsonl").unlink()
     (note,) = failure_notes(run)
     assert (note.advice, note.example) == (AGAIN, "")
-
-
-def test_a_run_without_failures_has_none(tmp_path: Path) -> None:
-    assert failure_notes(make_run(tmp_path, scores=[1.0])) == []

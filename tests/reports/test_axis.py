@@ -19,12 +19,6 @@ def test_ticks_are_round_and_reach_around_the_intervals() -> None:
     assert [place for place, _ in axis.ticks] == ["0.00%", "25.00%", "50.00%", "75.00%", "100.00%"]
 
 
-def test_the_whole_range_of_a_bounded_metric() -> None:
-    axis = axis_of([estimate(0.6, 0.57, 0.7)], "points", whole=True)
-    assert (axis.low, axis.high) == (0.0, 1.0)
-    assert bar_of(estimate(0.6, 0.57, 0.7), axis).value == "60.00%"
-
-
 def test_without_numbers_or_without_spread_there_is_still_an_axis() -> None:
     assert len(axis_of([], "points").ticks) >= 2
     assert len(axis_of([estimate(3.0, math.nan, math.nan)], "plain").ticks) >= 2

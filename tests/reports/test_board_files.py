@@ -5,17 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from compat.hhem.hhem_trees import REFUSAL, Line, Model, text_of
 from evalwright.analysis.board import make_board
 from evalwright.compat.hhem.importing import import_hhem
-from evalwright.reports.board_files import board_csv, board_json, text_cell
+from evalwright.reports.board_files import board_csv, board_json
 from evalwright.runs.writer import to_json
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run
@@ -68,12 +65,6 @@ def test_json_has_no_number_that_json_lacks(tmp_path: Path) -> None:
     assert scores["a"] is None and scores["b"]["value"] == 1.0
 
 
-def test_a_task_named_overall_is_no_other_column(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores={"overall": [1.0, 1.0], "b": [0.0, 0.0]})
-    (row,) = _rows(board_csv(make_board([run])))
-    assert (row["mean_over_tasks"], row["overall"], row["b"]) == ("0.5", "1.0", "0.0")
-
-
 @pytest.mark.parametrize("name", [*HOSTILE, "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", '"=1', "＝1"])
 def test_no_cell_becomes_a_formula(tmp_path: Path, name: str) -> None:
     run = make_run(tmp_path, model=name or "x", label=name, name="run", scores={name or "x": [1.0, 0.0]})
@@ -82,17 +73,3 @@ def test_no_cell_becomes_a_formula(tmp_path: Path, name: str) -> None:
     header, row = list(csv.reader(io.StringIO(text)))
     for cell in (*header, row[3], row[4]):
         assert not cell.lstrip(" \"'\t").startswith(tuple("=+-@＝＋－＠")) or cell.startswith("'")
-
-
-@given(st.text())
-def test_a_text_that_is_no_formula_is_not_changed(text: str) -> None:
-    cell = text_cell(text)
-    assert cell[:1] not in tuple("=+-@")
-    if text.isprintable() and text[:1].isalnum():
-        assert cell == text
-
-
-def test_numbers_are_whole(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores=[-1.5, -2.5, -9.0], metric="mean")
-    (row,) = _rows(board_csv(make_board([run])))
-    assert math.isclose(float(row["factual"]), -13 / 3)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evalwright.analysis.board import Board, make_board
-from evalwright.reports.columns import as_of, is_hallucination_board, normal, score_columns
+from evalwright.reports.columns import as_of, is_hallucination_board, score_columns
 from evalwright.reports.documents.board import readme_document
 from evalwright.reports.markdown import to_markdown
 from evalwright.runs.reader import Run
@@ -66,12 +65,6 @@ def test_a_run_without_the_other_metrics_has_no_empty_columns(tmp_path: Path) ->
     assert row.count("n/a") == 2
 
 
-def test_other_boards_keep_their_tasks(tmp_path: Path) -> None:
-    board = make_board([make_run(tmp_path, scores={"a": [1.0, 0.0], "b": [1.0, 1.0]})])
-    assert not is_hallucination_board(board)
-    assert [column.name for column in score_columns(board)] == ["overall", "a", "b"]
-
-
 def test_the_day_is_that_of_the_newest_run(tmp_path: Path) -> None:
     runs = [
         hallucination_run(tmp_path, "a", started="2026-02-01"),
@@ -83,14 +76,3 @@ def test_the_day_is_that_of_the_newest_run(tmp_path: Path) -> None:
     with_picture = readme_markdown(board, ["x.html", "y.html"], "img/a%20b.svg", "My ](board")
     assert "![My &#93;(board: a bar for each model, with its interval](img/a%20b.svg)" in with_picture
     assert "[`acme/a`](x.html)" in with_picture
-
-
-def test_letters_are_shown_where_models_are_tied(tmp_path: Path) -> None:
-    board = make_board([hallucination_run(tmp_path, name) for name in ("a", "b")])
-    assert "| 1–2 | `acme/a` | a |" in board_markdown(board)
-    alone = replace(board, rows=board.rows[:1])
-    assert "Tied" not in board_markdown(alone)
-
-
-def test_labels_in_one_form() -> None:
-    assert normal("Answer-Rate") == normal(" answer_rate ") == "answer rate"

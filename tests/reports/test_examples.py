@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compat.hhem.hhem_trees import PLACEHOLDERS, REFUSAL, Line, Model, text_of
 from evalwright.compat.hhem.importing import import_hhem
-from evalwright.reports.examples import LONGEST, read_samples
+from evalwright.reports.documents.model import LONGEST, read_samples
 from support.runs import make_run
 
 
@@ -41,8 +41,3 @@ def test_examples_of_questions_and_their_texts(tmp_path: Path) -> None:
     texts = dict(examples[0].texts)
     assert (texts["Input"], texts["Target"]) == ("Question 1?", "yes")
     assert texts["Answer"] == "z" * LONGEST + " …"
-
-
-def test_metrics_without_right_and_wrong_have_no_examples(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores=[-12.0, -3.0], metric="word-perplexity")
-    assert read_samples(run, 5) == ([], [])

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from evalwright.analysis.board import make_board
-from evalwright.reports.board_files import board_csv, board_json
-from evalwright.reports.documents.board import board_document
 from evalwright.reports.documents.run import run_document
 from evalwright.reports.hardware_view import hardware_facts, size
 from evalwright.runs.reader import Run, open_run
@@ -79,32 +77,6 @@ def test_a_record_that_says_nothing_or_nonsense(tmp_path: Path, found: Any) -> N
     run = run_with(tmp_path, found)
     assert "Hardware" not in terminal(run_document(run))
     assert "Hardware" not in board_html(make_board([run]), runs=[run])
-
-
-def test_all_from_the_store() -> None:
-    facts = dict(hardware_facts({"hardware": {**WHOLE, "throughput": None, "latency": None}}))
-    assert facts["Speed"] == "2.0/s samples, all from the store, loaded in 4.2 s"
-    assert "Latency" not in facts
-
-
-def test_a_column_where_any_run_has_a_label(tmp_path: Path) -> None:
-    runs = [run_with(tmp_path, WHOLE, "a"), run_with(tmp_path, {**WHOLE, "label": ""}, "b")]
-    board = make_board(runs)
-    assert [row.hardware for row in board.rows] == ["T4" if row.run == "a" else "" for row in board.rows]
-    table = board_markdown(board)
-    header, rule, *rows = [
-        line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("|")
-    ]
-    assert header[-2:] == ["Hardware", "Date"]
-    assert rule[-3:] == ["--:", ":--", ":--"]
-    assert {row[-2].strip() for row in rows} == {"`T4`", "&nbsp;"}
-    assert "Hardware" in terminal(board_document(board))
-    assert "Hardware" in board_html(board, runs=runs)
-    assert board_csv(board).splitlines()[0].endswith(",hardware")
-    assert [each.get("hardware") for each in board_json(board, "Title")["models"]].count("T4") == 1
-    bare = make_board(runs[1:])
-    for shown in (board_markdown(bare), terminal(board_document(bare)), board_csv(bare)):
-        assert "ardware" not in shown
 
 
 @pytest.mark.parametrize("label", HOSTILE)

@@ -116,10 +116,6 @@ def test_nothing_points_outside(tmp_path: Path) -> None:
     )
 
 
-def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
-    assert page(tmp_path / "one") == page(tmp_path / "two")
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_is_text_everywhere(tmp_path: Path, name: str) -> None:
     def made(folder: str, text: str) -> Tree:
@@ -148,52 +144,6 @@ def test_hostile_text_is_text_everywhere(tmp_path: Path, name: str) -> None:
     assert not {*"".join(part for parts in found.texts.values() for part in parts)} & set(ACTIVE)
 
 
-def test_a_board_without_an_overall_score(tmp_path: Path) -> None:
-    runs = [
-        make_run(
-            tmp_path,
-            name=f"r{i}",
-            scores={"one": [1.0, 0.0], "two": [-12.0, -9.0 - i]},
-            metric={"two": "word-perplexity"},
-        )
-        for i in range(2)
-    ]
-    tree = Tree(board_html(make_board(runs), runs))
-    assert "less is better" in "".join(part for parts in tree.texts.values() for part in parts)
-
-
-def test_runs_without_any_score(tmp_path: Path) -> None:
-    runs = [make_run(tmp_path, name="r", scores=[None, None])]
-    html = board_html(make_board(runs), runs)
-    assert "n/a" in html and "nan" not in html
-
-
-def test_a_run_that_was_not_passed_is_left_out_below(tmp_path: Path) -> None:
-    runs = [make_run(tmp_path, name=f"r{i}", scores=[1.0, 0.0]) for i in range(2)]
-    assert len(Tree(board_html(make_board(runs), runs[:1])).all("details")) == 1
-
-
-def test_ranks_are_drawn_as_their_range(tmp_path: Path) -> None:
-    scores = ([1.0] * 40, [1.0] * 20 + [0.0] * 20, [0.0] * 20 + [1.0] * 20, [0.0] * 40)
-    runs = [make_run(tmp_path, name=f"r{i}", scores=one) for i, one in enumerate(scores)]
-    html = board_html(make_board(runs), runs)
-    drawn = re.findall(r'class="own" x="([\d.]+)%" width="([\d.]+)%"', html)
-    assert drawn == [("0.00", "25.00"), ("25.00", "50.00"), ("25.00", "50.00"), ("75.00", "25.00")]
-    assert re.findall(r'class="rank" data-sort="([^"]*)">([^<]*)', html) == [
-        ("1.0001", "1"), ("2.0003", "2–3"), ("2.0003", "2–3"), ("4.0004", "4"),
-    ]  # fmt: skip
-    assert html.count('class="under tied"') == 4 and html.count('class="under simultaneous"') == 4
-
-
-def test_what_has_no_number_has_no_sort_key_and_no_bar(tmp_path: Path) -> None:
-    runs = [make_run(tmp_path, name="a", scores=[1.0, 1.0, 0.0]), make_run(tmp_path, name="b", scores=[None])]
-    cells = re.findall(
-        r'<td class="drawn" data-sort="([^"]*)">(.*?)</td>', board_html(make_board(runs), runs)
-    )
-    assert float(cells[0][0]) == 2 / 3 and 'class="point"' in cells[0][1]
-    assert cells[1][0] == "" and 'class="point"' not in cells[1][1]
-
-
 def test_slices_are_cut_where_a_page_would_be_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,12 +157,3 @@ def test_slices_are_cut_where_a_page_would_be_too_large(
             (len(re.findall(r"<bdi>d\d", html)), "The 10 largest of 20" in html, "run.json has them" in html)
         )
     assert counts == [(40, False, False), (20, True, False), (0, False, True)]
-
-
-def test_runs_of_another_version_of_a_task_are_pointed_out(tmp_path: Path) -> None:
-    runs = [make_run(tmp_path, name=f"r{i}", scores=[1.0, 0.0]) for i in range(2)]
-    assert "not all runs used the same task" not in board_html(make_board(runs), runs)
-    runs[1].data["tasks"][0]["content_hash"] = "other"
-    runs[1].data["tasks"][0]["definition"] = {"prompt": "other"}
-    html = board_html(make_board(runs), runs)
-    assert "not all runs used the same task: data and prompts or settings differ." in html

@@ -160,19 +160,6 @@ def test_what_has_no_number_stays_last(tmp_path: Path) -> None:
     _in_browser(tmp_path, html, steps)
 
 
-def test_a_link_opens_the_details_of_its_model(tmp_path: Path) -> None:
-    async def steps(tab: Tab, url: str) -> None:
-        await tab.open(url)
-        assert await tab.evaluate("document.querySelectorAll('details[open]').length") == 0
-        await tab.evaluate("document.querySelectorAll('#board tbody a')[1].click()")
-        await asyncio.sleep(0.3)
-        assert await tab.evaluate("[...document.querySelectorAll('details[open]')].map(d => d.id)") == [
-            "run-2"
-        ]
-
-    _in_browser(tmp_path, _three(tmp_path), steps)
-
-
 def test_hostile_names_do_not_act(tmp_path: Path) -> None:
     models = {name or f"empty-{i}": [1.0, 0.0, None] for i, name in enumerate(HOSTILE)}
     failure = Failure("<b onclick=x>", "provider", "<script>document.title='hacked'</script>")
@@ -198,18 +185,6 @@ def test_hostile_names_do_not_act(tmp_path: Path) -> None:
         assert _troubles(tab) == []
 
     assert _in_browser(tmp_path, html, steps) == ["/board"]
-
-
-def test_reads_the_same_without_scripts(tmp_path: Path) -> None:
-    async def steps(tab: Tab, url: str) -> None:
-        await tab.send("Emulation.setScriptExecutionDisabled", value=True)
-        await tab.open(url)
-        found = await tab.send("DOM.getDocument", depth=-1)
-        html = (await tab.send("DOM.getOuterHTML", nodeId=found["root"]["nodeId"]))["outerHTML"]
-        assert "<button" not in html
-        assert html.index("b/<wbr>best") < html.index("c/<wbr>middle") < html.index("a/<wbr>worst")
-
-    _in_browser(tmp_path, _three(tmp_path), steps)
 
 
 @pytest.mark.parametrize("width", [360, 1440])

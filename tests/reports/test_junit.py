@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evalwright.analysis.gate import Gate, RuleResult, judge
-from evalwright.analysis.gate_rules import parse_gate_rule
+from evalwright.analysis.gate import Gate, RuleResult, judge, parse_gate_rule
 from evalwright.reports.junit import junit_xml
 from support.hostile import ACTIVE, HOSTILE
 from support.runs import make_run

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from evalwright.analysis.judge_validation.drawing import SheetRow
 from evalwright.analysis.judge_validation.labels import read_label_files
-from evalwright.analysis.judge_validation.sheets import SheetRow
-from evalwright.reports.label_page import label_html
+from evalwright.reports.labelling import label_html
 from support.browser import Tab, chromium, open_tab
 from support.hostile import HOSTILE
 
@@ -144,18 +144,3 @@ def test_hostile_texts_do_not_act_and_nobody_is_asked(tmp_path: Path) -> None:
         assert "Content Security Policy" in str(troubles(tab))
 
     in_browser(tmp_path, label_html(rows(HOSTILE), name=HOSTILE[0]), steps)
-
-
-def test_the_page_fits_a_telephone(tmp_path: Path) -> None:
-    async def steps(tab: Tab, url: str) -> None:
-        await tab.send(
-            "Emulation.setDeviceMetricsOverride", width=360, height=700, deviceScaleFactor=1, mobile=True
-        )
-        await tab.open(url)
-        assert await tab.evaluate("document.documentElement.scrollWidth") <= 360
-
-    in_browser(tmp_path, label_html(rows(["x" * 900, "a b " * 400])), steps)
-
-
-def test_the_same_rows_give_the_same_bytes() -> None:
-    assert label_html(rows(HOSTILE)) == label_html(rows(HOSTILE))

@@ -46,18 +46,6 @@ def test_the_bytes_do_not_depend_on_the_order_of_the_runs(tmp_path: Path) -> Non
     assert board_markdown(make_board(runs)) == board_markdown(make_board(runs[::-1]))
 
 
-def test_a_metric_other_than_accuracy_is_named(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores=[-12.0, -14.0, -9.0], metric="word-perplexity")
-    markdown = board_markdown(make_board([run]))
-    assert "| `factual` (word-perplexity, less is better) |" in markdown
-    assert "Overall" not in markdown
-
-
-def test_two_runs_of_one_label_are_told_apart(tmp_path: Path) -> None:
-    runs = [make_run(tmp_path, model="m", name=f"r{i}", scores=[1.0, 0.0]) for i in range(2)]
-    assert "`m (r0)`" in board_markdown(make_board(runs))
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_is_text_in_its_own_cell(tmp_path: Path, name: str) -> None:
     run = make_run(

@@ -68,15 +68,6 @@ def test_the_same_runs_give_the_same_pages_and_no_texts_where_none_are_wanted(tm
         write_pages(make_board(runs), runs, tmp_path / "c", examples=-1)
 
 
-def test_the_board_links_to_the_pages(tmp_path: Path) -> None:
-    runs = _summaries(tmp_path)
-    board = make_board(runs)
-    html = board_html(board, runs, links=["models/a.html", "models/b.html"])
-    assert html.count('<a href="models/a.html">') == 2  # in the table, and in the details
-    assert 'href="#run-1"' not in html
-    assert 'href="#run-1"' in board_html(board, runs)
-
-
 def test_runs_of_one_name_keep_their_own_samples(tmp_path: Path) -> None:
     runs = [
         make_run(tmp_path / "x", name="same", model="m", scores=[0.0] * 9, text="of x"),

@@ -47,18 +47,6 @@ def test_what_does_not_exist_is_said_so() -> None:
     assert numbers.ranks(None) == "n/a"
 
 
-def test_units_follow_the_metric() -> None:
-    assert numbers.unit_of("accuracy") == "points"
-    assert numbers.unit_of("word-perplexity") == "perplexity"
-    assert numbers.unit_of("mean") == "plain"
-
-
-def test_columns_are_aligned() -> None:
-    column = [estimate(0.05, 0.01, 0.2), estimate(1.0, 0.9, 1.0), None, estimate(0.5, math.nan, math.nan)]
-    shown = numbers.aligned_scores(column, "points")
-    assert shown == ["  5.0 [ 1.0,  20.0]", "100.0 [90.0, 100.0]", "n/a", " 50.0 [n/a]        "]
-
-
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=6))
 def test_aligned_scores_are_the_scores_with_spaces(values: list[float | None]) -> None:
     column = [None if x is None else estimate(x, max(0.0, x - 0.1), min(1.0, x + 0.1)) for x in values]
@@ -73,16 +61,6 @@ def test_differences_carry_their_sign() -> None:
     assert numbers.difference(-0.032, -0.07, 0.01, bounded=True) == "-3.2 [-7.0, 1.0]"
     assert numbers.difference(-0.0001, -0.07, 0.07, bounded=True) == "0.0 [-7.0, 7.0]"
     assert numbers.difference(1.5, math.nan, math.nan, bounded=False) == "+1.500 [n/a]"
-
-
-def test_ranks_and_items() -> None:
-    assert numbers.ranks((1, 1)) == "1"
-    assert numbers.ranks((2, 4)) == "2–4"
-    assert numbers.items(240, 0) == "240"
-    assert numbers.items(1240, 3) == "1,240, 3 failed"
-    assert numbers.items(240, 1, 60) == "240 in 60 clusters, 1 failed"
-    assert numbers.counted(1, "item") == "1 item"
-    assert numbers.counted(1200, "item") == "1,200 items"
 
 
 @pytest.mark.parametrize(
@@ -119,20 +97,6 @@ def test_money(dollars: float, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "shown"),
-    [(0, "0"), (999, "999"), (1000, "1.00k"), (12345, "12.3k"), (999_999, "1.00M"), (123_456_789, "123M")],
-)
-def test_tokens(n: int, shown: str) -> None:
-    assert numbers.tokens(n) == shown
-
-
-def test_rates() -> None:
-    assert numbers.rate(1240.4) == "1,240/s"
-    assert numbers.rate(12.34) == "12.3/s"
-    assert numbers.rate(0.05) == "3.0/min"
-
-
-@pytest.mark.parametrize(
     ("p", "shown"),
     [
         (0.00001, "< 0.0001"),
@@ -146,9 +110,3 @@ def test_rates() -> None:
 )
 def test_p_values_are_never_rounded_onto_the_threshold(p: float, shown: str) -> None:
     assert numbers.p_value(p) == shown
-
-
-def test_bounds() -> None:
-    found = mean_interval([1, 1, 0], n_failed=1)
-    assert numbers.bounds(found, "points") == ("50.0", "75.0")
-    assert numbers.bounds(mean_interval([1, 0]), "points") is None

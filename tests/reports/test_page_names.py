@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 import re
-from pathlib import Path
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evalwright.reports.model_pages import link_to, page_names
+from evalwright.reports.model_pages import page_names
 from support.hostile import HOSTILE
 
 SAFE = re.compile(r"[a-z0-9][a-z0-9.-]*\.html")
@@ -63,10 +62,3 @@ def test_the_order_of_the_board_changes_no_name() -> None:
     wanted = dict(zip(pairs, page_names(*map(list, zip(*pairs, strict=True))), strict=True))
     random.Random(0).shuffle(pairs)
     assert dict(zip(pairs, page_names(*map(list, zip(*pairs, strict=True))), strict=True)) == wanted
-
-
-def test_addresses_are_relative_and_quoted(tmp_path: Path) -> None:
-    page = tmp_path / "docs" / "board.md"
-    assert link_to(tmp_path / "docs" / "m" / "a.html", page) == "m/a.html"
-    assert link_to(tmp_path / "img (1)" / "b c.svg", page) == "../img%20%281%29/b%20c.svg"
-    assert link_to(tmp_path / "docs" / "a#b?.html", page) == "a%23b%3F.html"

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.core.errors import MissingExtra
 from evalwright.reports import plot
 from evalwright.reports.plot_view import PlotRow, PlotView
 from support.command import environment
@@ -61,13 +61,6 @@ def test_bars_are_as_long_as_their_numbers() -> None:
     assert image[0, 0].tolist() == [255, 255, 255]
 
 
-def test_bars_below_zero_go_to_the_left() -> None:
-    image = _pixels(_view(["a", "b"], [5.0, -5.0], half=1.0, bounded=False))
-    right, left = _columns(image, 0, plot.LEADS), _columns(image, 1, plot.OTHERS)
-    assert right[0] == pytest.approx(left[1], abs=2)
-    assert right[1] - right[0] == pytest.approx(left[1] - left[0], abs=3)
-
-
 @pytest.mark.parametrize("suffix", plot.SUFFIXES)
 def test_the_same_board_gives_the_same_bytes_everywhere(suffix: str, tmp_path: Path) -> None:
     view = _view(["a", "b"], [10.0, 20.0])
@@ -113,12 +106,6 @@ def test_a_name_stays_in_its_place(label: str) -> None:
     ink = np.flatnonzero((image[y, : start - 5] < 120).all(axis=2).any(axis=0))
     assert ink.size and ink[-1] < start - 8 and ink[0] > 30
     assert start < image.shape[1] * 0.66
-
-
-def test_kinds_of_files() -> None:
-    assert plot.check_plot("a/B.SVG") == ".svg"
-    with pytest.raises(ConfigurationError, match=r"must end with \.svg or \.png"):
-        plot.check_plot("a.pdf")
 
 
 def test_a_missing_library_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalwright.reports.plot_fonts import MISSING, Fonts
+from evalwright.reports.plot import MISSING, Fonts
 
 FONTS = Fonts()
 
@@ -26,20 +26,6 @@ def test_a_fitted_text_fits_and_keeps_both_ends(text: str, room: float) -> None:
     head, tail = shown.split("…", 1) if text.count("…") == 0 else (shown[:1], "")
     assert FONTS.width(shown, 10) <= room
     assert text.startswith(head) and text.endswith(tail)
-
-
-def test_width_is_that_of_the_letters() -> None:
-    assert FONTS.width("", 10) == 0
-    assert FONTS.width("iiii", 10) < FONTS.width("WWWW", 10) < FONTS.width("WWWW", 10, bold=True)
-    assert FONTS.width("abc", 20) == pytest.approx(2 * FONTS.width("abc", 10), rel=0.05)
-    assert FONTS.width("$x$", 10) > FONTS.width("xx", 10)  # a dollar is a letter, not mathematics
-
-
-def test_lines_hold_every_word() -> None:
-    text = "Left out, as they answered less than 95%: " + ", ".join(f"company/model-{i}" for i in range(9))
-    lines = FONTS.wrapped(text, 8, 4)
-    assert len(lines) > 1 and " ".join(lines) == text
-    assert all(FONTS.width(line, 8) <= 4 for line in lines)
 
 
 def test_a_letter_that_no_font_has_is_replaced() -> None:

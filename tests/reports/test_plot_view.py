@@ -63,23 +63,3 @@ def make_board_of(board: Board, folder: Path) -> Board:
     from evalwright.runs.reader import open_run
 
     return make_board([open_run(folder / "runs" / board.rows[0].run)])
-
-
-def test_elsewhere_the_scored_share_counts(tmp_path: Path) -> None:
-    runs = [
-        make_run(tmp_path, name="a", model="a", scores=[1.0, 1.0, None, None]),
-        make_run(tmp_path, name="b", model="b", scores=[1.0, 0.0, 1.0, 1.0]),
-        make_run(tmp_path, name="c", model="c", scores=[None] * 4),
-    ]
-    assert [row.label for row in plot_view(make_board(runs), "T", least_answered=80).rows] == ["b"]
-    assert [row.label for row in plot_view(make_board(runs), "T").rows] == ["a", "b"]
-    with pytest.raises(ConfigurationError, match="no model has a score"):
-        plot_view(make_board(runs[2:]), "T")
-
-
-@pytest.mark.parametrize(
-    ("best", "least", "said"), [(0, None, "--best"), (5, 101.0, "between"), (5, -1.0, "between")]
-)
-def test_settings_that_mean_nothing(tmp_path: Path, best: int, least: float | None, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said):
-        plot_view(make_board([make_run(tmp_path, scores=[1.0])]), "T", best, least)

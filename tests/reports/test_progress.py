@@ -66,12 +66,6 @@ def test_the_pace_is_the_recent_one() -> None:
     assert pace.left(60) == pytest.approx(60.0)
 
 
-def test_cost_and_tokens_are_shown_where_they_are_known() -> None:
-    counts = Counts(sent=10, usage=Usage(12_000, 345), cost=0.0213)
-    line = plain_line(state_of(done=10, seconds=1.0, counts=counts), Pace())
-    assert line.endswith("$0.021, 10 sent, 0 from the store, 12.3k tokens")
-
-
 @pytest.mark.parametrize("label", HOSTILE)
 def test_nothing_hostile_reaches_the_terminal(label: str) -> None:
     counts = Counts(cost=1.5, usage=Usage(10**6))
@@ -80,21 +74,6 @@ def test_nothing_hostile_reaches_the_terminal(label: str) -> None:
     )
     assert not set(line) & {*ACTIVE, "\n"}
     assert "1,000 of 2,400" in line
-
-
-STATE = "A beats B: undecided, +2.1 points, 1,200 of 3,000"
-
-
-def test_where_a_stopping_rule_stands() -> None:
-    pace = Pace()
-    state = state_of(done=1200, total=3000, seconds=3.0, state=STATE)
-    pace.add(3.0, 1200)
-    assert plain_line(state, pace).endswith(f"from the store; {STATE}")
-    out = io.StringIO()
-    with TerminalProgress(out) as progress:
-        progress.update(state_of(done=1200, seconds=2.0, finished=True, state="A beats B: A better\x1b[2J"))
-    assert out.getvalue().startswith("demo/small: stopped after 1,200 of 2,400")
-    assert out.getvalue().endswith("; A beats B: A better\\x1b[2J\n")
 
 
 def test_sentences_are_made_inert() -> None:

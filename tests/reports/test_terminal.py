@@ -15,14 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.analysis.board import make_board
-from evalwright.analysis.gate import judge
-from evalwright.analysis.gate_rules import parse_gate_rule
+from evalwright.analysis.gate import judge, parse_gate_rule
 from evalwright.api import compare
 from evalwright.core.errors import Failure
-from evalwright.reports.document import Cell, Column, Document, Facts, Heading, Note, Table, Text
+from evalwright.reports.document import Column, Document, Facts, Heading, Note, Table, Text
 from evalwright.reports.documents.board import board_document
 from evalwright.reports.documents.run import run_document, runs_document
-from evalwright.reports.terminal import lay_out, show
+from evalwright.reports.terminal import show
 from evalwright.reports.text import cell_width
 from evalwright.runs.reader import Run
 from support.hostile import ACTIVE, HOSTILE
@@ -83,13 +82,6 @@ def test_a_run_shows_metrics_slices_failures_usage_and_files(tmp_path: Path) -> 
     assert "By domain" not in terminal(run_document(run, slices=False), width=200)
 
 
-def test_many_slices_are_cut(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores=STRONG, domains=[f"d{i:02}" for i in range(20)])
-    text = terminal(run_document(run))
-    assert "The 12 largest of 20; run.json has all." in text
-    assert len(re.findall(r"^  d\d\d ", text, re.M)) == 12
-
-
 def test_a_comparison_ends_with_its_conclusion(tmp_path: Path) -> None:
     runs = two_runs(tmp_path)
     comparison = compare(*runs)
@@ -99,12 +91,6 @@ def test_a_comparison_ends_with_its_conclusion(tmp_path: Path) -> None:
     assert row[1:3] == ["92.3", "10.3"] and "32 : 0" in row and row[3].startswith("+82.1 [")
     assert "left out of the comparison: 1 item without a score from both" in text
     assert "32 higher in A, 0 higher in B), the first 5" in text
-
-
-def test_what_differs_between_two_runs_is_said(tmp_path: Path) -> None:
-    runs = [make_run(tmp_path, name=f"r{i}", scores=STRONG, seed=i, version=f"0.{i}.0") for i in range(2)]
-    text = terminal(compared(compare(*runs)))
-    assert "seed: 0 against 1" in text and "evalwright: 0.0.0 against 0.1.0" in text
 
 
 def test_a_gate_stands_below_the_comparison(tmp_path: Path) -> None:
@@ -133,28 +119,10 @@ def test_several_runs_by_number(tmp_path: Path, width: int) -> None:
     assert "39 of 40" in row_with(text, "demo/small")
 
 
-def test_several_tasks_have_a_common_line(tmp_path: Path) -> None:
-    runs = [
-        make_run(tmp_path, name=f"r{i}", scores={"one": scores, "two": scores})
-        for i, scores in enumerate((STRONG, STRONG[::-1]))
-    ]
-    assert "mean of 2 tasks" in terminal(compared(compare(*runs)))
-
-
 def test_runs_are_listed(tmp_path: Path) -> None:
     text = terminal(runs_document(list(two_runs(tmp_path))))
     assert row_with(text, "a") == ["a", "demo/large", "factual 90.0", "40", "0", "2026-11-20"]
     assert "There are no runs here yet." in terminal(runs_document([]))
-
-
-def test_perplexities_and_unscored_runs_are_shown(tmp_path: Path) -> None:
-    perplexity = {"metric": "word-perplexity", "more_metrics": ["bits-per-byte", "mean"]}
-    runs = [
-        make_run(tmp_path, name="p", scores=[-12.0, -14.0, -9.0], **perplexity),  # type: ignore[arg-type]
-        make_run(tmp_path, name="none", scores=[None, None], metric="word-perplexity"),
-    ]
-    text = terminal(board_document(make_board(runs)), *map(run_document, runs))
-    assert "less is better" in text and "nan" not in text and "n/a" in text
 
 
 @pytest.mark.parametrize("width", [80, 140])
@@ -199,15 +167,6 @@ def test_a_file_that_knows_ascii_only_gets_question_marks(tmp_path: Path) -> Non
 # -- tables ---------------------------------------------------------------------------------------------------------------
 
 
-def test_text_folds_and_numbers_do_not() -> None:
-    columns = (Column("Name", folds=True), Column("Score"))
-    lines = terminal(
-        Document("", [Table(columns, [("many " * 20, "62.5 [57.1, 67.6]")])]), width=42
-    ).splitlines()
-    assert len(lines) > 3 and all(cell_width(line) <= 42 for line in lines)
-    assert sum("62.5 [57.1, 67.6]" in line for line in lines) == 1
-
-
 def test_a_wide_table_falls_into_parts_that_repeat_the_key() -> None:
     columns = (Column("Model", key=True), *(Column(f"task {i}") for i in range(4)))
     rows = [("m", "11.1 [1, 2]", "22.2 [1, 2]", "33.3 [1, 2]", "44.4 [1, 2]")]
@@ -216,13 +175,6 @@ def test_a_wide_table_falls_into_parts_that_repeat_the_key() -> None:
         ["Model", "task", "0", "task", "1"],
         ["Model", "task", "2", "task", "3"],
     ]
-
-
-def test_empty_columns_are_left_out_and_tones_are_kept() -> None:
-    table = Table((Column("A"), Column("B"), Column("C")), [(Cell("x", "strong"), "", "y")])
-    lines = list(lay_out(Document("", [table]), 40))
-    assert not any("B" in text for line in lines for text, _ in line)
-    assert any(tone == "strong" and text.strip() == "x" for line in lines for text, tone in line)
 
 
 @given(

@@ -13,7 +13,7 @@ from evalwright.analysis.comparison import compare_runs
 from evalwright.reports.conclusions import worded_comparison
 from evalwright.reports.documents.board import board_document
 from evalwright.reports.documents.run import run_document, runs_document
-from evalwright.reports.stopping_sentences import stopping_sentences
+from evalwright.reports.endings import stopping_sentences
 from evalwright.runs.reader import Run
 from evalwright.runs.stopping import NOT_ADJUSTED, early_notes, with_valid_intervals
 from support.hostile import ACTIVE, HOSTILE

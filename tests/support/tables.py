@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 
-def rows(test_file: str, table: str) -> list[Any]:
-    """The rows of a table in `cases.json` of the test's folder, as parameters: each named by what it begins with."""
-    found = json.loads((Path(test_file).parent / "cases.json").read_text(encoding="utf-8"))[table]
+def table(test_file: str, name: str) -> list[list[Any]]:
+    """The rows of a table in `cases.json` of the test's folder."""
+    found: list[list[Any]] = json.loads((Path(test_file).parent / "cases.json").read_text(encoding="utf-8"))[
+        name
+    ]
+    return found
+
+
+def rows(test_file: str, name: str) -> list[Any]:
+    """The same as parameters, each named by what it begins with."""
+    found = table(test_file, name)
     return [pytest.param(*row, id=f"{number}-{str(row[0])[:40]}") for number, row in enumerate(found)]

@@ -190,8 +190,10 @@ def make_two_sided_model(
     return saved(model, tokenizer, folder)
 
 
-def byte_level_bpe(special: Sequence[str], vocab: int = 400, unknown: str | None = None) -> Any:
-    """A byte-level BPE trained on `CORPUS`, with these special tokens first."""
+def byte_level_bpe(
+    special: Sequence[str], vocab: int = 400, unknown: str | None = None, texts: Sequence[str] = ()
+) -> Any:
+    """A byte-level BPE trained on `texts`, else on `CORPUS`, with these special tokens first."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     core: Any = Tokenizer(models.BPE(unk_token=unknown))
@@ -203,7 +205,7 @@ def byte_level_bpe(special: Sequence[str], vocab: int = 400, unknown: str | None
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    core.train_from_iterator(CORPUS.splitlines(), trainer)
+    core.train_from_iterator(texts or CORPUS.splitlines(), trainer)
     return core
 
 

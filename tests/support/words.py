@@ -23,6 +23,15 @@ INSTEAD = {
     r"\bdiffers? surely\b|\bsurely (?:differ|better|worse)": "significantly different",
     r"\b(?:data|items|rules|numbers) leaves? open\b|\bleaves? it open\b": "cannot be separated, undecided",
     r"\bby heart\b": "memorised",
+    r"\bspeaks? of\b": "is about, names",
+    r"\bstands? (?:at|before|beside|in|on|there|twice)\b": "is, occurs",
+    r"\blies? (?:across|at|between|in|on|outside|strictly)\b": "is",
+    r"(?<!there )\b(?:is|are) no (?:choice|csv|date|file|filter|folder|literal|mapping|mean|metric|number|object|proof"
+    r"|submission|text|verdict|yes)\b": "is not a",
+    r"\bholds? no\b": "has no",
+    r"\banew\b|\bsomebody\b|\bcannot be had\b": "again, another person, cannot be loaded",
+    r"\b(?:tell|tells|told) apart\b": "separate",
+    r"\b(?:its|their) kin\b": "similar",
 }
 
 

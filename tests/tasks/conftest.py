@@ -11,10 +11,17 @@ from typing import Any
 import pytest
 
 from evalwright.core.tasks import Task
+from evalwright.tasks.definitions import Definition, expand, with_includes
 from evalwright.tasks.loading import load_task
+from evalwright.tasks.yaml_files import read_document
 
 Write = Callable[..., Path]
 Load = Callable[..., Task]
+
+
+def read_definitions(path: Path) -> list[Definition]:
+    """Every task that a file defines."""
+    return expand(with_includes(read_document(path)))
 
 
 @pytest.fixture(autouse=True)

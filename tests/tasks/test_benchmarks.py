@@ -82,7 +82,7 @@ def test_gold_scores_one_and_wrong_scores_nought(
     asked = serve(monkeypatch, dict(case.rows))
     task = load_task(case.task, chat=chat)
     if task.scorers[0].kind == "unit-tests" and not sandbox.works():
-        pytest.skip("this system cannot shut a program in")
+        pytest.skip("this system cannot sandbox a program")
     assert sorted(asked, key=str) == sorted(case.rows, key=str)
     for scorer in (task.metrics[0].scorer, task.scorers[-1].name):
         for reply in case.right:
@@ -128,8 +128,8 @@ def test_every_case_is_of_a_bundled_task_and_every_file_has_one() -> None:
 
 
 def test_every_benchmark_names_its_source() -> None:
-    from evalwright.tasks.definitions import read_definitions
     from evalwright.tasks.validation import validated
+    from tasks.conftest import read_definitions
 
     for path in sorted(LIBRARY.rglob("[!_]*.yaml")):
         for definition in read_definitions(path):

@@ -9,8 +9,8 @@ import pytest
 
 from evalwright.core.errors import DatasetError, TaskError
 from evalwright.core.tasks import Task
-from evalwright.tasks.definitions import read_definitions
 from evalwright.tasks.loading import load_task, load_tasks
+from tasks.conftest import read_definitions
 
 Load = Callable[..., Task]
 Write = Callable[..., Path]

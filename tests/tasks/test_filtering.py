@@ -103,7 +103,7 @@ def test_what_is_not_there(text: str, message: str) -> None:
 
 
 def test_conditions_that_nothing_meets_together() -> None:
-    with pytest.raises(ConfigurationError, match="meets domain=history and language=en at once"):
+    with pytest.raises(ConfigurationError, match="matches domain=history and language=en together"):
         kept("language=en", "domain=history")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.core.errors import DatasetError, TaskError, UnknownName, UsageError
+from evalwright.core.errors import TaskError, UnknownName, UsageError
 from evalwright.tasks.loading import load_task, load_tasks
 from tasks.conftest import Load, Write
 
@@ -106,30 +106,6 @@ def test_articles_of_ones_own(write: Write) -> None:
     assert second.passages[0].text == LONG.strip()
     rendered = task.strategy.render(first)  # type: ignore[attr-defined]
     assert "First, a text." in rendered
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.jsonl", '{"article_id": 1, "text": "x"}\n{"article_id": 2}\n', "a.jsonl, row 2: `sample.passages`"),
-        ("a.jsonl", '{"article_id": 1, "text": "x"}\n{"article_id": 2}\n', "there is no column 'text'"),
-        ("a.jsonl", '{"article_id": 1, "txt": "x"}\n', "there is no column 'text'"),
-        ("a.jsonl", '{"text": "x"}\n', "row 1: `sample.id`"),
-        ("a.jsonl", '{"article_id": 1, "text": "  "}\n', "a.jsonl, row 1: `sample.passages`"),
-        ("a.jsonl", '{"article_id": 1, "text": null}\n', "it is nothing (null), not text"),
-        ("a.jsonl", '{"article_id": 1, "text": ["x"]}\n', "it is a list, not text"),
-        ("a.jsonl", '{"article_id": 1, "text": "x"}\nnot json\n', "a.jsonl, row 2: this line is not JSON"),
-        ("a.jsonl", '{"article_id": 1, "text": "x"}\n{"article_id": 1, "text": "y"}\n', "the id '1' is already that of"),
-        ("a.csv", "article_id,text\n1,x,y\n", "a.csv, row 1 (line 2): it has 3 cells, the header has 2"),
-        ("a.csv", "article_id,text\n1,\n", "row 1: `sample.passages`"),
-        ("a.csv", "article_id,text\n", "the dataset is empty"),
-    ],
-)  # fmt: skip
-def test_a_bad_row_is_named_with_its_file(write: Write, name: str, content: str, message: str) -> None:
-    write(name, content.encode())
-    with pytest.raises(DatasetError) as caught:
-        load_task("summary-faithfulness", overrides={"dataset": name})
-    assert message in str(caught.value)
 
 
 def test_another_source_for_the_judge_than_the_prompts(write: Write) -> None:

@@ -20,39 +20,29 @@ def read(tmp_path: Path, text: str | bytes) -> Document:
     return read_document(path)
 
 
-@pytest.mark.parametrize(
-    ("written", "value"),
-    [
-        ("no", "no"),
-        ("on", "on"),
-        ("Yes", "Yes"),
-        ("y", "y"),
-        ("1_000", "1_000"),
-        ("12:30:45", "12:30:45"),
-        ("2024-01-31", "2024-01-31"),
-        ("007", "007"),
-        ("0x1F", "0x1F"),
-        ("0o17", "0o17"),
-        ("+1", "+1"),
-        (".inf", ".inf"),
-        ("1e", "1e"),
-        ("=", "="),
-        ("'5'", "5"),
-        ('"null"', "null"),
-        ("!!str 5", "5"),
-        ("5", 5),
-        ("-12", -12),
-        ("0", 0),
-        ("1.5", 1.5),
-        ("-.5", -0.5),
-        ("1e3", 1000.0),
-        ("true", True),
-        ("FALSE", False),
-        ("null", None),
-        ("~", None),
-        ("", None),
-    ],
-)
+TEXTS = [
+    "no",
+    "on",
+    "Yes",
+    "y",
+    "1_000",
+    "12:30:45",
+    "2024-01-31",
+    "007",
+    "0x1F",
+    "0o17",
+    "+1",
+    ".inf",
+    "1e",
+    "=",
+]
+VALUES = {
+    "'5'": "5", '"null"': "null", "!!str 5": "5", "5": 5, "-12": -12, "0": 0, "1.5": 1.5, "-.5": -0.5, "1e3": 1000.0,
+    "true": True, "FALSE": False, "null": None, "~": None, "": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("written", "value"), [*zip(TEXTS, TEXTS, strict=True), *VALUES.items()])
 def test_a_plain_scalar_means_what_it_says(tmp_path: Path, written: str, value: object) -> None:
     found = read(tmp_path, f"key: {written}\n").value["key"]
     assert found == value

@@ -1,11 +1,13 @@
 """Two runs side by side: paired by item, task by task, with what flipped and what differs in how they were made.
 
 Where the runs share no item of a task they are compared as two independent samples, and the result says so. The estimand is
-always the mean difference on items like these, with the tasks fixed.
+always the mean difference on items like these, with the tasks fixed. Whether the two are the same up to a margin named
+beforehand is tested by two one-sided tests (TOST) at 5%.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,8 +18,7 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.context_gain import ContextGain, context_gains
 from evalwright.analysis.differing import configuration_differences
-from evalwright.analysis.equivalent import TaskEquivalence, equivalence_of, overall_equivalence
-from evalwright.core.errors import RunError, UnknownName
+from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.plain import Plain, plain_fields
 from evalwright.runs.measures import UNIT_RANGE, Matrix, Measure, half_of, matrices, paired_of, unpaired_of
 from evalwright.runs.reader import Run
@@ -28,8 +29,78 @@ from evalwright.statistics import (
     MacroDifference,
     PairedComparison,
     UnpairedComparison,
+    equivalence_paired,
     macro_difference,
 )
+from evalwright.statistics.equivalence import Equivalence
+
+LEVEL = 0.9
+"""Of the interval that must lie inside the margin: 1 - 2 x 5%."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEquivalence(Plain):
+    """Whether the difference lies inside +-margin. p_value is nan where the test has none of its own."""
+
+    difference: float
+    low: float
+    high: float
+    margin: float
+    p_value: float
+    equivalent: bool
+    method: str
+    sentence: str
+
+
+def equivalence_of(found: Matrix, margin: float, names: tuple[str, str]) -> TaskEquivalence:
+    """TOST of the first two runs of a matrix: paired on common items, else as independent samples.
+
+    Raises ConfigurationError for a margin that is not above 0, or not below the range of the scores.
+    """
+    common, bounded = found.common(), found.measure.bounded
+    if not math.isfinite(margin) or margin <= 0 or (bounded and margin >= 1):
+        raise ConfigurationError(
+            f"The margin of equivalence is the smallest difference that would matter, such as 0.03 for 3 points of "
+            f"accuracy, not {margin:g}."
+        )
+    if not common.any():
+        apart = unpaired_of(found, level=LEVEL)
+        return _result(apart, margin, math.nan, f"TOST, {apart.interval_method}", names, bounded)
+    values, clusters = found.part(common)
+    span = found.measure.value_range
+    same = equivalence_paired(values[0], values[1], margin=margin, clusters=clusters, value_range=span)
+    return _result(same, margin, same.p_value, same.method, names, bounded)
+
+
+def overall_equivalence(found: Sequence[Matrix], margin: float, names: tuple[str, str]) -> TaskEquivalence:
+    """TOST of the mean over tasks, each with the same weight; all must be bounded and have common items."""
+    parts = [paired_of(one, level=LEVEL) for one in found]
+    whole = macro_difference(parts, value_range=UNIT_RANGE)
+    method = f"TOST, mean over {len(parts)} fixed tasks"
+    return _result(whole, margin, math.nan, method, (f"Over all tasks {names[0]}", names[1]), True)
+
+
+def _result(
+    found: MacroDifference | UnpairedComparison | Equivalence,
+    margin: float,
+    p_value: float,
+    method: str,
+    names: tuple[str, str],
+    bounded: bool,
+) -> TaskEquivalence:
+    low, high = found.low, found.high
+    inside = bool(low >= -margin and high <= margin)
+    scale, unit, decimals = (100.0, " points", 2) if bounded else (1.0, "", 4)
+    size, who = f"{margin * scale:g}{unit}", f"{names[0]} and {names[1]}"
+    if math.isnan(low):
+        text = f"{who}: no interval, so it cannot be said whether they are equivalent within {size}."
+    else:
+        said = "are equivalent" if inside else "were not shown to be equivalent"
+        ends = f"{low * scale:.{decimals}f} to {high * scale:.{decimals}f}"
+        reach = "lies inside" if inside else "is not inside"
+        text = f"{who} {said} within {size} (two one-sided tests at 5%: the 90% interval {ends} {reach} the margin)."
+    return TaskEquivalence(found.difference, low, high, margin, p_value, inside, method, text)
+
 
 MOST_READ = 200_000
 """Records in which flipped items are looked for by name."""
@@ -225,11 +296,11 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
     scored = (~np.isnan(found.values)).sum(axis=1)
     if paired is None:
         warnings.append(
-            "The runs share no item, so they are compared as two independent samples: items of unlike difficulty "
-            "count as a difference of the models."
+            "The runs share no item, so they are compared as two independent samples: a difference in the items' difficulty "
+            "counts as a difference between the models."
         )
         if found.clusters is not None and np.intersect1d(*(found.clusters[one] for one in found.asked)).size:
-            warnings.append("Their items share passages, which this comparison cannot allow for.")
+            warnings.append("Their items share passages, which this comparison does not take into account.")
     elif warning := half_of(a, b, paired.n, int(scored.max(initial=0))):
         warnings.append(warning)
     if not found.measure.is_mean:
@@ -240,8 +311,8 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
 def no_mean(found: Matrix) -> str:
     """What a reader must know of a metric that is no mean over items."""
     return (
-        f"'{found.measure.metric}' is no mean over items: compared is the mean score of "
-        f"'{found.measure.scorer}' beneath it, of which more is better."
+        f"'{found.measure.metric}' is not a mean over items, so the comparison uses the mean score of "
+        f"'{found.measure.scorer}', where more is better."
     )
 
 
@@ -269,8 +340,6 @@ def _estimand(tasks: Sequence[TaskComparison]) -> str:
     if not paired:
         how = "two independent samples of items"
     clustered = any(task.paired.n_clusters is not None for task in paired if task.paired)
-    units = "; items that belong together count as one unit" if clustered else ""
+    units = "; items of a cluster count as one unit" if clustered else ""
     over = f"over these {len(tasks)} tasks, each with the same weight, " if len(tasks) > 1 else ""
-    return (
-        f"Estimated is the mean difference A - B {over}on items like these, {how}{units}. Intervals are 95%."
-    )
+    return f"The estimate is the mean difference A - B {over}on items like these, {how}{units}. Intervals are 95%."

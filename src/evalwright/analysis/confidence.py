@@ -98,10 +98,10 @@ def _measured(task: str, rows: _Rows) -> TaskConfidence | None:
     there = ~np.isnan(confidence)
     if not there.any():
         return None
-    marks = right[~np.isnan(right)]
-    if not np.isin(marks, (0.0, 1.0)).all():
+    if not np.isin(right[~np.isnan(right)], (0.0, 1.0)).all():
+        scores = f"The scores of '{task}' ({rows.scorer})"
         raise RunError(
-            f"The scores of '{task}' ({rows.scorer}) are not all right or wrong (1 or 0), so confidence cannot be compared with them."
+            f"{scores} are not all right or wrong (1 or 0), so confidence cannot be compared with them."
         )
     keys: NDArray[Any] | None = np.array(rows.keys, np.int64) if rows.shared else None
     scored = int((~np.isnan(right)).sum())

@@ -34,13 +34,8 @@ class ContextGain:
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
         parts = [{"questions": name, **found.as_dict()} for name, found in self.parts.items()]
-        return {
-            "run": self.run,
-            "task": self.task,
-            "without": self.task + TWIN,
-            "scorer": self.scorer,
-            "parts": parts,
-        }
+        task = {"task": self.task, "without": self.task + TWIN}
+        return {"run": self.run, **task, "scorer": self.scorer, "parts": parts}
 
 
 def context_gains(run: Run) -> tuple[ContextGain, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from evalwright.core.text import mask
@@ -30,7 +31,14 @@ def configuration_differences(a: Run, b: Run) -> Iterator[str]:
     for key in ("seed", "limit", "format"):
         if one.get(key) != other.get(key):
             yield _line(key, one.get(key), other.get(key))
-    yield from _model(a, b)
+    for path, left, right in _changes(_arguments(a), _arguments(b)):
+        yield _line(f"model argument {path}", left, right)
+    model_a, model_b = a.data["model"], b.data["model"]
+    prints = model_a.get("fingerprint"), model_b.get("fingerprint")
+    if model_a["name"] == model_b["name"] and prints[0] != prints[1]:
+        yield _line("model: fingerprint", *prints)
+    for path, left, right in _changes(a.data.get("roles", {}), b.data.get("roles", {})):
+        yield _line(f"role {path}", left, right)
     tasks_b = {task["name"]: task for task in b.data["tasks"]}
     for task in a.data["tasks"]:
         if task["name"] in tasks_b:
@@ -40,16 +48,6 @@ def configuration_differences(a: Run, b: Run) -> Iterator[str]:
         yield _line("evalwright", a.data["evalwright"], b.data["evalwright"])
     for path, left, right in _changes(a.data.get("environment", {}), b.data.get("environment", {})):
         yield _line(f"environment: {path}", left, right)
-
-
-def _model(a: Run, b: Run) -> Iterator[str]:
-    one, other = a.data["model"], b.data["model"]
-    for path, left, right in _changes(_arguments(a), _arguments(b)):
-        yield _line(f"model argument {path}", left, right)
-    if one["name"] == other["name"] and one.get("fingerprint") != other.get("fingerprint"):
-        yield _line("model: fingerprint", one.get("fingerprint"), other.get("fingerprint"))
-    for path, left, right in _changes(a.data.get("roles", {}), b.data.get("roles", {})):
-        yield _line(f"role {path}", left, right)
 
 
 def _arguments(run: Run) -> Mapping[str, Any]:
@@ -69,7 +67,8 @@ def _task(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
     if one["version"] != other["version"]:
         yield _line(f"{name}: version", one["version"], other["version"])
     if one["content_hash"] != other["content_hash"]:
-        yield f"{name}: the data differ ({_shown('hash', one['content_hash'])} against {_shown('hash', other['content_hash'])})"
+        hashes = (_apart(_text("hash", task["content_hash"]), "")[0] for task in (one, other))
+        yield f"{name}: the data differ ({' against '.join(hashes)})"
     if one["scorers"] != other["scorers"] and one["definition"] == other["definition"]:
         left, right = ([scorer["name"] for scorer in task["scorers"]] for task in (one, other))
         said = f" ({', '.join(left)} against {', '.join(right)})" if left != right else ""
@@ -89,10 +88,6 @@ def _changes(a: Any, b: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
 def _line(path: str, left: Any, right: Any) -> str:
     one, other = _apart(*(_text(path, value) for value in (left, right)))
     return f"{path}: {one} against {other}"
-
-
-def _shown(path: str, value: Any) -> str:
-    return _apart(_text(path, value), "")[0]
 
 
 def _text(path: str, value: Any) -> str:
@@ -123,14 +118,11 @@ def _apart(one: str, other: str) -> tuple[str, str]:
     """Both texts, long ones cut to the stretch where they begin to differ."""
     begin = 0
     if max(len(one), len(other)) > _LONGEST and one != other:
-        same = next(
-            (i for i, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other))
-        )
+        same = next((i for i, (x, y) in enumerate(zip_longest(one, other)) if x != y), 0)
         begin = max(0, same - _LONGEST // 3) if same > _LONGEST // 2 else 0
-    return _cut(one, begin), _cut(other, begin)
 
+    def cut(text: str) -> str:
+        tail = "…" if len(text) - begin > _LONGEST else ""
+        return f"{'…' if begin else ''}{text[begin : begin + _LONGEST]}{tail}" or "''"
 
-def _cut(text: str, begin: int) -> str:
-    head = "…" if begin else ""
-    tail = "…" if len(text) - begin > _LONGEST else ""
-    return f"{head}{text[begin : begin + _LONGEST]}{tail}" or "''"
+    return cut(one), cut(other)

@@ -193,8 +193,10 @@ def _estimand(found: Sequence[Matrix], baseline: int | None) -> str:
     over = f"over these {len(found)} tasks, each with the same weight, " if len(found) > 1 else ""
     what = "mean differences of all pairs" if baseline is None else "mean differences from the baseline"
     clustered = any(one.clusters is not None for one in found)
-    units = "; items that belong together count as one unit" if clustered else ""
-    return f"Asked are {what} {over}on items like these, each pair on the items that both answered{units}."
+    units = "; items of a cluster count as one unit" if clustered else ""
+    return (
+        f"Estimated are {what} {over}on items like these, each pair on the items that both answered{units}."
+    )
 
 
 def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | None) -> Iterator[str]:
@@ -208,8 +210,8 @@ def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | No
                 few += [f"{pair} ({n:,})"] if 0 < 2 * n < max(table[a][a], table[b][b]) else []
         if apart:
             yield (
-                f"{name}: no item in common, so compared as independent samples, where items of unlike difficulty count as "
-                f"a difference of the models: {listed(apart, 5)}."
+                f"{name}: no item in common, so compared as independent samples, where a difference in their difficulty counts as "
+                f"a difference between the models: {listed(apart, 5)}."
             )
         if few:
             yield f"{name}: under half of the items are common to {listed(few, 5)}."

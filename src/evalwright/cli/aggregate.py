@@ -21,8 +21,19 @@ if TYPE_CHECKING:
     metavar="KEY",
     help="A metadata key to show the metrics by, in place of the run's own.",
 )
-@click.option("--level", type=float, metavar="L", help="Of the intervals, e.g. 0.99. Default: the run's own.")
-@several("--metric", "metrics", metavar="[LABEL=]METRIC[:SCORER]", help="A metric in place of the run's own.")
+@click.option(
+    "--level",
+    type=float,
+    metavar="L",
+    help="Confidence level of the intervals, e.g. 0.99. Default: the run's own.",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="[LABEL=]METRIC[:SCORER]",
+    help="A metric in place of the run's own. Repeatable.",
+)
 @click.option(
     "--name", default="", metavar="ID", help="The new run's name. Default: the old one with '.aggregated'."
 )

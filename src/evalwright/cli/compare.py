@@ -10,8 +10,7 @@ from evalwright.cli.options import AS_JSON, RUNS_FOLDER, several
 from evalwright.cli.output import print_result, write_result
 
 if TYPE_CHECKING:
-    from evalwright.analysis.gate import Gate
-    from evalwright.analysis.gate_rules import GateRule
+    from evalwright.analysis.gate import Gate, GateRule
     from evalwright.runs.reader import Run
 
 
@@ -55,7 +54,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
     twin NAME-closed-book is compared with itself: what the passages add.
     """
     from evalwright.analysis.comparison import Comparison
-    from evalwright.analysis.gate_rules import parse_gate_rule
+    from evalwright.analysis.gate import parse_gate_rule
     from evalwright.api import compare as compare_runs
     from evalwright.api import open_run
     from evalwright.core.errors import ConfigurationError

@@ -25,7 +25,7 @@ _SCORER = click.option(
 
 @click.group()
 def judge() -> None:
-    """Check a judge against people and against other judges: draw answers to label, correct its score, see who agrees."""
+    """Check a judge against people and against other judges: draw answers to label, correct its score, measure agreement."""
 
 
 @judge.command()
@@ -89,8 +89,11 @@ def calibrate(
         else:
             _say_next(made)
         return
-    from evalwright.analysis.judge_validation.calibration import calibrate_judge, keep_calibration
-    from evalwright.analysis.judge_validation.difference import calibrate_difference
+    from evalwright.analysis.judge_validation.calibration import (
+        calibrate_difference,
+        calibrate_judge,
+        keep_calibration,
+    )
     from evalwright.api import open_run
     from evalwright.cli import say
     from evalwright.reports.documents.judges import calibration_document, difference_document
@@ -117,7 +120,9 @@ def calibrate(
     metavar="NAME",
     help="The scorer whose judges to compare. Default: every scorer that uses a model.",
 )
-@click.option("--level", type=float, default=0.95, metavar="L", help="Of the intervals. Default: 0.95.")
+@click.option(
+    "--level", type=float, default=0.95, metavar="L", help="Confidence level of the intervals. Default: 0.95."
+)
 @click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
 @RUNS_FOLDER
 @AS_JSON
@@ -155,8 +160,7 @@ def _draw(
     question: str | None = None,
 ) -> dict[str, Any]:
     """Draw a set, write its table or page, and keep the set beside its runs."""
-    from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, keep_set
-    from evalwright.analysis.judge_validation.sheets import sheet_rows
+    from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, keep_set, sheet_rows
     from evalwright.analysis.judge_validation.verdicts import read_verdicts
     from evalwright.api import open_run
 
@@ -214,8 +218,7 @@ def _check_free(files: dict[str, str | None], command: str) -> None:
 def _write_files(
     files: dict[str, str | None], rows: Sequence[Any], *, graded: bool, name: str, question: str | None
 ) -> None:
-    from evalwright.reports.label_page import QUESTION, label_html
-    from evalwright.reports.label_sheet import sheet_csv
+    from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
     from evalwright.tasks.files import write_file
 
     for kind, file in files.items():

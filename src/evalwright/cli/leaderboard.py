@@ -24,7 +24,10 @@ from evalwright.cli.output import print_result
 @several("--plot", "plots", metavar="FILE", help="Draw the board: FILE.svg or FILE.png.")
 @click.option("--best", type=int, metavar="N", help="Models in the plot. Default: 25.")
 @click.option(
-    "--least-answered", type=float, metavar="PERCENT", help="Leave models that answered less out of the plot."
+    "--least-answered",
+    type=float,
+    metavar="PERCENT",
+    help="Leave models that answered less than this out of the plot.",
 )
 @click.option("--pages", metavar="DIR", help="Write a page for each model; the board links to them.")
 @click.option(

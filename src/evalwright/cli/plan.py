@@ -32,7 +32,13 @@ if TYPE_CHECKING:
 @click.option(
     "--power", type=float, default=0.8, metavar="P", help="The probability of detecting it. Default: 0.8."
 )
-@click.option("--level", type=float, default=0.95, metavar="L", help="Of intervals and tests. Default: 0.95.")
+@click.option(
+    "--level",
+    type=float,
+    default=0.95,
+    metavar="L",
+    help="Confidence level of intervals and tests. Default: 0.95.",
+)
 @click.option(
     "--pilot",
     type=int,

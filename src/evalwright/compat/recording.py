@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -14,14 +14,15 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from evalwright._version import __version__
 from evalwright.core.errors import RunError, UnknownName, closest
+from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.core.text import printable
 from evalwright.engine.counts import Counts
 from evalwright.evaluation.recording import rules_record
 from evalwright.models.base import fingerprint_of
-from evalwright.runs.reader import open_run
+from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import TaskResult
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter
 from evalwright.tasks.dialects import SCORINGS
 
 _UNKNOWN: dict[str, Any] = {
@@ -133,7 +134,7 @@ class Recorded(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
         if not first["loc"]:
-            raise RunError(f"{where} is no object.")
+            raise RunError(f"{where} is not an object.")
         name = str(first["loc"][0])
         must = next(one.description for key, one in cls.model_fields.items() if name in (key, one.title))
         shown = "missing" if first["type"] == "missing" else printable(repr(first["input"])[:60])
@@ -192,6 +193,17 @@ def check_free(folder: Path, identity: str) -> None:
         raise RunError(
             f"'{folder}' already has another run: choose another --name or --out, or remove it first."
         )
+
+
+def write_run(
+    folder: Path, records: Iterable[SampleRecord], finished: Callable[[], Mapping[str, Any]]
+) -> Run:
+    """Write an imported run and open it. finished: its `run.json`, called when all records have passed."""
+    with RunWriter(folder) as writer:
+        for position, record in enumerate(records):
+            writer.add(position, record)
+        writer.finish(finished())
+    return open_run(folder)
 
 
 def task_record(

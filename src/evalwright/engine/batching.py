@@ -143,7 +143,10 @@ class Batcher:
             for index, answer in self._model.answer_batch([request for request, _ in taken]):
                 future = open_ones.pop(index, None)
                 if future is None:
-                    error = _misplaced(index, len(taken))
+                    twice = isinstance(index, int) and 0 <= index < len(taken)
+                    error = f"it answered request {index!r} of " + (
+                        "its batch twice" if twice else f"a batch of {len(taken)}"
+                    )
                     break
                 checked = self._checked(answer)
                 if isinstance(checked, Response):
@@ -229,9 +232,3 @@ def _settle(future: asyncio.Future[Response], answer: Response | Failure) -> Non
         future.set_exception(RequestFailed(answer))
     else:
         future.set_result(answer)
-
-
-def _misplaced(index: int, count: int) -> str:
-    if isinstance(index, int) and 0 <= index < count:
-        return f"it answered request {index} of its batch twice"
-    return f"it answered request {index!r} of a batch of {count}"

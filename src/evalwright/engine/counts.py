@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalwright.core.plain import plain_fields
 from evalwright.core.responses import Response, Usage
 
 
@@ -41,16 +42,5 @@ class Counts:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        return {
-            "requested": self.requested,
-            "asked": self.asked,
-            "sent": self.sent,
-            "stored": self.stored,
-            "joined": self.joined,
-            "failed": self.failed,
-            "retries": self.retries,
-            "usage": self.usage.as_dict(),
-            # A sum of floats, without the noise of adding them: prices end long before.
-            "cost": None if self.cost is None else round(self.cost, 12),
-            "failures": dict(self.failures),
-        }
+        # A sum of floats, without the noise of adding them: prices end long before.
+        return {**plain_fields(self), "cost": None if self.cost is None else round(self.cost, 12)}

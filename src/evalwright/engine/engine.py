@@ -255,7 +255,7 @@ class Engine:
         if owner not in self._told:
             self._told.add(owner)
             self._on_event(
-                f"Waiting for responses to requests sent by another run (process {process_of(owner)}) has sent."
+                f"Waiting for responses to requests sent by another run (process {process_of(owner)})."
             )
 
     def _end(self, key: bytes, outcome: Response | BaseException) -> None:

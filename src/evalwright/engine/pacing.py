@@ -19,43 +19,31 @@ from dataclasses import dataclass
 
 from evalwright.core.errors import ConnectionFailed, Overloaded, RateLimited, RequestError, TimedOut
 from evalwright.core.responses import RateLimits, Response
-from evalwright.engine.rate_limit import RateLimit
+from evalwright.engine.rate_limit import Moment, RateLimit
 from evalwright.engine.retry import BASE_SECONDS, LONGEST_SECONDS
 from evalwright.models.base import Pacing
 
-_GENTLE_CUT = 0.97
-_CUT = 0.85
-_DEEP_CUT = 0.5
+_GENTLE_CUT, _CUT, _DEEP_CUT = 0.97, 0.85, 0.5
+# Share of recent replies that may be refusals, without a Retry-After, before they are taken for a limit.
 _TOLERATED = 0.05
-"""Share of recent replies that may be refusals, without a Retry-After, before they are taken for a limit."""
-
+# Replies that count as recent: so many, or two rounds of all that is in flight.
 _LEAST_LOOKED_BACK = 40.0
-"""Replies that count as recent: so many, or two rounds of all that is in flight."""
-
+# From this share of what was in flight on, what is left of it after a burst of refusals is the provider's limit.
 _LET_THROUGH = 0.1
-"""From this share of what was in flight on, what is left of it after a burst of refusals is the provider's limit."""
-
+# Of a round trip: how long after the first objection refusals of the same burst may still come in.
 _SETTLED = 0.25
-"""Of a round trip: how long after the first objection refusals of the same burst may still come in."""
-
+# A new try above a known ceiling comes after so many times of what the last one cost (a round trip, or the Retry-After).
 _PATIENCE = 20.0
-"""A new try above a known ceiling comes after so many times of what the last one cost (a round trip, or the Retry-After)."""
-
+# Share of the way back to the last ceiling that one round trip covers.
 _RECOVERY = 0.25
-"""Share of the way back to the last ceiling that one round trip covers."""
-
 _PROBE = 0.005
+# Server errors, timeouts and broken connections are taken for overload from this share of recent replies on.
 _TROUBLED = 0.2
-"""Server errors, timeouts and broken connections are taken for overload from this share of recent replies on."""
-
+# In flight at the least while requests fail for other reasons than a limit.
 _LEAST_IN_TROUBLE = 4.0
-"""In flight at the least while requests fail for other reasons than a limit."""
-
-_OPENING = 4
-_DOUBLING = 0.1
-"""So many are sent at once before any reply has come, and twice as many after each such number of seconds: the first reply
-tells of limits that may be small, and refusals come fast even where answers do not."""
-
+# So many are sent at once before any reply has come, and twice as many after each such number of seconds: the first reply
+# tells of limits that may be small, and refusals come fast even where answers do not.
+_OPENING, _DOUBLING = 4, 0.1
 _PAUSE_JITTER = 0.1
 _FIRST_ROUND_TRIP = 0.2
 _LONGEST_GAP = 0.05
@@ -209,25 +197,15 @@ class Pacer:
         # A reply that was overtaken by a later request's tells what was true before.
         if limits is not None and permit.number > self._newest:
             self._newest = permit.number
-            times = {"sent_at": permit.sent_at, "now": now, "round_trip": self._round_trip}
+            when = Moment(permit.sent_at, now, self._round_trip)
+            later = self._sent - permit.number
             # Requests are counted when they come in, so what was sent later is not yet in the reply. Tokens may be counted
             # only when the answer is complete, so all that is in flight may be missing from it too.
-            self.requests.observe(
-                limits.limit_requests,
-                limits.remaining_requests,
-                limits.reset_requests,
-                unseen=self._sent - permit.number,
-                counted_at=permit.sent_at,
-                **times,
-            )
-            self.tokens.observe(
-                limits.limit_tokens,
-                limits.remaining_tokens,
-                limits.reset_tokens,
-                unseen=max(self.in_flight, self._sent - permit.number) * (self._tokens_each or permit.tokens),
-                counted_at=now,
-                **times,
-            )
+            told = (limits.limit_requests, limits.remaining_requests, limits.reset_requests)
+            self.requests.observe(*told, when, unseen=later, counted_at=permit.sent_at)
+            told = (limits.limit_tokens, limits.remaining_tokens, limits.reset_tokens)
+            unseen = max(self.in_flight, later) * (self._tokens_each or permit.tokens)
+            self.tokens.observe(*told, when, unseen=unseen, counted_at=now)
         self._pump()
 
     def _pump(self) -> None:

@@ -7,18 +7,24 @@ A header states `limit`, `remaining` and `reset`. Two kinds of limits hide behin
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
+# The share of a bucket that is left in it, so that small errors of the reckoning are not refused.
 _RESERVE = 0.02
-"""The share of a bucket that is left in it, so that small errors of the reckoning are not refused."""
-
+# The share of a new window that is used before a reply has confirmed that it has begun.
 _OPENING = 0.01
-"""The share of a new window that is used before a reply has confirmed that it has begun."""
-
 _OPENING_GAP = 0.1
 _LONGEST_OPENING_GAP = 10.0
 _SENT_AT_RESOLUTION = 0.05
 _UNKNOWN_RESET = 1.0
+
+
+class Moment(NamedTuple):
+    """When a reply came (now), when its request was sent, and the usual time between the two."""
+
+    sent_at: float
+    now: float
+    round_trip: float
 
 
 class RateLimit:
@@ -70,18 +76,13 @@ class RateLimit:
         limit: float | None,
         remaining: float | None,
         reset: float | None,
+        when: Moment,
         *,
         unseen: float,
-        sent_at: float,
         counted_at: float,
-        now: float,
-        round_trip: float,
     ) -> None:
-        """A reply's header.
-
-        unseen: units sent that the reply cannot have counted. sent_at: when its request was sent. counted_at: when
-        `remaining` was true at the latest.
-        """
+        """A reply's header. unseen: units sent that it cannot have counted. counted_at: when `remaining` was true at the latest."""
+        sent_at, now, round_trip = when
         if remaining is None:
             return
         if limit is not None and limit > 0:

@@ -22,8 +22,8 @@ from evalwright.engine.retry import Attempts, Breaker
 from evalwright.models.base import RemoteModel
 from evalwright.models.timeouts import Timeouts
 
+# From how many seconds on a Retry-After is worth telling a person; later ones if they are twice as long.
 _LONG_WAIT = 20.0
-"""From how many seconds on a Retry-After is worth telling a person; later ones if they are twice as long."""
 
 
 class RemoteSender:

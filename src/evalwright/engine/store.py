@@ -11,15 +11,13 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
-from evalwright.engine.key import canonical
 from evalwright.engine.outbox import Outbox
 from evalwright.engine.schema import connect, store_error
 from evalwright.engine.writer import Row, Writer
@@ -84,20 +82,6 @@ class Store:
             with suppress(RuntimeError):  # outside an event loop it stays until somebody asks
                 self.outbox().damaged(key, row[0])
             return None
-
-    async def put(
-        self,
-        key: bytes,
-        model_fingerprint: str,
-        request_payload: Mapping[str, Any] | bytes,
-        response: Response,
-    ) -> None:
-        """Store an answer and end its claim; returns after the commit. Raises StoreError where it could not be stored.
-
-        request_payload: `request.payload()`, or its canonical JSON.
-        """
-        payload = request_payload if isinstance(request_payload, bytes) else canonical(request_payload)
-        await self.outbox().put(row_of(key, model_fingerprint, payload, response))
 
     def outbox(self) -> Outbox:
         """The running event loop's way to the writer. Raises RuntimeError where no loop is running."""

@@ -93,7 +93,7 @@ class ReplayModel(LocalModel):
                 f"The recording {self._path} cannot be read: {error.strerror}."
             ) from None
         if not self._places:
-            raise ConfigurationError(f"The recording {self._path} holds no responses.")
+            raise ConfigurationError(f"The recording {self._path} has no responses.")
         self._content_hash = digest.hexdigest()
         return kinds
 
@@ -229,7 +229,7 @@ def _key_of(subject: Subject, draw: int) -> bytes:
 def _recorded(row: Any) -> Iterator[_Recorded]:
     """The responses in a row, in a fixed order. Raises ValueError, KeyError or TypeError for a row that is none."""
     if not isinstance(row, Mapping):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     if "task" not in row or "scores" not in row:
         yield _of_plain(row)
     elif "responses" in row:
@@ -309,7 +309,7 @@ def _of_plain(row: Mapping[str, Any]) -> _Recorded:
         return _Recorded(("generate", _prompt(row["prompt"]), ""), None, response)
     if "input" in row:
         return _Recorded(("input", _text(row, "input").strip(), ""), None, response)
-    raise ValueError("it has neither 'prompt' nor 'input', by one of which a response is found")
+    raise ValueError("it has neither 'prompt' nor 'input', which are used to find a response")
 
 
 def _prompt(value: Any) -> Any:

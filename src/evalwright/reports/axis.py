@@ -44,7 +44,10 @@ def axis_of(estimates: Sequence[Estimate], unit: Unit, *, whole: bool = False) -
         low, high = (0.0, 1.0) if whole else (max(0.0, low), min(1.0, high))
     if high - low <= 1e-9 * max(1.0, abs(low), abs(high)):
         low, high = (0.0, 1.0) if unit == "points" else (low - 0.5, high + 0.5)
-    step = _step((high - low) / 4)
+    rough = (high - low) / 4
+    size = 10.0 ** math.floor(math.log10(rough))
+    # The least of 1, 2, 5 times a power of ten that is not below `rough`.
+    step = next((size * k for k in (1, 2, 5) if size * k >= rough * (1 - 1e-9)), size * 10)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     scale = 100 if unit == "points" else 1
     decimals = max(0, -math.floor(math.log10(step * scale) + 1e-9))
@@ -58,9 +61,3 @@ def bar_of(estimate: Estimate, axis: Axis) -> Bar:
     low = estimate.value if math.isnan(estimate.low) else estimate.low
     high = estimate.value if math.isnan(estimate.high) else estimate.high
     return Bar(axis.place(low), axis.place(high), axis.place(estimate.value))
-
-
-def _step(rough: float) -> float:
-    """The least of 1, 2, 5 times a power of ten that is not below `rough`."""
-    size = 10.0 ** math.floor(math.log10(rough))
-    return next((size * k for k in (1, 2, 5) if size * k >= rough * (1 - 1e-9)), size * 10)

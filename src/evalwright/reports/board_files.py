@@ -9,15 +9,12 @@ import csv
 import io
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evalwright.analysis.board import Board
 from evalwright.reports.columns import ScoreColumn, as_of, score_columns
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
-
-if TYPE_CHECKING:
-    from evalwright.analysis.board import Board
-    from evalwright.statistics import Estimate
 
 _FORMULA = re.compile("[=+@＝＋－＠-]|['\"]?\\s*[=+@-]")
 """How a cell begins that a spreadsheet would take for a formula."""
@@ -41,7 +38,8 @@ def board_csv(board: Board) -> str:
         cells: list[Any] = [*(row.ranks or ("", "")), row.letters]
         cells += [text_cell(text) for text in (row.model, label, row.run, row.date)]
         for column in columns:
-            cells += _ends(column.estimates[i])
+            found = column.estimates[i]
+            cells += map(_number, (found.value, found.low, found.high) if found else (None, None, None))
         cells += [row.n, row.n_asked, row.n_failed, _number(row.cost)]
         cells += [text_cell(row.hardware)] if machines else []
         writer.writerow(cells)
@@ -52,12 +50,6 @@ def text_cell(text: str) -> str:
     """Untrusted text as a cell that stays text in every spreadsheet."""
     shown = inert(text)
     return f"'{shown}" if _FORMULA.match(shown) else shown
-
-
-def _ends(estimate: Estimate | None) -> list[str]:
-    if estimate is None:
-        return ["", "", ""]
-    return [_number(x) for x in (estimate.value, estimate.low, estimate.high)]
 
 
 def _number(x: float | None) -> str:
@@ -110,12 +102,5 @@ def _score(column: ScoreColumn, i: int) -> dict[str, Any] | None:
     estimate = column.estimates[i]
     if estimate is None or math.isnan(estimate.value):
         return None
-    return {
-        "value": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "level": estimate.level,
-        "n": estimate.n,
-        "n_failed": estimate.n_failed,
-        "method": estimate.method,
-    }
+    names = ("value", "low", "high", "level", "n", "n_failed", "method")
+    return {name: getattr(estimate, name) for name in names}

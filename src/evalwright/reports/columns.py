@@ -70,25 +70,15 @@ def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
         name = "mean over tasks" if any(task.name == "overall" for task in board.tasks) else "overall"
         overall = [ScoreColumn(name, "Overall", "", "mean over tasks", "", "points", less, estimates)]
     if any(row.shares for row in board.rows):
-        headline = overall or (
-            [_of_task(board, board.tasks[0])] if board.tasks[0].metric != "accuracy" else []
-        )
-        return (*headline, *(_share(board, name) for name in SHARES))
+        first = [_of_task(board, board.tasks[0])] if board.tasks[0].metric != "accuracy" else []
+        return (*(overall or first), *(_share(board, name) for name in SHARES))
     return (*overall, *(_of_task(board, task) for task in board.tasks))
 
 
 def _share(board: Board, name: str) -> ScoreColumn:
     """A share of a factual board; that of the stress questions is not of a task that the name could say."""
-    return ScoreColumn(
-        name=name,
-        title=name.capitalize(),
-        task="",
-        metric=name,
-        measure="",
-        unit="points",
-        lower_is_better=name == HALLUCINATED,
-        estimates=tuple(row.shares.get(name) for row in board.rows),
-    )
+    estimates = tuple(row.shares.get(name) for row in board.rows)
+    return ScoreColumn(name, name.capitalize(), "", name, "", "points", name == HALLUCINATED, estimates)
 
 
 def is_hallucination_board(board: Board) -> bool:
@@ -118,14 +108,13 @@ def metric_of(row: BoardRow, task: str, label: str) -> MetricResult | None:
 
 def _named(board: Board, task: str, column: Named) -> ScoreColumn:
     found = [metric_of(row, task, column.label) for row in board.rows]
-    unit: numbers.Unit = "points" if column.measure == "%" else "plain"
     return ScoreColumn(
         name=column.title.lower().replace(" ", "_"),
         title=column.title,
         task=task,
         metric=column.label,
         measure=column.measure,
-        unit=unit,
+        unit="points" if column.measure == "%" else "plain",
         lower_is_better=column.lower_is_better,
         estimates=tuple(metric.estimate if metric else None for metric in found),
     )
@@ -133,17 +122,10 @@ def _named(board: Board, task: str, column: Named) -> ScoreColumn:
 
 def _of_task(board: Board, task: BoardTask) -> ScoreColumn:
     cells = [row.cells.get(task.name) for row in board.rows]
-    kind = next((cell.kind for cell in cells if cell), "")
-    return ScoreColumn(
-        name=task.name,
-        title=inert(task.name),
-        task=task.name,
-        metric=task.metric,
-        measure="",
-        unit=numbers.unit_of(kind),
-        lower_is_better=task.lower_is_better,
-        estimates=tuple(cell.estimate if cell else None for cell in cells),
-    )
+    unit = numbers.unit_of(next((cell.kind for cell in cells if cell), ""))
+    estimates = tuple(cell.estimate if cell else None for cell in cells)
+    less = task.lower_is_better
+    return ScoreColumn(task.name, inert(task.name), task.name, task.metric, "", unit, less, estimates)
 
 
 def as_of(board: Board) -> str:

@@ -1,4 +1,4 @@
-"""What a comparison of two or several runs means, in words: the sentences of its tasks and its conclusion.
+"""What a comparison of two or several runs means: the sentences of its tasks and its conclusion, that a careful statistician signs.
 
 Results come without words; `worded_comparison` and `worded_several` add them.
 """
@@ -8,17 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from evalwright.analysis.words import listed
-from evalwright.reports.comparison_sentence import sentence
+from evalwright.analysis.comparison import Comparison, TaskComparison
+from evalwright.analysis.context_gain import ContextGain
+from evalwright.analysis.ranking import Pair
+from evalwright.analysis.several import PairTable, SeveralComparison
+from evalwright.analysis.words import counted, listed
+from evalwright.reports import numbers
 from evalwright.statistics import MacroDifference, PairedComparison, UnpairedComparison, holm
-
-if TYPE_CHECKING:
-    from evalwright.analysis.comparison import Comparison, TaskComparison
-    from evalwright.analysis.context_gain import ContextGain
-    from evalwright.analysis.ranking import Pair
-    from evalwright.analysis.several import PairTable, SeveralComparison
 
 MOST_NAMED = 6
 """Pairs that a sentence names one by one."""
@@ -30,12 +27,11 @@ def worded_comparison(found: Comparison) -> Comparison:
     """The comparison with the sentence of each task and the conclusion filled in."""
     names = found.labels
     tasks = tuple(replace(task, sentence=_task(task, *names)) for task in found.tasks)
+    text = (
+        " ".join(f"{task.task}: {task.sentence}" for task in tasks) if len(tasks) > 1 else tasks[0].sentence
+    )
     if found.overall is not None:
         text = conclusion(found.overall, {task.task: task.result for task in tasks}, *names)
-    elif len(tasks) > 1:
-        text = " ".join(f"{task.task}: {task.sentence}" for task in tasks)
-    else:
-        text = tasks[0].sentence
     overall = found.overall_equivalence
     same = [overall] if overall else [task.equivalence for task in tasks]
     text = " ".join([text, *(one.sentence for one in same if one)])
@@ -43,7 +39,7 @@ def worded_comparison(found: Comparison) -> Comparison:
 
 
 def gain_sentence(gain: ContextGain) -> str:
-    """What passages add over all questions, in a sentence."""
+    """What passages add over all questions."""
     said = sentence(gain.parts["all"], "the model with passages", "the model without them")
     return f"{gain.run}, {gain.task}: {said}"
 
@@ -51,8 +47,55 @@ def gain_sentence(gain: ContextGain) -> str:
 def worded_several(found: SeveralComparison) -> SeveralComparison:
     """The comparison with its conclusion: over all tasks where there is a mean over them, else task by task."""
     tables = [found.overall] if found.overall else found.tasks
-    said = " ".join(several_conclusion(table, found.labels, found.baseline) for table in tables)
+    said = " ".join(_several(table, found.labels, found.baseline) for table in tables)
     return replace(found, conclusion=said)
+
+
+# -- two runs -------------------------------------------------------------------------------------------------------------
+
+
+def sentence(comparison: PairedComparison, name_a: str, name_b: str, unit: str = "points") -> str:
+    """One sentence that says who is better by how much, or what could not have been seen.
+
+    With unit "points" scores from 0 to 1 are shown times 100; any other unit shows them as they are, "" without a
+    word for it. Numbers get the decimals that the interval deserves.
+    """
+    if comparison.n == 0:
+        return f"{name_a} and {name_b} cannot be compared: no item has a score from both."
+    scale = 100.0 if unit == "points" else 1.0
+    width = (comparison.high - comparison.low) * scale
+    # Two digits of the interval count.
+    decimals = min(6, max(1, 1 - math.floor(math.log10(width)))) if math.isfinite(width) and width > 0 else 1
+
+    def show(x: float) -> str:
+        return numbers.number(x * scale, "plain", decimals)
+
+    word = f" {unit}" if unit else ""
+    details = _details(comparison, show(comparison.low), show(comparison.high))
+    if comparison.verdict != "no difference seen":
+        side = "higher" if comparison.verdict == "better" else "lower"
+        return f"{name_a} scores {show(abs(comparison.difference))}{word} {side} than {name_b} ({details})."
+    gap = f"{name_a} minus {name_b}: {show(comparison.difference)}{word}"
+    seen = f"No difference between {name_a} and {name_b} was seen ({gap}, {details})"
+    visible = comparison.smallest_visible_difference
+    if math.isnan(visible):
+        return f"{seen}; how small a difference could have been seen is not known."
+    if visible >= 1.0 and unit == "points":
+        return f"{seen}; with so few items no difference could have been seen reliably."
+    return f"{seen}; differences under {show(visible)}{word} could not have been seen reliably."
+
+
+def _details(comparison: PairedComparison, low: str, high: str) -> str:
+    known = math.isfinite(comparison.low) and math.isfinite(comparison.high)
+    parts = [f"{100 * comparison.level:g}% interval {low} to {high}" if known else "no interval"]
+    if math.isfinite(comparison.p_value):
+        test, p = comparison.test, numbers.p_value(comparison.p_value)
+        parts.append(f"{test if test.endswith('p') else f'{test}, p'} {p if p.startswith('<') else f'= {p}'}")
+    clusters = comparison.n_clusters
+    within = "" if clusters is None else f" in {counted(clusters, 'cluster')}"
+    parts.append(f"n = {comparison.n:,}{within}")
+    parts += [f"{comparison.n_missing:,} left out without a score"] if comparison.n_missing else []
+    return ", ".join(parts)
 
 
 def _task(task: TaskComparison, name_a: str, name_b: str) -> str:
@@ -61,8 +104,25 @@ def _task(task: TaskComparison, name_a: str, name_b: str) -> str:
         text = sentence(task.paired, name_a, name_b, unit)
     else:
         assert task.unpaired is not None
-        text = unpaired_sentence(task.unpaired, name_a, name_b, unit)
+        text = _unpaired(task.unpaired, name_a, name_b, unit)
     return f"{text[:-1]}; lower is better." if task.lower_is_better else text
+
+
+def _unpaired(found: UnpairedComparison, name_a: str, name_b: str, unit: str) -> str:
+    """One sentence on two runs that share no item."""
+    basis = f"different items: {found.n_a:,} and {found.n_b:,}"
+    if math.isnan(found.low):
+        return f"{name_a} and {name_b} cannot be compared: they share no item, and too few items have a score ({basis})."
+    scale, decimals = (100.0, 1) if unit == "points" else (1.0, 3)
+    gap, low, high = (
+        f"{scale * part + 0.0:.{decimals}f}" for part in (found.difference, found.low, found.high)
+    )
+    interval = f"{100 * found.level:g}% interval {low} to {high}"
+    details = f"{interval}, {found.test}, p = {found.p_value:.2g}, {basis}"
+    if found.p_value < 1 - found.level and found.low * found.high > 0:
+        side = "higher" if found.difference > 0 else "lower"
+        return f"{name_a} scores {gap.removeprefix('-')} {unit} {side} than {name_b}, unpaired ({details})."
+    return f"No significant difference between {name_a} and {name_b} was found, unpaired ({gap} {unit}; {details})."
 
 
 def conclusion(overall: MacroDifference, tasks: Mapping[str, Result], name_a: str, name_b: str) -> str:
@@ -71,8 +131,15 @@ def conclusion(overall: MacroDifference, tasks: Mapping[str, Result], name_a: st
     overall and tasks: differences a - b of scores between 0 and 1, shown in points of 100. Single tasks are judged at 5%
     after Holm's correction over all of them.
     """
-    sentences = [_overall(overall, name_a, name_b), _by_task(tasks, name_a, name_b)]
-    return " ".join(sentence for sentence in sentences if sentence)
+    adjusted = holm([found.p_value for found in tasks.values()])
+    higher: dict[str, list[str]] = {name_a: [], name_b: []}
+    for (task, found), p_value in zip(tasks.items(), adjusted, strict=True):
+        if p_value < 0.05 and (found.low > 0 or found.high < 0):
+            size = f"{task} (by {100 * abs(found.difference):.1f})"
+            higher[name_a if found.difference > 0 else name_b].append(size)
+    parts = [f"{name} scores higher on {listed(own)}" for name, own in higher.items() if own]
+    by_task = f" By task (Holm-corrected, 5%), {listed(parts)}." if parts else ""
+    return _overall(overall, name_a, name_b) + by_task
 
 
 def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
@@ -98,57 +165,19 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
     )
 
 
-def _by_task(tasks: Mapping[str, Result], name_a: str, name_b: str) -> str:
-    different = _significant(tasks)
-    parts = []
-    for name, sign in ((name_a, 1), (name_b, -1)):
-        found = [
-            f"{task} (by {100 * abs(tasks[task].difference):.1f})"
-            for task in different
-            if sign * tasks[task].difference > 0
-        ]
-        if found:
-            parts.append(f"{name} scores higher on {listed(found)}")
-    return f"By task (Holm-corrected, 5%), {listed(parts)}." if parts else ""
+# -- several runs ---------------------------------------------------------------------------------------------------------
 
 
-def _significant(tasks: Mapping[str, Result]) -> list[str]:
-    """Tasks whose difference holds after Holm's correction, in their order."""
-    adjusted = holm([found.p_value for found in tasks.values()])
-    return [
-        name
-        for (name, found), p_value in zip(tasks.items(), adjusted, strict=True)
-        if p_value < 0.05 and (found.low > 0 or found.high < 0)
-    ]
-
-
-def unpaired_sentence(found: UnpairedComparison, name_a: str, name_b: str, unit: str) -> str:
-    """One sentence on two runs that share no item."""
-    basis = f"different items: {found.n_a:,} and {found.n_b:,}"
-    if math.isnan(found.low):
-        return f"{name_a} and {name_b} cannot be compared: they share no item, and too few items have a score ({basis})."
-    scale, decimals = (100.0, 1) if unit == "points" else (1.0, 3)
-    gap, low, high = (
-        f"{scale * part + 0.0:.{decimals}f}" for part in (found.difference, found.low, found.high)
-    )
-    details = (
-        f"{100 * found.level:g}% interval {low} to {high}, {found.test}, p = {found.p_value:.2g}, {basis}"
-    )
-    if found.p_value < 1 - found.level and found.low * found.high > 0:
-        side = "higher" if found.difference > 0 else "lower"
-        return f"{name_a} scores {gap.removeprefix('-')} {unit} {side} than {name_b}, unpaired ({details})."
-    return f"No significant difference between {name_a} and {name_b} was found, unpaired ({gap} {unit}; {details})."
-
-
-def several_conclusion(table: PairTable, labels: Sequence[str], baseline: int | None) -> str:
+def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> str:
     """Which pairs differ significantly, which cannot be separated, and the smallest difference that would be detected."""
     where = f"On {table.task}" if table.task else "Over all tasks"
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
     apart = [pair for pair in table.pairs if pair.verdict == "not compared"]
-    among = f"{len(table.pairs)} pair{'s' if len(table.pairs) > 1 else ''}"
-    level = f"{100 * table.level:.3g}%, simultaneous for {among if baseline is None else f'{among} with the baseline'}"
-    said = [_different(where, different, labels, table, level)]
+    among = counted(len(table.pairs), "pair") + ("" if baseline is None else " with the baseline")
+    less = "; lower is better" if table.lower_is_better else ""
+    level = f"{100 * table.level:.3g}%, simultaneous for {among}{less}"
+    said = [f"{where} {_different(different, labels, table)} ({level})."]
     if open_pairs:
         said.append(_open(open_pairs, labels, table, baseline))
     if apart:
@@ -156,27 +185,25 @@ def several_conclusion(table: PairTable, labels: Sequence[str], baseline: int | 
     return " ".join(said)
 
 
-def _different(
-    where: str, different: Sequence[Pair], labels: Sequence[str], table: PairTable, level: str
-) -> str:
-    less = "; lower is better" if table.lower_is_better else ""
+def _different(different: Sequence[Pair], labels: Sequence[str], table: PairTable) -> str:
     if not different:
-        return f"{where} no two models differ significantly ({level}{less})."
+        return "no two models differ significantly"
     if len(different) > MOST_NAMED:
-        return f"{where} {len(different)} of {len(table.pairs)} pairs differ significantly ({level}{less})."
+        return f"{len(different)} of {len(table.pairs)} pairs differ significantly"
     parts = []
     for pair in sorted(different, key=lambda each: -abs(each.difference)):
         a, b, low, high = pair.a, pair.b, pair.low, pair.high
         if pair.difference < 0:
             a, b, low, high = b, a, -high, -low
-        size = _size(abs(pair.difference), table)
+        ends = f"{_number(low, table)} to {_number(high, table)}"
         parts.append(
-            f"{labels[a]} scores {size} higher than {labels[b]} ({_number(low, table)} to {_number(high, table)})"
+            f"{labels[a]} scores {_size(abs(pair.difference), table)} higher than {labels[b]} ({ends})"
         )
-    return f"{where} {listed(parts)} ({level}{less})."
+    return listed(parts)
 
 
 def _open(pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseline: int | None) -> str:
+    who = f"{len(pairs)} pairs cannot be separated"
     if baseline is not None:
         names = [labels[pair.a if pair.b == baseline else pair.b] for pair in pairs]
         who = f"{listed(names, MOST_NAMED)} cannot be separated from {labels[baseline]}"
@@ -188,10 +215,8 @@ def _open(pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseli
             for group in groups
             if len(group) > 1
         ]
-        if named and len(named) <= MOST_NAMED:
+        if 0 < len(named) <= MOST_NAMED:
             who = f"These cannot be separated: {'; '.join(named)}"
-        else:
-            who = f"{len(pairs)} pairs cannot be separated"
     seen = [pair.visible for pair in pairs if math.isfinite(pair.visible)]
     if len(seen) < len(pairs):
         return f"{who}; the smallest detectable difference is not known for all of them."
@@ -207,20 +232,16 @@ def _not_compared(apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence
     """Runs without any answer by name, then the other pairs."""
     compared = {run for pair in every if pair.verdict != "not compared" for run in (pair.a, pair.b)}
     alone = sorted({run for pair in apart for run in (pair.a, pair.b)} - compared)
-    rest = [pair for pair in apart if pair.a in compared and pair.b in compared]
+    rest = [f"{labels[pair.a]} and {labels[pair.b]}" for pair in apart if {pair.a, pair.b} <= compared]
     said = []
     if alone:
-        said.append(
-            f"{listed([labels[run] for run in alone], MOST_NAMED)} could not be compared with any other"
-        )
+        names = listed([labels[run] for run in alone], MOST_NAMED)
+        said.append(f"{names} could not be compared with any other")
     if rest:
-        named = "; ".join(f"{labels[pair.a]} and {labels[pair.b]}" for pair in rest[:MOST_NAMED])
         more = f"; {len(rest) - MOST_NAMED} more" if len(rest) > MOST_NAMED else ""
-        said.append(f"these pairs could not be compared: {named}{more}")
-    text = "; ".join(said)
-    return f"{text[0].upper()}{text[1:]}, because they have too few scored items in common." if not alone else (
-        f"{text}, because they have too few scored items in common."
-    )  # fmt: skip
+        these = "these" if alone else "These"
+        said.append(f"{these} pairs could not be compared: {'; '.join(rest[:MOST_NAMED])}{more}")
+    return f"{'; '.join(said)}, because they have too few scored items in common."
 
 
 def _number(x: float, table: PairTable) -> str:

@@ -265,11 +265,12 @@ def _under(cell: doc.Cell) -> str:
 
 def _sort_key(cell: doc.Cell) -> str:
     """What the column is sorted by; nothing where there is no number."""
-    if cell.sort is not None:
-        return repr(cell.sort)
-    if not isinstance(cell.content, doc.Number):
-        return "" if cell.content == numbers.NOTHING else text(cell.content)
-    return repr(cell.content.estimate.value) if _known(cell.content) and cell.content.estimate else ""
+    content = cell.content
+    if cell.sort is None and isinstance(content, doc.Number):
+        return repr(content.estimate.value) if _known(content) and content.estimate else ""
+    return (
+        repr(cell.sort) if cell.sort is not None else "" if content == numbers.NOTHING else text(str(content))
+    )
 
 
 def _known(number: doc.Number) -> bool:

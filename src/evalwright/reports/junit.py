@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from evalwright.analysis.gate import Gate
 from evalwright.reports.text import inert
-
-if TYPE_CHECKING:
-    from evalwright.analysis.gate import Gate
 
 _NO_XML = re.compile("[\ufffe\uffff]|[\U0001fffe\U0001ffff]")
 """Characters that XML 1.0 knows not, beyond those that `inert` shows as escapes."""

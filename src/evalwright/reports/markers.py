@@ -42,7 +42,12 @@ def put_between(data: bytes, block: str, heading: str) -> bytes:
     Line ends are the file's own. Raises ConfigurationError for a file that is no UTF-8 text, and where the markers are not one
     pair.
     """
-    text = _decoded(data)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
+    if "\0" in text:
+        raise ConfigurationError("it is not a text file.")
     line_end = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
     own = f"\n\n{block.strip()}\n\n".replace("\n", line_end)
     pair = _pair(list(_markers(text)))
@@ -53,16 +58,6 @@ def put_between(data: bytes, block: str, heading: str) -> bytes:
     before = text if empty else text + ("" if text.endswith("\n") else line_end) + line_end
     level = "#" if empty else "##"
     return f"{before}{level} {heading}{2 * line_end}{START}{own}{END}{line_end}".encode()
-
-
-def _decoded(data: bytes) -> str:
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
-    if "\0" in text:
-        raise ConfigurationError("it is not a text file.")
-    return text
 
 
 def _pair(found: list[Marker]) -> tuple[Marker, Marker] | None:
@@ -107,12 +102,7 @@ def _markers(text: str) -> Iterator[Marker]:
             spans = [found.span() for found in _SPAN.finditer(line)]
             for found in _MARKER.finditer(line):
                 if not any(start < found.start() < end for start, end in spans):
-                    side = found["side"] or found["theirs"].lower()
-                    yield Marker(
-                        side == "start",
-                        found["ours"] is not None,
-                        position + found.start(),
-                        position + found.end(),
-                        number,
-                    )
+                    opens = (found["side"] or found["theirs"].lower()) == "start"
+                    start, end = (position + place for place in found.span())
+                    yield Marker(opens, found["ours"] is not None, start, end, number)
         position += len(line)

@@ -9,18 +9,15 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from evalwright.analysis.board import Board
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.documents.model import model_document
 from evalwright.reports.html import to_html
+from evalwright.runs.reader import Run
 from evalwright.tasks.files import write_file
-
-if TYPE_CHECKING:
-    from evalwright.analysis.board import Board
-    from evalwright.runs.reader import Run
 
 EXAMPLES = 5
 """Examples on a page, for each task."""

@@ -61,19 +61,16 @@ def score(estimate: Estimate | None, unit: Unit) -> str:
 
 def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str]:
     """As `score`, for a column: padded so that values and both limits stand under each other."""
-    shown = [estimate if estimate and not math.isnan(estimate.value) else None for estimate in estimates]
-    values = [value(estimate, unit) if estimate else "" for estimate in shown]
-    ends = [limits(estimate, unit) if estimate else None for estimate in shown]
-    width = max((len(text) for text in values), default=0)
-    low = max((len(pair[0]) for pair in ends if pair), default=0)
-    high = max((len(pair[1]) for pair in ends if pair), default=0)
+    shown = [one if one and not math.isnan(one.value) else None for one in estimates]
+    rows = [(value(one, unit), *(limits(one, unit) or ("", ""))) if one else ("", "", "") for one in shown]
+    widths = [max(map(len, column), default=0) for column in zip(*rows, strict=True)] or [0, 0, 0]
     out = []
-    for estimate, text, pair in zip(shown, values, ends, strict=True):
-        if estimate is None:
-            out.append(NOTHING)
-            continue
-        bracket = f"[{pair[0]:>{low}}, {pair[1]:>{high}}]" if pair else f"[{NOTHING}]".ljust(low + high + 4)
-        out.append(f"{text:>{width}} {bracket}")
+    for one, cells in zip(shown, rows, strict=True):
+        text, low, high = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+        bracket = f"[{low}, {high}]"
+        if one and not cells[1]:
+            bracket = f"[{NOTHING}]".ljust(len(bracket))
+        out.append(f"{text} {bracket}" if one else NOTHING)
     return out
 
 
@@ -130,12 +127,13 @@ def ranks(found: tuple[int, int] | None) -> str:
     return str(best) if best == worst else f"{best}–{worst}"
 
 
-def items(n: int, n_failed: int, n_clusters: int | None = None) -> str:
-    """What a number rests on: "240", "240, 3 failed", "240 in 60 clusters"."""
+def items(n: int, n_failed: int, n_clusters: int | None = None, n_undecided: int = 0) -> str:
+    """What a number rests on: "240", "240, 3 failed, 1 undecided", "240 in 60 clusters"."""
     text = count(n)
     if n_clusters is not None:
         text += f" in {count(n_clusters)} {plural(n_clusters, 'cluster')}"
-    return f"{text}, {count(n_failed)} failed" if n_failed else text
+    text += f", {count(n_failed)} failed" if n_failed else ""
+    return f"{text}, {count(n_undecided)} undecided" if n_undecided else text
 
 
 def tokens(n: int) -> str:

@@ -2,20 +2,111 @@
 
 The same board gives the same bytes: fonts are those that matplotlib ships, settings of the machine are left aside, and nothing in the
 file tells the time. In an SVG letters are outlines, because a text would be set in whatever font the reader has, and names that
-were fitted to their place would no longer fit; the page that shows the picture gives the words.
+were fitted to their place would no longer fit; the page that shows the picture gives the words. Latin, Greek, Cyrillic, Arabic
+and Hebrew letters are in the shipped font. Others are looked for in a short list of fonts that machines have; a letter that none
+has is shown as the replacement character.
 """
 
 from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError, MissingExtra
-from evalwright.reports.plot_fonts import Fonts
 
 if TYPE_CHECKING:
     from evalwright.reports.plot_view import PlotRow, PlotView
+
+ELSEWHERE = (
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Noto Sans SC", "Noto Sans JP", "Noto Sans KR",
+    "WenQuanYi Zen Hei", "Droid Sans Fallback", "Hiragino Sans", "PingFang SC", "Apple SD Gothic Neo", "Microsoft YaHei",
+    "Yu Gothic", "Malgun Gothic", "Noto Sans Thai", "Noto Sans Devanagari", "Noto Sans Tamil", "Nirmala UI", "Leelawadee UI",
+)  # fmt: skip
+"""Fonts for the scripts that the shipped one lacks, in the order in which they are tried."""
+
+MISSING = "\ufffd"
+
+
+class Fonts:
+    """Texts in the fonts of one picture. Sizes are in points, widths in inches."""
+
+    def of(self, text: str, size: float, *, bold: bool = False) -> tuple[Any, str]:
+        """A font that has all of the text's letters, and the text; else the shipped font and the text with replacements."""
+        from matplotlib.font_manager import FontProperties
+
+        file = _shipped(bold)
+        lacking = {char for char in text if ord(char) not in _letters(file)}
+        if lacking:
+            other = next((path for path in _others() if all(ord(c) in _letters(path) for c in text)), None)
+            if other is not None:
+                return FontProperties(fname=other, size=size), text
+            text = "".join(MISSING if char in lacking else char for char in text)
+        return FontProperties(fname=file, size=size), text
+
+    def width(self, text: str, size: float, *, bold: bool = False) -> float:
+        """How wide the text is drawn."""
+        if not text:
+            return 0.0
+        from matplotlib.textpath import text_to_path
+
+        font, shown = self.of(text, size, bold=bold)
+        width, _, _ = text_to_path.get_text_width_height_descent(shown, font, ismath=False)
+        return float(width) / 72
+
+    def fitted(self, text: str, size: float, room: float, *, bold: bool = False) -> str:
+        """The text, cut in its middle where it would not fit: both ends of a model's name tell it from others."""
+        if self.width(text, size, bold=bold) <= room:
+            return text
+        low, high = 0, len(text) - 1  # letters that are kept
+        while low < high:
+            kept = (low + high + 1) // 2
+            fits = self.width(_cut(text, kept), size, bold=bold) <= room
+            low, high = (kept, high) if fits else (low, kept - 1)
+        return _cut(text, low)
+
+    def wrapped(self, text: str, size: float, room: float) -> list[str]:
+        """The text on lines that fit; a word that is too long is cut."""
+        lines = [""]
+        for word in text.split():
+            longer = f"{lines[-1]} {word}".strip()
+            if lines[-1] and self.width(longer, size) > room:
+                lines.append(self.fitted(word, size, room))
+            else:
+                lines[-1] = self.fitted(longer, size, room)
+        return lines
+
+
+def _cut(text: str, kept: int) -> str:
+    head = (kept + 1) * 3 // 5
+    tail = kept - head
+    return f"{text[:head].rstrip()}…{text[len(text) - tail :].lstrip() if tail else ''}"
+
+
+@lru_cache(maxsize=2)
+def _shipped(bold: bool) -> str:
+    import matplotlib
+
+    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    return str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name)
+
+
+@lru_cache(maxsize=1)
+def _others() -> tuple[str, ...]:
+    from matplotlib.font_manager import fontManager
+
+    found = {entry.name: entry.fname for entry in reversed(fontManager.ttflist) if entry.name in ELSEWHERE}
+    return tuple(found[name] for name in ELSEWHERE if name in found)
+
+
+@lru_cache(maxsize=32)
+def _letters(file: str) -> frozenset[int]:
+    from matplotlib.ft2font import FT2Font
+
+    return frozenset(FT2Font(file).get_charmap())
+
 
 SUFFIXES = (".svg", ".png")
 
@@ -88,6 +179,9 @@ class _Drawing:
         self.height = self.top + self.body + 0.42 + 0.17 * len(self.notes) + 0.12
         self.figure: Any = Figure(figsize=(WIDTH, self.height), facecolor="white")
         FigureCanvasAgg(self.figure)
+        self.axes = self.figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(self.height, 0))
+        self.axes.set_axis_off()
+        self.axes.autoscale(False)
         self.places = self._places()
         self._head()
         self._bars()
@@ -189,32 +283,17 @@ class _Drawing:
         """A text on the base line y."""
         if text:
             font, shown = self.fonts.of(text, size, bold=bold)
-            self.figure.text(
-                x / WIDTH, 1 - y / self.height, shown, fontproperties=font, color=colour,
-                ha=align, va="baseline", parse_math=False,
-            )  # fmt: skip
+            self.axes.text(
+                x, y, shown, fontproperties=font, color=colour, ha=align, va="baseline", parse_math=False
+            )
 
     def _box(self, left: float, top: float, right: float, bottom: float, colour: str) -> None:
-        from matplotlib.patches import Rectangle
-
-        self.figure.add_artist(
-            Rectangle(
-                (left / WIDTH, 1 - bottom / self.height), (right - left) / WIDTH, (bottom - top) / self.height,
-                facecolor=colour, edgecolor="none", transform=self.figure.transFigure, zorder=2,
-            )
-        )  # fmt: skip
+        self.axes.fill([left, right, right, left], [top, top, bottom, bottom], colour, linewidth=0, zorder=2)
 
     def _line(
         self, x0: float, y0: float, x1: float, y1: float, colour: str, width: float, order: int = 1
     ) -> None:
-        from matplotlib.lines import Line2D
-
-        self.figure.add_artist(
-            Line2D(
-                (x0 / WIDTH, x1 / WIDTH), (1 - y0 / self.height, 1 - y1 / self.height),
-                color=colour, linewidth=width, solid_capstyle="butt", transform=self.figure.transFigure, zorder=order,
-            )
-        )  # fmt: skip
+        self.axes.plot([x0, x1], [y0, y1], colour, linewidth=width, solid_capstyle="butt", zorder=order)
 
     def _range(self, x0: float, x1: float, y: float, colour: str) -> None:
         """An interval: a line with a stroke at both ends."""

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from evalwright.analysis.board import Board, BoardRow
 from evalwright.analysis.words import listed
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports import numbers
-from evalwright.reports.columns import as_of, is_hallucination_board, metric_of, score_columns
+from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, metric_of, score_columns
 from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
-
-if TYPE_CHECKING:
-    from evalwright.analysis.board import Board, BoardRow
-    from evalwright.reports.columns import ScoreColumn
-    from evalwright.statistics import Estimate
 
 BEST = 25
 """Models in a picture, unless something else is asked."""
@@ -101,20 +96,16 @@ def _row(row: BoardRow, label: str, column: ScoreColumn, i: int, ranked: bool) -
     assert estimate is not None
     ends = numbers.limits(estimate, column.unit)
     scale = 100.0 if column.unit == "points" else 1.0
+    finite = math.isfinite(estimate.low) and math.isfinite(estimate.high)
     return PlotRow(
         ranks=numbers.ranks(row.ranks) if row.ranks else "",
         label=label if label.strip() else "(no name)",
         value=scale * estimate.value,
-        ends=_ends(estimate, scale) if ends else None,
+        ends=(scale * estimate.low, scale * estimate.high) if ends and finite else None,
         shown=numbers.value(estimate, column.unit),
         interval=f"[{ends[0]}, {ends[1]}]" if ends else "",
         leads=bool(ranked and row.ranks and row.ranks[0] == 1),
     )
-
-
-def _ends(estimate: Estimate, scale: float) -> tuple[float, float] | None:
-    low, high = scale * estimate.low, scale * estimate.high
-    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
 def _subtitle(column: ScoreColumn) -> str:

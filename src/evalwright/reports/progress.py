@@ -80,10 +80,7 @@ class TerminalProgress:
                     self._bars.remove_task(self._tasks.pop(progress.run))
                 self._line(final_line(progress))
             elif self._bars is not None:
-                said: dict[str, Any] = {
-                    "label": inert(progress.label),
-                    "said": ", ".join(_parts(progress, pace)) + _rule(progress),
-                }
+                said: dict[str, Any] = {"label": inert(progress.label), "said": _state(progress, pace)}
                 if progress.run not in self._tasks:
                     self._tasks[progress.run] = self._bars.add_task("", total=progress.total, **said)
                 self._bars.update(self._tasks[progress.run], completed=progress.done, **said)
@@ -137,11 +134,11 @@ def _bars(file: TextIO) -> Bars:
 
 def plain_line(state: Progress, pace: Pace) -> str:
     """Where one run stands, in one line."""
-    return f"{inert(state.label)}: {', '.join(_parts(state, pace))}{_rule(state)}"
+    return f"{inert(state.label)}: {_state(state, pace)}"
 
 
-def _parts(state: Progress, pace: Pace) -> list[str]:
-    """How many are done and failed, speed, time left and usage."""
+def _state(state: Progress, pace: Pace) -> str:
+    """How many are done and failed, speed, time left and usage, and where stopping rules stand."""
     parts = [f"{numbers.count(state.done)} of {numbers.count(state.total)}"]
     if state.failed:
         parts.append(f"{numbers.count(state.failed)} failed")
@@ -150,7 +147,7 @@ def _parts(state: Progress, pace: Pace) -> list[str]:
         parts.append(numbers.rate(speed))
     if left is not None:
         parts.append(f"{numbers.duration(left)} left")
-    return [*parts, *usage_parts(state.counts)]
+    return ", ".join([*parts, *usage_parts(state.counts)]) + _rule(state)
 
 
 def final_line(state: Progress) -> str:

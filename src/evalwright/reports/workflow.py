@@ -46,27 +46,17 @@ def workflow(made: Publication) -> str:
                 f"'{name}' cannot be the name of a secret: use letters, digits and underscores, and not beginning with GITHUB_."
             )
     extra = "[plot]" if made.plots else ""
+    path = made.config.replace("\\", "/").replace("'", "''")
+    keys = "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in made.secrets)
     texts = {
-        "@PATH@": _quoted(made.config.replace("\\", "/")),
+        "@PATH@": f"'{path}'",
         "@INSTALL@": f"python -m pip install 'evalwright{extra}=={__version__}'",
         "@CONFIG@": shlex.quote(made.config),
         "@OPTIONS@": shlex.join(made.options),
         "@PUBLISHED@": shlex.join(made.published),
-        "        @KEYS@\n": _keys(made.secrets),
+        "        @KEYS@\n": f"        env:\n{keys}" if keys else "",
     }
     text = (files("evalwright.reports") / "templates" / "workflow.yml").read_text(encoding="utf-8")
     for mark, value in texts.items():
         text = text.replace(mark, value)
     return text
-
-
-def _quoted(text: str) -> str:
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"
-
-
-def _keys(secrets: tuple[str, ...]) -> str:
-    if not secrets:
-        return ""
-    lines = "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in secrets)
-    return f"        env:\n{lines}"

@@ -47,7 +47,7 @@ _NUMBERED = re.compile(r"(?:^|정답은 |답은 )([1-9])번")
 _NEGATED = re.compile(
     r"(?:\b(?:not|nor|neither|either|or|and|oder|ou|o|y|e|und|et)|n't|[,/&和])\s*\(?[A-Z]\b|\b[A-Z]\)?\s*(?:or|and|/|&|和|,|oder|ou|und|et)\s*\(?[A-Z]\b"
 )
-_NONE_OF_THEM, _SEVERAL = "no option that there is", "more than one option"
+_NONE_OF_THEM, _SEVERAL = "an option that does not exist", "more than one option"
 _MEASURES = ("none", "characters", "bytes", "tokens")
 
 
@@ -170,7 +170,7 @@ def _in_text(
             return sharing[0], "a word that only one option has"
     if named or denied or _many_letters(region) or len(lone) != 1 or len(read(region).tokens) > 8:
         return NOT_EXTRACTED, "no single option's letter or text in the answer"
-    return lone.pop(), "the only letter that stands alone"
+    return lone.pop(), "the only letter on its own"
 
 
 def _opening(region: str, letters: str, options: tuple[Target, ...]) -> int | None:

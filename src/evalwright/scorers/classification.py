@@ -14,7 +14,9 @@ def classification(sample: Sample, answer: Answer) -> Score:
     the answer chose none.
     """
     if len(sample.gold) != 1:
-        raise ScoringError(f"The sample '{sample.id}' has not exactly one right class among its choices.")
+        raise ScoringError(
+            f"The sample '{sample.id}' does not have exactly one right class among its choices."
+        )
     if answer.choice is None:
         raise ScoringError(
             "The answer chose no class; use the scorer 'classification' with the mode 'classify'."

@@ -74,7 +74,7 @@ def _chosen(found: Conclusion, choices: tuple[str, ...]) -> tuple[int, str]:
 def _number(sample: Sample, reply: str, found: Conclusion) -> Score:
     targets = [value for target in sample.targets if (value := _last_number(target)) is not None]
     if not targets:
-        raise ScoringError(f"The target of the sample '{sample.id}' is no number: '{sample.target[:60]}'.")
+        raise ScoringError(f"The target of the sample '{sample.id}' is not a number: '{sample.target[:60]}'.")
     if found.marked:
         # "7 * 6 = 42 apples": what an equation comes to.
         numbers = _numbers(found.text.rpartition("=")[2]) or _numbers(found.text)
@@ -113,7 +113,7 @@ def _text(sample: Sample, found: Conclusion, *, mathematical: bool) -> Score:
             mathematics.same(one, wanted) if mathematical else _words(one) == _words(wanted) for one in given
         ):
             return Score(1.0, "correct", f"{found.rule}: '{shown}' is a target")
-    return Score(0.0, "incorrect", f"{found.rule}: '{shown}' is no target")
+    return Score(0.0, "incorrect", f"{found.rule}: '{shown}' is not a target")
 
 
 def _words(text: str) -> str:

@@ -106,7 +106,7 @@ class Names:
             denied = any(self.denied(*one) for one in self._found(parts[kept[0] + 1 :]))
             early = any(self._takes_up(part) for part in parts[: kept[0]])
             denied = denied or (early and not self._takes_up(parts[kept[0]]))
-            return undecided(f"{first.why}, and not surely as the answer") if denied else first
+            return undecided(f"{first.why}, but perhaps not as the answer") if denied else first
         if first.label == "incorrect":
             if any(one.label == "correct" for one in later) or (
                 later and not self._is_bare(parts[kept[0]]) and not self._takes_up(parts[kept[0]])
@@ -192,12 +192,12 @@ class Names:
         start = self.cues.turn_in(tokens[: one.start])
         before = tokens[start : one.start]
         if others := self._names(reading, start, one.start, found):
-            return undecided(f"'{others[0]}' stands before the target")
+            return undecided(f"'{others[0]}' comes before the target")
         if self.cues.turn_in(tokens[one.end :]) and not start:
             return undecided("a 'but' after the target")
         clause = max((place for place in range(one.start + 1) if ";" in reading.gaps[place]), default=0)
         if clause and self._about(tokens[:clause]) and not self._about(tokens[clause:]):
-            return undecided("the target stands in a later clause")
+            return undecided("the target is in a later clause")
         predicate = tokens[one.end : one.end + 12]
         if (
             one.start <= 1
@@ -207,22 +207,22 @@ class Names:
             and not self._about(predicate)
             and self._content(predicate)
         ):
-            return undecided("what is said of the target is not what is asked")
+            return undecided("the sentence about the target does not answer the question")
         unknown = self._content(before)
         if len(unknown) > _MOST_UNKNOWN:
-            return undecided("the sentence says more than is asked")
+            return undecided("the sentence says more than the question needs")
         related = before[-1:] and before[-1] in _OF and before[-2:-1] and before[-2] in unknown
         if related or tokens[one.end : one.end + 1] == ["s"] or reading.gaps[one.end][:1] in ("^", "=", "/"):
-            return undecided("the target may stand beside the answer")
+            return undecided("the target may only be mentioned beside the answer")
         if one.end < len(tokens):
             joined = tokens[one.end] in _JOINS
             if joined or re.fullmatch(r"[,、/; \d)]+", reading.gaps[one.end]):
                 more = 2 if joined or tokens[one.end] in ARTICLES else 1
                 if names := self._names(reading, one.end, one.end + more, found):
-                    return undecided(f"'{names[0]}' stands beside the target")
+                    return undecided(f"'{names[0]}' is given beside the target")
         inside = re.search(r"[(（]", reading.gaps[one.start]) is not None
         if inside and one.start and script_of(reading.text) not in CASED:
-            return undecided("the target stands in brackets")
+            return undecided("the target is in brackets")
         return correct(
             f"'{' '.join(reading.cased[one.start : one.end])}' is given, and no other name before it"
         )

@@ -29,7 +29,7 @@ def numeric(
     language = str(metadata.get("language") or "en")
     goals = goals_of(sample.targets, str(metadata.get("unit") or ""), sample.input, language)
     if not goals:
-        raise ScoringError(f"The target of the sample '{sample.id}' is no number: '{sample.target[:60]}'.")
+        raise ScoringError(f"The target of the sample '{sample.id}' is not a number: '{sample.target[:60]}'.")
     if tolerance_absolute is None and tolerance_relative is None:
         tolerance = read_tolerance(metadata.get("tolerance"))
     else:

@@ -54,7 +54,7 @@ def check_options(options: Mapping[str, Any]) -> None:
         )
     if measure in ("characters", "token-f1") and role is not None:
         raise ConfigurationError(
-            f"The measure '{measure}' asks no model: leave out 'role', or leave out 'measure'."
+            f"The measure '{measure}' uses no model: leave out 'role', or leave out 'measure'."
         )
     number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
     if threshold is not None and not (number and 0 < threshold <= 1):
@@ -143,7 +143,7 @@ def cosines(vectors: Sequence[Sequence[float]], role: str = "embedder") -> list[
     # By the largest part first, so that no square overflows or vanishes.
     largest = np.abs(table).max(axis=1, keepdims=True)
     if not largest.all():
-        raise ScoringError(f"The {role} gave a vector of zeros, which has no direction.")
+        raise ScoringError(f"The {role} gave a vector of zeros, which has no similarity to anything.")
     table = table / largest
     table /= np.linalg.norm(table, axis=1, keepdims=True)
     return [float(value) for value in np.clip(table[1:] @ table[0], -1.0, 1.0)]

@@ -137,7 +137,7 @@ def _corrected(
         return JudgeCorrection(
             value, min(wide[0], value), max(wide[1], value), level, None, trust, judge_mean, labels, None, math.nan, n,
             total, sample.n_left_out, sample.n_clusters, None,
-            found if n else "no labels: a judge alone says nothing about its errors",
+            found if n else "no labels: a judge's errors are unknown without labels",
         )  # fmt: skip
     trust = _best_weight(sample) if weight is None else weight
     value, labels = _value(sample, trust), _value(sample, 0.0)

@@ -56,13 +56,7 @@ def form_of(file: schema.TaskFile, document: Document, wanted: PromptFormat, cha
 def drawing_of(file: schema.TaskFile, form: Form) -> schema.Drawing:
     """How text is generated in this form: defaults, then `answer`, then `answer.text` or `answer.chat`."""
     answer, shots = file.answer, file.prompt.few_shot
-    settings: dict[str, Any] = {
-        "max_tokens": None,
-        "temperature": 0.0,
-        "top_p": None,
-        "stop": [],
-        "seed": None,
-    }
+    settings: dict[str, Any] = {**dict.fromkeys(schema.Drawing.model_fields), "temperature": 0.0, "stop": []}
     if form == "text":
         settings["max_tokens"] = TOKENS_IN_TEXT
         if shots is not None and shots.count and file.prompt.separator:
@@ -139,39 +133,27 @@ def strategy_of(file: schema.TaskFile, form: Form, drawing: schema.Drawing, rend
     from evalwright.strategies.generate import Conversation, Sampling, SingleDraw
     from evalwright.strategies.likelihood import ContinuationLikelihood, TextLikelihood
 
-    strategy: (
-        SingleDraw
-        | Conversation
-        | ChooseByLikelihood
-        | ContinuationLikelihood
-        | TextLikelihood
-        | ClassifyPair
-    )
     mode, prompt = file.answer.mode, file.prompt
     # After a chat template's own opening of the answer there is nothing to set apart from.
     delimiter = prompt.delimiter if form == "text" or prompt.prefill else ""
+    strategy: Any
     if mode == "generate":
-        sampling = Sampling(
-            drawing.max_tokens,
-            drawing.temperature or 0.0,
-            drawing.top_p,
-            tuple(drawing.stop or ()),
-            drawing.seed,
+        stop, temperature = tuple(drawing.stop or ()), drawing.temperature or 0.0
+        sampling = Sampling(drawing.max_tokens, temperature, drawing.top_p, stop, drawing.seed)
+        several = is_conversation(file)
+        strategy = (
+            Conversation(renderer, renderer.turns, sampling) if several else SingleDraw(renderer, sampling)
         )
-        if is_conversation(file):
-            strategy = Conversation(renderer, renderer.turns, sampling)
-        else:
-            strategy = SingleDraw(renderer, sampling)
-    elif mode == "likelihood":
-        strategy = ChooseByLikelihood(renderer, delimiter)
-    elif mode == "letter":
-        strategy = ChooseByLetter(renderer, delimiter)
-    elif mode == "continuation":
-        strategy = ContinuationLikelihood(renderer, delimiter)
-    elif mode == "classify":
-        strategy = ClassifyPair(renderer)
+    elif mode in ("perplexity", "classify"):
+        strategy = (TextLikelihood if mode == "perplexity" else ClassifyPair)(renderer)
     else:
-        strategy = TextLikelihood(renderer)
+        kinds = {
+            "likelihood": ChooseByLikelihood,
+            "letter": ChooseByLetter,
+            "continuation": ContinuationLikelihood,
+        }
+        strategy = kinds[mode](renderer, delimiter)
     if form == "chat":
         strategy.needs = strategy.needs | {"chat"}
-    return strategy
+    made: Strategy = strategy
+    return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalwright.core.errors import DatasetError
@@ -88,63 +88,51 @@ class _Data:
         self.variables = variables
         self.renderer = renderer
         self.scorers = scorers
+        known = plain(file.metadata)
         self.defaults = {
-            name: value
-            for name in KNOWN_METADATA
-            if isinstance(value := plain(file.metadata).get(name), str | int | float)
+            name: known[name] for name in KNOWN_METADATA if isinstance(known.get(name), str | int | float)
         }
 
     def load(self) -> tuple[FileSamples, FileSamples | None]:
         """The samples and the pool, if there are shots."""
-        shots = self.file.prompt.few_shot
+        file, shots = self.file, self.file.prompt.few_shot
+        own: tuple[KeyPath, ...] = (("dataset",), ("where",), ("sample",))
         if shots is None or shots.count == 0:
-            return self._samples(), None
+            return self._opened(file.dataset, file.where, file.sample, own, self._check), None
         if shots.dataset is None and shots.where is None:
-            samples = self._samples()
+            samples = self._opened(file.dataset, file.where, file.sample, own, self._check)
             self._draw_from(samples, shots)
             self._check_own_pool(samples)
             return samples, samples
-        pool = self._pool(shots)
-        self._draw_from(pool, shots)
-        return self._samples(), pool
-
-    def _samples(self) -> FileSamples:
-        file, renderer = self.file, self.renderer
-
-        def check(sample: Sample) -> None:
-            check_sample(file.answer.mode, sample)
-            check_scorers(self.scorers, sample)
-            renderer.check(sample)
-            if renderer.shots is not None:
-                renderer.shots.check(sample)
-
-        return self._opened(
-            file.dataset, ("dataset",), file.where, ("where",), file.sample, ("sample",), check
-        )
-
-    def _pool(self, shots: schema.FewShot) -> FileSamples:
         at: KeyPath = ("prompt", "few_shot")
-        return self._opened(
-            shots.dataset or self.file.dataset,
+        places = (
             (*at, "dataset") if shots.dataset else ("dataset",),
-            shots.where,
             (*at, "where"),
-            shots.sample or self.file.sample,
             (*at, "sample") if shots.sample else ("sample",),
-            lambda sample: _check_shot(self.renderer, sample),
         )
+        dataset, sample = shots.dataset or file.dataset, shots.sample or file.sample
+        pool = self._opened(dataset, shots.where, sample, places, self.renderer.shot)
+        self._draw_from(pool, shots)
+        return self._opened(file.dataset, file.where, file.sample, own, self._check), pool
+
+    def _check(self, sample: Sample) -> None:
+        check_sample(self.file.answer.mode, sample)
+        check_scorers(self.scorers, sample)
+        self.renderer.check(sample)
+        if self.renderer.shots is not None:
+            self.renderer.shots.check(sample)
 
     def _opened(
         self,
         dataset: schema.Dataset,
-        dataset_at: KeyPath,
         where: schema.Where,
-        where_at: KeyPath,
         sample: schema.Sample,
-        sample_at: KeyPath,
-        check: Callable[[Sample], None],
+        places: Sequence[KeyPath],
+        check: Callable[[Sample], object],
     ) -> FileSamples:
+        """places: where the three are written."""
         recipe = [sample.model_dump(), where, dict(self.variables), self.defaults]
+        dataset_at, where_at, sample_at = places
         return load_samples(
             Rows(open_sources(dataset, self.document, dataset_at)),
             SampleMaker(sample, self.document, sample_at, self.variables, self.defaults),
@@ -176,15 +164,11 @@ class _Data:
         shots = self.renderer.shots
         for index, sample in enumerate(samples):
             try:
-                _check_shot(self.renderer, sample)
+                self.renderer.shot(sample)
                 if shots is not None:
                     shots.check(sample, spare=1)
             except RowError as error:
                 raise DatasetError(f"{samples.where(index)}: {error}.") from None
-
-
-def _check_shot(renderer: Renderer, sample: Sample) -> None:
-    renderer.shot(sample)
 
 
 def _resolved(

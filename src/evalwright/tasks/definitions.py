@@ -36,11 +36,6 @@ class Definition:
         return str(name) if isinstance(name, str | int | float) else ""
 
 
-def read_definitions(path: Path) -> list[Definition]:
-    """Every task that a file defines. Raises TaskError with file and line."""
-    return expand(with_includes(read_document(path)))
-
-
 def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
     """The document merged over what it includes. Mappings merge key by key; anything else is replaced."""
     here = document.files[0].resolve() if document.files else None
@@ -94,14 +89,14 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def expand(document: Document) -> list[Definition]:
     """One definition per row of `for_each`, or the one that the document is."""
     each = document.value.get("for_each")
+    value = {name: item for name, item in document.value.items() if name != "for_each"}
+    plain = replace(document, value=value)
     if each is None:
-        return [Definition(replace(document, value=_without(document.value, "for_each")))]
-    plain = replace(document, value=_without(document.value, "for_each"))
+        return [Definition(plain)]
     members: list[Definition] = []
     seen: dict[str, Mapping[str, Any]] = {}
     for variables in _variables(document, each):
-        value = _filled(plain.value, (), variables, plain)
-        member = Definition(replace(plain, value=value), variables)
+        member = Definition(replace(plain, value=_filled(value, (), variables, plain)), variables)
         if member.name in seen:
             raise document.error(
                 ("task",),
@@ -113,15 +108,12 @@ def expand(document: Document) -> list[Definition]:
     return members
 
 
-def _without(value: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return {name: item for name, item in value.items() if name != key}
-
-
 def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
     """The rows of `for_each`: a list of mappings, a mapping of lists (every combination), or a table file."""
     at: KeyPath = ("for_each",)
-    if isinstance(each, Mapping) and set(each) == {"table"} and isinstance(each["table"], str):
-        rows: Sequence[Any] = _table(document, each["table"])
+    rows: Sequence[Any]
+    if (table := table_file(document)) is not None:
+        rows = _table(document, table)
     elif isinstance(each, Mapping):
         for name, values in each.items():
             if not isinstance(values, list):
@@ -155,8 +147,7 @@ def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
     return [dict(row) for row in rows]
 
 
-def _table(document: Document, name: str) -> list[dict[str, Any]]:
-    path = document.folder(("for_each", "table")) / name
+def _table(document: Document, path: Path) -> list[dict[str, Any]]:
     if path.suffix == ".jsonl":
         from evalwright.tasks.datasets.rows import FileSource, Rows
 
@@ -166,7 +157,7 @@ def _table(document: Document, name: str) -> list[dict[str, Any]]:
     kind = SUFFIXES.get(path.suffix)
     if kind not in ("csv", "tsv", "json"):
         raise document.error(
-            ("for_each", "table"), f"the table '{name}' must be a csv, tsv, json or jsonl file."
+            ("for_each", "table"), f"the table '{path.name}' must be a csv, tsv, json or jsonl file."
         )
     return [row for _, row in read_rows(path, kind)]
 

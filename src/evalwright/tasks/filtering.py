@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -70,10 +70,15 @@ def filtered(tasks: Sequence[Task], conditions: Sequence[Condition]) -> Filtered
         raise ConfigurationError(
             f"No sample of {_named([task.name for task in tasks])} matches {' and '.join(map(str, conditions))} together."
         )
-    kept = tuple(
-        _with_samples(task, rows, conditions) for task, rows in zip(tasks, chosen, strict=True) if rows
-    )
-    return Filtered(kept, tuple(task.name for task, rows in zip(tasks, chosen, strict=True) if not rows))
+    where, kept, left_out = [str(one) for one in conditions], [], []
+    for task, rows in zip(tasks, chosen, strict=True):
+        if not rows:
+            left_out.append(task.name)
+            continue
+        said = {"filter": {"where": where, "kept": len(rows), "of": len(task.samples)}}
+        samples = ChosenSamples(task.samples, rows, where)
+        kept.append(replace(task, samples=samples, definition={**task.definition, **said}))
+    return Filtered(tuple(kept), tuple(left_out))
 
 
 def _choose(
@@ -119,8 +124,7 @@ def _check_known(
 ) -> None:
     for one in conditions:
         if one.key not in counts:
-            near = closest(one.key, counts)
-            meant = f" Did you mean '{near[0]}'?" if near else ""
+            meant = _meant(one.key, counts)
             known = ", ".join(f"{key} ({len(found):,})" for key, found in sorted(counts.items()))
             there = f" There are (with numbers of values): {known}." if known else " They have no metadata."
             raise ConfigurationError(
@@ -128,11 +132,15 @@ def _check_known(
             )
         found = counts[one.key]
         if one.value not in found:
-            near = closest(one.value, found)
-            meant = f" Did you mean '{near[0]}'?" if near else ""
+            meant = _meant(one.value, found)
             raise ConfigurationError(
                 f"No sample of {_named(names)} has {one.key} '{one.value}'.{meant} There are: {_counted(found)}. ({one})"
             )
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    near = closest(name, known)
+    return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def _counted(found: Counter[str]) -> str:
@@ -144,18 +152,6 @@ def _counted(found: Counter[str]) -> str:
 def _named(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:6])
     return f"{shown} and {len(names) - 6} more tasks" if len(names) > 6 else shown
-
-
-def _with_samples(task: Task, rows: array[int], conditions: Sequence[Condition]) -> Task:
-    where = [str(one) for one in conditions]
-    return replace(
-        task,
-        samples=ChosenSamples(task.samples, rows, where),
-        definition={
-            **task.definition,
-            "filter": {"where": where, "kept": len(rows), "of": len(task.samples)},
-        },
-    )
 
 
 class ChosenSamples:

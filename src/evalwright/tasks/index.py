@@ -91,7 +91,9 @@ class TaskIndex:
 
         Raises TaskError where two files of the same standing define the task.
         """
-        for entries in (self._user_files(), self._library_files()):
+        bundled = f"{LIBRARY}{os.sep}"
+        own = [entry for entry in self.files() if not entry.path.startswith(bundled)]
+        for entries in (own, [entry for entry in self.files() if entry.path.startswith(bundled)]):
             exact = [entry for entry in entries if name in entry.members]
             if len(exact) > 1:
                 paths = " and ".join(f"'{entry.path}'" for entry in exact[:3])
@@ -109,31 +111,15 @@ class TaskIndex:
             self._files = _read_folders([*self._folders, LIBRARY])
         return self._files
 
-    def _user_files(self) -> list[Entry]:
-        return [entry for entry in self.files() if not _inside(entry.path, LIBRARY)]
-
-    def _library_files(self) -> list[Entry]:
-        return [entry for entry in self.files() if _inside(entry.path, LIBRARY)]
-
     def _python(self) -> Iterator[Entry]:
         done = set()
         for found in decorator.registered():
             done.add(found.name)
-            yield Entry(
-                found.name,
-                found.description,
-                found.version,
-                found.language,
-                found.domain,
-                members=(found.name,),
-            )
+            about = found.description, found.version, found.language, found.domain
+            yield Entry(found.name, *about, members=(found.name,))
         for name, target in offered(decorator.ENTRY_POINTS).items():
             if name not in done:
                 yield Entry(name, f"From {target}.", members=(name,))
-
-
-def _inside(path: str, folder: Path) -> bool:
-    return path.startswith(f"{folder}{os.sep}")
 
 
 def _read_folders(folders: Sequence[Path]) -> list[Entry]:
@@ -240,20 +226,18 @@ def _described(path: str) -> tuple[Entry, list[Path]]:
         first, *rest = expand(document)
         members = (first.name, *(one.name for one in rest))
         for name in members:
+            if not name:
+                raise document.error(("task",), "the key `task` is missing.")
             if not is_name(name):
-                problem = (
-                    f"'{name}' cannot be the name of a task: {RULE}."
-                    if name
-                    else "the key `task` is missing."
-                )
-                raise document.error(("task",), problem)
+                raise document.error(("task",), f"'{name}' cannot be the name of a task: {RULE}.")
     except EvalwrightError as error:
         return Entry(Path(path).stem, path=path, problem=str(error)), []
     # Several tasks are described together by what the file says before their variables are put in.
     value = document.value if rest else first.document.value
     about = value.get("metadata")
     about = about if isinstance(about, Mapping) and not rest else {}
-    groups = tuple(map(str, _listed(first.document.value.get("group"))))
+    group = first.document.value.get("group")
+    groups = tuple(map(str, group if isinstance(group, list) else [] if group is None else [group]))
     entry = Entry(
         name=(groups or (Path(path).stem,))[0] if rest else first.name,
         description=_words(value.get("description")),
@@ -265,10 +249,6 @@ def _described(path: str) -> tuple[Entry, list[Path]]:
         groups=groups,
     )
     return entry, others
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _words(value: Any) -> str:

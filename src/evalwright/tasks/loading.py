@@ -32,15 +32,8 @@ def load_task(
     own. overrides: values put over the file's, keys nested or dotted, file names from the working folder. Raises UnknownName with the closest names,
     TaskError with file and line, DatasetError with file and row.
     """
-    tasks = load_tasks(
-        name_or_path,
-        prompt_format=prompt_format,
-        chat=chat,
-        overrides=overrides,
-        folders=folders,
-        _only_one=True,
-    )
-    return tasks[0]
+    how: dict[str, Any] = {"prompt_format": prompt_format, "chat": chat}
+    return load_tasks(name_or_path, overrides=overrides, folders=folders, _only_one=True, **how)[0]
 
 
 def load_tasks(
@@ -92,7 +85,7 @@ def _find(
 ) -> list[Definition | Task]:
     path, member = _as_path(name)
     if path is not None:
-        return list(_members(_from_file(path, overrides), member, shown(path)))
+        return list(_members(_expanded(read_document(path), overrides), member, shown(path)))
     from evalwright.tasks import decorator
 
     registered = decorator.find(name)
@@ -102,9 +95,9 @@ def _find(
         if entries:
             out: list[Definition | Task] = []
             for entry in entries:
-                definitions = _from_file(Path(entry.path), overrides)
+                file = Path(entry.path)
                 one = name if name in entry.members and name not in entry.groups else None
-                out.extend(_members(definitions, one, shown(Path(entry.path))))
+                out.extend(_members(_expanded(read_document(file), overrides), one, shown(file)))
             return out
         registered = decorator.from_entry_point(name)
         if registered is None:
@@ -128,8 +121,7 @@ def definitions_of(
 ) -> list[Definition]:
     """The definitions in a mapping of the task file's schema. base: the folder of relative paths in it."""
     value = {**({"task": name} if name else {}), **_lists(definition)}
-    document = with_includes(Document(value, f"The task '{value.get('task', '')}'", base))
-    return expand(with_overrides(document, overrides, Path.cwd()) if overrides else document)
+    return _expanded(Document(value, f"The task '{value.get('task', '')}'", base), overrides)
 
 
 def task_from_definition(
@@ -159,9 +151,9 @@ def _lists(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _from_file(path: Path, overrides: Mapping[str, Any] | None) -> list[Definition]:
-    document = with_includes(read_document(path))
-    return expand(with_overrides(document, overrides, Path.cwd()) if overrides else document)
+def _expanded(document: Document, overrides: Mapping[str, Any] | None) -> list[Definition]:
+    whole = with_includes(document)
+    return expand(with_overrides(whole, overrides, Path.cwd()) if overrides else whole)
 
 
 def _as_path(name: str) -> tuple[Path | None, str | None]:
@@ -170,10 +162,7 @@ def _as_path(name: str) -> tuple[Path | None, str | None]:
         if text.lower().endswith((".yaml", ".yml")):
             path = Path(text).expanduser()
             if not path.is_file():
-                there = (
-                    sorted(str(item) for item in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
-                )
-                raise UnknownName("task file", text, there)
+                raise UnknownName("task file", text, sorted(map(str, path.parent.glob("*.y*ml"))))
             return path, member
     return None, None
 

@@ -10,10 +10,10 @@ space, which would split the first word's token. Shots begin with the prefill to
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from string import ascii_uppercase
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from evalwright.core.errors import DatasetError
 from evalwright.core.requests import Message, Prompt
@@ -24,6 +24,7 @@ from evalwright.tasks.samples import RowError
 from evalwright.tasks.yaml_files import Document
 
 Form = Literal["chat", "text"]
+Rendered = TypeVar("Rendered")
 
 
 class Part:
@@ -84,26 +85,28 @@ class Renderer:
         self._ending = prompt.delimiter.rstrip(" \t") if open_ended else ""
         self._variables = dict(variables)
         self.shots: Shots | None = None
-        self._text_heads: dict[str, str] = {}
-        self._chat_heads: dict[str, tuple[Message, ...]] = {}
-        self._plain_head = self._system.fixed
+        self._heads: dict[str, str | tuple[Message, ...]] = {}
         sources = [part.source for part in (self._system, *self._users, self._assistant, self._prefill)]
         self._lettered = any("lettered" in source for source in sources)
 
     def __call__(self, sample: Sample) -> Prompt:
         """The prompt of one sample."""
-        try:
-            return self.render(sample)
-        except RowError as error:
-            raise DatasetError(f"Sample '{sample.id}': {error}.") from None
+        return _named(sample, self.render)
 
     def turns(self, sample: Sample) -> tuple[str, ...]:
         """The user turns that follow the first."""
-        try:
-            context = self.context(sample)
-            return tuple(part(context) for part in self._users[1:])
-        except RowError as error:
-            raise DatasetError(f"Sample '{sample.id}': {error}.") from None
+        return self._turns(sample)[1:]
+
+    def question(self, sample: Sample) -> str:
+        """The user's turns of a sample, without what stands before them. Raises DatasetError."""
+        return "\n\n".join(self._turns(sample))
+
+    def _turns(self, sample: Sample) -> tuple[str, ...]:
+        def rendered(one: Sample) -> tuple[str, ...]:
+            context = self.context(one)
+            return tuple(part(context) for part in self._users)
+
+        return _named(sample, rendered)
 
     def render(self, sample: Sample) -> Prompt:
         """As a call, but raises RowError."""
@@ -111,12 +114,11 @@ class Renderer:
         user = self._users[0](context)
         prefill = self._prefill(context)
         shots, key = self.shots.draw(sample, user) if self.shots else ([], "")
+        head = self._head(shots, key, context)
         if self.form == "text":
-            head = self._text_head(shots, key, context)
-            if prefill:
-                return head + self._answered(user, prefill)
-            return head + user + (self._ending if user else "")
-        messages = (*self._chat_head(shots, key, context), Message("user", user))
+            question = self._answered(user, prefill) if prefill else user + (self._ending if user else "")
+            return f"{head}{question}"
+        messages = (*head, Message("user", user))
         return (*messages, Message("assistant", prefill)) if prefill else messages
 
     def shot(self, sample: Sample) -> Shot:
@@ -128,14 +130,6 @@ class Renderer:
         prefill = self._prefill(context)
         whole = self._answered(prefill, answer) if prefill else answer
         return Shot(self._users[0](context), whole, without_id(sample.row), sample)
-
-    def question(self, sample: Sample) -> str:
-        """The user's turns of a sample, without what stands before them. Raises DatasetError."""
-        try:
-            context = self.context(sample)
-            return "\n\n".join(part(context) for part in self._users)
-        except RowError as error:
-            raise DatasetError(f"Sample '{sample.id}': {error}.") from None
 
     def answer(self, sample: Sample) -> str:
         """What a shot of this sample would answer, without the prefill; "" where its row cannot be a shot."""
@@ -180,30 +174,33 @@ class Renderer:
     def _answered(self, user: str, answer: str) -> str:
         return f"{user}{self._delimiter}{answer}" if user else answer
 
-    def _text_head(self, shots: list[Shot], key: str | None, context: Mapping[str, Any]) -> str:
-        if key is not None and self._plain_head and (found := self._text_heads.get(key)) is not None:
-            return found
+    def _head(self, shots: list[Shot], key: str | None, context: Mapping[str, Any]) -> Any:
+        """What stands before the question: text, or messages. key: equal for equal shots, None where they are this sample's alone."""
+        shared = key if self._system.fixed else None
+        if shared is not None and shared in self._heads:
+            return self._heads[shared]
         system = self._system(context)
-        parts = [system] if system else []
-        parts.extend(self._answered(shot.user, shot.answer) for shot in shots)
-        head = "".join(part + self._separator for part in parts)
-        if key is not None and self._plain_head:
-            self._text_heads[key] = head
+        head: str | tuple[Message, ...]
+        if self.form == "text":
+            parts = [system] if system else []
+            parts += [self._answered(shot.user, shot.answer) for shot in shots]
+            head = "".join(part + self._separator for part in parts)
+        else:
+            messages = [Message("system", system)] if system else []
+            for shot in shots:
+                messages += [Message("user", shot.user), Message("assistant", shot.answer)]
+            head = tuple(messages)
+        if shared is not None:
+            self._heads[shared] = head
         return head
 
-    def _chat_head(
-        self, shots: list[Shot], key: str | None, context: Mapping[str, Any]
-    ) -> tuple[Message, ...]:
-        if key is not None and self._plain_head and (found := self._chat_heads.get(key)) is not None:
-            return found
-        system = self._system(context)
-        messages = [Message("system", system)] if system else []
-        for shot in shots:
-            messages += [Message("user", shot.user), Message("assistant", shot.answer)]
-        head = tuple(messages)
-        if key is not None and self._plain_head:
-            self._chat_heads[key] = head
-        return head
+
+def _named(sample: Sample, render: Callable[[Sample], Rendered]) -> Rendered:
+    """What is rendered of a sample. Raises DatasetError that names it."""
+    try:
+        return render(sample)
+    except RowError as error:
+        raise DatasetError(f"Sample '{sample.id}': {error}.") from None
 
 
 @lru_cache(maxsize=64)

@@ -249,7 +249,7 @@ def load_samples(
     make: SampleMaker,
     wanted: Filter,
     *,
-    check: Callable[[Sample], None],
+    check: Callable[[Sample], object],
     duplicates: str,
     recipe: Any,
     empty: str,

@@ -40,8 +40,6 @@ def text(source: str) -> Callable[[Context], str]:
     literals, paths = pieces
     if not paths:
         return lambda context: source
-    if len(paths) == 1 and literals == ["", ""]:
-        return _quick(lambda context, path=paths[0]: _as_text(_walk(context, path)), source, _jinja_text)  # type: ignore[misc]
 
     def render(context: Context) -> str:
         out = [literals[0]]

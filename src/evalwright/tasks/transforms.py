@@ -38,7 +38,7 @@ def first_part(text: Any, share: Any) -> str:
 def last_part(text: Any, share: Any) -> str:
     """The end of a text that has this share of its words; with `first_part` of the other share it is the whole text."""
     whole = _text(text, "last_part")
-    cut = _cut(whole, 1.0 - _share(share, "last_part"))
+    cut = _cut(whole, round(1.0 - _share(share, "last_part"), 9))  # 1.0 - 0.9 is a little less than 0.1
     return whole[cut:].lstrip()
 
 

@@ -13,7 +13,6 @@ from evalwright.core.errors import AbilityError, ConfigurationError, Rejected
 from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import Response
 from evalwright.models.scripted import Scripted
-from support.typed import typed
 
 REPLIES: dict[str, Scripted] = {
     "Who wrote book 7?": '"Name the writer of book 7."',
@@ -79,12 +78,3 @@ def test_what_a_model_may_not_or_cannot_do_is_said(tmp_path: Path) -> None:
         rewrite(task, ["shuffle", "negate"], None, tmp_path / "home")
     with pytest.raises(AbilityError, match="cannot generate"):
         rewrite(task, ["paraphrase"], ScriptedModel("x", abilities=["embed"]), tmp_path / "home")
-
-
-def test_the_command_takes_a_model() -> None:
-    done = typed(
-        "tasks", "rewrite", "books.yaml", "--kind", "paraphrase", "--into", "o.yaml", "--by", "scripted/constant"
-    )  # fmt: skip
-    assert done.code == 2 and "could be rewritten" in done.err
-    lone = typed("tasks", "rewrite", "books.yaml", "--kind", "paraphrase", "--into", "o.yaml", "-M", "a=1")
-    assert lone.code == 2 and "--by" in lone.err

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalwright import Sample, ScriptedModel, evaluate, load_task
-from evalwright.analysis.contamination.by_model import problem, shuffle, with_opposite_answer
+from evalwright.analysis.contamination.by_model import shuffle, with_opposite_answer
 from evalwright.analysis.contamination.report import contamination_report
 from evalwright.core.requests import Generate, Request
 from support.typed import typed
@@ -32,20 +32,6 @@ def test_the_opposite_has_the_opposite_answer() -> None:
     said = with_opposite_answer(Sample("q", "Paris is in France", ("true",), ("True", "False"), (0,)))
     assert said is not None and said.gold == (1,)
     assert with_opposite_answer(Sample("q", "Who was it?", ("Ada",))) is None
-
-
-def test_what_is_wrong_is_refused_with_its_reason() -> None:
-    original = Sample("q", "Who wrote book 7 of the cycle?", ("Ada",))
-
-    def why(text: str) -> str:
-        return problem(original, Sample("q", text, ("Ada",)), "paraphrase")
-
-    assert why("Name the writer of book 7 of the cycle.") == ""
-    assert "gives the answer away" in why("Did Ada write book 7 of the cycle?")
-    assert "numbers" in why("Name the writer of book 8 of the cycle.")
-    assert "original wording" in why("who wrote  book 7 of the cycle?")
-    assert why(" ") == "it is empty"
-    assert "longer" in why("Who wrote book 7 of the cycle?" * 20)
 
 
 ROWS = [

@@ -9,7 +9,6 @@ import pytest
 
 from evalwright import UsageError
 from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, find_set, keep_set, set_file
-from evalwright.analysis.judge_validation.sheets import sheet_rows
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from support.judging import judged_run
 from support.runs import make_run
@@ -36,18 +35,6 @@ def test_what_has_no_verdict_is_not_drawn(tmp_path: Path) -> None:
     assert set(found.probabilities) == {1.0}
     with pytest.raises(UsageError, match="between 1 and 60"):
         draw_set(read_verdicts(run), 61, "random", 0)
-
-
-def test_tasks_are_drawn_from_by_name(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores={"x": [1.0] * 5, "y": [0.0] * 7}, name="run")
-    found = draw_set(read_verdicts(run, tasks=["y"]), None, "random", 0)
-    rows = sheet_rows([(run, found)])
-    assert {row.task for row in rows} == {"y"}
-    assert {row.id for row in rows} == {f"item-{i}" for i in range(7)}
-    both = draw_set(read_verdicts(run), None, "random", 0)
-    assert len(both.rows) == 12
-    with pytest.raises(UsageError, match="Did you mean"):
-        read_verdicts(run, tasks=["yy"])
 
 
 def test_values_that_are_no_verdicts(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalwright import UsageError
-from evalwright.analysis.judge_validation.labels import Label, read_label_files
+from evalwright.analysis.judge_validation.labels import read_label_files
 
 ROWS = [("s00000001-1", "1", "Ann"), ("s00000001-2", "0", "Ann"), ("s00000001-3", "", "Ann")]
 
@@ -99,27 +99,9 @@ def test_a_row_is_labelled_once_by_each_person(tmp_path: Path) -> None:
         read_label_files([named, again])
 
 
-def test_files_without_names_are_people(tmp_path: Path) -> None:
-    files = [write(tmp_path, "row,label\ns00000001-1,1\n", name) for name in ("ann.csv", "bob.csv")]
-    found: list[Label] = [label for file in read_label_files(files) for label in file.labels]
-    assert [label.labeller for label in found] == files
-
-
 @pytest.mark.parametrize(
     "data", [b"\x00\x01\x02", b"PK\x03\x04 not a table", b"\xff\xfe\x00", b'row,label\n"open', b"\n\n\n"]
 )
 def test_what_is_no_table(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(UsageError):
         told(write(tmp_path, data))
-
-
-def test_a_workbook_is_known(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"are a workbook\. Save the sheet as CSV"):
-        told(write(tmp_path, b"PK\x03\x04\x14\x00", "done.xlsx"))
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
-        read_label_files([tmp_path / "nowhere.csv"])
-    with pytest.raises(UsageError, match="cannot be read"):
-        read_label_files([tmp_path])

@@ -20,7 +20,6 @@ from evalwright.runs.reader import Run
 from evalwright.statistics import cohen_kappa, gwet_ac1, raw_agreement
 from evalwright.tasks.loading import task_from_definition
 from support.command import evalwright as command
-from support.overlap_judge import OverlapModel
 from support.shown import terminal
 
 N = 12
@@ -102,14 +101,6 @@ def test_two_judges_of_one_run(threshold: float) -> None:
     assert (found.n, found.n_left_out, found.n_other) == (N, 0, 0)
 
 
-def test_the_answers_furthest_apart_come_first() -> None:
-    found = judges_agreement([run_of({"a": judge(A, "m/a"), "b": judge(B, "m/b")})])
-    spreads = [abs(one.values[0] - one.values[1]) for one in found.disputed]
-    assert spreads == sorted(spreads, reverse=True)
-    differing = np.flatnonzero(votes(A, B)[:, 0] != votes(A, B)[:, 1])
-    assert {one.id for one in found.disputed} == {f"<b>{place}</b>" for place in differing}
-
-
 def test_judges_of_several_runs() -> None:
     run = run_of({"a": judge(A, "m/a")})
     second = score_run(run, roles={"a": judge(B, "m/b")}, name="second")
@@ -137,13 +128,6 @@ def test_draws_of_an_item_are_one_unit() -> None:
     assert (
         found.raw.value == judges_agreement([run_of({"a": judge(A, "m/a"), "b": judge(B, "m/b")})]).raw.value
     )
-
-
-def test_a_judge_that_failed_has_no_verdict() -> None:
-    run = run_of({"a": judge(A, "m/a")})
-    broken = score_run(run, roles={"a": OverlapModel("broken")}, name="broken")
-    with pytest.raises(ConfigurationError, match="No answer has the verdicts of two judges"):
-        judges_agreement([run, broken])
 
 
 def test_what_cannot_be_done_is_said() -> None:

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from evalwright import (
@@ -25,12 +24,10 @@ from evalwright import (
 )
 from evalwright.analysis.power import Price
 from evalwright.analysis.power.prompts import MOST_READ
-from evalwright.core.errors import Overloaded, Rejected, UnknownName
+from evalwright.core.errors import Overloaded
 from evalwright.models.local.demo import demo_model
 from support.command import environment
 from support.openai_server import OpenAIServer, serving
-
-ECHO = "scripted/echo"
 
 
 def at(server: OpenAIServer) -> ModelSpec:
@@ -114,21 +111,6 @@ def test_tokens_in_are_those_that_the_run_then_counts(name: str) -> None:
     assert f"--limit {task.n_used}" in forecast.command
 
 
-def test_likelihood_tasks_write_nothing_and_ask_once_an_option() -> None:
-    Path("pick.yaml").write_text(
-        "task: pick\n"
-        "dataset: {rows: [{q: 'One?', a: yes}, {q: 'Two?', a: no}]}\n"
-        "sample: {input: '{{ q }}', choices: ['yes', 'no', 'maybe'], target: 'yes'}\n"
-        "prompt: {user: '{{ input }}'}\n"
-        "answer: {mode: likelihood}\n"
-    )
-    usage = plan("pick.yaml", "demo/small").models["demo/small"]
-    run = evaluate("pick.yaml", "demo/small")[0]
-    assert (usage.requests.value, usage.output_tokens.value) == (6, 0)
-    assert usage.requests.value == run.data["usage"]["requested"]
-    assert usage.input_tokens.value == run.data["usage"]["answers"]["input_tokens"]
-
-
 def test_a_model_that_hides_its_tokenizer_is_guessed_at() -> None:
     with serving() as server:
         usage = plan("questions.yaml", at(server)).models["openai/m"]
@@ -144,32 +126,6 @@ def test_a_model_that_hides_its_tokenizer_is_guessed_at() -> None:
     assert usage.money.basis == "no price is known for openai/m: give --price IN/OUT"
     assert usage.seconds.value is None
     assert "nothing of openai/m was timed" in usage.seconds.basis
-
-
-def test_prices_by_model() -> None:
-    assumed = {"output_tokens": 10.0}
-    with serving() as server:
-        models = [at(server), ModelSpec(ECHO)]
-        prices = {"openai/m": Price(1.0, 2.0)}
-        forecast = plan("questions.yaml", models, prices=prices, assume=assumed)
-        with pytest.raises(UnknownName, match="openai/m"):
-            plan("questions.yaml", models, prices={"openai/n": Price(1.0, 2.0)})
-    usage = forecast.models["openai/m"]
-    assert usage.money.value == pytest.approx(((usage.input_tokens.value or 0) + 2 * 600) / 1e6)
-    assert usage.money.high is not None
-    assert usage.money.high > (usage.money.value or 0)
-
-
-def test_costs_that_replies_name_are_carried_over() -> None:
-    from evalwright.core.responses import Response
-    from evalwright.core.responses import Usage as Tokens
-
-    model = ScriptedModel(
-        lambda request: Response("1", usage=Tokens(12, 3), cost=0.001), name="priced/m", version="1"
-    )
-    usage = plan("questions.yaml", model, pilot=10).models["priced/m"]
-    assert usage.money.value == pytest.approx(0.06)
-    assert (usage.input_tokens.value, usage.output_tokens.value) == (720, 180)
 
 
 def test_another_models_run_says_how_long_answers_are_but_not_how_fast() -> None:
@@ -216,24 +172,6 @@ def test_no_weights_and_no_heavy_library_without_a_pilot() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_large_task_is_read_in_part_with_limits() -> None:
-    rng = np.random.default_rng(0)
-    rows = "".join(
-        f'{{"id": "{i}", "q": "{"word " * int(rng.integers(1, 30))}", "a": "x"}}\n' for i in range(1000)
-    )
-    Path("rows.jsonl").write_text(rows)
-    Path("large.yaml").write_text(
-        "task: large\ndataset: rows.jsonl\nsample: {id: '{{ id }}', input: '{{ q }}', target: '{{ a }}'}\n"
-        "prompt: {user: '{{ input }}'}\nanswer: {mode: generate, max_tokens: 1}\nscorers: [exact-match]\n"
-    )
-    found = plan("large.yaml", "demo/small").models["demo/small"].input_tokens
-    really = evaluate("large.yaml", "demo/small")[0].data["usage"]["answers"]["input_tokens"]
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= really <= found.high
-    assert "on 200 items" in found.basis
-
-
 def test_judges_are_counted_apart() -> None:
     @scorer("test-plan-judge")
     async def judge(sample: Sample, answer: Answer, ask: Ask, *, role: str = "judge") -> Score:
@@ -253,17 +191,6 @@ def test_judges_are_counted_apart() -> None:
     assert without.notes[1].endswith("without the other roles: judge.")
 
 
-def test_a_pilot_that_fails_altogether_measures_nothing() -> None:
-    model = ScriptedModel([Rejected("no")] * 99, name="m/refuses", pacing=Pacing(max_attempts=1))
-    forecast = plan("questions.yaml", model, pilot=5)
-    (task,) = forecast.tasks
-    assert forecast.pilot_failed == 5
-    assert "worst case" in task.items_for_difference.basis
-    usage = forecast.models["m/refuses"]
-    assert (usage.requests.value, usage.seconds.value) == (60, None)
-    assert usage.output_tokens.high == 20 * 60
-
-
 def test_a_run_of_all_items_knows_all_its_tokens() -> None:
     run = evaluate("factual-stress", "demo/small")[0]
     usage = plan("factual-stress", runs=[run]).models["demo/small"]
@@ -276,14 +203,3 @@ def test_a_run_of_all_items_knows_all_its_tokens() -> None:
     assert some.low is not None
     assert some.high is not None
     assert some.low <= used["output_tokens"] <= some.high
-
-
-def test_metrics_that_are_no_mean_of_items_say_so() -> None:
-    Path("text.yaml").write_text(
-        "task: text\ndataset: {rows: [{t: 'A text.'}, {t: 'Another text, longer.'}]}\n"
-        "sample: {input: '{{ t }}'}\nprompt: {user: '{{ input }}'}\nanswer: {mode: perplexity}\n"
-    )
-    forecast = plan("text.yaml", ["demo/small", "demo/large"], pilot=2, difference=1.0)
-    assert "the mean of its items' scores, which word-perplexity is not" in forecast.notes[-1]
-    assert forecast.tasks[0].items_for_difference.value is not None
-    assert forecast.models["demo/small"].output_tokens.value == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalwright import Run, ScriptedModel, Task, compare, evaluate, plan
+from evalwright import Run, ScriptedModel, Task, evaluate, plan
 from evalwright.analysis.power import Forecast, TaskForecast
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.statistics import (
@@ -114,13 +113,6 @@ def test_a_pilot_without_any_difference_is_no_certainty(tmp_path: Path) -> None:
     assert "the upper limit is used" in task.paired_variance.basis
 
 
-def test_failed_items_are_not_part_of_what_was_measured(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores=[1.0, 0.0, None, None, 1.0])
-    task = only(plan(small_task(100), ECHO, runs=[run]))
-    assert task.score.value == pytest.approx(2 / 3)
-    assert task.score.basis.startswith("measured on 3 items")
-
-
 def test_clusters_of_the_whole_task_count(tmp_path: Path) -> None:
     clustered = small_task(120, clusters=30)
     task = only(plan(clustered, ECHO))
@@ -169,23 +161,6 @@ def test_a_power_over_a_stored_pilot_of_the_real_demo_models() -> None:
     assert (task.design_effect.high or 1.0) <= cluster_weight(codes) + 1e-9
 
 
-def test_what_a_full_run_could_have_shown_is_what_compare_says() -> None:
-    small, large = evaluate("factual-stress", ["demo/small", "demo/large"])
-    task = only(plan("factual-stress", runs=[small, large]))
-    said = compare(small, large).tasks[0].paired
-    assert said is not None
-    assert task.visible_paired.value == pytest.approx(said.smallest_visible_difference, rel=0.1)
-
-
-def test_a_half_width_is_that_of_the_interval() -> None:
-    n = only(
-        plan("questions.yaml", ECHO, half_width=0.05, assume={"accuracy": 0.7})
-    ).items_for_half_width.value
-    assert n is not None
-    low, high = wilson(0.7 * n, n)
-    assert (high - low) / 2 == pytest.approx(0.05, rel=0.02)
-
-
 def test_draws_are_planned_from_runs_with_several() -> None:
     rng = np.random.default_rng(4)
     chance = {f"Q{i}?": p for i, p in enumerate(rng.beta(1, 1, 60))}
@@ -207,12 +182,6 @@ def test_draws_are_planned_from_runs_with_several() -> None:
     between = max(0.0, (task.paired_variance.value or 0) - 2 * within / 6)
     needed = next((k for k in range(1, 65) if Z * math.sqrt((between + 2 * within / k) / 60) <= 0.15), None)
     assert task.draws.needed.value == needed
-
-
-def test_greedy_answers_need_one_draw() -> None:
-    task = only(plan("questions.yaml", ECHO))
-    assert task.draws.best.value == 1
-    assert "same answer" in task.draws.best.basis
 
 
 def test_assumed_draws_by_hand() -> None:
@@ -238,13 +207,6 @@ def test_the_average_over_tasks_by_hand() -> None:
         f"The average over the 7 tasks can detect differences of {100 * expected:.1f} points or more"
         in forecast.conclusion
     )
-
-
-def test_inside_a_running_loop() -> None:
-    async def notebook() -> Forecast:
-        return plan("questions.yaml", ECHO)
-
-    assert only(asyncio.run(notebook())).n_total == 60
 
 
 def bad() -> Iterator[tuple[dict[str, object], type[Exception], str]]:

@@ -84,149 +84,61 @@ def test_the_file_holds_nothing_of_the_machine(monkeypatch: pytest.MonkeyPatch) 
         assert word not in text
 
 
-def flip(data: Data) -> None:
-    data["samples"][0]["scores"]["short-answer"]["value"] = 0.0
+def put(*path: Any, to: Any) -> Callable[[Data], object]:
+    """Sets a part of the file; `to` may be made of what is there."""
+
+    def tamper(data: Any) -> None:
+        *way, last = path
+        for step in way:
+            data = data[step]
+        data[last] = to(data[last]) if callable(to) else to
+
+    return tamper
 
 
-def other_text(data: Data) -> None:
-    data["samples"][1]["responses"][0]["text"] = "something else"
+FIRST, METRIC = ("samples", 0), ("tasks", 0, "metrics", 0)
+SCORE = (*FIRST, "scores", "short-answer", "value")
+TAMPERED: dict[str, tuple[Callable[[Data], object], str]] = {
+    "a score": (put(*SCORE, to=0.0), "wrong score"),
+    "a huge score": (put(*SCORE, to=10**400), "wrong score"),
+    "a text": (put("samples", 1, "responses", 0, "text", to="other"), "wrong answer, wrong score, wrong metric"),
+    "an answer": (put("samples", 1, "answer", to="something else"), "wrong answer"),
+    "a row twice": (put("samples", to=lambda rows: [*rows, rows[2]]), "doubled"),
+    "a row less": (put("samples", to=lambda rows: rows[:-1]), "missing, wrong metric"),
+    "a row invented": (put("samples", to=lambda rows: [*rows, {**rows[0], "id": "none"}]), "unknown sample"),
+    "a scalar row": (put(*FIRST, to=7), "broken, missing, wrong metric"),
+    "another limit": (put("run", "configuration", "limit", to=5), "unknown sample, wrong metric"),
+    "a better metric": (put(*METRIC, "value", to=0.5), "wrong metric"),
+    "a narrower interval": (put(*METRIC, "low", to=0.99), "wrong metric"),
+    "another metric": (put("tasks", 0, "metrics", to=lambda all: [*all, {"label": "greatness"}]), "wrong metric"),
+    "another prompt": (put(*FIRST, "prompt_sha256", to="0" * 32), "another prompt"),
+    "another question": (put(*FIRST, "sample_sha256", to="0" * 32), "another question"),
+    "other data": (put("tasks", 0, "content_hash", to="0" * 32), "another version"),
+    "another task": (put("tasks", 0, "name", to="factual-closed-bok"), "unknown task"),
+    "a path": (put("tasks", 0, "name", to="../../../etc/task.yaml"), "unknown task"),
+    "a group": (put("tasks", 0, "name", to="factual"), "unknown task"),
+    "more responses": (put(*FIRST, "responses", to=lambda own: own * 2), "broken, wrong metric"),
+    "no response": (put(*FIRST, "responses", to=[]), "broken, wrong metric"),
+    "a strange response": (put(*FIRST, "responses", 0, to={"run_me": "rm"}), "broken, wrong metric"),
+    "a strange draw": (put(*FIRST, "draw", to=10**30), "missing, unknown sample, wrong metric"),
+    "a wrong filter": (put("run", "configuration", "where", to=["domain=nowhere"]), "filter"),
+}  # fmt: skip
 
 
-def other_answer(data: Data) -> None:
-    data["samples"][1]["answer"] = "something else"
-
-
-def twice(data: Data) -> None:
-    data["samples"].append(data["samples"][2])
-
-
-def dropped(data: Data) -> None:
-    data["samples"].pop()
-
-
-def invented(data: Data) -> None:
-    data["samples"].append({**data["samples"][0], "id": "no-such-sample"})
-
-
-def unasked(data: Data) -> None:
-    data["run"]["configuration"]["limit"] = 5
-
-
-def better(data: Data) -> None:
-    data["tasks"][0]["metrics"][0]["value"] = 0.5
-
-
-def narrower(data: Data) -> None:
-    data["tasks"][0]["metrics"][0]["low"] = 0.99
-
-
-def extra_metric(data: Data) -> None:
-    data["tasks"][0]["metrics"].append({"label": "greatness", "value": 1.0})
-
-
-def other_prompt(data: Data) -> None:
-    data["samples"][0]["prompt_sha256"] = "0" * 32
-
-
-def other_question(data: Data) -> None:
-    data["samples"][0]["sample_sha256"] = "0" * 32
-
-
-def other_data(data: Data) -> None:
-    data["tasks"][0]["content_hash"] = "0" * 32
-
-
-def other_task(data: Data) -> None:
-    data["tasks"][0]["name"] = "factual-closed-bok"
-
-
-def a_path(data: Data) -> None:
-    data["tasks"][0]["name"] = "../../../etc/task.yaml"
-
-
-def a_group(data: Data) -> None:
-    data["tasks"][0]["name"] = "factual"
-
-
-def more_responses(data: Data) -> None:
-    data["samples"][0]["responses"] *= 2
-
-
-def no_responses(data: Data) -> None:
-    data["samples"][0]["responses"] = []
-
-
-def strange_response(data: Data) -> None:
-    data["samples"][0]["responses"][0]["run_me"] = "rm"
-
-
-def strange_draw(data: Data) -> None:
-    data["samples"][0]["draw"] = 10**30
-
-
-def huge_number(data: Data) -> None:
-    data["samples"][0]["scores"]["short-answer"]["value"] = 10**400
-
-
-def a_wrong_filter(data: Data) -> None:
-    data["run"]["configuration"]["where"] = ["domain=nowhere"]
-
-
-def scalar_row(data: Data) -> None:
-    data["samples"][0] = 7
-
-
-@pytest.mark.parametrize(
-    ("tamper", "kinds"),
-    [
-        (flip, {"wrong score"}),
-        (other_text, {"wrong answer", "wrong score", "wrong metric"}),
-        (other_answer, {"wrong answer"}),
-        (twice, {"doubled"}),
-        (dropped, {"missing", "wrong metric"}),
-        (invented, {"unknown sample"}),
-        (unasked, {"unknown sample", "wrong metric"}),
-        (better, {"wrong metric"}),
-        (narrower, {"wrong metric"}),
-        (extra_metric, {"wrong metric"}),
-        (other_prompt, {"another prompt"}),
-        (other_question, {"another question"}),
-        (other_data, {"another version"}),
-        (other_task, {"unknown task"}),
-        (a_path, {"unknown task"}),
-        (a_group, {"unknown task"}),
-        (more_responses, {"broken", "wrong metric"}),
-        (no_responses, {"broken", "wrong metric"}),
-        (strange_response, {"broken", "wrong metric"}),
-        (strange_draw, {"missing", "unknown sample", "wrong metric"}),
-        (huge_number, {"wrong score"}),
-        (a_wrong_filter, {"filter"}),
-        (scalar_row, {"broken", "missing", "wrong metric"}),
-    ],
-)
-def test_tampering_is_found(tamper: Callable[[Data], None], kinds: set[str]) -> None:
+@pytest.mark.parametrize("name", TAMPERED)
+def test_tampering_is_found(name: str) -> None:
     data = submission()
+    tamper, kinds = TAMPERED[name]
     tamper(data)
     # Once as it is, once with a hash that fits.
     Path("s.json").write_text(json.dumps(data))
     assert "changed" in {one.kind for one in verify_submission(read_submission(Path("s.json"))).problems}
     found = verify_submission(read_submission(signed(data)))
-    assert {one.kind for one in found.problems} == kinds
+    assert {one.kind for one in found.problems} == set(kinds.split(", "))
     done = typed("submit", "verify", "s.json")
     assert done.code == 1 and "Not verified" in done.out and done.err == ""
     assert typed("submit", "add", "s.json", "--to", "board").code == 1
     assert not Path("board").exists()
-
-
-def test_what_differs_is_told_row_by_row() -> None:
-    data = submission()
-    flip(data)
-    done = typed("submit", "verify", str(signed(data)))
-    name = data["samples"][0]["id"]
-    assert (
-        f"Wrong (wrong score): {TASK}, '{name}': short-answer is given as 0.0 correct, and is 1 correct ("
-        in done.out
-    )
 
 
 @pytest.mark.parametrize(

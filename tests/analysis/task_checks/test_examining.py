@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalwright import scorer
-from evalwright.analysis.task_checks import PLACEHOLDER, check_constants, check_task, preview
+from evalwright.analysis.task_checks import check_constants, check_task, preview
 from evalwright.core.asking import Ask
 from evalwright.core.requests import Generate, LogLikelihood, RollingLogLikelihood
 from evalwright.core.samples import Answer, Sample, Score
@@ -23,26 +23,6 @@ def a_task(targets: list[str] | None = None, **more: Any) -> Task:
 
 def faults(task: Task) -> list[str]:
     return [finding.text for finding in (*check_task(task), *check_constants([task])) if not finding.ok]
-
-
-def test_a_sound_task_has_no_fault() -> None:
-    assert faults(a_task()) == []
-    texts = [finding.text for finding in check_task(a_task())]
-    assert texts == [
-        "3 samples read, ids unique",
-        "no question twice",
-        "no empty question, option or target, and no placeholder",
-        "0 of 100 questions contain their gold answer (95%: 0 to 56)",
-        "exact-match: gold answers score 1 on all samples",
-        "all prompts render, and join their continuations correctly",
-        "clusters, dates, languages and chance match what is stated",
-    ]
-    assert [finding.text for finding in check_constants([a_task()])] == [
-        "empty answers: 0 of 100 (chance gives at most 78)",
-        "'I don't know': 0 of 100 (chance gives at most 78)",
-        "the question itself: 0 of 100 (chance gives at most 78)",
-        "always 'Paris': 33 of 100",
-    ]
 
 
 def test_the_bundled_benchmark_has_no_fault() -> None:
@@ -76,13 +56,6 @@ def test_a_scorer_that_fails_is_a_fault_and_no_traceback() -> None:
     assert any("must give a Score, not float" in text for text in faults(a_task(scorers=["test-formless"])))
 
 
-def test_slices_and_clusters_are_counted() -> None:
-    rows = [{"id": str(i), "input": f"{i}?", "target": "x", "d": "ab"[i % 2]} for i in range(4)]
-    sample = {"metadata": {"domain": "{{ d }}"}, "cluster": "{{ d }}"}
-    task = task_from_definition({"task": "t", "dataset": {"rows": rows}, "sample": sample})
-    assert next(iter(check_task(task))).text == "4 samples read, ids unique (2 values of domain, 2 clusters)"
-
-
 def test_what_needs_a_model_or_a_likelihood_is_not_judged() -> None:
     @scorer("test-asks")
     async def asks(sample: Sample, answer: Answer, ask: Ask) -> Score:
@@ -110,15 +83,3 @@ CHOICES = {"sample": {"choices": ["Paris", "Rome", "Lima"]}}
 def test_a_preview_is_what_would_be_asked(more: dict[str, Any], expected: list[Any]) -> None:
     found = preview(a_task(**more), 1)
     assert found == expected
-
-
-def test_a_preview_of_a_conversation_shows_where_replies_go() -> None:
-    task = a_task(prompt={"user": ["{{ input }}", "Sure?"], "format": "chat"})
-    first, second = preview(task, 0)
-    assert isinstance(second, Generate)
-    assert [turn.content for turn in second.prompt if not isinstance(turn, str)] == [
-        "Question 0?",
-        PLACEHOLDER,
-        "Sure?",
-    ]
-    assert first != second

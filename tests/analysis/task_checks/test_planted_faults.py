@@ -140,7 +140,7 @@ FAULTS = [
     Planted("two spaces at the join", set_prompt(delimiter="  "), "two spaces meet where the prompt ends", "q00", ("prompts",)),
     Planted("a prompt without the question", set_prompt(user="Topic: {{ topic }}\nAnswer:", few_shot=None), "24 samples with different rows send identical requests", "q00", ("prompts", "duplicates")),
     Planted("clusters of one", own_clusters, "clusters are stated, and each has one sample", "q00", ("metadata",)),
-    Planted("no date", set_row(7, created_at="31.05.2024"), "created_at of 1 sample is no date", "q07", ("metadata",)),
+    Planted("no date", set_row(7, created_at="31.05.2024"), "created_at of 1 sample is not a date", "q07", ("metadata",)),
     Planted("a date to come", set_row(7, created_at="2924-05-31"), "created_at of 1 sample is in the future", "q07", ("metadata",)),
     Planted("another language", set_all(language="ru"), "the language is 'ru', and 0 of 100 letters are of its script", "q00", ("metadata",)),
     Planted("a wrong chance", set_task(metadata={"chance": 0.5}), "a chance of 50 of 100 is declared, and guessing gives 25", "", ("metadata",)),
@@ -162,10 +162,6 @@ def test_the_sound_task_has_no_fault_and_nothing_to_note(tmp_path: Path) -> None
     assert done.code == 0, done.out
     verdicts = {finding["verdict"] for one in json.loads(done.out) for finding in one["findings"]}
     assert verdicts == {"ok"}
-
-
-def test_there_are_twenty_faults_and_more() -> None:
-    assert len({planted.name for planted in FAULTS}) == len(FAULTS) >= 20
 
 
 @pytest.mark.parametrize("planted", FAULTS, ids=lambda planted: planted.name)

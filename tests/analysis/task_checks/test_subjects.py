@@ -9,7 +9,7 @@ from scipy import stats
 
 from evalwright import scorer
 from evalwright.analysis.task_checks import Finding, check_constants, check_task
-from evalwright.analysis.task_checks.labels import place_test
+from evalwright.analysis.task_checks.ignorance import place_test
 from evalwright.analysis.task_checks.metadata import script_of
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
@@ -64,15 +64,6 @@ def test_a_scorer_that_likes_any_choice_is_a_fault() -> None:
     assert "always A ('x'): 100 of 100" in told
 
 
-def test_options_may_be_said_by_letter_or_by_text() -> None:
-    rows = [
-        {"input": f"{n}?", "choices": [f"one {n}", f"two {n}", f"three {n}"], "target": "ABC"[n % 3]}
-        for n in range(12)
-    ]
-    for name in ("choice", "exact-match"):
-        assert found(a_task(rows, scorers=[name], prompt={"user": "{{ input }}\n{{ lettered }}"})) == []
-
-
 def test_a_continuation_is_right_where_it_is_greedy() -> None:
     rows = [{"input": f"The word {n} is", "target": f"word{n}"} for n in range(3)]
     task = a_task(rows, answer={"mode": "continuation"})
@@ -97,13 +88,6 @@ def test_labels_that_are_the_same_everywhere_may_be_uneven() -> None:
     assert "skewed towards B" in texts(labelled(19))
 
 
-def test_free_answers_that_are_labels_are_compared_with_guessing() -> None:
-    rows = [{"input": f"Is {n} even?", "target": ("yes", "no")[n % 2]} for n in range(40)]
-    assert found(a_task(rows)) == []
-    uneven = [{"input": f"Is {n} even?", "target": "no" if n % 20 else "yes"} for n in range(40)]
-    assert "always 'no': 95 of 100" in texts(a_task(uneven))
-
-
 def test_an_answer_that_repeats_the_question_is_worth_nothing() -> None:
     @scorer("test-contains")
     def contains(sample: Sample, answer: Answer) -> Score:
@@ -112,7 +96,7 @@ def test_an_answer_that_repeats_the_question_is_worth_nothing() -> None:
     rows = [{"input": f"Number {n} or {n + 50}, which is less?", "target": str(n)} for n in range(10, 40)]
     told = texts(a_task(rows, scorers=["test-contains"]))
     assert "the question itself: 100 of 100" in told
-    assert "hold their gold answer" not in told  # two characters may stand there by chance
+    assert "contain their gold answer" not in told  # two characters may stand there by chance
 
 
 # -- places -------------------------------------------------------------------------------------------------------------
@@ -145,21 +129,6 @@ def test_words_that_only_look_like_a_placeholder_are_none() -> None:
     assert found(a_task(rows)) == []
 
 
-def test_white_space_is_no_target() -> None:
-    rows = [{"input": f"{n}?", "target": f"x{n}" if n else " "} for n in range(4)]
-    assert "1 sample has no target, or only white space: s0" in texts(a_task(rows))
-
-
-def test_texts_to_read_may_hold_the_answer() -> None:
-    text = "The mill stands at the end of the lane and was built by a man called Brandt. " * 5
-    rows = [
-        {"input": f"{text} {n}. Who built it?", "target": "Brandt" if n % 2 else f"Mill {n}"}
-        for n in range(10)
-    ]
-    assert "questions include a text to read" in texts(a_task(rows), "skipped")
-    assert "leaks" not in {finding.check for finding in found(a_task(rows))}
-
-
 # -- shots --------------------------------------------------------------------------------------------------------------
 
 
@@ -174,12 +143,6 @@ def test_a_shot_in_a_form_that_the_scorer_cannot_read() -> None:
     )
     (finding,) = [one for one in found(task) if one.check == "shots"]
     assert "answers 'a pair', and final-answer gives it 0 by its own gold '2'" in finding.text
-
-
-def test_a_shot_may_have_the_answer_of_a_sample() -> None:
-    rows = [{"input": f"Is {n} even?", "target": ("yes", "no")[n % 2]} for n in range(10)]
-    few_shot = {"count": 1, "dataset": {"rows": [{"input": "Is 100 even?", "target": "yes"}]}}
-    assert found(a_task(rows, prompt={"few_shot": few_shot})) == []
 
 
 def test_questions_that_differ_in_another_column_are_not_each_others_shots() -> None:

@@ -15,7 +15,6 @@ from evalwright.core.responses import Response
 from evalwright.core.tasks import Task
 from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
-from evalwright.runs.reader import open_run
 from evalwright.statistics import mean_interval
 from evalwright.tasks.loading import load_tasks, task_from_definition
 from support.typed import typed
@@ -68,11 +67,6 @@ def test_the_answer_needs_room_too() -> None:
     assert [
         one.verdict for one in found(a_task(QUESTIONS[:2]), "context", model=open_model("demo/small"))
     ] == ["ok"]
-
-
-def test_a_model_that_hides_its_tokenizer_is_skipped() -> None:
-    (finding,) = found(a_task(QUESTIONS), "context", model=open_model("scripted/echo"))
-    assert finding.verdict == "skipped"
 
 
 @pytest.mark.torch
@@ -138,16 +132,6 @@ def test_a_run_from_the_command_line() -> None:
     assert "exact-match reads 100 of 100 answers" in done.out
     assert typed("tasks", "check", "t.yaml", "--run", "mien").code == 2
     assert typed("tasks", "check", "t.yaml", "-M", "max_length=3").code == 2
-
-
-def test_what_is_chosen_by_likelihood_needs_no_reading() -> None:
-    rows = [{"input": f"{i}?", "choices": ["x", "y"], "target": "AB"[i % 2]} for i in range(4)]
-    task = a_task(rows, answer={"mode": "letter"})
-    (run,) = evaluate(task, ScriptedModel("A"))
-    assert [finding.verdict for finding in found(task, "extraction", run=run)] == ["skipped"]
-    other = a_task(rows, task="other", answer={"mode": "letter"})
-    (finding,) = found(other, "extraction", run=open_run(run.folder))
-    assert "has no answers to other" in finding.text
 
 
 # -- another framework's tasks ------------------------------------------------------------------------------------------

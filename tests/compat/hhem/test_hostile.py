@@ -122,10 +122,10 @@ def test_runs_that_would_have_one_name(tmp_path: Path) -> None:
 def test_another_run_is_not_overwritten(tmp_path: Path) -> None:
     folder = Model().write(tmp_path / "output", lines_of([0.9, 0.1]))
     before = one(folder, tmp_path / "runs", name="mine")
-    with pytest.raises(RunError, match="holds another run"):
+    with pytest.raises(RunError, match="already has another run"):
         import_hhem(folder, tmp_path / "runs", "mine", scoring="published")
     Model(judgment_date="2026-01-02").write(tmp_path / "output", lines_of([0.1, 0.1]))
-    with pytest.raises(RunError, match="holds another run"):
+    with pytest.raises(RunError, match="already has another run"):
         import_hhem(folder, tmp_path / "runs", "mine")
     before.verify()
 
@@ -181,12 +181,12 @@ def test_nothing_to_import_is_a_sentence(tmp_path: Path) -> None:
     (empty / "judgment.jsonl").write_text("")
     with pytest.raises(RunError, match=r"The closest is '.*judgment\.jsonl'"):
         import_hhem(empty, tmp_path / "runs")
-    with pytest.raises(RunError, match="is no folder"):
+    with pytest.raises(RunError, match="is not a folder"):
         import_hhem(empty / "judgment.jsonl", tmp_path / "runs")
     never = tree / "acme" / "never"
     never.mkdir()
     write(never / "summaries.jsonl", read(tree / "acme" / "one" / "summaries.jsonl"))
-    with pytest.raises(RunError, match="never judged"):
+    with pytest.raises(RunError, match="has no judgment"):
         import_hhem(never, tmp_path / "runs")
     found = import_hhem(tree, tmp_path / "runs")
     assert (len(found.runs), len(found.left_out)) == (1, 1)

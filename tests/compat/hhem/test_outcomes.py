@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat.hhem.hhem_trees import PLACEHOLDERS
-from evalwright.compat.hhem.outcomes import is_summary, outcome_of
+from evalwright.compat.hhem.outcomes import is_summary, row_outcome
 
 EXPECTED = {
     PLACEHOLDERS[0]: ("failed", "request failed"),
@@ -26,7 +26,7 @@ EXPECTED = {
 @pytest.mark.parametrize("text", EXPECTED, ids=lambda text: text[:30])
 def test_by_text(text: str) -> None:
     label, kind = EXPECTED[text]
-    found = outcome_of(False, len(text.split()), f"  {text}\n")
+    found = row_outcome(False, len(text.split()), f"  {text}\n")
     assert (found.label, found.failure and found.failure.kind) == (label, kind)
     if text not in (
         "no rule of ours makes this invalid",
@@ -51,5 +51,5 @@ def test_by_text(text: str) -> None:
     ],
 )
 def test_by_the_number_of_words(words: int, label: str, kind: str | None) -> None:
-    found = outcome_of(False, words, None)
+    found = row_outcome(False, words, None)
     assert (found.label, found.failure and found.failure.kind) == (label, kind)

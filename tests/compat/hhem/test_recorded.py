@@ -11,7 +11,6 @@ import pytest
 
 from compat.hhem.hhem_trees import SHARED, shown
 from evalwright.analysis.board import make_board
-from evalwright.analysis.comparison import compare_runs
 from evalwright.compat.hhem.importing import import_hhem
 from evalwright.runs.reader import Run
 
@@ -113,26 +112,6 @@ def test_the_first_data_set(row: Mapping[str, str], corrected: Runs, published: 
 
 
 @pytest.mark.skipif(not expected("v2"), reason="the second data set is not here")
-def test_runs_pair_by_place_but_not_where_rows_were_lost(corrected: Runs) -> None:
-    gemini, qwen = corrected["v2 google/gemini-2.5-flash-lite"], corrected["v2 qwen/qwen3-8b"]
-    (task,) = compare_runs(gemini, qwen).tasks
-    both = [
-        {r["id"]: r["scores"]["consistency"]["value"] for r in run.rows() if "consistency" in r["scores"]}
-        for run in (gemini, qwen)
-    ]
-    shared = both[0].keys() & both[1].keys()
-    assert task.paired is not None
-    assert task.paired.n == len(shared)
-    # What is compared is the hallucination rate: one less the consistency.
-    assert task.paired.difference == pytest.approx(
-        sum(both[1][key] - both[0][key] for key in shared) / len(shared)
-    )
-    short = {row["id"] for row in corrected["v2 openai/gpt-5-high-2025-08-07"].rows()}
-    assert len(short) == 6255
-    assert not short & {row["id"] for row in qwen.rows()}
-
-
-@pytest.mark.skipif(not expected("v2"), reason="the second data set is not here")
 def test_they_stand_on_one_board(corrected: Runs) -> None:
     runs = [corrected["v2 " + row["model"]] for row in expected("v2")]
     board = make_board(runs)
@@ -141,4 +120,4 @@ def test_they_stand_on_one_board(corrected: Runs) -> None:
     assert len(places) == len(runs)
     assert places[0] == runs[rates.index(min(rates))].id
     # Judged by two judges, on different articles: the board must say so.
-    assert any("used different" in note for note in board.notes)
+    assert any("differ" in note and "'summary-faithfulness'" in note for note in board.notes)

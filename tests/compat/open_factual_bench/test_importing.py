@@ -259,7 +259,7 @@ def test_by_the_command_line() -> None:
         ("{", "not valid JSON"),
         ("[]", "no list `results`"),
         ('{"config": {}, "results": []}', "no row"),
-        ('{"config": {}, "results": [1]}', "row 1 of `results` is no object"),
+        ('{"config": {}, "results": [1]}', "row 1 of `results` is not an object"),
         ('{"config": {}, "results": [{"task_id": "a"}]}', "'model_response' must be text, not missing"),
         (
             '{"results": [{"task_id": "a", "model_response": "", "is_correct": 1}]}',

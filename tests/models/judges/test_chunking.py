@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.judges.chunking import DoesNotFit, chunks, read_chunking
+from evalwright.models.judges.chunking import NoChunkFits, chunks, read_chunking
 
 TEXTS = st.text(alphabet="ab .!?\n。日9M", max_size=60)
 
@@ -34,7 +34,7 @@ def test_whole_sentences_stay_whole_where_they_fit() -> None:
 
 
 def test_what_fits_nowhere_is_said() -> None:
-    with pytest.raises(DoesNotFit):
+    with pytest.raises(NoChunkFits):
         chunks("abc", lambda stretch: not stretch)
 
 

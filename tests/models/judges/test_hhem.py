@@ -16,7 +16,7 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.requests import Classify, Generate
 from evalwright.models.base import LocalModel
 from evalwright.models.judges.hhem import PUBLISHED, architecture
-from evalwright.models.local.hf.source import Source, find_source
+from evalwright.models.local.hf.source import Checkpoint, find_source
 from evalwright.models.registry import open_model
 from support.pairs import PAIRS, failure, supported
 from support.tiny_judges import make_hhem
@@ -132,7 +132,9 @@ def test_the_published_architecture_has_the_published_number_of_parameters(tmp_p
     with torch.device("meta"):
         network = T5ForTokenClassification(T5Config(**described, num_labels=2))
     assert sum(parameter.numel() for parameter in network.parameters()) == 109_630_082
-    silent = Source(where="x", revision=None, local=True, identity={}, config={"model_type": "HHEMv2Config"})
+    silent = Checkpoint(
+        where="x", revision=None, local=True, identity={}, config={"model_type": "HHEMv2Config"}
+    )
     assert architecture(silent) == described
 
 
@@ -169,32 +171,23 @@ def test_the_hubs_cache_is_enough(tmp_path: Path) -> None:
 
 
 def test_a_premise_is_read_whole_unless_chunks_are_asked_for(hhem: tuple[Path, Any]) -> None:
+    from transformers import AutoTokenizer
+
     folder, network = hhem
     parts = ["The river rises in the hills.", "A baker gets up at three.", "Iron melts at 1538 degrees."]
     pair = Classify(" ".join(parts), "Iron melts.")
     assert supported(judge(folder), [pair]) == pytest.approx([by_hand(network, folder, pair)], abs=1e-5)
-    longest = max(len(judge_tokens(folder, part)) for part in parts)
+    tokenizer = AutoTokenizer.from_pretrained(f"{folder}-foundation")
+    longest = max(len(tokenizer.encode(part, add_special_tokens=False)) for part in parts)
     each = [by_hand(network, folder, Classify(part, pair.hypothesis)) for part in parts]
     assert supported(judge(folder, chunk=longest), [pair]) == pytest.approx([max(each)], abs=1e-5)
 
 
-def judge_tokens(folder: Path, text: str) -> list[int]:
-    from transformers import AutoTokenizer
-
-    found: list[int] = AutoTokenizer.from_pretrained(f"{folder}-foundation").encode(
-        text, add_special_tokens=False
-    )
-    return found
-
-
-def test_a_hypothesis_is_never_cut(hhem: tuple[Path, Any]) -> None:
+def test_a_hypothesis_is_never_cut_and_only_pairs_are_judged(hhem: tuple[Path, Any]) -> None:
     assert "never cut" in failure(judge(hhem[0], max_length=60), Classify("x", "The mill. " * 80))
     assert "set chunk=auto" in failure(
         judge(hhem[0], max_length=60, chunk="none"), Classify("The mill. " * 80, "x")
     )
-
-
-def test_what_is_no_pair_is_a_failure(hhem: tuple[Path, Any]) -> None:
     ((_, answer),) = judge(hhem[0]).answer_batch([Generate("x")])
     assert "classifies pairs" in getattr(answer, "message", "")
 
@@ -220,7 +213,7 @@ def test_a_checkpoint_that_transformers_saved_is_read_too(tmp_path: Path, hhem: 
     assert supported(judge(folder), PAIRS[:2]) == pytest.approx(wanted, abs=1e-5)
 
 
-def test_weights_in_other_forms_are_not_read(tmp_path: Path) -> None:
+def test_what_cannot_be_used_is_said(judges: dict[str, Path], hhem: tuple[Path, Any], tmp_path: Path) -> None:
     folder, _ = make_hhem(tmp_path / "old")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(ConfigurationError, match="only format of weights"):
@@ -228,9 +221,6 @@ def test_weights_in_other_forms_are_not_read(tmp_path: Path) -> None:
     (folder / "pytorch_model.bin").unlink()
     with pytest.raises(ConfigurationError, match="has no weights"):
         judge(folder).check()
-
-
-def test_what_cannot_be_used_is_said(judges: dict[str, Path], hhem: tuple[Path, Any]) -> None:
     with pytest.raises(ConfigurationError, match="Other judges are nli"):
         judge(judges["bert"])
     with pytest.raises(ConfigurationError, match="'hhem-t5'"):

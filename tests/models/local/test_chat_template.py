@@ -1,4 +1,4 @@
-"""Chat templates: rendered as transformers renders them, prefills gone on from, and nothing untrusted let out."""
+"""Chat templates: rendered as transformers renders them, prefills continued, and nothing untrusted let out."""
 
 from __future__ import annotations
 

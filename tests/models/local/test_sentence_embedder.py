@@ -130,5 +130,5 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
         embedder(folder)
     entry = {"path": "../elsewhere", "type": KINDS["Transformer"]}
     (folder / "modules.json").write_text(json.dumps([entry]))
-    with pytest.raises(ConfigurationError, match="leads out"):
+    with pytest.raises(ConfigurationError, match="is outside"):
         embedder(folder)

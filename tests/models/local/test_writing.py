@@ -17,7 +17,7 @@ pytest.importorskip("torch")
 
 from evalwright.models.local.answering import Job  # noqa: E402
 from evalwright.models.local.hf.loading import HubEncoder  # noqa: E402
-from evalwright.models.local.writing import Pieces, Writer  # noqa: E402
+from evalwright.models.local.writing import AnswerWriter, Pieces  # noqa: E402
 
 
 @cache
@@ -49,7 +49,7 @@ def test_the_first_token_that_completes_a_stop_string_ends(data: st.DataObject) 
     some = st.sampled_from([*pieces, "é", " ", "\n\n", "東"])
     stops = data.draw(st.lists(some.filter(lambda stop: "�" not in stop), min_size=1, max_size=2))
     job = Job([1], len(tokens), Generate("x", stop=tuple(stops)))
-    writer = Writer(found, frozenset(), job, Pieces(found))
+    writer = AnswerWriter(found, frozenset(), job, Pieces(found))
     expected = next(
         (
             n

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
-import json
 import shutil
 import socket
 import ssl
@@ -285,33 +284,20 @@ def test_a_file_is_read_line_by_line(path: str, largest: int) -> None:
     asyncio.run(fail())
 
 
-CHAT = wire("openai-chat")
+def test_a_stream_may_be_compressed_and_is_never_short() -> None:
+    gather, kind = wire("openai-chat").gather, "Content-Type: text/event-stream"
+    assert gather is not None
 
+    def streamed(*parts: bytes) -> Any:
+        call = Call("/x", {}, gatherer=gather(Settings("m", "host")))
+        return serve(replying(*parts, close=True), call).results[0]
 
-def streamed(*parts: bytes, close: bool = False) -> Any:
-    """The text of a chat answer that was asked for as a stream, or the error."""
-    assert CHAT.gather is not None
-    call = Call("/x", {}, gatherer=CHAT.gather(Settings("m", "host")))
-    found = serve(replying(*parts, close=close), call).results[0]
-    return found if isinstance(found, RequestError) else found["choices"][0]["message"]["content"]
-
-
-def test_streams_are_gathered_and_never_short() -> None:
-    def event(**choice: Any) -> bytes:
-        return b"data: %b\n\n" % json.dumps({"choices": [{"index": 0, "delta": {}, **choice}]}).encode()
-
-    kind = "Content-Type: text/event-stream"
-    begun = event(delta={"content": "Par"}) + event(delta={"content": "is"})
-    whole = begun + event(finish_reason="stop") + b"data: [DONE]\n\n"
-    assert streamed(http(whole[:20], kind, length=len(whole)), whole[20:30], whole[30:]) == "Paris"
-    packed = gzip.compress(whole)
-    assert streamed(http(packed, kind, "Content-Encoding: gzip")) == "Paris"
-    plain = {"choices": [{"message": {"content": "in one piece"}}]}
-    assert streamed(http(json.dumps(plain))) == "in one piece"
-    for cut in (http(begun, kind), http(begun, kind, length=len(whole))):
-        assert isinstance(streamed(cut, close=True), ConnectionFailed)
-    assert isinstance(streamed(http("data: {oops\n\n", kind)), BadReply)
-    assert isinstance(streamed(http("<html>", "Content-Type: text/html")), BadReply)
+    begun = b'data: {"choices": [{"index": 0, "delta": {"content": "Paris"}}]}\n\n'
+    whole = begun + b"data: [DONE]\n\n"
+    packed = http(gzip.compress(whole), kind, "Content-Encoding: gzip")
+    for parts in ([packed], [http(whole[:20], kind, length=len(whole)), whole[20:]]):
+        assert streamed(*parts)["choices"][0]["message"]["content"] == "Paris"
+    assert isinstance(streamed(http(begun, kind, length=len(whole))), ConnectionFailed)
     assert isinstance(streamed(http("{}", status="500 Oops")), RequestError)
 
 
@@ -354,7 +340,7 @@ def test_what_is_no_whole_reply_is_a_failure_that_may_pass(reply: bytes) -> None
 
 def test_what_breaks_is_told_apart() -> None:
     assert "before a response arrived" in str(reply_of(b"", close=True))
-    assert "before the answer was whole" in str(reply_of(http("{", length=9), close=True))
+    assert "before the response was complete" in str(reply_of(http("{", length=9), close=True))
     assert "is not HTTP" in str(reply_of(b"220 mail ready\r\n\r\n", close=True))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Which n-grams of questions stand in a corpus of the user's own: files of any size, read once, in flat memory.
+"""Which n-grams of questions occur in a corpus of the user's own: files of any size, read once, in flat memory.
 
 Text is compared by its words: NFKC, case folded, without punctuation; a Han, Kana, Hangul or Thai character is a word. An n-gram
 never reaches across two documents, which are whole text files, or the lines of JSON Lines.
@@ -165,9 +165,8 @@ def _files(place: Path) -> list[Path]:
     if place.is_dir():
         found = sorted(path for path in place.rglob("*") if path.is_file() and _kind(path))
         if not found:
-            raise ConfigurationError(
-                f"The folder '{place}' has no text file: {', '.join((*_TEXT, *_LINES))}, each also with .gz."
-            )
+            kinds = ", ".join((*_TEXT, *_LINES))
+            raise ConfigurationError(f"The folder '{place}' has no text file: {kinds}, each also with .gz.")
         return found
     if not place.is_file():
         raise ConfigurationError(f"The corpus '{place}' does not exist.")

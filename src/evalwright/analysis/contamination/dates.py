@@ -46,9 +46,7 @@ def read_cut_off(text: str) -> date:
     """The last day of a cut-off such as "2024-06" or "2024-06-15". Raises ConfigurationError for what is no date."""
     found = parse_span(text)
     if found is None:
-        raise ConfigurationError(
-            f"The cut-off '{text}' is not a date. Write a year, month or day, such as 2024-06 or 2024-06-15."
-        )
+        raise ConfigurationError(f"The cut-off '{text}' is not a date, such as 2024-06 or 2024-06-15.")
     return found.last
 
 

@@ -45,7 +45,12 @@ def contamination_report(
     control: "key=value" of the metadata of further control items. corpus: files and folders in which the questions' n-grams are
     looked for. Raises ConfigurationError where it has nothing to report on, and where a run of rewrites is another model's.
     """
-    clean = _control(cut_off, date_key, control)
+    key, equals, value = control.partition("=")
+    if control and not (key and equals):
+        raise ConfigurationError(
+            f"--control takes key=value of items' metadata, such as control=true, not '{control}'."
+        )
+    clean = Control(read_cut_off(cut_off) if cut_off else None, date_key, key, value)
     for other in rewrites:
         if other.data["model"].get("fingerprint") != run.data["model"].get("fingerprint"):
             raise ConfigurationError(
@@ -93,12 +98,3 @@ def whole_drops(found: Sequence[Drop]) -> list[Drop]:
         if one.kind == ALL or one.task not in whole:
             whole[one.task] = one
     return list(whole.values())
-
-
-def _control(cut_off: str, date_key: str, control: str) -> Control:
-    key, equals, value = control.partition("=")
-    if control and not (key and equals):
-        raise ConfigurationError(
-            f"Control items are given as key=value of their metadata, such as control=true, not '{control}'."
-        )
-    return Control(read_cut_off(cut_off) if cut_off else None, date_key, key, value)

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from evalwright.analysis.contamination.by_model import Rewrite, Rewritten
 from evalwright.analysis.contamination.items import KIND, OF_TASK, REWRITE_KEYS
 from evalwright.core.errors import ConfigurationError, TaskError
@@ -48,7 +50,9 @@ def write_rewrites(
     lines = [
         json.dumps(_row(one, task.name, definition, several), ensure_ascii=False) for one in found.rewrites
     ]
-    text = _yaml(_file(found, task, definition, title, data.name, into.parent))
+    value = _file(found, task, definition, title, data.name, into.parent)
+    first = {key: value[key] for key in ("task", "version", "description", "dataset", "sample")}
+    text = yaml.safe_dump(plain({**first, **value}), sort_keys=False, allow_unicode=True, width=120)
     try:
         into.parent.mkdir(parents=True, exist_ok=True)
         write_text(data, "\n".join([*lines, ""]))
@@ -148,13 +152,6 @@ def _relative(dataset: Any, base: Path, folder: Path) -> Any:
         several = paths if isinstance(paths, list) else [paths]
         return {**dataset, "path": [os.path.relpath(base / str(path), folder) for path in several]}
     return dataset
-
-
-def _yaml(value: Mapping[str, Any]) -> str:
-    import yaml
-
-    first = {key: value[key] for key in ("task", "version", "description", "dataset", "sample")}
-    return yaml.safe_dump(plain({**first, **value}), sort_keys=False, allow_unicode=True, width=120)
 
 
 def only_definition(name: str, found: Sequence[Definition | Task]) -> Definition:

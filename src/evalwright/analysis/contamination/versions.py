@@ -103,7 +103,12 @@ def diff_tasks(a: Task, b: Task) -> TaskDiff:
         removed=tuple(name for name in gone if name not in moved_from),
         renamed=tuple(renamed),
         changed=changed,
-        settings=tuple(_settings(a, b)),
+        # What changes requests or how answers are judged; data and names are compared elsewhere.
+        settings=tuple(
+            SettingChange(key, a.definition.get(key), b.definition.get(key))
+            for key in ("prompt", "answer", "scorers", "metrics")
+            if a.definition.get(key) != b.definition.get(key)
+        ),
     )
 
 
@@ -143,13 +148,3 @@ def _differing(one: Any, other: Any) -> Any:
     if not isinstance(one, Mapping):
         return one
     return {key: value for key, value in one.items() if key not in other or other[key] != value}
-
-
-def _settings(a: Task, b: Task) -> list[SettingChange]:
-    """Settings that change what is sent or how it is judged; data and names are compared elsewhere."""
-    out = []
-    for key in ("prompt", "answer", "scorers", "metrics"):
-        before, after = a.definition.get(key), b.definition.get(key)
-        if before != after:
-            out.append(SettingChange(key, before, after))
-    return out

@@ -1,13 +1,15 @@
-"""Labelling sets: which answers people are to look at, drawn with known chances and kept beside the run.
+"""Labelling sets: which answers people are to look at, drawn with known chances and kept beside the run; and their rows.
 
 A set is named by its content, so that the same command draws the same set again. Its file `labelling-<set>.json` in the
 run's folder holds all that the correction needs later. Labels are of answers: they serve every run with the same answers,
-whoever judged them.
+whoever judged them. The rows that people label show no word of what the judge said.
 """
 
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -17,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from evalwright.analysis.judge_validation.verdicts import CONFIDENCE, Verdicts
+from evalwright.analysis.judge_validation.verdicts import CONFIDENCE, Verdicts, shown_answer
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain
+from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
 from evalwright.statistics import draw_labelling_set
 from evalwright.statistics.labelling import Design
@@ -117,7 +120,7 @@ def _drawn(
     wanted = min(USUAL_SIZE, there) if size is None else size
     if not 1 <= wanted <= there:
         raise ConfigurationError(
-            f"--n must be between 1 and {there}, the number of answers with a verdict, but is {wanted}."
+            f"--n must be between 1 and {there}, the answers with a verdict, not {wanted}."
         )
     try:
         found = draw_labelling_set(values, wanted, design=design, confidence=confidence, seed=seed)
@@ -201,3 +204,73 @@ def _read(path: Path, name: str) -> LabelSet:
     if found is None or found.name != name:
         raise RunError(f"{path} is not a labelling set that this version reads.")
     return found
+
+
+_TOGETHER = 10
+"""Items of two runs whose answers are mixed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SheetRow:
+    """One answer to label. row: its name in the set. The texts are as they were recorded: whoever shows them makes them safe."""
+
+    row: str
+    task: str
+    id: str
+    draw: str
+    input: str
+    choices: str
+    context: str
+    reference: str
+    answer: str
+
+
+def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
+    """The rows of one set in the order drawn. Of two sets both answers of ten items at a time, mixed at random: it is not seen which
+    run an answer is of or compares the two, and whoever stops early has labelled pairs.
+
+    Raises RunError where the records are not those that the set was drawn from.
+    """
+    made = [_rows_of(run, drawn) for run, drawn in pairs]
+    if len(made) == 1:
+        return made[0]
+    shuffle = random.Random(" ".join(drawn.name for _, drawn in pairs)).shuffle
+    mixed: list[SheetRow] = []
+    for start in range(0, len(made[0]), _TOGETHER):
+        block = [row for rows in made for row in rows[start : start + _TOGETHER]]
+        shuffle(block)
+        mixed += block
+    return mixed
+
+
+def _rows_of(run: Run, drawn: LabelSet) -> list[SheetRow]:
+    numbers = {position: number for number, position in enumerate(drawn.rows)}
+    tasks = set(drawn.tasks)
+    found: dict[int, SheetRow] = {}
+    position = 0
+    for row in run.rows():
+        if row["task"] in tasks:
+            number = numbers.get(position)
+            if number is not None:
+                found[number] = _sheet_row(row, drawn.row_name(number))
+            position += 1
+    if len(found) != len(numbers):
+        raise RunError(f"The run '{run.id}' has other records than those that were drawn from.")
+    return [found[number] for number in range(len(numbers))]
+
+
+def _sheet_row(row: Mapping[str, Any], name: str) -> SheetRow:
+    choices = [str(choice) for choice in row.get("choices", ())]
+    targets = [str(target) for target in row["targets"]]
+    targets = targets or [choices[place] for place in row.get("gold", ()) if place < len(choices)]
+    return SheetRow(
+        row=name,
+        task=str(row["task"]),
+        id=str(row["id"]),
+        draw=str(row["draw"]),
+        input=str(row["input"]),
+        choices="\n".join(choices),
+        context="\n\n".join(f"[{passage['id']}] {passage['text']}" for passage in row.get("passages", ())),
+        reference=" | ".join(targets),
+        answer=shown_answer(row) or "",
+    )

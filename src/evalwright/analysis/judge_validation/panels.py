@@ -89,9 +89,7 @@ def judges_agreement(runs: Sequence[Run], *, scorer: str = "", level: float = 0.
     no run has, RunError for records that cannot be read.
     """
     if not 0 < level < 1:
-        raise ConfigurationError(
-            f"The confidence level must be between 0 and 1, such as 0.95, not {level:g}."
-        )
+        raise ConfigurationError(f"The confidence level must be between 0 and 1, not {level:g}.")
     judges = [judge for run in runs for judge in _judges(run, scorer)]
     if len(judges) < 2:
         found = f" ('{judges[0].name}')" if judges else ""

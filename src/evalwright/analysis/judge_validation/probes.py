@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evalwright.analysis.judge_validation.evidence import Evidence
+from evalwright.analysis.judge_validation.labels import Evidence
 from evalwright.analysis.judge_validation.verdicts import ANSWER_FIRST, ANSWER_SECOND, CONFIDENCE
 from evalwright.core.plain import Plain
 from evalwright.statistics import (
@@ -121,9 +121,7 @@ def _length_of_people(evidence: Evidence) -> LengthProbe:
 def _position(evidence: Evidence) -> SwapProbe:
     forth, back = (evidence.verdicts.parts[part] for part in (ANSWER_FIRST, ANSWER_SECOND))
     if not (~np.isnan(forth) & ~np.isnan(back)).any():
-        raise ValueError(
-            f"no score has verdicts in both orders (the parts '{ANSWER_FIRST}' and '{ANSWER_SECOND}')"
-        )
+        raise ValueError(f"no score has verdicts in both orders ('{ANSWER_FIRST}' and '{ANSWER_SECOND}')")
     return swap_consistency(forth, back, clusters=evidence.verdicts.clusters)
 
 

@@ -157,21 +157,17 @@ def _chosen(run: Run, scorers: Mapping[str, None], wanted: str) -> str:
     names = list(scorers)
     if wanted:
         if wanted not in names:
-            raise UnknownName(
-                f"scorer in the run '{run.id}'", wanted, names, f"Its scorers: {', '.join(names) or 'none'}."
-            )
+            there = f"Its scorers: {', '.join(names) or 'none'}."
+            raise UnknownName(f"scorer in the run '{run.id}'", wanted, names, there)
         return wanted
     if not names:
-        raise ConfigurationError(
-            f"The run '{run.id}' has no scored answer, so there is nothing to check against people."
-        )
+        raise ConfigurationError(f"The run '{run.id}' has no scored answer, so there is nothing to label.")
     asking = [name for name in names if _asks(run, name)]
     for several in (names, asking):
         if len(several) == 1:
             return several[0]
-    raise ConfigurationError(
-        f"The run '{run.id}' has several scorers: {', '.join(names)}. Name one with --scorer."
-    )
+    listed = ", ".join(names)
+    raise ConfigurationError(f"The run '{run.id}' has several scorers: {listed}. Name one with --scorer.")
 
 
 def _asks(run: Run, name: str) -> bool:
@@ -186,9 +182,7 @@ def _asks(run: Run, name: str) -> bool:
 def _check_values(found: Verdicts) -> None:
     values = found.values[~np.isnan(found.values)]
     if not len(values):
-        raise ConfigurationError(
-            f"The scorer '{found.scorer}' gave no verdict on any answer of the run '{found.run.id}'."
-        )
+        raise ConfigurationError(f"The scorer '{found.scorer}' gave no verdict in the run '{found.run.id}'.")
     if not (values.min() >= 0 and values.max() <= 1):
         raise ConfigurationError(
             f"The values of the scorer '{found.scorer}' run from {values.min():g} to {values.max():g}; people can check "

@@ -28,7 +28,9 @@ def draws_of(
     task: Task, spread: Variances, sources: Sequence[Measured], models: Sequence[ModelBasis], aim: Aim
 ) -> DrawsForecast:
     """What draws are worth on this task. sources: runs of it; models: those under test."""
-    if "generate" not in task.strategy.needs or _temperature(task) == 0:
+    # None where the strategy does not show it.
+    temperature = getattr(getattr(task.strategy, "sampling", None), "temperature", None)
+    if "generate" not in task.strategy.needs or temperature == 0:
         return DrawsForecast(task.draws, Amount(1, basis=GREEDY), Amount(None, basis=GREEDY))
     within, draws, basis = _within(sources, aim.assumed)
     if not within:
@@ -45,13 +47,6 @@ def draws_of(
     )
 
 
-def _temperature(task: Task) -> float | None:
-    """The temperature at which the task is asked; None where its strategy does not show it."""
-    sampling = getattr(task.strategy, "sampling", None)
-    found = getattr(sampling, "temperature", None)
-    return float(found) if isinstance(found, (int, float)) else None
-
-
 def _within(
     sources: Sequence[Measured], assumed: Mapping[str, float]
 ) -> tuple[list[float], list[float], str]:
@@ -60,12 +55,9 @@ def _within(
         return [assumed["within"]], [1.0], ASSUMED
     found = [(source, variance_components(source.scores).within) for source in sources]
     kept = [(source, within) for source, within in found if not math.isnan(within)]
+    draws = [float(source.scores.shape[1]) for source, _ in kept]
     names = " and ".join(source.run.label for source, _ in kept)
-    return (
-        [within for _, within in kept],
-        [float(source.scores.shape[1]) for source, _ in kept],
-        f"measured on draws of {names}",
-    )
+    return [within for _, within in kept], draws, f"measured on draws of {names}"
 
 
 def _best(

@@ -97,9 +97,8 @@ def models_of(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
     for source in sources:
         for named in source.run.data["configuration"].get("models", ()):
             given: Mapping[str, Any] = {"model": named} if isinstance(named, str) else named
-            specs[source.run.model] = ModelSpec(
-                str(given.get("model", source.run.model)), given.get("arguments", {}), given.get("label", "")
-            )
+            name = str(given.get("model", source.run.model))
+            specs[source.run.model] = ModelSpec(name, given.get("arguments", {}), given.get("label", ""))
     return tuple(specs.values())
 
 
@@ -135,9 +134,8 @@ def _tasks_of(configuration: Configuration, chat: bool, objects: Objects) -> lis
         if name in objects.tasks:
             out.append(objects.tasks[name])
         else:
-            out += load_tasks(
-                name, prompt_format=configuration.format, chat=chat, dialect=dict(configuration.dialect)
-            )
+            form, dialect = configuration.format, dict(configuration.dialect)
+            out += load_tasks(name, prompt_format=form, chat=chat, dialect=dialect)
     out = list(filtered(out, read_conditions(configuration.where)).tasks)
     for task in out:
         if not len(task.samples):

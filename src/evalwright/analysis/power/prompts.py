@@ -83,13 +83,13 @@ def read_prompts(task: Task, model: Model, seed: int, known: Callable[[bytes], b
 
 
 def _reader(model: Model) -> tuple[Reader | None, str]:
+    reader, why = None, ""
     try:
         reader = model.reader()
     except (MissingExtra, ImportError, OSError) as error:
-        return None, f"estimated at {BYTES_PER_TOKEN[0]:g} characters a token ({error})"
-    if reader is None:
-        return None, f"estimated at {BYTES_PER_TOKEN[0]:g} characters a token"
-    return reader, "counted by its tokenizer"
+        why = f" ({error})"
+    guessed = f"estimated at {BYTES_PER_TOKEN[0]:g} characters a token{why}"
+    return reader, guessed if reader is None else "counted by its tokenizer"
 
 
 async def _requests(task: Task, places: Sequence[int]) -> list[list[Request]]:

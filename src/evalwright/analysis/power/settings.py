@@ -46,12 +46,10 @@ class Aim:
         for name, usual in (("level", 0.95), ("power", 0.8)):
             value = getattr(self, name)
             if not 0 < value < 1:
-                raise ConfigurationError(
-                    f"The {name} must be between 0 and 1, for example {usual}, not {value:g}."
-                )
+                raise ConfigurationError(f"The {name} must be between 0 and 1, as {usual}, not {value:g}.")
         if self.power < 0.5:
             raise ConfigurationError(
-                f"A power under 0.5 means missing the difference more often than not; {self.power:g} was given."
+                f"A power of {self.power:g}, under 0.5, means missing the difference more often than not."
             )
         self._check_assumed()
 

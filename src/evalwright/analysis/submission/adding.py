@@ -28,9 +28,8 @@ def add_submission(found: Verification, folder: Path) -> Run:
     Raises RunError where something is wrong with the submission, or another run has its name.
     """
     if not found.ok:
-        raise RunError(
-            f"'{found.submission.path}' could not be verified ({len(found.problems)} problems): it is not added."
-        )
+        problems = f"{len(found.problems)} problems"
+        raise RunError(f"'{found.submission.path}' could not be verified ({problems}): it is not added.")
     identity = fingerprint_of({"submission": found.submission.hash})
     # A folder's name and nothing else, whatever the file says.
     wanted = slug(str(found.submission.run.get("id") or "submission"))
@@ -52,6 +51,7 @@ def _record(found: Verification, run_id: str, identity: str) -> dict[str, Any]:
     settings = mapping(run.get("configuration"))
     answers = [record.answer for record in found.records if record.answer is not None]
     usage = sum((answer.usage for answer in answers), Usage())
+    seconds: Any = run.get("seconds")
     kept = {key: settings[key] for key in ("limit", "seed", "where", "format") if key in settings}
     return {
         "schema": SCHEMA_VERSION,
@@ -59,7 +59,7 @@ def _record(found: Verification, run_id: str, identity: str) -> dict[str, Any]:
         "id": run_id,
         "identity": identity,
         "started": _started(run.get("started")),
-        "seconds": _number(run.get("seconds")),
+        "seconds": float(seconds) if type(seconds) in (int, float) and 0 <= seconds < 1e12 else 0.0,
         "model": _model(mapping(run.get("model"))),
         "roles": {},
         "configuration": {
@@ -106,9 +106,7 @@ def _environment(given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "python": _text(given.get("python")) or "unknown",
         "platform": _text(given.get("platform")) or "unknown",
-        "processors": processors
-        if isinstance(processors, int) and not isinstance(processors, bool)
-        else None,
+        "processors": processors if type(processors) is int else None,
         "libraries": {_text(key): _text(value) for key, value in list(libraries.items())[:50]},
         "git_commit": _text(given.get("git_commit")) or None,
     }
@@ -116,12 +114,6 @@ def _environment(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     return printable(value) if isinstance(value, str) else ""
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
-        return 0.0
-    return float(value)
 
 
 def _started(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 
 from evalwright.analysis.task_checks.material import Material, answered
 from evalwright.core.errors import ConfigurationError, ScoringError
@@ -52,18 +53,13 @@ def continuing(greedy: bool) -> Reply:
     return lambda place, request: Response(log_likelihood=value, is_greedy=greedy, tokens_scored=1)
 
 
-def repeats_of(task: Task) -> int:
-    """How often each request is asked in a row."""
-    return int(getattr(task.strategy, "repeats", 1) or 1)
-
-
 def judged(material: Material) -> tuple[Scorer | None, str]:
     """The scorer of the main metric, or None and why no answer can be judged without a model."""
     task = material.task
     if not task.scorers:
         return None, "the task has no scorer"
-    wanted = task.metrics[0].scorer if task.metrics else task.scorers[0].name
-    scorer = next((one for one in task.scorers if one.name == wanted), task.scorers[0])
+    wanted = [one for one in task.scorers if task.metrics and one.name == task.metrics[0].scorer]
+    scorer = (*wanted, *task.scorers)[0]
     reason = unjudged(task, scorer)
     return (None, reason) if reason else (scorer, "")
 
@@ -99,7 +95,7 @@ def preferences(material: Material, scorer: Scorer) -> list[tuple[Sample, int, f
     """For each sample and option the worth of finding that option the most likely. Raises as `worths` does; asked once."""
     found = material.preferred.get(scorer.name)
     if found is None:
-        repeats = repeats_of(material.task)
+        repeats = int(getattr(material.task.strategy, "repeats", 1) or 1)  # of each request, in a row
         samples = [sample for sample in material.samples if sample.id not in material.broken]
         pairs = [(sample, place) for sample in samples for place in range(len(sample.choices))]
         replies = {place: preferring(place, repeats) for _, place in pairs}
@@ -110,12 +106,10 @@ def preferences(material: Material, scorer: Scorer) -> list[tuple[Sample, int, f
 
 
 async def _answer(task: Task, sample: Sample, reply: Reply) -> Answer:
-    place = -1
+    places = count()
 
     async def ask(role: str, request: Request) -> Response:
-        nonlocal place
-        place += 1
-        return reply(place, request)
+        return reply(next(places), request)
 
     try:
         return await answered(task, sample, ask)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from evalwright.analysis.task_checks.extraction import check_extraction
 from evalwright.analysis.task_checks.findings import Finding, ok
 from evalwright.analysis.task_checks.gold import check_gold
-from evalwright.analysis.task_checks.ignorance import check_ignorance
-from evalwright.analysis.task_checks.labels import check_labels
+from evalwright.analysis.task_checks.ignorance import check_ignorance, check_labels
 from evalwright.analysis.task_checks.material import Material, material_of
 from evalwright.analysis.task_checks.metadata import check_metadata
 from evalwright.analysis.task_checks.prompts import check_prompts, check_window

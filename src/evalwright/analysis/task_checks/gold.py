@@ -35,7 +35,7 @@ def check_gold(material: Material) -> Iterator[Finding]:
             elif material.continues:
                 yield from _continuations(material, scorer)
             elif not any(sample.targets for sample in material.samples):
-                yield skipped(_CHECK, f"{scorer.name}: no sample has a target, so no gold answer is known")
+                yield skipped(_CHECK, f"{scorer.name}: no sample has a target, so there is no gold answer")
             else:
                 yield _texts(material, scorer)
         except ScoringError as error:
@@ -50,9 +50,7 @@ def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
         bad = [one.id for one, place, value in found if (place in one.gold) == right and value != wanted]
         ids = list(dict.fromkeys(bad))
         if ids:
-            text = (
-                f"{which} is the most likely, and yet {counted(len(ids), 'sample')} do not score {wanted:g}"
-            )
+            text = f"{which} is the most likely, but {counted(len(ids), 'sample')} do not score {wanted:g}"
             faults.append(fault(_CHECK, f"{scorer.name}: {text}", ids))
     yield from checked(
         _CHECK, faults, f"{scorer.name}: the gold option scores 1 on all samples, every other 0"

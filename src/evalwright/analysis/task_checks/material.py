@@ -89,10 +89,8 @@ def material_of(task: Task) -> Material:
                 raise
             except Exception as error:
                 asked.append(())
-                reason = (
-                    str(error) if isinstance(error, EvalwrightError) else f"{type(error).__name__}: {error}"
-                )
-                broken[sample.id] = reason
+                kind = "" if isinstance(error, EvalwrightError) else f"{type(error).__name__}: "
+                broken[sample.id] = f"{kind}{error}"
 
     asyncio.run(read_all())
     questions = [

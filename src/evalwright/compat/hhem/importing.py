@@ -38,11 +38,11 @@ from evalwright.compat.recording import (
     run_record,
     started,
     task_record,
+    write_run,
 )
 from evalwright.core.errors import RunError
 from evalwright.models.base import fingerprint_of
-from evalwright.runs.reader import Run, open_run
-from evalwright.runs.writer import RunWriter
+from evalwright.runs.reader import Run
 
 FORMAT = "hhem-leaderboard"
 
@@ -160,47 +160,39 @@ def _import(group: Group, plan: _Plan, scoring: str, known: Articles | None) -> 
     names = names_of(group, data, plan.odd)
     seen = Seen()
     lost = _lost(group, names, data)
-    with RunWriter(plan.run) as writer:
-        records = list(records_of(group, names, data, seen))
-        for position, record in enumerate(records):
-            writer.add(position, record)
-        result = result_of(group, names, data, seen, records, lost, scoring)
-        imported = _imported(group, names, data, scoring)
-        imported |= {
-            "lost": lost,
-            "differences": differences(group, result.metrics),
-            "outcomes": dict(sorted(seen.outcomes.items())),
-            "checks": dict(seen.checks),
-            "notes": _notes(group, names, data, lost, result.metrics),
-        }
-        settings = imported["settings"]
-        judge = {"judge": group.version, "threshold": THRESHOLD}
-        # Runs that differ in the judge, the prompt or the articles must not look alike.
-        prompt = {"summary_prompt": settings["prompt"]} if "prompt" in settings else {}
-        task = task_record(
-            result,
-            FORMAT,
-            description="summaries of articles, judged for consistency with them; imported from the HHEM leaderboard engine",
-            definition={"task": TASK, "scoring": scoring, **judge, **prompt},
-            content_hash=fingerprint_of(
-                {"articles": sorted(set(names.articles)) if names.articles else len(names.ids)}
-            ),
-            scorers=[(CONSISTENCY, FORMAT, judge), (RESPONSE, FORMAT, {}), (WORDS, FORMAT, {})],
-            metrics=PUBLISHED_SPECS if scoring == "published" else SPECS,
-            slice_keys=[key for key in SLICES if any(key in one for one in (data.articles or {}).values())],
-        )
-        writer.finish(
-            run_record(
-                plan.run,
-                plan.identity,
-                started=started([group.judgment_date, group.summary_date], group.folder.files),
-                model=group.name,
-                code={"imported": FORMAT, "name": group.name, "settings": settings},
-                tasks=[task],
-                configuration={"scoring": scoring, "imported": imported},
-            )
-        )
-    return open_run(plan.run)
+    records = list(records_of(group, names, data, seen))
+    result = result_of(group, names, data, seen, records, lost, scoring)
+    imported = _imported(group, names, data, scoring) | {
+        "lost": lost,
+        "differences": differences(group, result.metrics),
+        "outcomes": dict(sorted(seen.outcomes.items())),
+        "checks": dict(seen.checks),
+        "notes": _notes(group, names, data, lost, result.metrics),
+    }
+    settings, judge = imported["settings"], {"judge": group.version, "threshold": THRESHOLD}
+    # Runs that differ in the judge, the prompt or the articles must not look alike.
+    prompt = {"summary_prompt": settings["prompt"]} if "prompt" in settings else {}
+    articles = sorted(set(names.articles)) if names.articles else len(names.ids)
+    task = task_record(
+        result,
+        FORMAT,
+        description="summaries of articles, judged for consistency with them; imported from the HHEM leaderboard engine",
+        definition={"task": TASK, "scoring": scoring, **judge, **prompt},
+        content_hash=fingerprint_of({"articles": articles}),
+        scorers=[(CONSISTENCY, FORMAT, judge), (RESPONSE, FORMAT, {}), (WORDS, FORMAT, {})],
+        metrics=PUBLISHED_SPECS if scoring == "published" else SPECS,
+        slice_keys=[key for key in SLICES if any(key in one for one in (data.articles or {}).values())],
+    )
+    record = run_record(
+        plan.run,
+        plan.identity,
+        started=started([group.judgment_date, group.summary_date], group.folder.files),
+        model=group.name,
+        code={"imported": FORMAT, "name": group.name, "settings": settings},
+        tasks=[task],
+        configuration={"scoring": scoring, "imported": imported},
+    )
+    return write_run(plan.run, records, lambda: record)
 
 
 def _lost(group: Group, names: Names, data: DataSet) -> int:
@@ -212,6 +204,7 @@ def _lost(group: Group, names: Names, data: DataSet) -> int:
 
 def _imported(group: Group, names: Names, data: DataSet, scoring: str) -> dict[str, Any]:
     said = group.published
+    judged = sum(row.judgment is not None for row in group.rows)
     return {
         "format": FORMAT,
         "files": [path.name for path in group.folder.files],
@@ -225,10 +218,7 @@ def _imported(group: Group, names: Names, data: DataSet, scoring: str) -> dict[s
         "scoring": scoring,
         "pairing": names.how,
         "dataset": {"size": data.size, "known_from": data.known},
-        "rows": {
-            "judged": sum(row.judgment is not None for row in group.rows),
-            "joined_by_the_engine": sum(count for _, count in group.joined),
-        },
+        "rows": {"judged": judged, "joined_by_the_engine": sum(count for _, count in group.joined)},
         "published": {key: getattr(said, key) for key in _RATES} if said else None,
         "settings": dict(said.settings) if said else {},
         "fields_left_out": list(said.left_out) if said else [],

@@ -38,8 +38,21 @@ _UNCLOSED = "FOUND <think> WITH NO CLOSING </think>"
 _EMPTY = "EMPTY SUMMARY GIVEN BY MODEL"
 
 
+_BY_WORDS: dict[int, tuple[str, ...]] = {
+    0: (EMPTY,),
+    6: (
+        FAILED,
+        "request failed or thinking never closed",
+        "The request failed, or thinking was never closed; without the summaries it is unknown which.",
+    ),
+    7: (REFUSED, "known by its 7 words"),
+    8: (FAILED, "bad reply", "The reply was not text, as its 8 words show."),
+    22: (FAILED, "not asked", "The engine could not call this model, as its 22 words show."),
+}
+
+
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RowOutcome:
     """label: the class. explanation: how it is known. failure: set where nobody can say what the model would have done."""
 
     label: str
@@ -47,10 +60,10 @@ class Outcome:
     failure: Failure | None = None
 
 
-def outcome_of(valid: bool, words: int, text: str | None) -> Outcome:
+def row_outcome(valid: bool, words: int, text: str | None) -> RowOutcome:
     """The class of a row that was recorded as valid or not. text: None where the summary is not there."""
     if valid:
-        return Outcome(ANSWERED)
+        return RowOutcome(ANSWERED)
     return _by_words(words) if text is None else _by_text(text)
 
 
@@ -66,50 +79,40 @@ def is_refusal(text: str) -> bool:
     return text.strip() in _REFUSALS
 
 
-def _by_text(text: str) -> Outcome:
+def _by_text(text: str) -> RowOutcome:
     text = text.strip()
     if text in _FAILURES:
         return _failed(*_FAILURES[text])
     if text in _REFUSALS:
-        return Outcome(REFUSED, _REFUSALS[text])
+        return RowOutcome(REFUSED, _REFUSALS[text])
     if text == _UNCLOSED:
-        return Outcome(UNCLOSED)
+        return RowOutcome(UNCLOSED)
     if text in ("", _EMPTY):
-        return Outcome(EMPTY)
+        return RowOutcome(EMPTY)
     words = len(text.split())
     if words < LEAST_WORDS:
-        return Outcome(SHORT, f"{words} words")
+        return RowOutcome(SHORT, f"{words} words")
     return _ran_on(words)
 
 
-def _by_words(words: int) -> Outcome:
+def _by_words(words: int) -> RowOutcome:
     """The sentences have different lengths, so the number of words names most of them."""
-    if words == 0:
-        return Outcome(EMPTY)
+    if words in _BY_WORDS:
+        label, *what = _BY_WORDS[words]
+        return _failed(*what) if label == FAILED else RowOutcome(label, "".join(what))
     if words < LEAST_WORDS:
         more = {2: ", or a thread that failed", 5: ", or nothing at all"}.get(words, "")
-        return Outcome(SHORT, f"{words} words{more}")
-    if words == 6:
-        message = (
-            "The request failed, or thinking was never closed; without the summaries it is unknown which."
-        )
-        return _failed("request failed or thinking never closed", message)
-    if words == 7:
-        return Outcome(REFUSED, "known by its 7 words")
-    if words == 8:
-        return _failed("bad reply", "The reply was not text, as its 8 words show.")
-    if words == len(_NOT_ASSIGNED.split()):
-        return _failed("not asked", f"The engine could not call this model, as its {words} words show.")
+        return RowOutcome(SHORT, f"{words} words{more}")
     return _ran_on(words)
 
 
-def _ran_on(words: int) -> Outcome:
+def _ran_on(words: int) -> RowOutcome:
     if words > _LONG:
-        return Outcome(
+        return RowOutcome(
             TRUNCATED, f"{words} words, recorded as invalid: most likely a text cut off at its limit"
         )
-    return Outcome(UNKNOWN, f"recorded as invalid with {words} words, for an unknown reason")
+    return RowOutcome(UNKNOWN, f"recorded as invalid with {words} words, for an unknown reason")
 
 
-def _failed(kind: str, message: str) -> Outcome:
-    return Outcome(FAILED, message, Failure(kind, "provider", message))
+def _failed(kind: str, message: str) -> RowOutcome:
+    return RowOutcome(FAILED, message, Failure(kind, "provider", message))

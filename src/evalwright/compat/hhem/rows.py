@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.compat.hhem.files import Judgment
 from evalwright.compat.hhem.groups import DataSet, Group, Row
-from evalwright.compat.hhem.outcomes import ANSWERED, Outcome, is_refusal, is_summary, outcome_of
+from evalwright.compat.hhem.outcomes import ANSWERED, RowOutcome, is_refusal, is_summary, row_outcome
 from evalwright.core.errors import Failure
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 
@@ -98,17 +98,17 @@ def records_of(group: Group, names: Names, data: DataSet, seen: Seen) -> Iterato
         )
 
 
-def _outcome(row: Row) -> Outcome:
+def _outcome(row: Row) -> RowOutcome:
     text = row.summary.text if row.summary else None
     if row.judgment is not None:
-        return outcome_of(row.judgment.valid, row.judgment.words, text)
+        return row_outcome(row.judgment.valid, row.judgment.words, text)
     if text is None:
         message = "The summary is not text, and was not judged."
-        return Outcome("failed", message, Failure("bad reply", "provider", message))
-    return outcome_of(is_summary(text) and not is_refusal(text), len(text.split()), text)
+        return RowOutcome("failed", message, Failure("bad reply", "provider", message))
+    return row_outcome(is_summary(text) and not is_refusal(text), len(text.split()), text)
 
 
-def _not_judged(row: Row, found: Outcome) -> Failure | None:
+def _not_judged(row: Row, found: RowOutcome) -> Failure | None:
     """A summary without a score of the judge is no summary that is wrong."""
     if found.label != ANSWERED or (row.judgment and row.judgment.score is not None):
         return None
@@ -125,7 +125,7 @@ def _check(checks: Counter[str], judgment: Judgment, text: str) -> None:
     checks["validity that differs"] += differs and not older
 
 
-def _scores(row: Row, found: Outcome) -> dict[str, Score]:
+def _scores(row: Row, found: RowOutcome) -> dict[str, Score]:
     judgment = row.judgment
     scores = {}
     if judgment is not None and judgment.valid:
@@ -137,12 +137,12 @@ def _scores(row: Row, found: Outcome) -> dict[str, Score]:
     return scores
 
 
-def _answer(row: Row, found: Outcome) -> Answer | None:
+def _answer(row: Row, found: RowOutcome) -> Answer | None:
     text = row.summary.text if row.summary else None
     return Answer(text) if text is not None and found.failure is None else None
 
 
-def _kept(row: Row, found: Outcome) -> dict[str, Any]:
+def _kept(row: Row, found: RowOutcome) -> dict[str, Any]:
     """What has no other place in a record: the uid, and of rows that are no summaries what stood there."""
     one = row.judgment or row.summary
     kept: dict[str, Any] = {"summary_uid": one.uid if one else ""}

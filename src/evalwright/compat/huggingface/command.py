@@ -55,7 +55,7 @@ RESULTS = Exporter(
     options=(
         _text("--task", "NAME", "The task, where a run has several."),
         option("--annotations", metavar="FILE", help="A YAML table: annotations by model, such as its size."),
-        _text("--category", "KEY", "The slices given by category.", "category"),
+        _text("--category", "KEY", "The metadata key for category_results.", "category"),
     ),
 )
 EVAL_RESULTS = Exporter(
@@ -71,12 +71,12 @@ EVAL_RESULTS = Exporter(
         _text("--revision", "HASH", "The data set's revision."),
         _text("--task", "NAME", "The run's task, where it has several."),
         _text("--metric", "LABEL", "The task's metric. Default: the main one."),
-        _text("--unit", "UNIT", "Of accuracy and its kin: percent, or share (0 to 1).", "percent"),
+        _text("--unit", "UNIT", "For accuracy and similar metrics: percent, or share (0 to 1).", "percent"),
         _text("--source-url", "URL", "Where the result can be looked up."),
-        _text("--source-name", "TEXT", "What that address is called."),
+        _text("--source-name", "TEXT", "The name of that address."),
         _text("--source-user", "NAME", "A user or organisation on the Hub."),
         _text("--framework", "NAME", "The framework's name, as in eval.yaml.", "evalwright"),
-        _text("--notes", "TEXT", "Put before what is said of unit and interval."),
+        _text("--notes", "TEXT", "Text before the notes on unit and interval."),
         _text("--name", "NAME", "The file's name. Default: the data set's."),
     ),
 )

@@ -89,7 +89,9 @@ def _check(dataset: str, task_id: str, name: str, unit: str, source: Mapping[str
             f"The source '{source.get('url', '')}' is not an address that begins with https://."
         )
     if not _NAME.fullmatch(name):
-        raise ConfigurationError(f"'{name}' cannot name the file: letters, digits, '-', '_' and '.' only.")
+        raise ConfigurationError(
+            f"'{name}' cannot be the file's name: use letters, digits, '-', '_' and '.' only."
+        )
 
 
 def _number(metric: MetricResult, value: float, unit: str) -> float:

@@ -32,14 +32,14 @@ from evalwright.compat.recording import (
     run_record,
     started,
     task_record,
+    write_run,
 )
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run, open_run
-from evalwright.runs.writer import RunWriter
+from evalwright.runs.reader import Run
 
 FORMAT = "open-factual-bench"
 TASK, STRESS_TASK = "open-factual-bench", "open-factual-bench-stress"
@@ -97,29 +97,22 @@ def _import(
     check_free(folder, identity)
     rows = judge_rows(recorded, questions, scoring)
     records = list(_records(rows))
-    with RunWriter(folder) as writer:
-        for position, record in enumerate(records):
-            writer.add(position, record)
-        tasks = [
-            _task(task, specs, records, rows, scoring, questions is not None)
+    imported = _imported(recorded, rows, scoring)
+    record = run_record(
+        folder,
+        identity,
+        started=started(sorted(row.timestamp for row in recorded.results if row.timestamp), [recorded.path]),
+        model=recorded.model,
+        code={"imported": FORMAT, "name": recorded.model, "settings": imported["settings"]},
+        tasks=[
+            _task(task, specs, records, scoring, questions is not None)
             for task, specs in ((TASK, _SHORT_SPECS), (STRESS_TASK, _STRESS_SPECS))
             if any(record.task == task for record in records)
-        ]
-        imported = _imported(recorded, rows, scoring)
-        stamps = sorted(row.timestamp for row in recorded.results if row.timestamp)
-        writer.finish(
-            run_record(
-                folder,
-                identity,
-                started=started(stamps, [recorded.path]),
-                model=recorded.model,
-                code={"imported": FORMAT, "name": recorded.model, "settings": imported["settings"]},
-                tasks=tasks,
-                configuration={"scoring": scoring, "imported": imported},
-                seconds=round(sum(row.latency for row in recorded.results), 3),
-            )
-        )
-    return open_run(folder)
+        ],
+        configuration={"scoring": scoring, "imported": imported},
+        seconds=round(sum(row.latency for row in recorded.results), 3),
+    )
+    return write_run(folder, records, lambda: record)
 
 
 def _identity(recorded: RecordedRun, questions: Mapping[str, Question] | None, scoring: str) -> str:
@@ -156,7 +149,6 @@ def _task(
     task: str,
     specs: Sequence[MetricSpec],
     records: Sequence[SampleRecord],
-    rows: Sequence[Judged],
     scoring: str,
     known: bool,
 ) -> dict[str, Any]:
@@ -182,9 +174,6 @@ def _task(
 
 
 def _imported(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> dict[str, Any]:
-    graded = [row for row in rows if not row.stress]
-    said = [row for row in graded if row.recorded]
-    again = [row for row in graded if row.published]
     return {
         "format": FORMAT,
         "files": [recorded.path.name],
@@ -194,20 +183,15 @@ def _imported(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> di
         "scoring": scoring,
         "settings": dict(recorded.settings),
         "published": dict(recorded.summary),
-        "counts": {
-            "recorded": _count(said, "recorded"),
-            "published": _count(again, "published"),
-            "corrected": _count([row for row in graded if row.corrected], "corrected"),
-        },
+        "counts": {column: _count(rows, column) for column in ("recorded", "published", "corrected")},
         "differences": differences(list(rows)),
         "notes": _notes(recorded, rows, scoring),
     }
 
 
 def _count(rows: Sequence[Judged], column: str) -> dict[str, int] | None:
-    if not rows:
-        return None
-    return {"correct": sum(getattr(row, column) == "correct" for row in rows), "graded": len(rows)}
+    said = [found for row in rows if not row.stress and (found := getattr(row, column))]
+    return {"correct": said.count("correct"), "graded": len(said)} if said else None
 
 
 def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[str]:
@@ -219,15 +203,11 @@ def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[
         )
     elif unknown:
         notes.append(f"not among the questions: {_listed(unknown)}")
-    said = [row for row in rows if not row.stress and row.recorded]
-    correct = sum(row.recorded == "correct" for row in said)
-    summary = recorded.summary
-    if {"correct", "auto_graded"} <= summary.keys() and (summary["correct"], summary["auto_graded"]) != (
-        correct,
-        len(said),
-    ):
+    said = _count(rows, "recorded") or {"correct": 0, "graded": 0}
+    summary = tuple(recorded.summary.get(key) for key in ("correct", "auto_graded"))
+    if None not in summary and summary != tuple(said.values()):
         notes.append(
-            f"its summary says {summary['correct']} of {summary['auto_graded']}, but its rows say {correct} of {len(said)}"
+            f"its summary says {summary[0]} of {summary[1]}, but its rows say {said['correct']} of {said['graded']}"
         )
     if far := runaway(recorded):
         notes.append(

@@ -64,9 +64,7 @@ class Judged:
     @property
     def answer(self) -> Answer:
         """The text that the benchmark kept of the response."""
-        found = self.result
-        response = Response(found.response, usage=Usage(output_tokens=found.tokens), latency=found.latency)
-        return Answer(found.response, responses=(response,))
+        return _answer_of(self.result)
 
     @property
     def group(self) -> str:
@@ -89,6 +87,11 @@ def sample_of(result: Result, question: Question | None) -> Sample:
         metadata["premise"] = question.reference
     kept = {key: value for key, value in metadata.items() if value}
     return Sample(result.id, question.question, (question.reference,), metadata=kept)
+
+
+def _answer_of(found: Result) -> Answer:
+    response = Response(found.response, usage=Usage(output_tokens=found.tokens), latency=found.latency)
+    return Answer(found.response, responses=(response,))
 
 
 def judge_rows(run: RecordedRun, questions: Mapping[str, Question] | None, scoring: str) -> list[Judged]:
@@ -148,10 +151,8 @@ def _failure(message: str) -> Failure:
 
 def _scored(scorer: Scorer, row: Result, question: Question) -> Score | Undecided:
     """The score by rules alone."""
-    sample, answer = sample_of(row, question), Answer(row.response, responses=(Response(row.response),))
-    found: Any = (
-        scorer.function(sample, answer, _no_model) if scorer.asks else scorer.function(sample, answer)
-    )
+    given = sample_of(row, question), _answer_of(row)
+    found: Any = scorer.function(*given, _no_model) if scorer.asks else scorer.function(*given)
     if inspect.isawaitable(found):
         found = run_blocking(lambda: found)
     if isinstance(found, NoScore):
@@ -171,28 +172,17 @@ def differences(rows: list[Judged]) -> list[dict[str, str]]:
     """Rows of which the record, the benchmark's arithmetic and our scorers do not say the same, with the reason."""
     out = []
     for row in rows:
-        recorded, published, corrected = row.recorded, row.published, row.corrected
+        words = {"recorded": row.recorded, "published": row.published, "corrected": row.corrected}
+        said = [one for one in words.values() if one]
         if row.stress:
-            said = {_GROUPS.get(one, UNCLEAR) for one in (recorded, published, corrected) if one}
+            kinds = {_GROUPS.get(one, UNCLEAR) for one in said}
         else:
             # An answer that was not attempted is not correct either.
-            said = {
-                str(one == "correct")
-                for one in (recorded, published, corrected)
-                if one not in ("", UNDECIDED)
-            }
-        if len(said) > 1:
-            out.append(
-                {
-                    "task_id": row.result.id,
-                    "response": row.result.response,
-                    "reference": row.question.reference if row.question and not row.stress else "",
-                    "recorded": recorded,
-                    "published": published,
-                    "corrected": corrected,
-                    "why": row.why,
-                }
-            )
+            kinds = {str(one == "correct") for one in said if one != UNDECIDED}
+        if len(kinds) > 1:
+            reference = row.question.reference if row.question and not row.stress else ""
+            about = {"task_id": row.result.id, "response": row.result.response, "reference": reference}
+            out.append({**about, **words, "why": row.why})
     return out
 
 

@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Mapping
 
 REFUSED, CANDIDATE, UNCLEAR = "refusal_or_correction", "hallucination_candidate", "unclear"
-LABELS = (REFUSED, CANDIDATE, UNCLEAR)
 
 LONGEST_REFERENCE = 80
 """A longer reference describes what a good answer does, and is not compared."""
@@ -64,7 +63,7 @@ def published_correct(answer: str, reference: str) -> bool | None:
 
 
 def published_label(answer: str) -> str:
-    """The label of an answer to a stress question, one of LABELS."""
+    """The label of an answer to a stress question, one of the three above."""
     found = answer.strip()
     if len(found) < _FEWEST_CHARACTERS:
         return UNCLEAR

@@ -20,7 +20,7 @@ _WORD = re.compile(r"\S+")
 Fits = Callable[[str], bool]
 
 
-class DoesNotFit(Exception):
+class NoChunkFits(Exception):
     """Not even one character of the premise fits beside the hypothesis."""
 
 
@@ -39,7 +39,7 @@ def read_chunking(value: Any) -> str | int:
 def chunks(text: str, fits: Fits) -> list[str]:
     """`text` in as few stretches as a greedy reading gives, each of which fits. One stretch, the whole, where it fits.
 
-    fits: whether a stretch of the text fits; what is contained in a fitting stretch should fit too. Raises DoesNotFit.
+    fits: whether a stretch of the text fits; what is contained in a fitting stretch should fit too. Raises NoChunkFits.
     """
     if fits(text):
         return [text]
@@ -58,7 +58,7 @@ def _characters(text: str, span: Span) -> list[Span]:
 
 
 def _nothing(text: str, span: Span) -> list[Span]:
-    raise DoesNotFit
+    raise NoChunkFits
 
 
 def _packed(text: str, units: Sequence[Span], fits: Fits, finer: Splitter) -> list[Span]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.judges.judge import LocalJudge
 from evalwright.models.judges.prompts import read_prompt
-from evalwright.models.local.hf.source import Source, find_source, find_tokenizer
+from evalwright.models.local.hf.source import Checkpoint, find_source, find_tokenizer
 
 if TYPE_CHECKING:
     from evalwright.models.judges.network import PairNetwork
@@ -89,7 +89,7 @@ class HhemModel(LocalJudge):
         )
 
 
-def architecture(source: Source) -> Mapping[str, Any]:
+def architecture(source: Checkpoint) -> Mapping[str, Any]:
     """The T5 configuration: the checkpoint's own, or that of the foundation which it names. Raises ConfigurationError."""
     config = source.config
     if config.get("model_type") == "t5" and "d_model" in config:
@@ -107,7 +107,7 @@ def architecture(source: Source) -> Mapping[str, Any]:
     )
 
 
-def foundation_of(source: Source) -> str | None:
+def foundation_of(source: Checkpoint) -> str | None:
     """The T5 that the checkpoint was made of, as its config says, or as its kind of config says where it is silent."""
     named = source.config.get("foundation")
     if isinstance(named, str) and named:
@@ -115,7 +115,7 @@ def foundation_of(source: Source) -> str | None:
     return DEFAULT_FOUNDATION if str(source.config.get("model_type")).startswith("HHEMv2") else None
 
 
-def _tokenizer_source(source: Source, given: str | None) -> Source:
+def _tokenizer_source(source: Checkpoint, given: str | None) -> Checkpoint:
     # A repository may still hold the tokenizer of an earlier version, which is no T5's.
     own = source.tokenizer_config
     if own and (source.config.get("model_type") == "t5" or "T5" in str(own.get("tokenizer_class"))):

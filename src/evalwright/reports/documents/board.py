@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evalwright.analysis.board import SIMULTANEOUS_NOTE, Board, BoardRow, BoardTask
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.axis import axis_of
 from evalwright.reports.columns import ScoreColumn, as_of, is_hallucination_board, score_columns
 from evalwright.reports.documents.run import failed_cell, run_blocks
-
-if TYPE_CHECKING:
-    from evalwright.analysis.board import Board, BoardRow, BoardTask
-    from evalwright.runs.reader import Run
+from evalwright.runs.reader import Run
 
 MOST_SLICE_ROWS = 3000
 """Rows of slices on a whole page; past that each table shows its largest slices only, and under LEAST_SLICES none."""
@@ -35,7 +33,9 @@ def board_document(
     """
     by_id = {run.id: run for run in runs}
     shown = [by_id[row.run] for row in board.rows if row.run in by_id]
-    blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(_notes(board))]
+    # Without what is said of a column that is not there.
+    notes = [note for note in board.notes if _simultaneous(board) or note != SIMULTANEOUS_NOTE]
+    blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(notes)]
     if shown:
         blocks += _tasks(board, shown)
         blocks.append(doc.Heading("Model by model"))
@@ -70,11 +70,8 @@ def coverage(row: BoardRow) -> str:
 def score_note(column: ScoreColumn) -> str:
     """What a score column's title needs to be understood: its unit, or its metric, and which way is better."""
     metric = column.metric if column.task and column.metric != "accuracy" else ""
-    return ", ".join(part for part in (column.measure or metric, _less(column)) if part)
-
-
-def _less(column: ScoreColumn) -> str:
-    return "less is better" if column.lower_is_better else ""
+    less = "less is better" if column.lower_is_better else ""
+    return ", ".join(part for part in (column.measure or metric, less) if part)
 
 
 def _lede(board: Board) -> str:
@@ -82,13 +79,6 @@ def _lede(board: Board) -> str:
     when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
     models, tasks = numbers.counted(len(board.rows), "model"), numbers.counted(len(board.tasks), "task")
     return f"{models}, {tasks}, {when}"
-
-
-def _notes(board: Board) -> list[str]:
-    """The board's notes, without what is said of a column that is not there."""
-    from evalwright.analysis.board import SIMULTANEOUS_NOTE
-
-    return [note for note in board.notes if _simultaneous(board) or note != SIMULTANEOUS_NOTE]
 
 
 def _simultaneous(board: Board) -> bool:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
+from evalwright.analysis.context_gain import ContextGain
+from evalwright.analysis.gate import Gate
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.conclusions import gain_sentence
 from evalwright.reports.text import shorten
-
-if TYPE_CHECKING:
-    from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
-    from evalwright.analysis.context_gain import ContextGain
-    from evalwright.analysis.gate import Gate
-    from evalwright.runs.slices import SliceComparison
+from evalwright.runs.slices import SliceComparison
 
 MOST_FLIPS = 5
 """Flipped items shown per task and direction; the JSON form has more."""
@@ -99,9 +95,7 @@ def gate_blocks(gate: Gate) -> list[doc.Block]:
 
 def visible(least: float, bounded: bool) -> str:
     """The smallest difference that would be detected; "none" where none would."""
-    if bounded and least >= 1.0:
-        return "none"
-    return numbers.number(least, _unit(bounded), 1 if bounded else 3)
+    return "none" if bounded and least >= 1.0 else _mean(least, bounded)
 
 
 def _differences(comparison: Comparison) -> doc.Table:
@@ -152,11 +146,7 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
 
 
 def _mean(mean: float, bounded: bool) -> str:
-    return numbers.NOTHING if math.isnan(mean) else numbers.number(mean, _unit(bounded), 1 if bounded else 3)
-
-
-def _unit(bounded: bool) -> numbers.Unit:
-    return "points" if bounded else "plain"
+    return numbers.number(mean, "points", 1) if bounded else numbers.number(mean, "plain", 3)
 
 
 def _remarks(task: TaskComparison) -> Iterator[doc.Note]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from evalwright.analysis.confidence import TaskConfidence
 from evalwright.reports import numbers
 from evalwright.reports.document import Block, Column, Document, Heading, Note, Table
-
-if TYPE_CHECKING:
-    from evalwright.analysis.confidence import TaskConfidence
 
 
 def confidence_document(name: str, found: Sequence[TaskConfidence]) -> Document:

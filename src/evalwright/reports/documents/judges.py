@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evalwright.analysis.judge_validation.calibration import Excess, JudgeCalibration
-from evalwright.analysis.judge_validation.difference import JudgeDifference
+from evalwright.analysis.judge_validation.calibration import Excess, JudgeCalibration, JudgeDifference
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.documents.panel import coefficient

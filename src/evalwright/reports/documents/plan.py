@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from evalwright.analysis.power.forecasts import Amount, Forecast, ModelForecast, TaskForecast
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-
-if TYPE_CHECKING:
-    from evalwright.analysis.power.forecasts import Amount, Forecast, ModelForecast, TaskForecast
 
 UNKNOWN = "not known"
 
@@ -143,7 +140,6 @@ def worded_plan(forecast: Forecast) -> Forecast:
 
 
 def _points(value: float, bounded: bool) -> str:
-    """A difference in the unit of the task: "2.0 points"."""
     return f"{100 * value:.1f} points" if bounded else f"{value:.3g}"
 
 
@@ -155,11 +151,6 @@ def _about(value: float) -> str:
     return f"{round(value / scale) * scale:,.0f}"
 
 
-def _odds(power: float) -> str:
-    """A power in words."""
-    return _ODDS.get(round(power, 6), f"with a probability of {100 * power:g}%")
-
-
 def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
     name, needed = task.task, task.items_for_difference
     if needed.value is None:
@@ -167,21 +158,18 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
     text = f"about {_about(needed.value)} {numbers.plural(int(needed.value), 'item')}"
     if needed.low is not None and needed.high is not None and _about(needed.low) != _about(needed.high):
         text += f" ({_about(needed.low)} to {_about(needed.high)})"
-    aim = f"To detect a difference of {_points(forecast.difference, task.bounded)} {_odds(forecast.power)} you need {text}"
+    odds = _ODDS.get(round(forecast.power, 6), f"with a probability of {100 * forecast.power:g}%")
+    aim = f"To detect a difference of {_points(forecast.difference, task.bounded)} {odds} you need {text}"
     there = numbers.count(task.n_total)
     visible = task.visible_paired.value or 0.0
-    shown = f"which can detect differences of {_points(visible, task.bounded)} or more"
-    return (
-        f"{aim}; {name} has {there}, {shown}." if first else f"{name} needs {text} and has {there}, {shown}."
-    )
+    shown = f"{there}, which can detect differences of {_points(visible, task.bounded)} or more"
+    return f"{aim}; {name} has {shown}." if first else f"{name} needs {text} and has {shown}."
 
 
 def _model(name: str, usage: ModelForecast) -> str:
-    requests = (
-        "an unknown number of" if usage.requests.value is None else numbers.count(round(usage.requests.value))
-    )
-    word = numbers.plural(round(usage.requests.value or 0), "request")
-    return f"{name}: {requests} {word}, {', '.join(_parts(usage))}."
+    n = usage.requests.value
+    requests = "an unknown number of requests" if n is None else numbers.counted(round(n), "request")
+    return f"{name}: {requests}, {', '.join(_parts(usage))}."
 
 
 def _parts(usage: ModelForecast) -> Iterator[str]:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
-from evalwright.reports.advice import failure_notes
 from evalwright.reports.axis import axis_of
 from evalwright.reports.columns import HALLUCINATION, HALLUCINATION_COLUMNS, find_metric, normal
+from evalwright.reports.endings import failure_notes, stopping_sentences
 from evalwright.reports.hardware_view import hardware_facts
-from evalwright.reports.stopping_sentences import stopping_sentences
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.stopping import ended_early
 from evalwright.runs.writer import RUN_FILE
@@ -20,7 +19,6 @@ from evalwright.runs.writer import RUN_FILE
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run
     from evalwright.runs.results import MetricResult, TaskResult
-    from evalwright.statistics import Estimate
 
 MOST_SLICES = 12
 """Values of a slice key that are shown, the largest ones, unless more are wanted; `run.json` has all."""
@@ -145,19 +143,15 @@ def _metrics(metrics: Sequence[MetricResult]) -> doc.Table:
         (
             metric.label,
             doc.Cell(doc.Number(metric.estimate, numbers.unit_of(metric.kind)), "strong"),
-            _items(metric.estimate),
+            numbers.items(one.n, one.n_failed, one.n_clusters, one.n_undecided),
             metric.estimate.method
             if math.isnan(metric.estimate.value)
             else f"{100 * metric.estimate.level:g}% {metric.estimate.method}",
         )
         for metric in metrics
+        if (one := metric.estimate)
     ]
     return doc.Table(columns, rows, "Metrics")
-
-
-def _items(estimate: Estimate) -> str:
-    shown = numbers.items(estimate.n, estimate.n_failed, estimate.n_clusters)
-    return f"{shown}, {numbers.count(estimate.n_undecided)} undecided" if estimate.n_undecided else shown
 
 
 def _slices(

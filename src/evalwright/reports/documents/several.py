@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from evalwright.analysis.gate import Gate
+from evalwright.analysis.several import PairTable, SeveralComparison
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.documents.comparison import gate_blocks, visible
-
-if TYPE_CHECKING:
-    from evalwright.analysis.gate import Gate
-    from evalwright.analysis.ranking import Pair
-    from evalwright.analysis.several import PairTable, SeveralComparison
-    from evalwright.statistics import Estimate
+from evalwright.statistics import Estimate
 
 MOST_PAIRS = 60
 """Pairs shown of a table; the JSON form has all."""
@@ -104,18 +100,16 @@ def _items(mean: Estimate) -> str:
 
 
 def _pairs(tables: Sequence[PairTable]) -> doc.Table:
-    """Pairs by the numbers of their runs, the higher first, largest difference first."""
-    columns = (
+    """Pairs by the numbers of their runs, the higher first; largest difference first, pairs without one last."""
+    columns = [
         doc.Column("Slice", folds=True, key=any(table.slice for table in tables)),
         doc.Column("Pair", key=True),
-        doc.Column("Difference", right=True),
-        doc.Column("p adjusted", right=True),
-        doc.Column("Min. detectable", right=True),
-        doc.Column("Items", right=True),
-    )
+        *doc.columns("Difference>", "p adjusted>", "Min. detectable>", "Items>"),
+    ]
     rows: list[Sequence[doc.Content]] = []
     for table in tables:
-        for pair in sorted(table.pairs, key=_size)[:MOST_PAIRS]:
+        ordered = sorted(table.pairs, key=lambda one: (math.isnan(one.difference), -abs(one.difference)))
+        for pair in ordered[:MOST_PAIRS]:
             a, b, gap, low, high = pair.a, pair.b, pair.difference, pair.low, pair.high
             if gap < 0:
                 a, b, gap, low, high = b, a, -gap, -high, -low
@@ -131,8 +125,3 @@ def _pairs(tables: Sequence[PairTable]) -> doc.Table:
                 )
             )
     return doc.Table(columns, rows, "Pairs")
-
-
-def _size(pair: Pair) -> tuple[bool, float]:
-    """Largest difference first, pairs without one last."""
-    return math.isnan(pair.difference), -abs(pair.difference)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evalwright.analysis.contamination.versions import TaskDiff
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.text import shorten
-
-if TYPE_CHECKING:
-    from evalwright.analysis.contamination.versions import TaskDiff
 
 MOST = 20
 """Samples named of each sort; the JSON form has all."""

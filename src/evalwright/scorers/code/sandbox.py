@@ -40,7 +40,7 @@ def run(program: str, *, seconds: float = 10.0, megabytes: int = 1024) -> Outcom
     Blocks for that long at the most. Raises NoSandbox where the system has not what it takes.
     """
     if sys.platform != "linux":
-        raise NoSandbox("Programs that models write are run only on Linux, where they can be shut in.")
+        raise NoSandbox("Programs that models write are run only on Linux, where they can be sandboxed.")
     word = secrets.token_hex(16)
     job = json.dumps({"program": program, "word": word, "seconds": int(seconds) + 3, "megabytes": megabytes})
     with tempfile.TemporaryDirectory(prefix="evalwright-") as folder:
@@ -97,7 +97,7 @@ def _read(said: bytes, word: str) -> Outcome:
             continue
         if isinstance(found, dict) and found.get("word") == word:
             if found["outcome"] == "no sandbox":
-                raise NoSandbox(f"This system cannot shut a program in, so none is run: {found['why']}.")
+                raise NoSandbox(f"This system cannot sandbox a program, so none is run: {found['why']}.")
             if found["outcome"] == "passed":
                 return Outcome("passed")
             return Outcome("failed", str(found["why"]))

@@ -117,7 +117,7 @@ def _where_not(sample: Sample, text: str, claims: Sequence[Claim], refusal: str)
     english = (sample.metadata.get("language") or "en") == "en" and text.isascii()
     if english and not _NEGATION.search(text.casefold()) and declining_clause(text) is None:
         return Given(ANSWERED_WRONG, "gives an answer, and there is none")
-    return Given(UNDECIDED, "whether it gives an answer where there is none cannot be told by rules")
+    return Given(UNDECIDED, "rules cannot decide whether it gives an answer where there is none")
 
 
 def _names(text: str) -> bool:

@@ -158,9 +158,7 @@ def conclude(case: Case, faults: Faults) -> Score | Undecided:
         and any(faults[p, case.needs[p].cited] is None for p in unclear)
     ):
         text = " ".join(case.needs[unclear[0]].claim.text.split())[:60]
-        return Undecided(
-            f"right ({case.why}), and whether '{text}' follows from what it cites is for a judge"
-        )
+        return Undecided(f"right ({case.why}), and whether '{text}' follows from what it cites needs a judge")
     label = UNSUPPORTED if case.label == ANSWERED_RIGHT and notes else case.label
     parts = {"correct": float(case.label in RIGHT), **({} if unclear else _shares(case, faults))}
     why = case.why if label != UNSUPPORTED else f"right ({case.why})"
@@ -229,7 +227,7 @@ def _by_gold(case: Case, need: Need) -> bool:
 def _gold_apart(case: Case) -> str:
     """Where no single claim gives the answer: which of the needed passages nothing cites."""
     if not case.needs:
-        return "nothing is cited" if not case.loose else "the citations belong to nothing"
+        return "nothing is cited" if not case.loose else "the citations belong to no claim"
     if any(need.bearing for need in case.needs):
         return ""
     lacking = case.gold - case.everything

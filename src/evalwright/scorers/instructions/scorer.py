@@ -41,7 +41,7 @@ def _read(sample: Sample) -> list[tuple[str, Mapping[str, Any]]]:
         raise ScoringError(f"The sample '{sample.id}' has no instructions (`kinds` in its metadata).")
     if not isinstance(settings, list | tuple) or len(settings) != len(kinds):
         raise ScoringError(
-            f"The sample '{sample.id}' has not one mapping of `settings` for each of its instructions."
+            f"The sample '{sample.id}' does not have one mapping of `settings` for each of its instructions."
         )
     return [
         (str(kind), {key: value for key, value in dict(given or {}).items() if value is not None})

@@ -159,7 +159,7 @@ def _read(question: Question, text: str, listed: str, languages: Sequence[_Phras
         and len(_WORD.findall(text)) == len(words) == len(parts)
     )
     if (number and (counts or word_count(text) <= _BARE)) or (words and (bare or len(names) == len(words))):
-        return Ruling(FABRICATED, "names what nothing supports", number or " ".join(words))
+        return Ruling(FABRICATED, "names something without support", number or " ".join(words))
     return None
 
 

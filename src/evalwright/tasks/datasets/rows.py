@@ -111,11 +111,9 @@ class InlineSource:
         self._lengths = [len(line) for line in lines]
 
     def read(self, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`."""
         return self._data[offset : offset + length]
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Every line with the offset of its first byte."""
         offset = 0
         for length in self._lengths:
             yield offset, self._data[offset : offset + length]

@@ -116,7 +116,7 @@ def test_abilities_are_what_the_class_does() -> None:
     assert LMAdapter("lm/test", Three, {}).abilities == {"generate", "log-likelihood", "rolling"}
     assert LMAdapter("lm/test", TextOnly, {}).abilities == {"generate", "chat"}
     assert LMAdapter("lm/test", TextOnly, {}, chat=False).abilities == {"generate"}
-    with pytest.raises(ConfigurationError, match="can do nothing"):
+    with pytest.raises(ConfigurationError, match="has no abilities"):
         LMAdapter("lm/test", Nothing, {})
 
 

@@ -26,7 +26,7 @@ def test_a_diamond_is_fine_and_a_cycle_is_not(write: Write) -> None:
         ("a: !!python/object/apply:os.system [ls]\n", "line 1"),
         ("- 1\n", "mapping"),
         ("a: [\n", "line 2"),
-        ("a: 2024-99-99\n", "not YAML"),
+        ("a: 2024-99-99\n", "YAML cannot be used"),
     ],
 )
 def test_what_cannot_be_used_is_a_sentence(write: Write, text: str, reason: str) -> None:

@@ -16,7 +16,7 @@ from evalwright import compare, evaluate, leaderboard, score_run
 from evalwright.compat.lm_eval.runs.export import export_lm_eval
 from evalwright.compat.lm_eval.runs.importing import import_lm_eval
 from evalwright.compat.lm_eval.tasks.results import all_results
-from evalwright.core.errors import ConfigurationError, TaskError
+from evalwright.core.errors import ConfigurationError
 from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.core.responses import Response
 from evalwright.models.scripted import ScriptedModel
@@ -175,29 +175,6 @@ def test_less_is_better_where_a_task_says_so(load: Load) -> None:
         jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(run.data)
 
 
-def test_brier_scores_are_compared_by_item(load: Load, write: Write) -> None:
-    write("brier.yaml", "include: many.yaml\ntask: brier\nmetric_list: [{metric: brier_score}]\n")
-
-    def sure(gap: float) -> ScriptedModel:
-        def script(request: Request) -> Response:
-            assert isinstance(request, LogLikelihood)
-            surely = request.continuation == " yes"
-            return Response(log_likelihood=-1.0 if surely else -1.0 - gap, is_greedy=surely)
-
-        return ScriptedModel(script, name=f"sure-{gap:g}", version="1")
-
-    (task,) = load("brier")
-    mild, bold = evaluate(task, [sure(1.0), sure(9.0)], name="brier")
-    values = [run.tasks[0].metrics[0].estimate.value for run in (mild, bold)]
-    wrong = [math.exp(gap) / (1 + math.exp(gap)) for gap in (1.0, 9.0)]
-    expected = [2 * (0.25 * one**2 + 0.75 * (1 - one) ** 2) for one in wrong]
-    assert values == pytest.approx(expected, rel=1e-9)
-    assert compare(mild, bold).tasks[0].result.difference == pytest.approx(values[0] - values[1])
-    board = leaderboard([bold, mild])
-    best = "sure-1" if values[0] < values[1] else "sure-9"
-    assert board.rows[0].model == best and board.tasks[0].lower_is_better
-
-
 def test_a_run_is_scored_again_without_its_files(load: Load) -> None:
     runs = evaluate([*load("many"), *load("sum")], ScriptedModel(answer_all, version="1"), name="first")
     for path in Path("tasks").iterdir():
@@ -291,11 +268,3 @@ def test_a_task_that_loads_the_metric_for_code_is_refused(load: Load, write: Wri
     (task,) = load("code", trust=(Path("tasks").resolve(),))
     with pytest.raises(ConfigurationError, match="runs code that the model wrote"):
         len(task.samples)
-
-
-def test_a_row_that_was_not_recorded(load: Load) -> None:
-    (run,) = evaluate(load("sum"), ScriptedModel(answer_all, version="1"), name="first")
-    with pytest.raises(TaskError, match="first recorded row"):
-        from evalwright.compat.lm_eval.tasks.rescoring import rules_of
-
-        rules_of(run.data["tasks"][0], run.data["configuration"], {"other": 1}, {})

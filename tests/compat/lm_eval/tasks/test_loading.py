@@ -14,7 +14,7 @@ from evalwright.compat.lm_eval.tasks.loading import Library, load_named, options
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import all_results
 from evalwright.core.errors import ConfigurationError, DatasetError, TaskError, UnknownName
-from evalwright.core.requests import Generate, LogLikelihood, Message, Request
+from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
 from evalwright.core.tasks import Task
 from evalwright.models.scripted import ScriptedModel
@@ -51,24 +51,6 @@ def scored(task: Task, answer: Any, **settings: Any) -> dict[str, Any]:
     (run,) = evaluate(task, ScriptedModel(answer, version="1"), **settings)
     assert run.n_failed == 0, run.data["tasks"]
     return {metric["label"]: metric["value"] for metric in run.data["tasks"][0]["metrics"]}
-
-
-def test_a_choice_is_asked_for_after_the_delimiter(load: Load) -> None:
-    (task,) = load("even")
-    assert task.name == "lm-eval:even"
-    assert asked(task) == [LogLikelihood("Is 0 even?", " no"), LogLikelihood("Is 0 even?", " yes")]
-    assert task.samples[1].gold == (0,) and task.samples[1].targets == ("no",)
-
-
-def test_messages(load: Load) -> None:
-    (task,) = load("even", chat=True, system="Be brief.", num_fewshot=1, scoring="published")
-    first = asked(task)[0]
-    assert isinstance(first, LogLikelihood) and first.continuation == "no"
-    roles = [message.role for message in first.context if isinstance(message, Message)]
-    assert roles == ["system", "user", "assistant", "user"]
-    (single,) = load("even", chat=True, num_fewshot=1, multiturn=False, scoring="published")
-    context = asked(single)[0].payload()["log_likelihood"]
-    assert len(context) == 1 and context[0][1].endswith("\n\nIs 0 even?")
 
 
 def test_published_shots_follow_places_and_corrected_ones_rows(load: Load, write: Write) -> None:
@@ -258,14 +240,6 @@ def test_misspelt_keys(load: Load, write: Write, caplog: pytest.LogCaptureFixtur
         (task,) = load("nested", scoring="published")
     assert "Was 'higher_is_better' meant?" in caplog.text
     assert "Was 'higher_is_better' meant?" in task.metadata["notes"][0]
-
-
-def test_corrected_scoring_says_so_once(load: Load, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, logger="evalwright.lm_eval"):
-        load("even")
-        assert caplog.text.count("corrected scoring") == 1
-        load("even", scoring="published")
-    assert caplog.text.count("corrected scoring") == 1
 
 
 def test_a_split_that_is_not_there(load: Load, write: Write) -> None:

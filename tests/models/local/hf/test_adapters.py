@@ -129,7 +129,7 @@ def test_adapters_that_cannot_be_used(folders: dict[str, Path], tmp_path: Path) 
     base = str(folders["llama"])
     adapter = make_adapter(folders["llama"], tmp_path / "adapter")
     prompt = make_adapter(folders["llama"], tmp_path / "prompt", kind="prompt")
-    with pytest.raises(ConfigurationError, match="learnt tokens in front"):
+    with pytest.raises(ConfigurationError, match="learned tokens in front"):
         TransformersModel(base, peft=str(prompt))
     with pytest.raises(ConfigurationError, match="is not an adapter of the library peft"):
         TransformersModel(base, peft=str(folders["gpt2"]))

@@ -15,7 +15,7 @@ from evalwright.core.errors import Failure
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
-from evalwright.models.local.hf.batching import Batcher, is_out_of_memory  # noqa: E402
+from evalwright.models.local.hf.batching import BatchRunner, is_out_of_memory  # noqa: E402
 
 
 @settings(max_examples=30, deadline=None)
@@ -37,7 +37,7 @@ def test_every_item_once_within_limits(costs: list[int], rows: int | None, token
         finished.append(batch)
         return batch
 
-    found = list(Batcher[int](rows, tokens).run(costs, work))
+    found = list(BatchRunner[int](rows, tokens).run(costs, work))
     assert sorted(item for item, _ in found) == list(range(len(costs)))
     for item, result in found:
         if costs[item] > memory:
@@ -54,7 +54,7 @@ def test_only_the_item_at_fault_fails() -> None:
             raise IndexError("no such token")
         return batch
 
-    found = dict(Batcher[int](None, 100).run([1] * 5, work))
+    found = dict(BatchRunner[int](None, 100).run([1] * 5, work))
     assert isinstance(found.pop(2), Failure)
     assert found == {0: 0, 1: 1, 3: 3, 4: 4}
 
@@ -105,7 +105,7 @@ def test_a_stream_loses_nothing(
             yield item, item
 
     order = sorted(range(len(costs)), key=lambda item: -costs[item])
-    found = list(Batcher[int](rows, tokens).stream(dict(enumerate(costs)), order, work, 6))
+    found = list(BatchRunner[int](rows, tokens).stream(dict(enumerate(costs)), order, work, 6))
     assert sorted(item for item, _ in found) == list(range(len(costs)))
     assert len(set(finished)) == len(finished), "finished work is done once"
     for item, result in found:

@@ -84,7 +84,7 @@ def test_refusals_say_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None:
         fitted(machine(2, 4))
     with pytest.raises(ConfigurationError, match="No NVIDIA card"):
         fitted(machine(8))
-    with pytest.raises(ConfigurationError, match="cannot see"):
+    with pytest.raises(ConfigurationError, match="cannot find out"):
         fitted(replace(machine(8), free=None), device="cpu")
     monkeypatch.setattr("evalwright.models.local.hf.fitting.find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match=r"only as bitsandbytes-8bit .*pip install"):

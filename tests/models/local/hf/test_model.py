@@ -18,7 +18,8 @@ from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Re
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.registry import open_model
-from support.local_models import engine_of
+from support.local_models import engine_of, log_likelihood
+from support.tiny_models import make_tokenizer
 
 pytestmark = pytest.mark.torch
 
@@ -128,73 +129,49 @@ def test_arguments_that_do_not_fit(
         open_model(f"hf/{folders['llama']}", arguments)
 
 
-def test_check_sees_what_cannot_work(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_check_and_load_say_what_cannot_work(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = copy_of(folders["llama"], tmp_path / "model")
     TransformersModel(str(folder)).check()
     config = json.loads((folder / "config.json").read_text())
-    wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
-        (
-            {"architectures": ["EncoderDecoderModel"]},
-            AbilityError,
-            "not a language model that generates text",
-        ),
-        (
-            {"architectures": ["BertForSequenceClassification"]},
-            AbilityError,
-            "not a language model that generates text",
-        ),
-    ]
-    for changes, error, message in wrong:
-        (folder / "config.json").write_text(json.dumps({**config, **changes}))
-        with pytest.raises(error, match=message):
+    for architecture in ("EncoderDecoderModel", "BertForSequenceClassification"):
+        (folder / "config.json").write_text(json.dumps({**config, "architectures": [architecture]}))
+        with pytest.raises(AbilityError, match="not a language model that generates text"):
             TransformersModel(str(folder)).check()
     (folder / "config.json").write_text(json.dumps(config))
+    (folder / "model.safetensors").write_bytes(b"torn")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        TransformersModel(str(folder), device="cpu").load()
     (folder / "model.safetensors").unlink()
     with pytest.raises(ConfigurationError, match="has no weights"):
         TransformersModel(str(folder)).check()
-
-
-def test_what_does_not_load_says_so_in_a_sentence(folders: dict[str, Path], tmp_path: Path) -> None:
-    torn = copy_of(folders["llama"], tmp_path / "torn")
-    (torn / "model.safetensors").write_bytes(b"torn")
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        TransformersModel(str(torn), device="cpu").load()
-    silent = copy_of(folders["llama"], tmp_path / "silent")
-    (silent / "tokenizer.json").write_text("{}")
+    (folder / "tokenizer.json").write_text("{}")
     with pytest.raises(ConfigurationError, match="tokenizer"):
-        TransformersModel(str(silent), device="cpu").load()
+        TransformersModel(str(folder), device="cpu").load()
     with pytest.raises(ConfigurationError, match="no BOS token"):
         TransformersModel(str(folders["qwen2"]), device="cpu", add_bos=True).load()
-
-
-def test_a_prefix_token_stands_before_a_text_without_context(folders: dict[str, Path]) -> None:
-    from transformers import AutoTokenizer
-
-    end = AutoTokenizer.from_pretrained(folders["llama"]).eos_token_id
-    whole = LogLikelihood("</s>", "Iron melts")
-    plain = TransformersModel(str(folders["llama"]), device="cpu", add_special_tokens=False)
-    [(_, expected)] = plain.answer_batch([whole])
-    for prefix in ("</s>", end):
-        model = TransformersModel(str(folders["llama"]), device="cpu", prefix_token=prefix)
-        [(_, found)] = model.answer_batch([LogLikelihood("", "Iron melts")])
-        assert isinstance(found, Response)
-        assert isinstance(expected, Response)
-        assert found.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-5)
-    for wrong in ("<nowhere>", 10**6):
-        with pytest.raises(ConfigurationError, match="not a token of this tokenizer"):
-            TransformersModel(str(folders["llama"]), device="cpu", prefix_token=wrong).load()
-
-
-def test_a_tokenizer_of_another_model_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
-    from support.tiny_models import make_tokenizer
-
     make_tokenizer("llama", vocab=600).save_pretrained(tmp_path / "other")
     model = TransformersModel(str(folders["llama"]), device="cpu", tokenizer=str(tmp_path / "other"))
     with pytest.raises(ConfigurationError, match="do not match"):
         model.load()
 
 
-def test_a_mixed_batch_is_answered_once_each(folders: dict[str, Path]) -> None:
+def test_a_prefix_token_stands_before_a_text_without_context(folders: dict[str, Path]) -> None:
+    from transformers import AutoTokenizer
+
+    end = AutoTokenizer.from_pretrained(folders["llama"]).eos_token_id
+    plain = TransformersModel(str(folders["llama"]), device="cpu", add_special_tokens=False)
+    expected = log_likelihood(plain, "</s>", "Iron melts")
+    for prefix in ("</s>", end):
+        model = TransformersModel(str(folders["llama"]), device="cpu", prefix_token=prefix)
+        assert log_likelihood(model, "", "Iron melts") == pytest.approx(expected, abs=1e-5)
+    for wrong in ("<nowhere>", 10**6):
+        with pytest.raises(ConfigurationError, match="not a token of this tokenizer"):
+            TransformersModel(str(folders["llama"]), device="cpu", prefix_token=wrong).load()
+
+
+def test_a_mixed_batch_is_answered_once_each_and_nothing_is_written_over_the_runs_output(
+    folders: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
     model = TransformersModel(str(folders["llama"]), device="cpu", max_tokens=4)
     requests: list[Request] = [
         Generate("a"),
@@ -202,9 +179,10 @@ def test_a_mixed_batch_is_answered_once_each(folders: dict[str, Path]) -> None:
         Embed("a"),
         Generate((Message("user", "x"),)),
         Generate("\ud800"),
+        LogLikelihood("long " * 400, " b"),
     ]
     found = dict(model.answer_batch(requests))
-    assert sorted(found) == list(range(5))
+    assert sorted(found) == list(range(6))
     assert isinstance(found[0], Response)
     assert isinstance(found[2], Failure)
     assert "cannot answer 'embed'" in found[2].message
@@ -212,21 +190,15 @@ def test_a_mixed_batch_is_answered_once_each(folders: dict[str, Path]) -> None:
     assert dict(model.answer_batch([])) == {}
     model.unload()
     model.unload()
-    assert dict(model.answer_batch(requests[1:2]))[0] == found[1], "it answers again"
-
-
-def test_nothing_is_written_over_the_runs_output(
-    folders: dict[str, Path], capfd: pytest.CaptureFixture[str]
-) -> None:
-    model = TransformersModel(str(folders["gpt2"]), device="cpu", max_tokens=4)
-    list(model.answer_batch([Generate("a"), LogLikelihood("long " * 400, " b")]))
+    assert isinstance(found[1], Response)
+    again = log_likelihood(model, "a", " b")
+    assert again == pytest.approx(found[1].log_likelihood, abs=1e-5), "it answers again"
     assert capfd.readouterr() == ("", "")
 
 
 def test_marks_of_reasoning_stay_in_the_text(folders: dict[str, Path], tmp_path: Path) -> None:
     from evalwright.core.reasoning import separate_reasoning
     from evalwright.models.local.hf.loading import HubEncoder
-    from support.tiny_models import make_tokenizer
 
     tokenizer = make_tokenizer("llama")
     tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>", "<tool>"]})

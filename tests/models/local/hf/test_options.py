@@ -15,7 +15,7 @@ from evalwright.models.local.hf.options import (
     resolve_dtype,
     resolve_template,
 )
-from evalwright.models.local.hf.source import Source
+from evalwright.models.local.hf.source import Checkpoint
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_auto_device_goes_by_the_build_and_the_driver(
 
 
 def test_template(tmp_path: Path) -> None:
-    source = Source("x", None, True, {}, templates={"default": "d", "rag": "r"})
+    source = Checkpoint("x", None, True, {}, templates={"default": "d", "rag": "r"})
     file = tmp_path / "t.jinja"
     file.write_text("from a file")
     assert resolve_template(None, source) is None

@@ -14,13 +14,13 @@ from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName
 from evalwright.models.local.hf import quantisation
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.hf.quantisation import bitsandbytes_config, resolve_quantisation
-from evalwright.models.local.hf.source import Source
+from evalwright.models.local.hf.source import Checkpoint
 from support.local_models import log_likelihood
 from support.tiny_models import make_tiny_model
 
 pytestmark = pytest.mark.torch
 
-PLAIN = Source("x", None, True, {})
+PLAIN = Checkpoint("x", None, True, {})
 PAIR = ("Question: What is the capital of France? Answer:", " Paris is the capital")
 
 
@@ -106,7 +106,7 @@ def test_what_the_loader_is_handed() -> None:
     ("value", "error", "message"),
     [
         ("bitsandbytes-5bit", UnknownName, "Did you mean 'bitsandbytes-"),
-        ("gptq", ConfigurationError, r"says it in its own config\.json"),
+        ("gptq", ConfigurationError, r"says it in its config\.json"),
         ({"quant_type": "nf4"}, UnknownName, "must be bitsandbytes-8bit or"),
         ({"method": "bitsandbytes-4bit", "quanttype": 1}, UnknownName, "quant_type"),
         ({"method": "bitsandbytes-4bit", "quant_type": "int4"}, ConfigurationError, "nf4, fp4"),

@@ -95,7 +95,7 @@ def test_a_context_that_is_too_long_loses_its_left(model: TransformersModel) -> 
     assert response.log_likelihood == pytest.approx(log_likelihood(reference, source, labels)[0], abs=1e-4)
     [failed] = answers(model, [LogLikelihood("Iron", text)])
     assert isinstance(failed, Failure)
-    assert "holds 128" in failed.message
+    assert "has 128" in failed.message
 
 
 @pytest.mark.parametrize("text", ["", "Iron melts at 1538 degrees", "Heat moves to the cold one. " * 30])
@@ -189,7 +189,7 @@ def test_lengths(two_sided: dict[str, Path]) -> None:
     refused, full = answers(
         short, [Generate("1 2 3 4 5 " * 20, max_tokens=4), Generate("Iron", max_tokens=400)]
     )
-    assert "encoder holds 16" in refused.message
+    assert "encoder takes 16" in refused.message
     assert full.usage.output_tokens <= 16
     # T5 knows distances, which may be longer than those of its training.
     long = TransformersModel(str(two_sided["t5"]), device="cpu", max_length=500)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalwright.models.local.hf.tree import Limits, Node, Row, build_tree, cut, walk
+from evalwright.models.local.hf.tree import CutLimits, Node, Row, build_tree, cut, walk
 from evalwright.models.local.tokens import Pair
 
 tokens = st.lists(st.integers(0, 2), min_size=1, max_size=14)
 some_pairs = st.lists(st.tuples(tokens, tokens), min_size=1, max_size=14)
 some_limits = st.builds(
-    lambda row, more, shortest: Limits(row, row + more, shortest),
+    lambda row, more, shortest: CutLimits(row, row + more, shortest),
     st.integers(1, 30),
     st.integers(0, 10),
     st.integers(1, 6),
@@ -46,7 +46,7 @@ def test_the_tree_holds_every_prefix_once(pairs: list[Pair]) -> None:
 
 
 def executed(
-    pairs: list[Pair], limits: Limits, pack: int
+    pairs: list[Pair], limits: CutLimits, pack: int
 ) -> tuple[dict[int, tuple[tuple[int, ...], int]], int]:
     """What each slot is read after, with its target, by doing what the cuts say; and the tokens that were computed."""
     tree = build_tree(pairs)
@@ -84,7 +84,9 @@ def executed(
 
 @settings(max_examples=300, deadline=None)
 @given(some_pairs, some_limits, st.sampled_from([0, 8, 40]))
-def test_every_target_is_read_once_after_its_own_tokens(pairs: list[Pair], limits: Limits, pack: int) -> None:
+def test_every_target_is_read_once_after_its_own_tokens(
+    pairs: list[Pair], limits: CutLimits, pack: int
+) -> None:
     reads, computed = executed(pairs, limits, pack)
     tree = build_tree(pairs)
     for (context, continuation), span in zip(pairs, tree.spans, strict=True):
@@ -96,7 +98,7 @@ def test_every_target_is_read_once_after_its_own_tokens(pairs: list[Pair], limit
 
 @settings(max_examples=100, deadline=None)
 @given(some_pairs, some_limits)
-def test_a_row_shows_each_token_its_own_path(pairs: list[Pair], limits: Limits) -> None:
+def test_a_row_shows_each_token_its_own_path(pairs: list[Pair], limits: CutLimits) -> None:
     pytest.importorskip("torch")
     from evalwright.models.local.hf.tree_forward import visible
 
@@ -119,17 +121,17 @@ def test_what_is_shared_by_many_is_stored_and_a_short_start_is_not() -> None:
     shots = list(range(100, 200))
     pairs = [([1, *shots, *[300 + i] * 20], [choice, 5]) for i in range(30) for choice in range(4)]
     [root] = build_tree(pairs).roots
-    level = cut([root], Limits(200, 2000))
+    level = cut([root], CutLimits(200, 2000))
     assert (level.rows, len(level.stored)) == ([], 1)
     row, below = level.stored[0]
     assert row.length == 101
-    rows = cut(below, Limits(200, 2000)).rows
+    rows = cut(below, CutLimits(200, 2000)).rows
     assert [row.length for row in rows] == [24] * 30, "the question once, and the first token of each choice"
-    packed = cut(below, Limits(200, 2000), pack=100).rows
+    packed = cut(below, CutLimits(200, 2000), pack=100).rows
     assert {row.length for row in packed} == {96, 48}
     # A start of one token, which all share, is computed with each.
     alone = [([1, *[300 + i] * 20], [7]) for i in range(30)]
-    level = cut(build_tree(alone).roots, Limits(200, 2000))
+    level = cut(build_tree(alone).roots, CutLimits(200, 2000))
     assert [row.length for row in level.rows] == [21] * 30
     assert sum(part.read for row in level.rows for part in row.parts) == 31
     assert not level.stored
@@ -140,7 +142,7 @@ def test_a_long_text_goes_in_pieces() -> None:
     tree = build_tree(pairs)
     nodes, lengths = tree.roots, []
     while nodes:
-        level = cut(nodes, Limits(64, 300))
+        level = cut(nodes, CutLimits(64, 300))
         lengths += [row.length for row in [*level.rows, *(row for row, _ in level.stored)]]
         nodes = level.stored[0][1] if level.stored else []
     assert lengths == [300, 300, 300, 100]
@@ -150,6 +152,6 @@ def test_a_long_text_goes_in_pieces() -> None:
 def test_a_deep_tree_needs_no_deep_stack() -> None:
     # Each input branches off the one before it, thousands of levels deep.
     pairs: list[Pair] = [([*[1] * depth, 2], [3]) for depth in range(1, 3000, 2)]
-    reads, computed = executed(pairs, Limits(64, 300, 8), 0)
+    reads, computed = executed(pairs, CutLimits(64, 300, 8), 0)
     assert len(reads) == len(pairs)
     assert computed == build_tree(pairs).unique

@@ -24,8 +24,8 @@ from support.tiny_models import Unusual, make_tiny_model, make_unusual_model
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
-from evalwright.models.local.answering import Scored  # noqa: E402
-from evalwright.models.local.hf.batching import Batcher  # noqa: E402
+from evalwright.models.local.answering import PairScore  # noqa: E402
+from evalwright.models.local.hf.batching import BatchRunner  # noqa: E402
 from evalwright.models.local.hf.reading import LogitReader  # noqa: E402
 from evalwright.models.local.hf.scoring import PlainScorer  # noqa: E402
 from evalwright.models.local.hf.tree_forward import TreeForward, longest_path  # noqa: E402
@@ -113,7 +113,7 @@ class Scorers:
     def __init__(self, folder: Path) -> None:
         self.model = engine_of(TransformersModel(str(folder), device="cpu")).loaded.model
         self.reader = LogitReader(self.model, "cpu")
-        self.plain = PlainScorer(self.reader, Batcher(None, 4096), "cpu")
+        self.plain = PlainScorer(self.reader, BatchRunner(None, 4096), "cpu")
 
     def tree(
         self, *, tokens: int = 2048, rows: int | None = None, stored: int = 1 << 30, **how: Any
@@ -130,12 +130,12 @@ def scorers(wide: dict[str, Path]) -> dict[str, Scorers]:
     return {kind: Scorers(folder) for kind, folder in wide.items()}
 
 
-def same(found: dict[int, Scored | Failure], expected: dict[int, Scored | Failure]) -> None:
+def same(found: dict[int, PairScore | Failure], expected: dict[int, PairScore | Failure]) -> None:
     assert found.keys() == expected.keys()
     for index, theirs in expected.items():
         ours = found[index]
-        assert isinstance(ours, Scored)
-        assert isinstance(theirs, Scored)
+        assert isinstance(ours, PairScore)
+        assert isinstance(theirs, PairScore)
         assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, abs=1e-5 * theirs.tokens)
         assert (ours.is_greedy, ours.tokens) == (theirs.is_greedy, theirs.tokens)
 
@@ -227,7 +227,7 @@ def test_prefixes_that_may_not_be_kept_go_the_plain_way(scorers: dict[str, Score
     left: list[int] = []
 
     class Counted:
-        def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
+        def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
             left.append(len(pairs))
             return both.plain.score(pairs)
 
@@ -297,7 +297,7 @@ def test_a_model_that_cannot_take_part_says_so_and_goes_the_plain_way(
     assert reason in told["because"]
     lines = [record.getMessage() for record in caplog.records if record.name.startswith("evalwright")]
     [line] = [each for each in lines if "log-likelihoods" in each]
-    assert f"log-likelihoods are computed the plain way, because {told['because']}" in line
+    assert f"log-likelihoods are computed one at a time, because {told['because']}" in line
     with pytest.raises(ModelError, match="cannot be scored by a prefix tree"):
         model_of(folder, scoring="tree").load()
 
@@ -316,7 +316,7 @@ def test_longer_texts_than_a_window_go_the_plain_way(
     if kind == "gemma2":
         assert told["path"] == "tree"
         assert 0 < told["tokens_given"] < 200, "the short ones only"
-    assert ("are scored the plain way" in caplog.text) == (scoring == "tree")
+    assert ("are scored one at a time" in caplog.text) == (scoring == "tree")
 
 
 def test_wrong_numbers_are_found_before_any_is_given_out(

@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_folder(folder: Path, *, seed: int = 0, chat: str | None = None) -> Path:
     """Write model.onnx (two layers, cache), config.json, tokenizer.json and tokenizer_config.json."""
-    tokenizer = byte_level_bpe(["<|end|>"], vocab=300)
+    tokenizer = byte_level_bpe(["<|end|>"], vocab=300, texts=[" ".join(WORDS), SHOTS])
     tokenizer.save(str(folder / "tokenizer.json"))
     write_model(folder / "model.onnx", tokenizer.get_vocab_size(), seed)
     (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 256, "eos_token_id": 0}))
@@ -415,7 +415,7 @@ BROKEN: list[tuple[Callable[[Path], Any], str, dict[str, Any]]] = [
     (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer.json", {}),
     (lambda folder: None, "Unknown file", {"file": "modle.onnx"}),
     (lambda folder: (folder / "config.json").write_text("{"), "cannot be read as JSON", {}),
-    (lambda folder: (folder / "config.json").write_text("[]"), "does not hold a JSON object", {}),
+    (lambda folder: (folder / "config.json").write_text("[]"), "is not a JSON object", {}),
     (
         lambda folder: [
             (folder / "model.onnx").rename(folder / "a.onnx"),
@@ -433,7 +433,7 @@ BROKEN: list[tuple[Callable[[Path], Any], str, dict[str, Any]]] = [
     (lambda folder: write_adder(folder / "model.onnx", ["a", "b"]), "is not a decoder model", {}),
     (
         lambda folder: write_adder(folder / "model.onnx", ["input_ids", "beam_idx"], output="logits"),
-        "wants the input 'beam_idx'",
+        "needs the input 'beam_idx'",
         {},
     ),
 ]

@@ -26,20 +26,11 @@ from evalwright.models.base import RemoteModel
 from support.openai_asking import ask, failing, remote
 from support.openai_faults import Faults, rules
 from support.openai_server import OpenAIServer, serving
+from support.tables import table
 
 KEY = "test-key-0123456789abcdef"
-PLACES = {
-    "anthropic": ("/v1", "claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
-    "azure-inference": ("/models", "Phi-4", "AZURE_INFERENCE_CREDENTIAL"),
-    "azure-openai": ("", "my-gpt", "AZURE_OPENAI_API_KEY"),
-    "bedrock": ("", "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "AWS_BEARER_TOKEN_BEDROCK"),
-    "cohere": ("/v2", "command-a-03-2025", "COHERE_API_KEY"),
-    "gemini": ("/v1beta", "gemini-2.5-flash", "GEMINI_API_KEY"),
-    "huggingface": ("/router/v1", "org/m:cerebras", "HF_TOKEN"),
-    "mistral": ("/mistral/v1", "mistral-small-latest", "MISTRAL_API_KEY"),
-    "openai": ("/v1", "m", "OPENAI_API_KEY"),
-    "replicate": ("/v1", "meta/meta-llama-3-8b-instruct", "REPLICATE_API_TOKEN"),
-    "vertex": ("/v1/projects/p/locations/global", "gemini-2.5-flash", "VERTEX_ACCESS_TOKEN"),
+PLACES: dict[str, tuple[str, str, str]] = {
+    name: (path, model, key) for name, path, model, key in table(str(Path(__file__).parent), "places")
 }
 """By provider: what the base URL has below the host, a model, and the variable of its key."""
 WAYS: list[tuple[str, str, dict[str, Any]]] = [

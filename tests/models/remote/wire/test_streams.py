@@ -115,7 +115,7 @@ def test_a_server_that_answers_in_one_piece_is_taken_at_its_word() -> None:
             [b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n'],
             SSE,
             ConnectionFailed,
-            "before the answer was whole",
+            "before the response was complete",
         ),
         ([b"<html>Please wait</html>"], "text/html", BadReply, "a stream of events"),
     ],

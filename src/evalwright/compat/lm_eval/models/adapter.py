@@ -256,7 +256,7 @@ def lm_model(
         made = points[name].load()
         if not inspect.isclass(made):
             raise ConfigurationError(
-                f"The entry point '{name}' of {ENTRY_POINTS} is no model class: {points[name].value}."
+                f"The entry point '{name}' of {ENTRY_POINTS} is not a model class: {points[name].value}."
             )
     if made is None:
         known = sorted({*lm_interface.registered, *points})

@@ -255,6 +255,6 @@ def argument_string(arguments: Mapping[str, Any]) -> str:
     parts = [f"{key}={value}" for key, value in arguments.items()]
     if found := [part for part in parts if "," in part]:
         raise ConfigurationError(
-            f"This model takes its arguments as 'key=value,key=value', so '{found[0]}' cannot hold a comma."
+            f"This model takes its arguments as 'key=value,key=value', so '{found[0]}' cannot contain a comma."
         )
     return ",".join(parts)

@@ -43,6 +43,11 @@ class Source:
         found = self.data.get(name)
         return found if isinstance(found, Mapping) else {}
 
+    def entry(self, part: str, task: str) -> Mapping[str, Any]:
+        """A task's mapping in a part, empty where there is none."""
+        found = self.part(part).get(task)
+        return found if isinstance(found, Mapping) else {}
+
 
 def find_sources(path: Path) -> list[Source]:
     """The evaluations in a results file, a samples file, or a folder with any number of them, by name.

@@ -25,16 +25,16 @@ from evalwright.compat.recording import (
     run_record,
     started,
     task_record,
+    write_run,
 )
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import LOWER_IS_BETTER
 from evalwright.models.base import fingerprint_of
-from evalwright.runs.reader import Run, open_run
+from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.scores import hashed
-from evalwright.runs.writer import RunWriter
 
 _SECRET = re.compile(r"(?:.*_)?(?:api_?key|token|password|secret|authorization)", re.IGNORECASE)
 _MODEL_KEYS = ("peft", "delta", "pretrained", "model", "path", "engine")
@@ -70,37 +70,30 @@ def _import(source: Source, folder: Path, identity: str) -> Run:
     tasks = [_Task(source, name) for name in _task_names(source)]
     if not tasks:
         raise RunError(f"{source.file or source.folder} has no task with a metric.")
-    with RunWriter(folder) as writer:
-        position = 0
-        for task in tasks:
-            for record in task.records():
-                writer.add(position, record)
-                position += 1
-        config = source.part("config")
-        facts = {
-            key: config[key] for key in ("model_dtype", "model_revision", "model_sha") if config.get(key)
-        }
-        backend = source.data.get("model_source", config.get("model"))
-        model = _model(source)
-        writer.finish(
-            run_record(
-                folder,
-                identity,
-                started=_started(source),
-                model=model,
-                code={"imported": DIALECT, "name": model, "backend": backend, **facts},
-                tasks=[task.as_dict() for task in tasks],
-                configuration={
-                    "limit": config.get("limit"),
-                    "seed": config.get("random_seed"),
-                    "imported": _imported(source),
-                },
-                seconds=max(0.0, number(source.data.get("total_evaluation_time_seconds")) or 0.0),
-                facts=facts,
-                environment=_environment(source),
-            )
-        )
-    return open_run(folder)
+    config, model = source.part("config"), _model(source)
+    known = ("model_dtype", "model_revision", "model_sha")
+    facts = {key: config[key] for key in known if config.get(key)}
+    backend = source.data.get("model_source", config.get("model"))
+    return write_run(
+        folder,
+        (record for task in tasks for record in task.records()),
+        lambda: run_record(
+            folder,
+            identity,
+            started=_started(source),
+            model=model,
+            code={"imported": DIALECT, "name": model, "backend": backend, **facts},
+            tasks=[task.as_dict() for task in tasks],
+            configuration={
+                "limit": config.get("limit"),
+                "seed": config.get("random_seed"),
+                "imported": _imported(source),
+            },
+            seconds=max(0.0, number(source.data.get("total_evaluation_time_seconds")) or 0.0),
+            facts=facts,
+            environment=_environment(source),
+        ),
+    )
 
 
 class _Task:
@@ -112,11 +105,9 @@ class _Task:
         self.entry: Mapping[str, Any] = source.part("results").get(name, {})
         self.metrics = metrics_of(self.entry)
         self.ours = bool(source.part("evalwright").get("rows"))
-        better = source.part("higher_is_better").get(name)
-        named = better.items() if isinstance(better, dict) else ()
+        self.better = dict(source.entry("higher_is_better", name))
         # A log-likelihood is better when higher, also where its perplexity is better when lower.
-        self.less = frozenset(key for key, up in named if up is False and key != "perplexity")
-        self.better = dict(named)
+        self.less = frozenset(key for key, up in self.better.items() if up is False and key != "perplexity")
         path = source.samples.get(name)
         self.lines = SampleLines(path, tuple(self.metrics)) if path else None
         if self.lines and not self.metrics:
@@ -174,22 +165,15 @@ class _Task:
     def as_dict(self) -> dict[str, Any]:
         """The task's part of `run.json`."""
         source, name = self.source, self.name
-        counted = source.part("n-samples").get(name, {})
-        counted = counted if isinstance(counted, dict) else {}
+        counted, config = source.entry("n-samples", name), source.entry("configs", name)
         names = [metric for several in self.metrics.values() for metric in several]
         whole = size(self.entry, counted, names)
-        results: list[MetricResult] = [
-            metric_result(
-                metric, pipeline, self.entry, whole, items if self.lines else None, self.lost, self.clustered
-            )
-            for (pipeline, metric), items in self.items.items()
-        ]
-        results = [
-            replace(found, lower_is_better=metric in self.less and found.kind not in LOWER_IS_BETTER)
-            for found, (_, metric) in zip(results, self.items, strict=True)
-        ]
-        config = source.part("configs").get(name, {})
-        config = config if isinstance(config, dict) else {}
+        results: list[MetricResult] = []
+        for (pipeline, metric), items in self.items.items():
+            own = items if self.lines else None
+            found = metric_result(metric, pipeline, self.entry, whole, own, self.lost, self.clustered)
+            less = metric in self.less and found.kind not in LOWER_IS_BETTER
+            results.append(replace(found, lower_is_better=less))
         version = str(source.part("versions").get(name, "N/A"))
         samples, failures = self.count or whole, dict(sorted(self.failures.items()))
         result = TaskResult(

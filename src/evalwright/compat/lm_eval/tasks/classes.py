@@ -125,7 +125,6 @@ class ClassWork(TaskWork):
 
     @cached_property
     def rows(self) -> Any:
-        """The rows that are asked."""
         try:
             with fixed_chance(), quiet():
                 rows = self.task.eval_docs
@@ -140,7 +139,6 @@ class ClassWork(TaskWork):
 
     @cached_property
     def pool(self) -> list[Any]:
-        """The rows that shots are drawn from."""
         if not self.num_fewshot:
             return []
         with fixed_chance(), quiet():
@@ -152,7 +150,6 @@ class ClassWork(TaskWork):
         return copy.deepcopy(doc) if isinstance(self.rows, list) else doc
 
     def sample(self, index: int) -> Sample:
-        """The sample of the row at that place."""
         doc = self.row(index)
         target = shown(self.task.doc_to_target, doc)
         targets = tuple(map(str, target)) if isinstance(target, list) else (str(target),)
@@ -162,7 +159,6 @@ class ClassWork(TaskWork):
         )
 
     def hashed(self, row: Any) -> bytes:
-        """The row's digest."""
         return digest_of(row).encode()
 
     # -- asking -----------------------------------------------------------------------------------------------------
@@ -224,7 +220,6 @@ class ClassWork(TaskWork):
         return list(found) if isinstance(found, list | tuple) else [found]
 
     def asked(self, sample: Sample) -> list[Arguments]:
-        """The row's requests as ours."""
         return [self._arguments(instance) for instance in self.instances(int(sample.id))]
 
     def _arguments(self, instance: Any) -> Arguments:
@@ -238,7 +233,6 @@ class ClassWork(TaskWork):
     # -- scoring ----------------------------------------------------------------------------------------------------
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Any) -> Score:
-        """A row's worth by metric, as the class has it, as a Score."""
         instances, repeats = self.instances(int(sample.id)), self.repeats
         if len(answer.responses) != len(instances) * repeats:
             raise ScoringError(

@@ -200,17 +200,14 @@ class Work(TaskWork):
 
     @property
     def rows(self) -> Any:
-        """The rows that are asked."""
         return self.opened.rows
 
     @property
     def pool(self) -> Any:
-        """The rows that shots are drawn from."""
         shots = self.opened.questions.prompts.shots
         return shots.pool if shots is not None else ()
 
     def hashed(self, row: Any) -> bytes:
-        """The row as JSON."""
         text = json.dumps(row, default=_name, ensure_ascii=False, sort_keys=True)
         return text.encode("utf-8", "surrogatepass") + b"\n"
 
@@ -220,7 +217,6 @@ class Work(TaskWork):
         return self.opened.questions(index, self.rows[index])
 
     def sample(self, index: int) -> Sample:
-        """The sample of the row at that place."""
         fields, doc = self.opened.fields, self.rows[index]
         return Sample(str(index), str(shown(fields.text, doc)), **_gold(fields, doc), metadata={"doc": doc})
 
@@ -234,7 +230,6 @@ class Work(TaskWork):
         return self.opened.scoring(doc, self.filtered(pipeline, doc, answer))
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
-        """The same as a Score."""
         return self.metrics.score(self.scores(pipeline, self.rows[int(sample.id)], answer))
 
 

@@ -121,7 +121,6 @@ class RegexFilter(Filter):
         self.fallback = fallback
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        """For every answer what was found."""
         return [[self.found(self.regex, answer, self.fallback) for answer in answers] for answers in resps]
 
     def found(self, regex: re.Pattern[str], answer: Any, fallback: Any) -> Any:
@@ -155,7 +154,6 @@ class MultiChoiceRegexFilter(RegexFilter):
         self.regexes_to_ignore = regexes_to_ignore
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        """For every answer what was found, a letter as "(B)"."""
         out = []
         for answers, doc in zip(resps, docs, strict=True):
             choices = [self._plain(choice.strip()) for choice in doc["choices"]]
@@ -198,7 +196,6 @@ class CustomFilter(Filter):
         self.function = filter_fn
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        """What the function gives."""
         return self.function(resps, docs)
 
 

@@ -7,13 +7,13 @@ from importlib.util import find_spec
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, MissingExtra
-from evalwright.models.local.hf.source import ADAPTER_CONFIG, Source, find_source
+from evalwright.models.local.hf.source import ADAPTER_CONFIG, Checkpoint, find_source
 
 PROMPT_METHODS = ("PROMPT_TUNING", "MULTITASK_PROMPT_TUNING", "P_TUNING", "PREFIX_TUNING", "CPT")
 """Methods that put learnt tokens in front of every input instead of changing weights."""
 
 
-def find_adapter(name: str) -> Source:
+def find_adapter(name: str) -> Checkpoint:
     """The adapter `<hub repository or folder>[@revision]`; nothing is loaded.
 
     Raises MissingExtra without peft, ConfigurationError for what is no adapter or one that cannot be used here.
@@ -36,7 +36,7 @@ def require_peft(what: str) -> None:
         raise MissingExtra(what, "peft", "peft")
 
 
-def check_embedded(name: str, source: Source) -> None:
+def check_embedded(name: str, source: Checkpoint) -> None:
     """A model's folder may hold an adapter too, which transformers adds by itself, but only where peft is installed."""
     if not source.adapter:
         return
@@ -50,7 +50,7 @@ def check_embedded(name: str, source: Source) -> None:
     require_peft(f"The model '{name}', whose folder holds an adapter,")
 
 
-def apply_adapter(model: Any, tokenizer: Any, adapter: Source, *, device: str | None, merge: bool) -> Any:
+def apply_adapter(model: Any, tokenizer: Any, adapter: Checkpoint, *, device: str | None, merge: bool) -> Any:
     """The model with the adapter in it. device: where the adapter's weights go. merge: add it to the weights for good.
 
     Merged or not, the result is a model of transformers as before, not a wrapper around one. Embeddings grow to the

@@ -21,7 +21,7 @@ Steps = Iterator[tuple[int, Result | Failure]]
 """Items with their results, as they finish."""
 
 
-class Batcher(Generic[Result]):
+class BatchRunner(Generic[Result]):
     """Runs items longest first, in batches of up to `rows` rows (None: any number) and `tokens` padded tokens.
 
     A batch that does not fit into memory is halved and so is the limit, for good; finished items stay finished. A batch

@@ -26,7 +26,7 @@ _NOT_UNDERSTOOD = ("softcap", "s_aux", "sinks", "position_bias", "head_mask")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PassPlan:
     """What one pass attends to.
 
     stored: for every layer, keys and values (1, key-value heads, length, width); empty: nothing. trunk: tokens at the start
@@ -102,7 +102,7 @@ def is_possible(config: Any, device: str) -> bool:
 
 
 @contextmanager
-def attending(config: Any, plan: Plan) -> Iterator[None]:
+def attending(config: Any, plan: PassPlan) -> Iterator[None]:
     """Let the model of that configuration attend by `plan` within the block, in this thread."""
     usual = config._attn_implementation
     config._attn_implementation = NAME
@@ -131,7 +131,7 @@ def attend(
     unknown = [name for name in _NOT_UNDERSTOOD if others.get(name) is not None]
     if unknown or query.shape[-1] != value.shape[-1]:
         raise TypeError(f"its attention is not standard ({', '.join(unknown) or 'widths differ'})")
-    plan: Plan = _current.plan
+    plan: PassPlan = _current.plan
     stored = plan.stored[module.layer_idx] if plan.stored else None
     if plan.step:
         return _step(plan, query, key, value, scaling, stored), None
@@ -145,7 +145,7 @@ def attend(
 
 
 def _step(
-    plan: Plan,
+    plan: PassPlan,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -175,7 +175,7 @@ def _step(
 
 
 def _within(
-    plan: Plan, query: Tensor, key: Tensor, value: Tensor, scaling: float | None
+    plan: PassPlan, query: Tensor, key: Tensor, value: Tensor, scaling: float | None
 ) -> tuple[Tensor, Tensor]:
     groups = query.shape[1] // key.shape[1]
     if groups > 1:

@@ -33,7 +33,7 @@ _TOLERANCE = {8: 1e-4, 4: 1e-3, 2: 0.1}
 """By the bytes of a number: how far logits may lie from those of the plain way, in parts of the largest."""
 
 
-class Decoder:
+class GenerationLoop:
     """The loop over one model. It is tried on a few tokens, next to the plain way, before it is used."""
 
     def __init__(self, loaded: Loaded, reader: LogitReader) -> None:
@@ -53,7 +53,7 @@ class Decoder:
                 with quiet():
                     far = _distance(slots, self._loaded, tokens[: self._tried_on()])
                 near = far <= _TOLERANCE.get(self.forward.number_bytes, 0.1)
-                reason = None if near else "its logits come out differently"
+                reason = None if near else "its logits differ"
             except Exception as error:
                 if is_out_of_memory(error):
                     return False

@@ -7,9 +7,9 @@ from typing import Any
 
 from evalwright.core.errors import Failure, ModelError
 from evalwright.core.responses import Response
-from evalwright.models.local.answering import Answering, Job, Scored
+from evalwright.models.local.answering import Answering, Job, PairScore
 from evalwright.models.local.hf.batching import (
-    Batcher,
+    BatchRunner,
     generation_budget,
     scoring_budget,
     stored_budget,
@@ -17,7 +17,7 @@ from evalwright.models.local.hf.batching import (
 )
 from evalwright.models.local.hf.generation import Generator
 from evalwright.models.local.hf.loading import Loaded
-from evalwright.models.local.hf.options import Options
+from evalwright.models.local.hf.options import HfOptions
 from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import LogitReader, SidesReader
 from evalwright.models.local.hf.scoring import PlainScorer
@@ -26,10 +26,10 @@ from evalwright.models.local.hf.tree_scoring import TreeScorer
 from evalwright.models.local.tokens import Pair
 
 
-class Engine(Answering):
+class TransformersAnswering(Answering):
     """See `Answering`."""
 
-    def __init__(self, loaded: Loaded, options: Options, name: str) -> None:
+    def __init__(self, loaded: Loaded, options: HfOptions, name: str) -> None:
         super().__init__(
             loaded.reader,
             start_tokens=loaded.start_tokens,
@@ -49,14 +49,14 @@ class Engine(Answering):
             most = min(most, max(256, (1 << 28) // int(text_config(model).vocab_size)))
         else:
             reader = LogitReader(model, device)
-        batcher: Batcher[list[tuple[int, Scored]]] = Batcher(rows, most)
+        batcher: BatchRunner[list[tuple[int, PairScore]]] = BatchRunner(rows, most)
         plain = PlainScorer(reader or SidesReader(model, device), batcher, device, loaded.start_tokens[:1])
         self.scorer: PlainScorer | TreeScorer = plain
         refusal = None
         if reader is None:
             refusal = "it has an encoder and a decoder"
         elif loaded.spread:
-            refusal = "its parts lie on several devices"
+            refusal = "its parts are on several devices"
         elif options.scoring != "plain":
             self.scorer = TreeScorer(
                 TreeForward(model, reader, device),
@@ -73,10 +73,10 @@ class Engine(Answering):
                 raise ModelError(f"The model {name} cannot be scored by a prefix tree: {refusal}.")
             logger.info("%s: log-likelihoods are computed without a prefix tree, because %s.", name, refusal)
         self.generator = Generator(
-            loaded, Batcher(rows, 1 << 62 if rows is not None else writing), reader, name
+            loaded, BatchRunner(rows, 1 << 62 if rows is not None else writing), reader, name
         )
 
-    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
+    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
         """See Answering."""
         return self.scorer.score(pairs)
 

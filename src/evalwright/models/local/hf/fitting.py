@@ -15,7 +15,7 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.local.files import context_length, parameter_count
 from evalwright.models.local.hardware.machine import Machine
-from evalwright.models.local.hf.source import Source
+from evalwright.models.local.hf.source import Checkpoint
 
 GIB = 2**30
 TEXT_TOKENS = 4096
@@ -70,7 +70,7 @@ class Fit:
         return f"{what} was chosen: it needs about {_gib(self.need)}, and {_gib(self.free)} of {self.device} memory are free"
 
 
-def model_size(source: Source, max_length: int | None) -> Size:
+def model_size(source: Checkpoint, max_length: int | None) -> Size:
     """The size of a checkpoint: parameters by the headers of its files, else by building it without memory."""
     config = _text_config(source.config)
     parameters = (parameter_count(source.folder) if source.folder else None) or _count_unbuilt(source)
@@ -107,9 +107,9 @@ def choose_fit(
     """
     free = _free(machine, device)
     if free is None:
-        seen = "" if machine.gpus or device == "cpu" else " No NVIDIA card is to be seen here."
+        seen = "" if machine.gpus or device == "cpu" else " No NVIDIA card was found."
         raise ConfigurationError(
-            f"fit=true cannot see how much memory is free on '{device}'.{seen} Name another device, or dtype and "
+            f"fit=true cannot find out how much memory is free on '{device}'.{seen} Name another device, or dtype and "
             f"quantization yourself without fit."
         )
     tried = [
@@ -135,8 +135,8 @@ def choose_fit(
         raise ConfigurationError(f"{said} It would fit into main memory: device=cpu.")
     shorter = size.tokens - -(-(least.need - free) // max(1, size.cache * _BYTES[least.dtype]))
     if shorter >= 256:
-        raise ConfigurationError(f"{said} With shorter texts it would fit: max_length={shorter // 64 * 64}.")
-    raise ConfigurationError(f"{said} Take a smaller model.")
+        raise ConfigurationError(f"{said} It would fit with shorter texts: max_length={shorter // 64 * 64}.")
+    raise ConfigurationError(f"{said} Use a smaller model.")
 
 
 def _candidates(dtype: str, fixed: bool, quantisation: Any) -> list[tuple[str, str | None]]:
@@ -157,7 +157,7 @@ def _free(machine: Machine, device: str) -> int | None:
     return machine.gpus[index].free if kind == "cuda" and index < len(machine.gpus) else None
 
 
-def _count_unbuilt(source: Source) -> int:
+def _count_unbuilt(source: Checkpoint) -> int:
     """Parameters of the architecture that the small files describe; nothing is fetched or filled."""
     try:
         import torch

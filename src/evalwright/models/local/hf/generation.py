@@ -16,8 +16,8 @@ from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteria
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response
 from evalwright.models.local.answering import Job
-from evalwright.models.local.hf.batching import Batcher, Tensor
-from evalwright.models.local.hf.decoding import Decoder
+from evalwright.models.local.hf.batching import BatchRunner, Tensor
+from evalwright.models.local.hf.decoding import GenerationLoop
 from evalwright.models.local.hf.families import families
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.quiet import logger, quiet
@@ -32,7 +32,7 @@ class Generator:
     def __init__(
         self,
         loaded: Loaded,
-        batcher: Batcher[Response | Failure],
+        batcher: BatchRunner[Response | Failure],
         reader: LogitReader | None,
         name: str = "the model",
     ) -> None:
@@ -40,7 +40,7 @@ class Generator:
         self._batcher = batcher
         self._name = name
         self._told: set[str] = set()
-        self.decoder = None if reader is None else Decoder(loaded, reader)
+        self.decoder = None if reader is None else GenerationLoop(loaded, reader)
 
     def generate(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
         """Yield `(index into jobs, answer)` once for every job, as they finish."""
@@ -65,7 +65,7 @@ class Generator:
                 yield others[found], answer
 
     def _together(
-        self, decoder: Decoder, jobs: Sequence[Job], shared: int, members: Sequence[int]
+        self, decoder: GenerationLoop, jobs: Sequence[Job], shared: int, members: Sequence[int]
     ) -> Iterator[tuple[int, Response | Failure]]:
         """Write jobs whose prompts begin with the same `shared` tokens."""
         inside = shared if decoder.forward.cascading else 0
@@ -77,7 +77,7 @@ class Generator:
             costs, order, lambda queue, rows: decoder.write(some, shared, queue, rows), decoder.most_rows
         )
 
-    def _tell(self, decoder: Decoder, jobs: Sequence[Job]) -> None:
+    def _tell(self, decoder: GenerationLoop, jobs: Sequence[Job]) -> None:
         """Say once why transformers writes these."""
         reason = decoder.refusal
         if reason is None:

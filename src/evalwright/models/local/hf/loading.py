@@ -24,11 +24,11 @@ from evalwright.core.requests import Prompt
 from evalwright.models.local.files import context_length
 from evalwright.models.local.hf.adapters import apply_adapter
 from evalwright.models.local.hf.batching import text_config
-from evalwright.models.local.hf.options import Options
+from evalwright.models.local.hf.options import HfOptions
 from evalwright.models.local.hf.prompts import ChatRenderer
 from evalwright.models.local.hf.quantisation import bitsandbytes_config
 from evalwright.models.local.hf.quiet import quiet, verbose
-from evalwright.models.local.hf.source import Source
+from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.tokens import Reader, TokenRules, rules_for
 
 FALLBACK_LENGTH = 2048
@@ -129,7 +129,9 @@ class Loaded:
     spread: bool = False
 
 
-def load(source: Source, tokenizer_source: Source, options: Options, adapter: Source | None = None) -> Loaded:
+def load(
+    source: Checkpoint, tokenizer_source: Checkpoint, options: HfOptions, adapter: Checkpoint | None = None
+) -> Loaded:
     """Load both. Raises ConfigurationError or ModelError with the library's reason in a sentence."""
     check_device(options.device)
     tokenizer = load_tokenizer(tokenizer_source, options.trust_remote_code)
@@ -161,14 +163,14 @@ def load(source: Source, tokenizer_source: Source, options: Options, adapter: So
     )
 
 
-def load_reader(source: Source, tokenizer_source: Source, options: Options) -> Reader:
+def load_reader(source: Checkpoint, tokenizer_source: Checkpoint, options: HfOptions) -> Reader:
     """The tokenizer and its rules without the weights. Raises ConfigurationError."""
     tokenizer = load_tokenizer(tokenizer_source, options.trust_remote_code)
     length = context_length(source.config, tokenizer_source.tokenizer_config)
     return _reader(HubEncoder(tokenizer), length, options)
 
 
-def _reader(encoder: HubEncoder, length: int | None, options: Options) -> Reader:
+def _reader(encoder: HubEncoder, length: int | None, options: HfOptions) -> Reader:
     tokenizer = encoder.tokenizer
     rules = rules_for(
         encoder,
@@ -188,7 +190,7 @@ def _reader(encoder: HubEncoder, length: int | None, options: Options) -> Reader
     return Reader(encoder, rules, render)
 
 
-def load_tokenizer(source: Source, trust_remote_code: bool = False, about_code: str = _TRUST) -> Any:
+def load_tokenizer(source: Checkpoint, trust_remote_code: bool = False, about_code: str = _TRUST) -> Any:
     """The tokenizer of a folder or repository. Raises ConfigurationError."""
     try:
         with quiet():
@@ -202,7 +204,7 @@ def load_tokenizer(source: Source, trust_remote_code: bool = False, about_code: 
     return tokenizer
 
 
-def _load_model(source: Source, options: Options) -> Any:
+def _load_model(source: Checkpoint, options: HfOptions) -> Any:
     arguments = where(source, options.trust_remote_code)
     if options.attn_implementation is not None:
         arguments["attn_implementation"] = options.attn_implementation
@@ -225,7 +227,9 @@ def _load_model(source: Source, options: Options) -> Any:
         raise ModelError(f"The model '{source.where}' cannot be loaded: {reason(error)}") from error
 
 
-def _with_adapter(model: Any, tokenizer: Any, source: Source, adapter: Source, options: Options) -> Any:
+def _with_adapter(
+    model: Any, tokenizer: Any, source: Checkpoint, adapter: Checkpoint, options: HfOptions
+) -> Any:
     """Adapters are added to the weights for good where these are whole: it costs nothing per token then."""
     placed = bool(options.placement or options.quantisation or source.quantisation)
     device = None if options.placement is not None else options.device
@@ -239,7 +243,7 @@ def _with_adapter(model: Any, tokenizer: Any, source: Source, adapter: Source, o
         ) from error
 
 
-def where(source: Source, trust_remote_code: bool = False) -> dict[str, Any]:
+def where(source: Checkpoint, trust_remote_code: bool = False) -> dict[str, Any]:
     """The arguments of `from_pretrained` that say where a source lies."""
     given = {
         "revision": source.revision,
@@ -283,7 +287,7 @@ def reason(error: Exception, about_code: str = _TRUST) -> str:
     return f"{type(error).__name__}: {text[:500]}"
 
 
-def check_vocabulary(source: Source, tokenizer: Any, model: Any) -> None:
+def check_vocabulary(source: Checkpoint, tokenizer: Any, model: Any) -> None:
     """A tokenizer with tokens that the model lacks belongs to another model, and would crash it in mid-run."""
     rows = model.get_input_embeddings().weight.shape[0]
     highest = max(tokenizer.get_vocab().values(), default=-1)
@@ -300,7 +304,7 @@ def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
     return frozenset(token for token in [*ends, tokenizer.eos_token_id] if token is not None)
 
 
-def _start_tokens(source: Source, model: Any) -> tuple[int, ...]:
+def _start_tokens(source: Checkpoint, model: Any) -> tuple[int, ...]:
     """The decoder's start token and the one that is always written next, a language's, say. Empty without an encoder."""
     if not model.config.is_encoder_decoder:
         return ()

@@ -17,7 +17,7 @@ from evalwright.models.local.hf.adapters import check_embedded, find_adapter
 from evalwright.models.local.hf.fitting import Fit, choose_fit, model_size
 from evalwright.models.local.hf.options import (
     SCORING,
-    Options,
+    HfOptions,
     as_bytes,
     as_count,
     as_flag,
@@ -29,11 +29,11 @@ from evalwright.models.local.hf.options import (
     resolve_template,
 )
 from evalwright.models.local.hf.quantisation import require_quantisation_libraries, resolve_quantisation
-from evalwright.models.local.hf.source import Source, find_source, find_tokenizer
+from evalwright.models.local.hf.source import Checkpoint, find_source, find_tokenizer
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS
 
 if TYPE_CHECKING:
-    from evalwright.models.local.hf.engine import Engine
+    from evalwright.models.local.hf.engine import TransformersAnswering
     from evalwright.models.local.tokens import Reader
 
 
@@ -99,7 +99,7 @@ class TransformersModel(LocalModel):
             )
         self.name = f"hf/{name}" + (f"@{revision}" if revision else "")
         self._source = find_source(name, None if revision is None else str(revision), subfolder=subfolder)
-        self._adapter: Source | None = None if peft is None else find_adapter(str(peft))
+        self._adapter: Checkpoint | None = None if peft is None else find_adapter(str(peft))
         self._tokenizer_source = find_tokenizer(tokenizer, self._source)
         if chat_template is not None and not isinstance(chat_template, str):
             raise ConfigurationError(
@@ -131,7 +131,7 @@ class TransformersModel(LocalModel):
         on = _main_device(str(found["device"]), placement)
         chosen_dtype, quantization = self._fitted(found, on, placement)
         batch_size, max_length, memory = found["batch_size"], found["max_length"], found["memory"]
-        self.options = Options(
+        self.options = HfOptions(
             dtype=chosen_dtype,
             device=on,
             batch_size=None if batch_size == "auto" else as_count("batch_size", batch_size),
@@ -155,7 +155,7 @@ class TransformersModel(LocalModel):
         self.abilities = frozenset(abilities | {"chat"} if self._has_template else abilities)
         self.fingerprint = fingerprint_of(self._identity())
         self._known: dict[str, Any] = {}
-        self._engine: Engine | None = None
+        self._engine: TransformersAnswering | None = None
 
     def _fitted(
         self, found: Mapping[str, Any], on: str, placement: Mapping[str, Any] | None
@@ -253,13 +253,13 @@ class TransformersModel(LocalModel):
     def load(self) -> None:
         """Load weights and tokenizer. Raises ConfigurationError or ModelError."""
         if self._engine is None:
-            from evalwright.models.local.hf.engine import Engine
+            from evalwright.models.local.hf.engine import TransformersAnswering
             from evalwright.models.local.hf.loading import load
 
             check_embedded(self.name, self._source)
             require_quantisation_libraries(self.name, self._source, self.options.quantisation)
             loaded = load(self._source, self._tokenizer_source, self.options, self._adapter)
-            self._engine = Engine(loaded, self.options, self.name)
+            self._engine = TransformersAnswering(loaded, self.options, self.name)
             self._known.pop("scoring", None)
             self._known = {
                 "parameters": loaded.model.num_parameters(),

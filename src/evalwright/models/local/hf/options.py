@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, closest
-from evalwright.models.local.hf.source import Source
+from evalwright.models.local.hf.source import Checkpoint
 
 DTYPES = {
     "float32": "float32",
@@ -37,7 +37,7 @@ _DEVICE = r"(cpu|disk|mps|(cuda|xpu|npu|hpu)(:\d+)?|\d+)"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class HfOptions:
     """Resolved arguments: a device and a dtype by name, `batch_size` None for "auto", `chat_template` as its text.
 
     placement: what `from_pretrained` is handed of devices, None where the whole model lies on `device`. quantisation: the whole settings, None where none is asked for.
@@ -131,11 +131,11 @@ def resolve_placement(
     given = {name: value for name, value in given.items() if value is not None}
     if device_map is None:
         for name in given:
-            raise ConfigurationError(f"{name} goes with device_map: say device_map=auto as well.")
+            raise ConfigurationError(f"{name} can only be used with device_map: add device_map=auto.")
         return None
     if device != "auto":
         raise ConfigurationError(
-            f"device={device!r} and device_map cannot both be given: device_map says where every part lies."
+            f"device={device!r} and device_map cannot both be given: device_map already places every part."
         )
     if find_spec("accelerate") is None:
         raise MissingExtra("A model with device_map", "hf", "accelerate")
@@ -146,7 +146,7 @@ def resolve_placement(
     return {"device_map": _device_map(device_map), **given}
 
 
-def resolve_template(name: str | None, source: Source) -> str | None:
+def resolve_template(name: str | None, source: Checkpoint) -> str | None:
     """A chat template given as a file, or as the name of one that the tokenizer has. None: the tokenizer's default."""
     if name is None:
         return None

@@ -11,7 +11,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName
 from evalwright.models.local.hf.options import DTYPES, as_flag
-from evalwright.models.local.hf.source import Source
+from evalwright.models.local.hf.source import Checkpoint
 
 METHODS = ("bitsandbytes-8bit", "bitsandbytes-4bit")
 """What `quantization` may name: LLM.int8() (Dettmers et al. 2022) and 4 bits as in QLoRA (Dettmers et al. 2023)."""
@@ -31,7 +31,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-def resolve_quantisation(value: Any, dtype: str, source: Source) -> dict[str, Any] | None:
+def resolve_quantisation(value: Any, dtype: str, source: Checkpoint) -> dict[str, Any] | None:
     """The whole settings of `quantization`, which is a method's name or a mapping with `method`; None for None.
 
     dtype: of the model, in which 4-bit weights are multiplied unless `compute_dtype` says otherwise.
@@ -43,8 +43,8 @@ def resolve_quantisation(value: Any, dtype: str, source: Source) -> dict[str, An
     method = str(given.pop("method", None))
     if method in LIBRARIES:
         raise ConfigurationError(
-            f"quantization={method!r} is not done on demand: a checkpoint that was quantised so says it in its own "
-            f"config.json and needs no argument. On demand there is {' and '.join(METHODS)}."
+            f"quantization={method!r} is not available on demand: a checkpoint that was quantised so says it in its "
+            f"config.json and needs no argument. On demand use {' and '.join(METHODS)}."
         )
     if method not in METHODS:
         raise UnknownName("quantization", method, METHODS, f"It must be {' or '.join(METHODS)}.")
@@ -65,13 +65,13 @@ def resolve_quantisation(value: Any, dtype: str, source: Source) -> dict[str, An
     return {"method": method, **settings}
 
 
-def declared_method(source: Source) -> str | None:
+def declared_method(source: Checkpoint) -> str | None:
     """The method that a checkpoint says it was quantised with, or None."""
     declared = source.quantisation
     return str(declared.get("quant_method", "unknown")) if isinstance(declared, Mapping) else None
 
 
-def require_quantisation_libraries(name: str, source: Source, settings: Mapping[str, Any] | None) -> None:
+def require_quantisation_libraries(name: str, source: Checkpoint, settings: Mapping[str, Any] | None) -> None:
     """Raise MissingExtra, with the command that installs it, where a library for the quantised model is missing."""
     method = "bitsandbytes" if settings is not None else declared_method(source)
     if method is None:

@@ -19,13 +19,13 @@ from evalwright.core.responses import Response
 from evalwright.models.local.answering import Job
 from evalwright.models.local.hf.batching import Tensor
 from evalwright.models.local.hf.loading import Loaded
-from evalwright.models.local.writing import Pieces, Writer
+from evalwright.models.local.writing import AnswerWriter, Pieces
 
 _SORTED_AT_ONCE = 8
 """Rows whose distributions are held in float64 together."""
 
 
-class RowWriter(Writer):
+class RowWriter(AnswerWriter):
     """The writer of one row. stream: the uniform numbers of its request; None where the answer is greedy."""
 
     def __init__(self, loaded: Loaded, job: Job, pieces: Pieces) -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 
 from evalwright.core.errors import Failure, ModelError
-from evalwright.models.local.answering import Scored
-from evalwright.models.local.hf.batching import Batcher
+from evalwright.models.local.answering import PairScore
+from evalwright.models.local.hf.batching import BatchRunner
 from evalwright.models.local.hf.reading import LogitReader, SidesReader, Tokens, pad, read_log_likelihoods
 from evalwright.models.local.tokens import Pair
 
@@ -44,7 +44,7 @@ class PlainScorer:
     def __init__(
         self,
         reader: LogitReader | SidesReader,
-        batcher: Batcher[list[tuple[int, Scored]]],
+        batcher: BatchRunner[list[tuple[int, PairScore]]],
         device: str,
         start: Tokens = (),
     ) -> None:
@@ -53,7 +53,7 @@ class PlainScorer:
         self._device = device
         self._start = start
 
-    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
+    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
         """Yield `(index into pairs, result)` once for every pair, in any order, as they finish."""
         groups = self._grouped(pairs)
         costs = [len(group.source) + len(group.tokens) for group in groups]
@@ -73,7 +73,7 @@ class PlainScorer:
             group.members.append((index, continuation))
         return list(groups.values())
 
-    def _run(self, groups: list[_Group]) -> list[list[tuple[int, Scored]]]:
+    def _run(self, groups: list[_Group]) -> list[list[tuple[int, PairScore]]]:
         ids, mask = pad([group.tokens for group in groups], self._device)
         rows = [row for row, group in enumerate(groups) for _ in group.positions]
         columns = [column for group in groups for column in group.positions]
@@ -89,16 +89,16 @@ class PlainScorer:
         with torch.inference_mode():
             logits_of = self._reader.prepare(ids, mask, rows, columns, [group.source for group in groups])
             values, greedy = read_log_likelihoods(logits_of, len(rows), reads)
-        out: list[list[tuple[int, Scored]]] = [[] for _ in groups]
+        out: list[list[tuple[int, PairScore]]] = [[] for _ in groups]
         start = 0
         for row, index, count in spans:
             part = slice(start, start + count)
-            out[row].append((index, Scored(math.fsum(values[part]), all(greedy[part]), count)))
+            out[row].append((index, PairScore(math.fsum(values[part]), all(greedy[part]), count)))
             start += count
         return out
 
 
-def checked(scored: Scored) -> Scored | Failure:
+def checked(scored: PairScore) -> PairScore | Failure:
     """The same, or a failure where it is no finite number."""
     if math.isfinite(scored.log_likelihood):
         return scored
@@ -109,7 +109,7 @@ def checked(scored: Scored) -> Scored | Failure:
 
 
 def unexplained_difference(
-    plain: PlainScorer, noted: Sequence[tuple[Pair, Scored]], number_bytes: int
+    plain: PlainScorer, noted: Sequence[tuple[Pair, PairScore]], number_bytes: int
 ) -> float | None:
     """Score pairs the plain way: the largest difference to what was found, in nats a scored token, where any is beyond rounding.
 

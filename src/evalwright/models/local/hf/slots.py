@@ -18,7 +18,7 @@ import torch
 from evalwright.models.local.hf import cascade
 from evalwright.models.local.hf.batching import Tensor
 from evalwright.models.local.hf.reading import LogitReader, pad
-from evalwright.models.local.hf.tree import Node, Part, Row
+from evalwright.models.local.hf.tree import Node, Row, RowPart
 from evalwright.models.local.hf.tree_forward import NOTHING, TreeForward
 
 
@@ -42,7 +42,7 @@ class Slots:
         """Forget all rows, make places for others, and compute the tokens that all of them begin with."""
         self._start_again(rows, length)
         if prefix:
-            row = Row([Part(Node(prefix, 0, len(prefix)), -1)], len(prefix))
+            row = Row([RowPart(Node(prefix, 0, len(prefix)), -1)], len(prefix))
             _, stored = self._whole.run([row], NOTHING, keep=True)
             assert stored is not None
             for layer, own in zip(self._layers, stored.layers, strict=True):
@@ -130,7 +130,7 @@ class Slots:
         if self.cascading:
             stored = [layer.stored for layer in self._layers if layer.stored is not None]
             mask_of_step = self._mask if self._stepping else None
-            plan = cascade.Plan(stored, ids.shape[1], mask_of_step, self._stepping)
+            plan = cascade.PassPlan(stored, ids.shape[1], mask_of_step, self._stepping)
             attending = cascade.attending(self._config, plan)
         with attending:
             return self._whole.base(

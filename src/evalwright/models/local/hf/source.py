@@ -24,7 +24,7 @@ PATIENCE = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Checkpoint:
     """A model or tokenizer, found.
 
     where: what transformers loads from, a path or a repository id. revision: of a repository, its commit, else None.
@@ -57,7 +57,7 @@ class Source:
 
 def find_source(
     name: str, revision: str | None, *, needs: str = "config.json", subfolder: str | None = None
-) -> Source:
+) -> Checkpoint:
     """The folder or hub repository of that name, which must hold the file `needs`, in `subfolder` where that is given."""
     if subfolder is not None and (Path(subfolder).is_absolute() or ".." in Path(subfolder).parts):
         raise ConfigurationError(f"subfolder={subfolder!r} must be a folder inside the model's own.")
@@ -67,7 +67,7 @@ def find_source(
     return _hub(name, revision, needs, subfolder)
 
 
-def find_tokenizer(name: str | None, own: Source) -> Source:
+def find_tokenizer(name: str | None, own: Checkpoint) -> Checkpoint:
     """The tokenizer `<folder or hub repository>[@revision]`; that of `own` where no name is given."""
     if name is None:
         return own
@@ -88,7 +88,7 @@ def _folder(name: str, revision: str | None) -> Path | None:
     return None
 
 
-def _local(folder: Path, needs: str) -> Source:
+def _local(folder: Path, needs: str) -> Checkpoint:
     if not folder.exists():
         raise ConfigurationError(f"There is no model folder '{folder}'. Check the path.")
     if not folder.is_dir():
@@ -109,7 +109,7 @@ def _local(folder: Path, needs: str) -> Source:
     return replace(found, templates={**found.templates, **extra})
 
 
-def _hub(name: str, revision: str | None, needs: str, subfolder: str | None) -> Source:
+def _hub(name: str, revision: str | None, needs: str, subfolder: str | None) -> Checkpoint:
     inside = f"{subfolder.strip('/')}/" if subfolder else ""
     files = _open_repository(name, revision, inside + needs)
 
@@ -129,13 +129,13 @@ def _hub(name: str, revision: str | None, needs: str, subfolder: str | None) -> 
     )
 
 
-def _read(path: Callable[[str], Path | None], **given: Any) -> Source:
+def _read(path: Callable[[str], Path | None], **given: Any) -> Checkpoint:
     """The source with what its small files say; the later forms of chat templates win, as in transformers."""
     tokenizer_config, legacy = (
         read_json(path(name)) for name in ("tokenizer_config.json", "chat_template.json")
     )
     jinja = path("chat_template.jinja")
-    return Source(
+    return Checkpoint(
         **given,
         config=read_json(path("config.json")),
         tokenizer_config=tokenizer_config,
@@ -214,7 +214,7 @@ def _open_repository(name: str, revision: str | None, needs: str = "config.json"
             cached = Path(hf_hub_download(name, needs, revision=revision, local_files_only=True))
         except errors.EntryNotFoundError:
             raise ConfigurationError(
-                f"The model '{name}' is no folder here, is not in the hub's local cache, and the hub cannot be reached "
+                f"The model '{name}' is not a folder here, is not in the hub's local cache, and the hub cannot be reached "
                 f"({type(unreachable).__name__}). A folder is given by its path, as in 'hf/./{name}'."
             ) from unreachable
     # The cache keeps a commit's files in a folder of its name.
@@ -248,6 +248,4 @@ def _sentences(name: str, revision: str | None) -> Iterator[None]:
         raise
     except errors.HfHubHTTPError as error:
         status = error.response.status_code if error.response is not None else "no status"
-        raise ConfigurationError(
-            f"The hub answered {status} when asked for '{name}'. Try again later."
-        ) from error
+        raise ConfigurationError(f"The hub answered {status} for '{name}'. Try again later.") from error

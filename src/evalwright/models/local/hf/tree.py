@@ -143,7 +143,7 @@ def walk(roots: Sequence[Node]) -> Iterator[Node]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RowPart:
     """A node within a row. above: its parent's place in the row's parts, -1 below what is stored. read: its reads count."""
 
     node: Node
@@ -155,7 +155,7 @@ class Part:
 class Row:
     """Parts that go through the model side by side, each seeing the parts above it and what is stored."""
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[RowPart] = field(default_factory=list)
     length: int = 0
 
     @property
@@ -173,7 +173,7 @@ class Row:
             length += len(part.node)
         return length
 
-    def add(self, lead: Sequence[Part], subtree: Node) -> None:
+    def add(self, lead: Sequence[RowPart], subtree: Node) -> None:
         """Append a whole subtree, below the parts of `lead` that the row begins with (they are put there if it is empty)."""
         if not self.parts:
             self.parts += lead
@@ -182,12 +182,12 @@ class Row:
         for node in walk([subtree]):
             above = len(lead) - 1 if node is subtree else places[id(node.parent)]
             places[id(node)] = len(self.parts)
-            self.parts.append(Part(node, above))
+            self.parts.append(RowPart(node, above))
         self.length += subtree.total
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CutLimits:
     """How the tree is cut. row: tokens of a subtree that is laid out in one row. piece: tokens in one pass of one row.
 
     shortest: a prefix of fewer tokens costs less to compute again in every row than to carry along.
@@ -206,13 +206,13 @@ class Level:
     stored: list[tuple[Row, list[Node]]]
 
 
-def cut(nodes: Sequence[Node], limits: Limits, pack: int = 0) -> Level:
+def cut(nodes: Sequence[Node], limits: CutLimits, pack: int = 0) -> Level:
     """Turn siblings into rows that can run at once, and nodes to be stored before what hangs below them can.
 
     pack: put several subtrees into one row until it has so many tokens; 0: each has its own.
     """
     level = Level([], [])
-    waiting: list[tuple[list[Part], list[Node]]] = [([], list(nodes))]
+    waiting: list[tuple[list[RowPart], list[Node]]] = [([], list(nodes))]
     while waiting:
         lead, siblings = waiting.pop()
         ahead = sum(len(part.node) for part in lead)
@@ -223,9 +223,9 @@ def cut(nodes: Sequence[Node], limits: Limits, pack: int = 0) -> Level:
             if fits:
                 small.append(node)
             elif ahead + len(node) < min(limits.shortest, limits.piece):
-                waiting.append(([*lead, Part(node, len(lead) - 1)], node.children))
+                waiting.append(([*lead, RowPart(node, len(lead) - 1)], node.children))
             else:
-                level.stored.append((_taken([*lead, Part(node, len(lead) - 1)]), node.children))
+                level.stored.append((_taken([*lead, RowPart(node, len(lead) - 1)]), node.children))
         level.rows.extend(_pack(lead, small, pack))
     _read_once(level)
     return level
@@ -261,11 +261,11 @@ def _shortened(node: Node, most: int) -> Node:
     return first
 
 
-def _taken(parts: list[Part]) -> Row:
+def _taken(parts: list[RowPart]) -> Row:
     return Row(parts, sum(len(part.node) for part in parts))
 
 
-def _pack(lead: list[Part], nodes: list[Node], pack: int) -> list[Row]:
+def _pack(lead: list[RowPart], nodes: list[Node], pack: int) -> list[Row]:
     rows: list[Row] = []
     for node in sorted(nodes, key=lambda node: -node.total):
         if not (rows and rows[-1].length + node.total <= pack):
@@ -298,5 +298,5 @@ def _read_once(level: Level) -> None:
     for row in [*level.rows, *(row for row, _ in level.stored)]:
         for place, part in enumerate(row.parts):
             if id(part.node) in seen:
-                row.parts[place] = Part(part.node, part.above, False)
+                row.parts[place] = RowPart(part.node, part.above, False)
             seen.add(id(part.node))

@@ -104,7 +104,7 @@ class TreeForward:
         if trunk < length:
             mask = self._mask(np.stack([visible(row, length)[trunk:] for row in rows]))
         cache = self._cache(past, keep, joined=False) if given["use_cache"] else None
-        with cascade.attending(self.config, cascade.Plan(past.layers, trunk, mask)):
+        with cascade.attending(self.config, cascade.PassPlan(past.layers, trunk, mask)):
             # Only a mask that is given keeps some models from warning of padding; this one is not used.
             given["attention_mask"] = torch.ones_like(given["input_ids"])
             hidden = self.base(past_key_values=cache, **given).last_hidden_state

@@ -15,16 +15,16 @@ from typing import Any
 import torch
 
 from evalwright.core.errors import Failure, ModelError
-from evalwright.models.local.answering import Scored
-from evalwright.models.local.hf.batching import Batcher, is_out_of_memory
+from evalwright.models.local.answering import PairScore
+from evalwright.models.local.hf.batching import BatchRunner, is_out_of_memory
 from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import LogitReader, read_log_likelihoods
 from evalwright.models.local.hf.scoring import PlainScorer, checked, unexplained_difference
-from evalwright.models.local.hf.tree import Limits, Node, Row, build_tree, cut, regrow
+from evalwright.models.local.hf.tree import CutLimits, Node, Row, build_tree, cut, regrow
 from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
 from evalwright.models.local.tokens import Pair
 
-Found = list[tuple[int, Scored]]
+Found = list[tuple[int, PairScore]]
 """Pairs that are done, by their index, with their scores."""
 
 _Waiting = tuple[Row | None, list[Node], Stored]
@@ -59,7 +59,7 @@ class _Job:
                 done.append(index)
         parts = [(index, slice(self.spans[index].start, self.spans[index].stop)) for index in done]
         return [
-            (i, Scored(math.fsum(self.values[part]), all(self.greedy[part]), len(self.spans[i])))
+            (i, PairScore(math.fsum(self.values[part]), all(self.greedy[part]), len(self.spans[i])))
             for i, part in parts
         ]
 
@@ -87,13 +87,13 @@ class TreeScorer:
         self._stored = stored
         self._name = name
         self._insist = insist
-        self._batcher: Batcher[Found] = Batcher(rows, tokens, passing=(_Unfit,))
+        self._batcher: BatchRunner[Found] = BatchRunner(rows, tokens, passing=(_Unfit,))
         self._seen: dict[tuple[bool, bool], int] = {}
         self._given = self._computed = self._read = 0
         if forward.refusal is not None:
             self._refuse(forward.refusal)
 
-    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
+    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
         """Yield `(index into pairs, result)` once for every pair, in any order, as they finish."""
         open_ones = set(range(len(pairs)))
         for index, scored in self._by_tree(pairs, open_ones):
@@ -101,7 +101,7 @@ class TreeScorer:
         rest = sorted(open_ones)
         if rest and self._insist:
             logger.warning(
-                "%s: %d of %d inputs are scored the plain way: they are longer than the model's sliding window, or their "
+                "%s: %d of %d inputs are scored one at a time: they are longer than the model's sliding window, or their "
                 "common part needs more memory than there is.",
                 self._name,
                 len(rest),
@@ -124,7 +124,7 @@ class TreeScorer:
 
     # --- from pairs to passes ----------------------------------------------------------------------------------------
 
-    def _by_tree(self, pairs: Sequence[Pair], open_ones: set[int]) -> Iterator[tuple[int, Scored]]:
+    def _by_tree(self, pairs: Sequence[Pair], open_ones: set[int]) -> Iterator[tuple[int, PairScore]]:
         """Yield what the tree can score, and take it off `open_ones`."""
         while self.forward.refusal is None:
             longest = self.forward.longest
@@ -147,7 +147,7 @@ class TreeScorer:
                 else:
                     self._refuse(str(error))
 
-    def _run(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored]]:
+    def _run(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore]]:
         tree = build_tree(pairs)
         job = _Job(pairs, tree.spans)
         self._given += tree.given
@@ -179,9 +179,9 @@ class TreeScorer:
         self._batcher.tokens = max(_SHORTEST_PIECE, min(self._batcher.tokens, row.length // 2))
         return [(None, regrow(row, below), past)]
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> CutLimits:
         piece = max(_SHORTEST_PIECE, self._batcher.tokens)
-        return Limits(row=min(piece, 1024 if self.forward.cascading else 512), piece=piece)
+        return CutLimits(row=min(piece, 1024 if self.forward.cascading else 512), piece=piece)
 
     def _pack(self, past: Stored) -> int:
         """Portable attention copies what is stored to every row, so short rows are put together below a long prefix."""
@@ -191,7 +191,7 @@ class TreeScorer:
 
     def _rows(
         self, job: _Job, rows: list[Row], past: Stored, failed: list[Row]
-    ) -> Iterator[tuple[int, Scored]]:
+    ) -> Iterator[tuple[int, PairScore]]:
         """Run rows in batches, the longest first; adds those for which there is not enough memory to `failed`."""
         copied = 0 if self.forward.cascading else past.length // 8
         costs = [row.length + copied for row in rows]
@@ -233,7 +233,7 @@ class TreeScorer:
             if is_out_of_memory(error):
                 raise
             text = " ".join(str(error).split())[:200]
-            raise _Unfit(f"it refuses to run so ({type(error).__name__}: {text})") from None
+            raise _Unfit(f"it fails with a tree ({type(error).__name__}: {text})") from None
 
     def _finish(self, job: _Job, rows: list[Row], past: Stored, hidden: Any) -> Found:
         """Read what the rows read; check it, or raise _Unfit."""
@@ -273,7 +273,7 @@ class TreeScorer:
         noted = [(job.pairs[index], scored) for index, scored in picked]
         largest = unexplained_difference(self._plain, noted, self.forward.number_bytes)
         if largest is not None:
-            raise _Unfit(f"scores differ by {largest:.1e} per token from those of the plain way")
+            raise _Unfit(f"scores differ by {largest:.1e} per token from plain scoring")
         self._seen[kind] = size
 
     def _refuse(self, reason: str) -> None:
@@ -281,4 +281,4 @@ class TreeScorer:
         self.forward.cascading = False
         if self._insist:
             raise ModelError(f"The model {self._name} cannot be scored by a prefix tree: {reason}.")
-        logger.warning("%s: log-likelihoods are computed the plain way, because %s.", self._name, reason)
+        logger.warning("%s: log-likelihoods are computed one at a time, because %s.", self._name, reason)

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from evalwright.core.responses import Response
-from evalwright.models.local.answering import Scored
-from evalwright.models.local.onnx.session import Array, Cache, Decoder, Sharing, keep, repeat
+from evalwright.models.local.answering import PairScore
+from evalwright.models.local.onnx.session import Array, Cache, OnnxSession, Sharing, keep, padded, repeat
 from evalwright.models.local.tokens import Pair, common_length
-from evalwright.models.local.writing import Writer
+from evalwright.models.local.writing import AnswerWriter
 
 MIN_SHARED = 16
 """A common beginning is computed apart only if it has this many tokens; below, the extra pass costs more."""
@@ -78,7 +78,7 @@ def log_likelihood(logits: Array, targets: Sequence[int]) -> tuple[float, bool]:
     return float(logs.astype(np.float64).sum()), bool((best == np.asarray(targets)).all())
 
 
-def score(decoder: Decoder, pairs: Sequence[Pair], batch_size: int) -> Iterator[tuple[int, Scored]]:
+def score(decoder: OnnxSession, pairs: Sequence[Pair], batch_size: int) -> Iterator[tuple[int, PairScore]]:
     """`(index into pairs, result)` for every pair, as they finish."""
     rows = _rows(pairs, absorb=decoder.sharing is not Sharing.SINGLE)
     if decoder.sharing is Sharing.RAGGED and decoder.has_cache:
@@ -86,7 +86,7 @@ def score(decoder: Decoder, pairs: Sequence[Pair], batch_size: int) -> Iterator[
     else:
         done = _score_flat(decoder, rows, 0, decoder.empty_cache(1), batch_size)
     for read in done:
-        yield read.index, Scored(read.total, read.greedy, len(read.targets))
+        yield read.index, PairScore(read.total, read.greedy, len(read.targets))
 
 
 def _rows(pairs: Sequence[Pair], absorb: bool) -> list[_Row]:
@@ -108,7 +108,7 @@ def _rows(pairs: Sequence[Pair], absorb: bool) -> list[_Row]:
 
 
 def _score_tree(
-    decoder: Decoder, rows: list[_Row], start: int, cache: Cache, batch_size: int
+    decoder: OnnxSession, rows: list[_Row], start: int, cache: Cache, batch_size: int
 ) -> Iterator[_Read]:
     """Score rows in lexicographic order that all have the `start` tokens in `cache` in common."""
     alone: list[_Row] = []
@@ -127,19 +127,13 @@ def _score_tree(
 
 
 def _score_flat(
-    decoder: Decoder, rows: list[_Row], start: int, cache: Cache, batch_size: int
+    decoder: OnnxSession, rows: list[_Row], start: int, cache: Cache, batch_size: int
 ) -> Iterator[_Read]:
     """Score rows in batches of similar length, padded at the right, where no token of a causal model looks."""
     for batch in _batches(decoder, [len(row.tokens) - start for row in rows], batch_size):
         members = [rows[place] for place in batch]
-        longest = max(len(row.tokens) for row in members)
-        tokens = np.zeros((len(members), longest - start), np.int64)
-        mask = np.zeros((len(members), longest), np.int64)
-        for place, row in enumerate(members):
-            tokens[place, : len(row.tokens) - start] = row.tokens[start:]
-            mask[place, : len(row.tokens)] = 1
-        positions = np.tile(np.arange(start, longest), (len(members), 1))
-        logits, _ = decoder.run(tokens, mask, positions, repeat(cache, len(members)))
+        inputs = padded([row.tokens for row in members], start)
+        logits, _ = decoder.run(*inputs, repeat(cache, len(members)))
         for place, row in enumerate(members):
             yield from row.collect(start, logits[place, : len(row.tokens) - start])
 
@@ -155,7 +149,7 @@ def _groups(sequences: Sequence[list[int]], start: int) -> list[list[int]]:
     return groups
 
 
-def _batches(decoder: Decoder, lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
+def _batches(decoder: OnnxSession, lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
     """Places in `lengths`, longest first so that what does not fit in memory shows at once, in batches that may share."""
     order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
     batch: list[int] = []
@@ -175,11 +169,11 @@ def _batches(decoder: Decoder, lengths: Sequence[int], batch_size: int) -> Itera
         yield batch
 
 
-class Answer(NamedTuple):
+class GrowingAnswer(NamedTuple):
     """One answer to generate. pick: the next token from its logits [vocabulary]."""
 
     place: int
-    writer: Writer
+    writer: AnswerWriter
     pick: Callable[[Array], int]
 
     @property
@@ -187,7 +181,9 @@ class Answer(NamedTuple):
         return self.writer.job.tokens
 
 
-def generate(decoder: Decoder, answers: Sequence[Answer], batch_size: int) -> Iterator[tuple[int, Response]]:
+def generate(
+    decoder: OnnxSession, answers: Sequence[GrowingAnswer], batch_size: int
+) -> Iterator[tuple[int, Response]]:
     """`(place, response)` of every answer, as they finish."""
     ready = sorted(answers, key=lambda answer: answer.prompt)
     shares = decoder.sharing is Sharing.RAGGED and decoder.has_cache
@@ -206,7 +202,7 @@ def generate(decoder: Decoder, answers: Sequence[Answer], batch_size: int) -> It
             yield from _decode(steps, chosen)
 
 
-def _decode(steps: _Cached | _Uncached, answers: list[Answer]) -> Iterator[tuple[int, Response]]:
+def _decode(steps: _Cached | _Uncached, answers: list[GrowingAnswer]) -> Iterator[tuple[int, Response]]:
     logits = steps.begin([answer.prompt for answer in answers])
     while True:
         going = []
@@ -227,26 +223,18 @@ def _decode(steps: _Cached | _Uncached, answers: list[Answer]) -> Iterator[tuple
 class _Cached:
     """Steps with keys and values kept: prompts are padded at the left, after the beginning that all of them share."""
 
-    def __init__(self, decoder: Decoder, start: int, cache: Cache) -> None:
+    def __init__(self, decoder: OnnxSession, start: int, cache: Cache) -> None:
         self._decoder = decoder
         self._start = start
         self._cache = cache
 
     def begin(self, prompts: list[list[int]]) -> Array:
         """Logits [batch, vocabulary] for the first token of every answer."""
-        start, count = self._start, len(prompts)
-        longest = max(len(prompt) for prompt in prompts)
-        tokens = np.zeros((count, longest - start), np.int64)
-        positions = np.zeros((count, longest - start), np.int64)
-        self._mask = np.zeros((count, longest), np.int64)
-        self._mask[:, :start] = 1
-        for place, prompt in enumerate(prompts):
-            new = len(prompt) - start
-            tokens[place, -new:] = prompt[start:]
-            positions[place, -new:] = np.arange(start, len(prompt))
-            self._mask[place, -new:] = 1
+        tokens, self._mask, positions = padded(prompts, self._start, left=True)
         self._lengths = np.array([len(prompt) for prompt in prompts])
-        logits, self._cache = self._decoder.run(tokens, self._mask, positions, repeat(self._cache, count))
+        logits, self._cache = self._decoder.run(
+            tokens, self._mask, positions, repeat(self._cache, len(prompts))
+        )
         return logits[:, -1]
 
     def step(self, tokens: list[int]) -> Array:
@@ -267,7 +255,7 @@ class _Cached:
 class _Uncached:
     """Steps of a file without cache inputs: every token is computed again, padded at the right."""
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: OnnxSession) -> None:
         self._decoder = decoder
         self._rows: list[list[int]] = []
 
@@ -287,12 +275,6 @@ class _Uncached:
         self._rows = [self._rows[place] for place in rows]
 
     def _logits(self) -> Array:
-        longest = max(len(row) for row in self._rows)
-        tokens = np.zeros((len(self._rows), longest), np.int64)
-        mask = np.zeros_like(tokens)
-        for place, row in enumerate(self._rows):
-            tokens[place, : len(row)] = row
-            mask[place, : len(row)] = 1
-        logits, _ = self._decoder.run(tokens, mask, np.tile(np.arange(longest), (len(self._rows), 1)), [])
+        logits, _ = self._decoder.run(*padded(self._rows, 0), [])
         last = np.array([len(row) - 1 for row in self._rows])
         return logits[np.arange(len(self._rows)), last]  # type: ignore[no-any-return]

@@ -26,7 +26,7 @@ from evalwright.core.requests import (
 from evalwright.core.responses import Response
 from evalwright.models.arguments import whole
 from evalwright.models.base import LocalModel, fingerprint_of
-from evalwright.models.local.answering import Answering, Job, Scored
+from evalwright.models.local.answering import Answering, Job, PairScore
 from evalwright.models.local.hardware.presets import with_preset
 from evalwright.models.local.onnx.files import JsonTokenizer, read_folder
 from evalwright.models.local.tokens import (
@@ -35,11 +35,11 @@ from evalwright.models.local.tokens import (
     TokenRules,
     rules_for,
 )
-from evalwright.models.local.writing import Pieces, Writer
+from evalwright.models.local.writing import AnswerWriter, Pieces
 
 if TYPE_CHECKING:
     from evalwright.models.local.chat_template import ChatTemplate
-    from evalwright.models.local.onnx.session import Array, Decoder
+    from evalwright.models.local.onnx.session import Array, OnnxSession
 
 HEAVY_BYTES = 100_000_000
 """From this size on, a model counts as heavy: only one such model is in memory at a time."""
@@ -149,11 +149,11 @@ class _Opened(Answering):
 
             self.template = ChatTemplate(model._template, special)
         self.batch_size = model.batch_size
-        self.decoder: Decoder
+        self.decoder: OnnxSession
         if weights:
-            from evalwright.models.local.onnx.session import Decoder
+            from evalwright.models.local.onnx.session import OnnxSession
 
-            self.decoder = Decoder(files.model_file, model.threads)
+            self.decoder = OnnxSession(files.model_file, model.threads)
 
     def _token(self, model: OnnxModel, special: dict[str, str], role: str) -> int | None:
         """BOS or EOS: as the tokenizer's configuration names it, else as the model's does."""
@@ -172,7 +172,7 @@ class _Opened(Answering):
             raise Rejected("The model has no chat template, so it takes text, not messages.")
         return self.template.render(prompt), self.rules.without_special_tokens()
 
-    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Scored | Failure]]:
+    def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
         """See Answering."""
         from evalwright.models.local.onnx.decode import score
 
@@ -180,13 +180,13 @@ class _Opened(Answering):
 
     def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
         """See Answering."""
-        from evalwright.models.local.onnx.decode import Answer, generate
+        from evalwright.models.local.onnx.decode import GrowingAnswer, generate
 
         pieces = Pieces(self.tokenizer)
         answers = [
-            Answer(
+            GrowingAnswer(
                 place,
-                Writer(self.tokenizer, self.end_tokens, job, pieces, counts_end=False),
+                AnswerWriter(self.tokenizer, self.end_tokens, job, pieces, counts_end=False),
                 _picker(job.request),
             )
             for place, job in enumerate(jobs)

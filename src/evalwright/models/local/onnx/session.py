@@ -8,6 +8,7 @@ mask, and dynamically quantised ones give a sequence other numbers in a batch.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ class Sharing(Enum):
     SINGLE = "single"
 
 
-class Decoder:
+class OnnxSession:
     """An open session. `vocabulary`: number of logits per position. `has_cache`: it takes and gives keys and values."""
 
     def __init__(self, file: Path, threads: int) -> None:
@@ -105,32 +106,33 @@ class Decoder:
         if not _same(alone[-1], together[0, -1]):
             return Sharing.SINGLE
         try:
-            padded = self._padded_logits(first, others)
+            found = self._padded_logits(first, others)
         except ModelError:
             return Sharing.EQUAL
-        return Sharing.RAGGED if all(_same(alone[-1], row) for row in padded) else Sharing.EQUAL
+        return Sharing.RAGGED if all(_same(alone[-1], row) for row in found) else Sharing.EQUAL
 
     def _padded_logits(self, first: list[int], others: Array) -> list[Array]:
         """The last logits of `first` among longer rows: padded at its right, and at its left after a shared cache."""
-        shared, cache = 0, self.empty_cache(1)
+        shared = 2 if self.has_cache else 0
+        cache = self.run_row(first[:shared], 0, self.empty_cache(1))[1] if shared else []
+        rows, cache = [first, *others.tolist()], repeat(cache, len(others) + 1)
+        found = [self.run(*padded(rows, shared), cache)[0][0, len(first) - shared - 1]]
         if self.has_cache:
-            shared = 2
-            cache = self.run_row(first[:shared], 0, cache)[1]
-        cache = repeat(cache, len(others) + 1)
-        short, length = first[shared:], others.shape[1]
-        gap = length - len(first)
-        natural = np.tile(np.arange(shared, length), (len(others) + 1, 1))
-        mask = np.ones((len(others) + 1, length), np.int64)
-        mask[0, len(first) :] = 0
-        tokens = np.vstack([[*short, *[0] * gap], others[:, shared:]])
-        found = [self.run(tokens, mask, natural, cache)[0][0, len(short) - 1]]
-        if self.has_cache:
-            mask[0] = 1
-            mask[0, shared : shared + gap] = 0
-            natural[0] = [*[0] * gap, *range(shared, len(first))]
-            tokens[0] = [*[0] * gap, *short]
-            found.append(self.run(tokens, mask, natural, cache)[0][0, -1])
+            found.append(self.run(*padded(rows, shared, left=True), cache)[0][0, -1])
         return found
+
+
+def padded(rows: Sequence[list[int]], start: int, *, left: bool = False) -> tuple[Array, Array, Array]:
+    """Tokens [rows, new], mask [rows, longest] and positions [rows, new] of rows whose first `start` tokens are cached."""
+    longest = max(len(row) for row in rows)
+    tokens = np.zeros((len(rows), longest - start), np.int64)
+    positions, mask = np.zeros_like(tokens), np.zeros_like(tokens)
+    for place, row in enumerate(rows):
+        where = slice(longest - len(row), None) if left else slice(len(row) - start)
+        tokens[place, where] = row[start:]
+        positions[place, where] = np.arange(start, len(row))
+        mask[place, where] = 1
+    return tokens, np.pad(mask, ((0, 0), (start, 0)), constant_values=1), positions
 
 
 def repeat(cache: Cache, times: int) -> Cache:

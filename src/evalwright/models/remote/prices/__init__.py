@@ -139,7 +139,7 @@ def warn_if_old(price: Price, today: datetime.date | None = None) -> None:
     if days > OLD:
         _said.add(price.as_of)
         _logger.warning(
-            "Prices are of %s, %d days ago, and may have changed: see docs/providers.md for how to give your own.",
+            "Prices are of %s, %d days ago, and may have changed: docs/providers.md shows how to set your own.",
             price.as_of,
             days,
         )

@@ -222,7 +222,7 @@ def quirks(provider: Provider, model: str) -> Provider:
 def _provider(name: str, row: Any, where: str) -> Provider:
     at = f"{where}, provider '{name}'"
     if not name or "/" in name or "@" in name:
-        raise ConfigurationError(f"{at}: a provider's name cannot be empty or hold '/' or '@'.")
+        raise ConfigurationError(f"{at}: a provider's name cannot be empty or contain '/' or '@'.")
     if not isinstance(row, Mapping):
         raise ConfigurationError(f"{at}: a provider is a table, [{name}], with at least a base_url.")
     found = _checked(row, [entry.name for entry in fields(Provider) if entry.name != "name"], at)
@@ -312,11 +312,11 @@ def _check_levels(levels: Mapping[str, Any], at: str) -> None:
             places = switch if isinstance(switch, Mapping) else {"": switch}
             _known("wire format", filter(None, places), tuple(FORMATS), f"{at}, {name}")
             fits = all(isinstance(place, str) for place in places.values())
-            _fit(fits, name, (bool, "text, the place of a word, or a table by wire format"), at)
+            _fit(fits, name, (bool, "text, the field of a level, or a table by wire format"), at)
         elif level == "efforts":
             _fit(switch, name, (_texts, "a list of texts"), at)
         elif level == "budget":
-            _fit(switch, name, (_TEXT[0], "text, the place of a number"), at)
+            _fit(switch, name, (_TEXT[0], "text, the field of a number"), at)
         else:
             _fit(switch, name, (_mapping, "a table with a 'body'"), at)
             _known(f"key of {name}", switch, ("body", "refuses", "stream"), at)

@@ -286,7 +286,7 @@ def table(value: Any) -> Mapping[str, Any]:
 
 
 def an_object(data: Any, settings: Settings, expected: str = "a JSON object") -> Mapping[str, Any]:
-    """`data`; raises BadReply where it is no JSON object."""
+    """`data`; raises BadReply where it is not a JSON object."""
     if not isinstance(data, Mapping):
         raise not_documented(settings, expected, data)
     return data
