@@ -101,7 +101,7 @@ def test_no_other_run_is_overwritten() -> None:
     (other,) = evaluate(quiz(), "scripted/echo", name="precious")
     with pytest.raises(UsageError, match=r"not scored from 'first'.*--name"):
         score_run(run, name="precious")
-    with pytest.raises(UsageError, match="another name"):
+    with pytest.raises(UsageError, match="different name"):
         score_run(run, name="first")
     other.verify()
 
