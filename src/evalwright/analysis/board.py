@@ -46,7 +46,7 @@ class BoardRow:
     """A run on the board.
 
     ranks: best and worst rank that the run can have, for all runs together; own_ranks: for this run alone, chosen
-    beforehand; None where the run lacks a task. letters: runs that share one cannot be told apart. overall: mean over tasks.
+    beforehand; None where the run lacks a task. letters: runs that share one cannot be separated. overall: mean over tasks.
     together: the interval of the headline score that holds with those of all others; None where it is no mean of items.
     n: scored items of n_asked, over all tasks of the board. metrics: all of the run's, by task, for those who show more than
     the cells. shares: of a board of factual runs, accuracy and what became of stress questions. place: that of the run among
@@ -149,7 +149,7 @@ def _columns(runs: Sequence[Run]) -> tuple[BoardTask, ...]:
             if found.setdefault(task.name, column) != column:
                 raise RunError(
                     f"The runs show '{task.name}' by different metrics ({found[task.name].metric} and {column.metric}), "
-                    f"so they cannot stand on one board. Score one of them again with `evalwright score`."
+                    f"so they cannot be on one board. Score one of them again with `evalwright score`."
                 )
     if not found:
         raise RunError("None of these runs has a metric to show.")
@@ -228,31 +228,31 @@ def _notes(
     made: Ranking | None,
     alone: Sequence[str],
 ) -> Iterator[str]:
-    yield "Intervals are 95%. The scores say how the models do on items like these."
+    yield "Intervals are 95%. Scores are about items like these."
     undecided = [sum(cell.estimate.n_undecided for cell in row.cells.values()) for row in rows]
     if sum(undecided):
         answers = counted(sum(undecided), "answer is", "answers are")
         low, high = min(undecided), max(undecided)
         each = f"{high:,}" if low == high else f"{low:,} to {high:,}"
         yield (
-            f"Scores, ranks and ties are of decided answers alone: {answers} undecided by rules ({each} a model) and could "
-            "move them; each task's bounds cover both readings."
+            f"Scores, ranks and ties use decided answers only: {answers} undecided by the rules ({each} a model) and could "
+            "change them; `evalwright runs show` has each score's bounds."
         )
     if mixed:
         yield "The tasks have different units or directions, so there is no overall score and no rank."
     elif made is not None:
         yield (
-            "A rank is a range: the best and the worst that the model can have. The ranges hold together with 95% (simultaneous "
+            "A rank is a range: the best and the worst rank that the model can have. The ranges hold together with 95% (simultaneous "
             "intervals of all paired differences); models whose ranges do not overlap are significantly different."
         )
         if made.letters and any(row.ranks and row.ranks[0] != row.ranks[1] for row in rows):
-            yield "Models that share a letter are tied: the data cannot tell them apart."
+            yield "Models that share a letter are tied: the data cannot separate them."
         if any(row.together for row in rows):
             yield SIMULTANEOUS_NOTE
         if alone:
             them = "it" if len(alone) == 1 else "them"
             yield (
-                f"No other model has enough items in common with {listed(alone)}: every rank is open to {them}, whatever the "
+                f"No other model has enough items in common with {listed(alone)}: every rank is possible for {them}, whatever the "
                 "score."
             )
         yield from _common_notes(found)
@@ -263,20 +263,20 @@ def _notes(
             "Hallucinated and refused are shares of the stress questions, which have no answer: refused (or corrected) is right."
         )
     if any(row.n_failed for row in rows):
-        yield "Failed items are counted apart and are not scored as wrong."
+        yield "Failed items are counted separately and are not scored as wrong."
     if any(row.ranks is None for row in rows) and not mixed:
         yield "Models without a rank have no score on at least one of the tasks."
 
 
 def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
     """What a reader must know of the items that pairs share, and of metrics that are no means."""
-    without = "are compared as independent samples" if len(found) == 1 else "cannot be told apart"
+    without = "are compared as independent samples" if len(found) == 1 else "cannot be separated"
     for one in found:
         counts = common_counts(one)
         own = np.diag(counts)
         few = (counts > 0) & (2 * counts < np.maximum(own[:, None], own[None, :]))
         for pairs, what in (
-            (few, "under half of the items in common, and can hardly be told apart"),
+            (few, "under half of the items in common, and can hardly be separated"),
             (counts == 0, f"no item in common, and {without}"),
         ):
             if number := int(np.triu(pairs, 1).sum()):
@@ -284,7 +284,7 @@ def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
                 yield f"On '{one.measure.task}' {have} {what}."
         if not one.measure.is_mean:
             yield (
-                f"On '{one.measure.task}' ranks rest on the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is no "
+                f"On '{one.measure.task}' ranks use the mean score of '{one.measure.scorer}', as '{one.measure.metric}' is not a "
                 "mean over items."
             )
 
@@ -302,7 +302,7 @@ def _differing_notes(runs: Sequence[Run]) -> Iterator[str]:
             roles.setdefault(role, {})[str(model.get("fingerprint", name))] = name
     for name, forms in tasks.items():
         if len(forms) > 1:
-            yield f"The runs did not ask '{name}' alike: its version, its data or its scorers differ."
+            yield f"The runs used different versions, data or scorers of '{name}'."
     for role, models in roles.items():
         if len(models) > 1:
             names = ", ".join(sorted(set(models.values())))

@@ -296,11 +296,11 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
     scored = (~np.isnan(found.values)).sum(axis=1)
     if paired is None:
         warnings.append(
-            "The runs share no item, so they are compared as two independent samples: items of unlike difficulty "
-            "count as a difference of the models."
+            "The runs share no item, so they are compared as two independent samples: a difference in the items' difficulty "
+            "counts as a difference between the models."
         )
         if found.clusters is not None and np.intersect1d(*(found.clusters[one] for one in found.asked)).size:
-            warnings.append("Their items share passages, which this comparison cannot allow for.")
+            warnings.append("Their items share passages, which this comparison does not take into account.")
     elif warning := half_of(a, b, paired.n, int(scored.max(initial=0))):
         warnings.append(warning)
     if not found.measure.is_mean:
@@ -311,8 +311,8 @@ def _warnings(a: Run, b: Run, found: Matrix, paired: PairedComparison | None) ->
 def no_mean(found: Matrix) -> str:
     """What a reader must know of a metric that is no mean over items."""
     return (
-        f"'{found.measure.metric}' is no mean over items: compared is the mean score of "
-        f"'{found.measure.scorer}' beneath it, of which more is better."
+        f"'{found.measure.metric}' is not a mean over items, so the comparison uses the mean score of "
+        f"'{found.measure.scorer}', where more is better."
     )
 
 
@@ -340,7 +340,7 @@ def _estimand(tasks: Sequence[TaskComparison]) -> str:
     if not paired:
         how = "two independent samples of items"
     clustered = any(task.paired.n_clusters is not None for task in paired if task.paired)
-    units = "; items that belong together count as one unit" if clustered else ""
+    units = "; items of a cluster count as one unit" if clustered else ""
     over = f"over these {len(tasks)} tasks, each with the same weight, " if len(tasks) > 1 else ""
     return (
         f"Estimated is the mean difference A - B {over}on items like these, {how}{units}. Intervals are 95%."

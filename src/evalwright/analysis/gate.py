@@ -233,7 +233,7 @@ def _check(rule: GateRule, mode: Mode) -> None:
         raise ConfigurationError(f"The rule '{rule.text}': 'overall' can drop, rise, change or differ only.")
     if rule.verb == "differs" and mode == "not-ruled-out":
         raise ConfigurationError(
-            f"The rule '{rule.text}' has no margin, and no data can rule out every difference. Write "
+            f"The rule '{rule.text}' has no margin, and data cannot rule out every difference. Write "
             f"'{rule.what} changes by more than X', or use --gate shown."
         )
 
@@ -272,7 +272,7 @@ def _difference(target: _Target, found: Sequence[Matrix], mode: Mode, tests: int
     label, bounded = first.metric if task else OVERALL, first.bounded
     if task and not first.is_mean:
         raise ConfigurationError(
-            f"The rule '{rule.text}' asks for a difference of '{label}', which is no mean over items. Use "
+            f"The rule '{rule.text}' asks for a difference of '{label}', which is not a mean over items. Use "
             f"'{label} is above X' or 'is below X'."
         )
     if not task and (len(found) < 2 or not can_average([one.measure for one in found])):

@@ -208,8 +208,8 @@ def _warnings(found: Sequence[Matrix], labels: Sequence[str], baseline: int | No
                 few += [f"{pair} ({n:,})"] if 0 < 2 * n < max(table[a][a], table[b][b]) else []
         if apart:
             yield (
-                f"{name}: no item in common, so compared as independent samples, where items of unlike difficulty count as "
-                f"a difference of the models: {listed(apart, 5)}."
+                f"{name}: no item in common, so compared as independent samples, where a difference in their difficulty counts as "
+                f"a difference between the models: {listed(apart, 5)}."
             )
         if few:
             yield f"{name}: under half of the items are common to {listed(few, 5)}."

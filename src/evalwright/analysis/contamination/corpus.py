@@ -1,4 +1,4 @@
-"""Which n-grams of questions stand in a corpus of the user's own: files of any size, read once, in flat memory.
+"""Which n-grams of questions occur in a corpus of the user's own: files of any size, read once, in flat memory.
 
 Text is compared by its words: NFKC, case folded, without punctuation; a Han, Kana, Hangul or Thai character is a word. An n-gram
 never reaches across two documents, which are whole text files, or the lines of JSON Lines.

@@ -241,14 +241,14 @@ def read_submission(path: Path) -> Submission:
     except (ValueError, RecursionError) as error:
         raise RunError(f"'{path}' is not valid JSON: {str(error)[:200]}.") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise RunError(f"'{path}' is no submission: `evalwright submit make RUN --into FILE` writes one.")
+        raise RunError(f"'{path}' is not a submission: `evalwright submit make RUN --into FILE` writes one.")
     if data.get("version") != VERSION:
         raise RunError(f"'{path}' has version {str(data.get('version'))[:20]}; this version reads {VERSION}.")
     for part in sorted(_PARTS - data.keys()):
-        raise RunError(f"'{path}' is no whole submission: '{part}' is missing.")
+        raise RunError(f"'{path}' is not a complete submission: '{part}' is missing.")
     for part, kind in (("run", dict), ("tasks", list), ("samples", list)):
         if not isinstance(data[part], kind):
-            raise RunError(f"'{path}' is no submission: '{part}' is not what it must be.")
+            raise RunError(f"'{path}' is not a submission: '{part}' is not valid.")
     return Submission(path, data, intact)
 
 
@@ -262,5 +262,5 @@ def _unpacked(path: Path) -> bytes:
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise RunError(f"'{path}' is a broken gzip file: {error}.") from error
     if len(text) > MOST_BYTES:
-        raise RunError(f"'{path}' is larger than {MOST_BYTES >> 20} MiB, the most that a submission may be.")
+        raise RunError(f"'{path}' is larger than {MOST_BYTES >> 20} MiB, the largest size of a submission.")
     return text

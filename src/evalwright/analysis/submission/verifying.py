@@ -96,7 +96,7 @@ def verify_submission(submission: Submission, *, task_files: Sequence[Path] = ()
     """
     found = Verification(submission)
     if not submission.intact:
-        found.wrong("changed", "the content is not what its SHA-256 says: it was changed after it was made")
+        found.wrong("changed", "the content does not match its SHA-256: it was changed after it was written")
     own: dict[str, Task] = {}
     for file in task_files:
         own |= {task.name: task for task in load_tasks(str(file), **_form(submission))}
@@ -154,7 +154,7 @@ def _task(found: Verification, claim: Mapping[str, Any], own: Mapping[str, Task]
         version, content = map(printable, claimed)
         found.wrong(
             "another version",
-            f"made with version {version} of the task's data ({content[:12]}), and here is version {task.version} "
+            f"made with version {version} of the task's data ({content[:12]}), here it is version {task.version} "
             f"({task.samples.content_hash[:12]})",
             name,
         )
@@ -206,12 +206,12 @@ def _rows(found: Verification, names: Collection[str]) -> dict[Key, Mapping[str,
 
 def _shape(row: Any) -> str:
     if not isinstance(row, Mapping):
-        return "it is no object"
+        return "it is not an object"
     for key, kind in (("task", str), ("id", str), ("answer", str), ("responses", list), ("scores", dict)):
         if not isinstance(row.get(key), kind):
-            return f"`{key}` is missing or not what it must be"
+            return f"`{key}` is missing or not valid"
     if not isinstance(row.get("draw"), int) or isinstance(row["draw"], bool):
-        return "`draw` is no whole number"
+        return "`draw` is not a whole number"
     return ""
 
 
@@ -220,7 +220,7 @@ async def _verify_task(
 ) -> None:
     unscored = [one.name for one in task.scorers if one.roles or one.kind in PROGRAMS]
     if unscored:
-        message = f"{', '.join(unscored)} asks a model or runs programs, so its scores cannot be checked here"
+        message = f"{', '.join(unscored)} uses a model or runs programs, so its scores cannot be checked here"
         found.wrong("not verifiable", message, task.name)
         return
     seen: set[Key] = set()
@@ -278,17 +278,17 @@ async def _again(task: Task, index: int, draw: int, row: Mapping[str, Any]) -> S
     try:
         responses = [_response(one) for one in row["responses"]]
     except (TypeError, ValueError, KeyError, OverflowError) as error:
-        raise _CannotScore("broken", f"a response is not what it must be: {error}") from error
+        raise _CannotScore("broken", f"a response is not valid: {error}") from error
     if not responses:
         raise _CannotScore("broken", "it has no response")
     given = iter(responses)
 
     async def ask(role: str, request: Request) -> Response:
         if role != TARGET:
-            raise LookupError(f"a model in the role '{role}' would have to be asked")
+            raise LookupError(f"it needs a model in the role '{role}'")
         response = next(given, None)
         if response is None:
-            raise LookupError("it has fewer responses than the task asks for")
+            raise LookupError("it has fewer responses than the task sends requests")
         return response
 
     record = await evaluate_sample(task, index, task.samples[index], draw, ask)
@@ -296,7 +296,7 @@ async def _again(task: Task, index: int, draw: int, row: Mapping[str, Any]) -> S
     if failure is not None:
         raise _CannotScore("not scored", failure.message)
     if next(given, None) is not None:
-        raise _CannotScore("broken", "it has more responses than the task asks for")
+        raise _CannotScore("broken", "it has more responses than the task sends requests")
     return record
 
 
@@ -320,12 +320,12 @@ _RESPONSE: Mapping[str, Callable[[Any], bool]] = {
 def _response(data: Any) -> Response:
     """A response of plain parts, each of its kind. Raises TypeError or ValueError."""
     if not isinstance(data, Mapping):
-        raise TypeError("it is no object")
+        raise TypeError("it is not an object")
     for name, value in data.items():
         if name not in _RESPONSE:
             raise ValueError(f"it has the unknown part '{name}'")
         if not _RESPONSE[name](value):
-            raise TypeError(f"its '{name}' is not of its kind")
+            raise TypeError(f"its '{name}' has the wrong type")
     return Response.from_dict(dict(data))
 
 
@@ -338,9 +338,9 @@ def _check_row(found: Verification, task: Task, record: SampleRecord, row: Mappi
         found.wrong(kind, message, task.name, sample.id)
 
     if row.get("sample_sha256") != sample_hash(sample):
-        wrong("another question", "the question, its options or what is right are other than the task's")
+        wrong("another question", "the question, its options or its targets differ from the task's")
     if row.get("prompt_sha256") != prompt_hash(answer.prompt):
-        wrong("another prompt", "the prompt was not the task's")
+        wrong("another prompt", "the prompt differs from the task's")
     if row["answer"] != answer.text:
         claimed, real = printable(row["answer"][:60]), printable(answer.text[:60])
         wrong("wrong answer", f"the answer is given as '{claimed}', but its response says '{real}'")
@@ -353,7 +353,7 @@ def _check_row(found: Verification, task: Task, record: SampleRecord, row: Mappi
             why = f" ({printable(score.explanation)})" if score.explanation else ""
             wrong("wrong score", f"{name} is given as {said}, and is {real}{why}")
     for name in sorted(row["scores"].keys() - record.scores.keys()):
-        wrong("wrong score", f"{printable(name)} is a score that the task does not give")
+        wrong("wrong score", f"{printable(name)} is not a score of this task")
 
 
 def _check_metrics(found: Verification, result: TaskResult, claim: Mapping[str, Any]) -> None:
@@ -372,7 +372,7 @@ def _check_metrics(found: Verification, result: TaskResult, claim: Mapping[str, 
             message = f"{metric.label}: {key} is given as {said}, and is {real[key]}"
             found.wrong("wrong metric", message, result.name)
     for label in claims:
-        found.wrong("wrong metric", f"{printable(label)} is no metric of the task", result.name)
+        found.wrong("wrong metric", f"{printable(label)} is not a metric of this task", result.name)
 
 
 def _same(claimed: Any, real: float | None) -> bool:

@@ -32,8 +32,8 @@ def check_extraction(material: Material, run: Run) -> Iterator[Finding]:
     elif scorer is None or not material.generates:
         yield skipped(_CHECK, reason or "answers are chosen by likelihood, so there is nothing to extract")
     elif is_dialect(scorer.kind):
-        what = "what another framework's filters take from an answer"
-        yield skipped(_CHECK, f"{what} is not told apart from a wrong answer")
+        what = "another framework's filters do not separate an answer that cannot be read"
+        yield skipped(_CHECK, f"{what} from a wrong one")
     else:
         yield from _checked(run, name, scorer)
 
@@ -66,7 +66,7 @@ def _checked(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
         f"n = {share.n})"
     )
     told += f", {failed} more failed" if failed else ""
-    told += f"; {cut} of those not read were cut at their longest" if cut else ""
+    told += f"; {cut} of those not read were cut at the token limit" if cut else ""
     bad = share.value < 1 - MOST_UNREAD
     yield fault(_CHECK, told, list(unread)) if bad else ok(_CHECK, told)
     for name, text in list(unread.items())[:_EXAMPLES]:

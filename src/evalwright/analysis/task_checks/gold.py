@@ -35,7 +35,7 @@ def check_gold(material: Material) -> Iterator[Finding]:
             elif material.continues:
                 yield from _continuations(material, scorer)
             elif not any(sample.targets for sample in material.samples):
-                yield skipped(_CHECK, f"{scorer.name}: no sample has a target, so no gold answer is known")
+                yield skipped(_CHECK, f"{scorer.name}: no sample has a target, so there is no gold answer")
             else:
                 yield _texts(material, scorer)
         except ScoringError as error:

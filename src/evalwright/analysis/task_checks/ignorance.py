@@ -182,7 +182,7 @@ def _texts(asked: Sequence[JudgedTask]) -> Iterator[Finding]:
     n = sum(len(one.samples) for one in asked)
     if n < 2:
         if n:
-            yield skipped(_CHECK, "one sample alone says nothing of answers that ignore the question")
+            yield skipped(_CHECK, "one sample is too few for answers that ignore the question")
         return
     yield _judged_text("empty answers", asked, lambda sample: "")
     answerable = [one for one in asked if one.scorer.kind not in REFUSING]
@@ -193,7 +193,7 @@ def _texts(asked: Sequence[JudgedTask]) -> Iterator[Finding]:
     yield _judged_text("the question itself", asked, lambda sample: sample.input)
     if len(answerable) < len(asked):
         n = sum(len(one.samples) for one in asked if one.scorer.kind in REFUSING)
-        text = f"declining is right on {counted(n, 'sample')}: ask them together with questions that have answers"
+        text = f"declining is right on {counted(n, 'sample')}: use them together with questions that have answers"
         yield note(_CHECK, text)
     free = [one for one in answerable if not all(sample.choices for sample in one.samples)]
     counts = [Counter(sample.target for sample in one.samples if sample.target) for one in free]

@@ -71,7 +71,7 @@ def check_metadata(material: Material) -> Iterator[Finding]:
     found = [*_clusters(material), *_dates(material), *_languages(material), *_chance(material)]
     yield from found
     if all(finding.ok for finding in found):
-        yield ok(_CHECK, "clusters, dates, languages and chance are as stated, where they are stated")
+        yield ok(_CHECK, "clusters, dates, languages and chance match what is stated")
 
 
 def _clusters(material: Material) -> Iterator[Finding]:
@@ -82,7 +82,7 @@ def _clusters(material: Material) -> Iterator[Finding]:
 
 
 def _dates(material: Material) -> Iterator[Finding]:
-    wrong: dict[str, list[Sample]] = {"no date (2024, 2024-05 or 2024-05-31)": [], "in the future": []}
+    wrong: dict[str, list[Sample]] = {"not a date (2024, 2024-05 or 2024-05-31)": [], "in the future": []}
     unread, future = wrong.values()
     tomorrow = datetime.now(UTC).date() + timedelta(days=1)
     for sample in material.samples:
@@ -156,7 +156,7 @@ def _chance(material: Material) -> Iterator[Finding]:
         if declared is not None or assuming:
             why = f"a chance of {declared} is declared"
             if assuming:
-                why = f"the metric {assuming[0]} takes letters for classes"
+                why = f"the metric {assuming[0]} treats letters as classes"
             yield fault(_CHECK, f"{told}, and {why}", odd)
         else:
             yield note(_CHECK, f"{told}; chance is {points(chance)} of 100 on average", odd)
@@ -168,7 +168,7 @@ def _declared(declared: object, chance: float) -> Iterator[Finding]:
     try:
         value = float(str(declared).rstrip("%")) / (100 if str(declared).endswith("%") else 1)
     except ValueError:
-        yield fault(_CHECK, f"the declared chance {quoted(str(declared))} is no number")
+        yield fault(_CHECK, f"the declared chance {quoted(str(declared))} is not a number")
         return
     value = value / 100 if value > 1 else value
     if abs(value - chance) > _CHANCE_ROUNDING:

@@ -37,7 +37,7 @@ _BEGINNINGS = (
 def check_prompts(material: Material) -> Iterator[Finding]:
     """Verdicts on the requests of all samples."""
     yield from checked(
-        "prompts", list(_faults(material)), "prompts are rendered whole, and join their continuations"
+        "prompts", list(_faults(material)), "all prompts render, and join their continuations correctly"
     )
 
 
@@ -110,7 +110,7 @@ def _two_spaces(sent: tuple[Request, ...]) -> str:
 
 _KINDS: Mapping[str, Callable[[tuple[Request, ...]], str]] = {
     "a template is left unrendered": lambda sent: _matched(_UNRENDERED, sent),
-    "an object is in place of its text": lambda sent: _matched(_OBJECT, sent),
+    "an object is rendered in place of its text": lambda sent: _matched(_OBJECT, sent),
     "the prompt begins with a token that tokenizers add themselves (two BOS)": _begins_twice,
     "the prompt ends with a space, which splits the next word's token": _ends_in_space,
     "two spaces meet where the prompt ends and the continuation begins": _two_spaces,
@@ -133,7 +133,7 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
     if reader is None:
         yield skipped(
             "context",
-            f"{model.name} does not show its tokenizer, so it is not known what fits into its context",
+            f"{model.name} has no tokenizer here, so it is unknown what fits into its context",
         )
         return
     cut, short, twice = list[str](), list[str](), list[str]()
@@ -156,13 +156,13 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
     if cut:
         yield fault("context", f"{holds}: {points(len(cut) / n)} of 100 samples are cut or refused", cut)
     if short:
-        text = f"{holds}: with the room for the answer, {points(len(short) / n)} of 100 samples do not fit"
+        text = f"{holds}: with the answer's token limit, {points(len(short) / n)} of 100 samples do not fit"
         yield fault("context", text, short)
     if not cut and not short:
         yield ok("context", holds)
     firsts = [sent[0] for sent in material.requests if sent]
     if any(isinstance(one, Generate) and one.max_tokens is None for one in firsts):
-        yield note("context", "the task leaves the answer's length to the model, so its room is not counted")
+        yield note("context", "the task leaves the answer's length to the model, so it is not counted")
     if twice:
         yield fault("context", f"{counted(len(twice), 'prompt')} would begin with two BOS tokens", twice)
     if refused:

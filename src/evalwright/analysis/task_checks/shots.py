@@ -50,8 +50,8 @@ def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
             leaking.append(sample.id)
     faults = []
     for what, ids in (
-        ("asks the question itself", equal),
-        ("holds the question or its whole answer", leaking),
+        ("is the question itself", equal),
+        ("contains the question or its whole answer", leaking),
     ):
         if ids:
             faults.append(fault(_CHECK, f"a shot {what} in {counted(len(ids), 'sample')}", ids))
@@ -96,7 +96,7 @@ def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Fin
         if shot.sample is not None and (key := _key(shot.sample, shot.user)) in names
     ]
     if taken:
-        told = f"the evaluated samples hold {len(taken)} of {counted(len(drawn), 'shot')}"
+        told = f"the evaluated samples contain {len(taken)} of {counted(len(drawn), 'shot')}"
         if shots.pool.content_hash == material.task.samples.content_hash:
             told += "; a pool of other questions would keep them apart (few_shot: dataset)"
             yield note(_CHECK, told, taken)
@@ -162,10 +162,10 @@ def _foreign_shots(material: Material) -> Iterator[Finding]:
         if len(wanted) >= _TELLING and text.count(wanted) > 1:
             twice.append(sample.id)
     if twice:
-        text = f"the question stands twice in the prompt of {counted(len(twice), 'sample')}: in a shot, too"
+        text = f"the question occurs twice in the prompt of {counted(len(twice), 'sample')}: in a shot, too"
         yield fault(_CHECK, text, twice)
     if split is not None and split == evaluated:
         yield fault(_CHECK, f"shots are drawn from the evaluated split '{split}'")
     if not twice and split != evaluated:
-        yield ok(_CHECK, "no question stands in its own shots, and shots come from another split")
-    yield skipped(_CHECK, "whether a shot is right by its own gold is not known of another framework's tasks")
+        yield ok(_CHECK, "no question occurs in its own shots, and shots come from another split")
+    yield skipped(_CHECK, "whether shots are right is not checked for another framework's tasks")

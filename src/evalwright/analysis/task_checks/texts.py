@@ -59,7 +59,7 @@ def _empty(material: Material) -> list[Finding]:
         ),
         ("an empty option", lambda i, one: any(not choice.strip() for choice in one.choices)),
         (
-            "no target, or one of white space alone",
+            "no target, or only white space",
             lambda i, one: (
                 has_targets
                 and not one.gold
@@ -111,7 +111,7 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
             passages = tuple(normalised(passage.text) for passage in sample.passages)
             groups.setdefault((normalised(question), options, passages), []).append(index)
     if not groups:
-        yield skipped("duplicates", "no question's text is known, so duplicates cannot be told")
+        yield skipped("duplicates", "no question's text is known, so duplicates cannot be found")
     twice = [group for group in groups.values() if len(group) > 1]
     split = [group for group in twice if len({_gold(material.samples[index]) for index in group}) > 1]
     same = [group for group in twice if group not in split]
@@ -128,7 +128,7 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
 
 
 def _same_prompts(material: Material, known: set[int]) -> Iterator[Finding]:
-    """Different samples that send the same requests: the prompt leaves out what tells them apart."""
+    """Different samples that send the same requests: the prompt leaves out what differs."""
     groups: dict[Any, list[int]] = {}
     for index, sent in enumerate(material.requests):
         # Rows that are alike in every part are duplicates, where their question is known.
@@ -137,7 +137,7 @@ def _same_prompts(material: Material, known: set[int]) -> Iterator[Finding]:
     alike = [group for group in groups.values() if len(group) > 1]
     if alike:
         n = counted(sum(map(len, alike)), "sample")
-        text = f"{n} with different rows send identical requests: the prompt leaves out what tells them apart"
+        text = f"{n} with different rows send identical requests: the prompt leaves out what differs"
         yield fault("prompts", text, _ids(material, alike))
 
 
@@ -146,7 +146,7 @@ def _gold(sample: Sample) -> frozenset[str]:
 
 
 def _stands(groups: list[list[int]]) -> str:
-    return counted(len(groups), "question stands", "questions stand")
+    return counted(len(groups), "question occurs", "questions occur")
 
 
 def _ids(material: Material, groups: list[list[int]]) -> list[str]:
@@ -165,9 +165,9 @@ def _leaks(material: Material) -> Iterator[Finding]:
         yield fault("leaks", text, told)
     samples = [sample for sample in material.samples if sample.input.strip()]
     if not samples:
-        yield skipped("leaks", "no question's text is known, so leaks cannot be told")
+        yield skipped("leaks", "no question's text is known, so leaks cannot be found")
     elif statistics.median(len(sample.input.split()) for sample in samples) > _READING:
-        yield skipped("leaks", "questions carry a text to read, so a gold answer in them is no leak")
+        yield skipped("leaks", "questions include a text to read, so a gold answer in them is not a leak")
     elif all(sample.choices for sample in samples):
         yield from _options_in_questions(samples)
     else:
@@ -192,7 +192,7 @@ def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     if not asked:
         return
     low, high = wilson(len(held), len(asked))
-    told = f"{points(len(held) / len(asked))} of 100 questions hold their gold answer (95%: {points(low)} to {points(high)})"
+    told = f"{points(len(held) / len(asked))} of 100 questions contain their gold answer (95%: {points(low)} to {points(high)})"
     if len(held) >= _LEAST and len(held) / len(asked) > LEAK_RATE:
         yield fault("leaks", told, held)
     else:
@@ -200,7 +200,7 @@ def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
 
 
 def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
-    """How often the gold option stands in the question, beside how often a wrong one does."""
+    """How often the gold option occurs in the question, beside how often a wrong one does."""
     samples = [sample for sample in samples if sample.gold and len(sample.gold) < len(sample.choices)]
     if not samples:
         return
@@ -216,7 +216,7 @@ def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
             held.append(sample.id)
     n = len(samples)
     shares = f"{points(gold / n)} of 100 questions, a wrong one in {points(other / n)}"
-    told = f"the gold option stands in {shares}"
+    told = f"the gold option occurs in {shares}"
     if len(held) >= _LEAST and gold / n > wilson(other, n, 0.999)[1] and gold / n > other / n + 0.1:
         yield fault("leaks", told, held)
     else:

@@ -98,7 +98,7 @@ def _notes(report: ContaminationReport) -> Iterator[str]:
     for one in report.cut_offs:
         if one.across or one.undated:
             yield (
-                f"{one.task}: {one.across:,} items have a date that lies across the cut-off and {one.undated:,} have none in "
+                f"{one.task}: {one.across:,} items have a date on both sides of the cut-off and {one.undated:,} have none in "
                 f"'{one.key}'; they are on neither side."
             )
         if one.shared_clusters:
@@ -111,13 +111,13 @@ def _notes(report: ContaminationReport) -> Iterator[str]:
     whole = whole_drops(report.drops)
     if unchecked := sum(one.unchecked for one in whole):
         yield (
-            f"{unchecked:,} of {sum(one.rewrites for one in whole):,} rewrites were checked by no person. Bad rewrites cause a "
+            f"{unchecked:,} of {sum(one.rewrites for one in whole):,} rewrites were not checked by a person. Bad rewrites cause a "
             "drop of their own, among control items as often."
         )
     if any(one.check is None for one in whole):
         how = "The cut-off has no items after it" if report.cut_off else "Give --cut-off or --control"
         yield (
-            f"Without control items a drop says only that rewrites are harder. {how}: questions that the model cannot have "
+            f"Without control items a drop shows only that rewrites are harder. {how}: questions that the model cannot have "
             "seen, rewritten in the same way."
         )
 
@@ -125,11 +125,11 @@ def _notes(report: ContaminationReport) -> Iterator[str]:
 def _overlap_notes(overlaps: Sequence[Overlap]) -> Iterator[str]:
     for one in overlaps:
         if one.too_short:
-            yield f"{one.task}: {one.too_short:,} questions of fewer than {LEAST} words were not looked for in the corpus."
+            yield f"{one.task}: {one.too_short:,} questions of fewer than {LEAST} words were not searched in the corpus."
     if overlaps:
         yield (
             f"The corpus: {overlaps[0].files:,} files with {overlaps[0].words:,} words. Questions found in it may also be "
-            "easier; a paired drop does not have that weakness."
+            "easier; a paired drop does not have this problem."
         )
 
 
@@ -167,12 +167,12 @@ def _drop_sentence(one: Drop) -> str:
         )
     if check.control_drop.n == 0:
         return (
-            f"{one.task}: no control item has a score on both wordings, so the drop of {size} says nothing."
+            f"{one.task}: no control item has a score on both wordings, so the drop of {size} shows nothing."
         )
     excess = _size(check.excess, check)
     sign = "no sign that the original wordings were memorised"
     if check.suspicious:
-        sign = "a sign that the original wordings were memorised, no proof"
+        sign = "a sign that the original wordings were memorised, but not proof"
     return f"{one.task}: {sign}: the drop to rewrites exceeds that of control items by {excess}."
 
 

@@ -62,12 +62,12 @@ def _notes(found: PanelAgreement) -> Iterator[str]:
             verdict = "passes all" if one.share.value else "passes none"
             yield (
                 f"{one.name} {verdict} of these answers, so Cohen's kappa with it is 0 whatever the other judge says, "
-                f"and its interval means nothing; read Gwet's AC1 instead."
+                f"and its interval has no meaning; read Gwet's AC1 instead."
             )
     if found.n_left_out:
         yield f"{numbers.counted(found.n_left_out, 'answer')} without two verdicts left out."
     if found.n_other:
-        yield f"{numbers.counted(found.n_other, 'answer')} of further runs left out: they are not those of the first run."
+        yield f"{numbers.counted(found.n_other, 'answer')} of other runs left out: they differ from those of the first run."
     yield f"Intervals are {found.raw.level:.0%}, for answers like these; the judges are fixed."
 
 
