@@ -164,7 +164,7 @@ class Gate(Plain):
         """How many rules failed, and what that means, in a sentence."""
         bad = sum(outcome.failed for outcome in self.outcomes)
         shown = self.mode == "shown"
-        fails = f"fails {'where the data show' if shown else 'unless the data rule out'} that it is broken"
+        fails = f"fails {'if the data show' if shown else 'unless the data rule out'} that it is broken"
         total = len(self.outcomes)
         said = f"{bad} of {total} failed" if bad else f"all {total} passed" if total > 1 else "passed"
         return f"Gate '{self.mode}' of {self.b} against {self.a}: {said}; a rule {fails}."

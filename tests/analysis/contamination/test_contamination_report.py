@@ -154,7 +154,7 @@ def test_what_cannot_be_reported_on_is_said(runs: dict[str, tuple[Run, Run]]) ->
         contamination_report(half[0])
     with pytest.raises(RunError, match="is a rewrite of one of"):
         contamination_report(half[0], rewrites=[half[0]])
-    with pytest.raises(ConfigurationError, match="is no date"):
+    with pytest.raises(ConfigurationError, match="is not a date"):
         contamination_report(half[0], cut_off="June")
     with pytest.raises(ConfigurationError, match="key=value"):
         contamination_report(half[0], rewrites=[half[1]], control="fresh")

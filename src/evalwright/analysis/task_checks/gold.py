@@ -50,9 +50,7 @@ def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
         bad = [one.id for one, place, value in found if (place in one.gold) == right and value != wanted]
         ids = list(dict.fromkeys(bad))
         if ids:
-            text = (
-                f"{which} is the most likely, and yet {counted(len(ids), 'sample')} do not score {wanted:g}"
-            )
+            text = f"{which} is the most likely, but {counted(len(ids), 'sample')} do not score {wanted:g}"
             faults.append(fault(_CHECK, f"{scorer.name}: {text}", ids))
     yield from checked(
         _CHECK, faults, f"{scorer.name}: the gold option scores 1 on all samples, every other 0"
