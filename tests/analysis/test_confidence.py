@@ -112,5 +112,5 @@ def test_what_has_no_confidence_is_said(tmp_path: Path) -> None:
         confidence_of(run)
     graded = a_task(tmp_path, scorers=["token-f1"])
     (run,) = evaluate(graded, ScriptedModel("place 3 K3 Confidence: 50%"), name="graded", **settings)
-    with pytest.raises(RunError, match="not right or wrong alone"):
+    with pytest.raises(RunError, match="not all right or wrong"):
         confidence_of(run)

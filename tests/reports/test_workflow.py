@@ -72,8 +72,8 @@ def test_what_was_typed_reaches_the_command_as_it_was(title: str) -> None:
     ("made", "said"),
     [
         (Publication("s.yaml", (), ()), "publish nothing"),
-        (Publication("s.yaml", ("--title", "${{ secrets.KEY }}"), ("R.md",)), "cannot hold"),
-        (Publication("s.yaml", ("--title", "a\nb: c"), ("R.md",)), "cannot hold"),
+        (Publication("s.yaml", ("--title", "${{ secrets.KEY }}"), ("R.md",)), "cannot contain"),
+        (Publication("s.yaml", ("--title", "a\nb: c"), ("R.md",)), "cannot contain"),
         (Publication("/etc/s.yaml", (), ("R.md",)), "outside the repository"),
         (Publication("s.yaml", (), ("../R.md",)), "outside the repository"),
         (Publication("s.yaml", (), ("C:\\R.md",)), "outside the repository"),
