@@ -342,6 +342,4 @@ def _estimand(tasks: Sequence[TaskComparison]) -> str:
     clustered = any(task.paired.n_clusters is not None for task in paired if task.paired)
     units = "; items of a cluster count as one unit" if clustered else ""
     over = f"over these {len(tasks)} tasks, each with the same weight, " if len(tasks) > 1 else ""
-    return (
-        f"Estimated is the mean difference A - B {over}on items like these, {how}{units}. Intervals are 95%."
-    )
+    return f"The estimate is the mean difference A - B {over}on items like these, {how}{units}. Intervals are 95%."
