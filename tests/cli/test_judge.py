@@ -140,7 +140,7 @@ def test_labels_that_cannot_be_used(folder: Path) -> None:
         Path("bad.csv").write_text(text)
         return wrong("calibrate", "a", "--labels", "bad.csv")
 
-    assert "bad.csv, line 2: the labelling set 's12345678' is not known" in told(
+    assert "bad.csv, line 2: the labelling set 's12345678' is unknown" in told(
         "row,label\ns12345678-01,1\n"
     )
     assert "has 30 rows, and this names row 31" in told(f"row,label\n{own}-31,1\n")

@@ -92,7 +92,7 @@ def test_json_on_standard_output_stays_alone(folder: Path) -> None:
         (("--workflow", "w.yml", "--config", "suite.yaml"), "publish nothing"),
         (("--workflow", "w.yml", "--config", "none.yaml"), "does not exist"),
         (("--workflow", "w.yml", "--config", "half.yaml", "--into", "R.md"), "must name tasks and models"),
-        (("a", "--kept", "runs"), "lies in 'runs' itself"),
+        (("a", "--kept", "runs"), "is inside 'runs'"),
     ],
 )  # fmt: skip
 def test_faults_are_said_and_nothing_is_written(folder: Path, arguments: tuple[str, ...], said: str) -> None:
