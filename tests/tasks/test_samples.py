@@ -176,7 +176,7 @@ def test_a_prompt_that_cannot_be_rendered_is_found_before_anything_is_asked(writ
         ("letter", {"target": "A"}, "the row has no choices, which the mode letter needs"),
         ("likelihood", {"choices": ["a", "b"]}, "the row has no target, so no choice is right"),
         ("letter", {"choices": list("abcdefghijklmnopqrstuvwxyz0"), "target": 0}, "the row has 27 choices, and there are 26 letters"),
-        ("continuation", {"input": "x", "target": ""}, "the row has no target, whose likelihood is to be computed"),
+        ("continuation", {"input": "x", "target": ""}, "the row has no target to compute the likelihood of"),
     ],
 )  # fmt: skip
 def test_modes_find_rows_that_they_cannot_use(

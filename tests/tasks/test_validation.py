@@ -83,7 +83,7 @@ CASES = [
         GOOD + "prompt: {few_shot: {count: 1, select: rand}}\n",
         "`prompt.few_shot.select` must be first, random or per-sample, not 'rand'. Did you mean random?",
     ),
-    (GOOD + "answer: {stop: ['']}\n", "an empty stop string would end every answer at once."),
+    (GOOD + "answer: {stop: ['']}\n", "an empty stop string would end every answer immediately."),
     (GOOD + "prompt: {user: []}\n", "a conversation needs at least one user turn."),
     (
         GOOD + "scorers:\n  - {exact-match: {}, choice: {}}\n",
@@ -94,7 +94,7 @@ CASES = [
         "a scorer is a name, or a mapping of a name to its options, not a whole number.",
     ),
     (GOOD + "metrics: [{accuracy: high}]\n", "the options of the metric 'accuracy' are a mapping, not text."),
-    (GOOD + "task: u\n", "task.yaml:4: the key 'task' stands twice (first in line 1)."),
+    (GOOD + "task: u\n", "task.yaml:4: the key 'task' is given twice (first in line 1)."),
 ]
 
 
