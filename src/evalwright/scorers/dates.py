@@ -12,28 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from evalwright.scorers.text.cues import cues, last_revision
+from evalwright.scorers.text.cues import cues, last_revision, months
 from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.tokens import Words
 from evalwright.scorers.verdict import Verdict, correct, incorrect, undecided
 
-_MONTH_NAMES = """
-january jan janvier enero gennaio janeiro januari januar janv ene gen januar января январь styczeń stycznia ocak जनवरी ஜனவரி มกราคม يناير
-february feb février febrero febbraio fevereiro februari februar févr fevrier fev pebrero февраля февраль lutego şubat फरवरी फ़रवरी பிப்ரவரி กุมภาพันธ์ فبراير
-march mar mars marzo março maret maart märz mac marco marso марта март marca mart मार्च மார்ச் มีนาคม مارس
-april apr avril abril aprile avr abr апреля апрель kwietnia nisan अप्रैल ஏப்ரல் เมษายน أبريل
-may mai mayo maggio maio mei mag мая май maja mayıs मई மே พฤษภาคม مايو
-june jun juin junio giugno junho juni giu hunyo июня июнь czerwca haziran जून ஜூன் มิถุนายน يونيو
-july jul juillet julio luglio julho juli juil lug julai hulyo июля июль lipca temmuz जुलाई ஜூலை กรกฎาคม يوليو
-august aug août agosto augustus agustus aout ago ogos agt августа август sierpnia ağustos अगस्त ஆகஸ்ட் สิงหาคม أغسطس
-september sep sept septembre septiembre settembre setembro set septiembre setyembre сентября сентябрь września eylül सितंबर सितम्बर செப்டம்பர் กันยายน سبتمبر
-october oct octobre octubre ottobre outubro oktober okt out ott oktubre октября октябрь października ekim अक्टूबर अक्तूबर அக்டோபர் ตุลาคม أكتوبر
-november nov novembre noviembre novembro nopember nobyembre ноября ноябрь listopada kasım नवंबर नवम्बर நவம்பர் พฤศจิกายน نوفمبر
-december dec décembre diciembre dicembre dezembro desember dezember dez des dis dic disember decembre disyembre декабря декабрь grudnia aralık दिसंबर दिसम्बर டிசம்பர் ธันวาคม ديسمبر
-"""
-MONTHS = {
-    name: number for number, line in enumerate(_MONTH_NAMES.strip().splitlines(), 1) for name in line.split()
-}
+MONTHS = months()
 _NAME = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _YEAR = r"(?:[12]\d{3}|[3-9]\d{2})"

@@ -18,6 +18,7 @@ from evalwright.scorers.names import Names
 from evalwright.scorers.number import find_numbers
 from evalwright.scorers.quantity import NO_NUMBER, Numbers, goals_of, read_tolerance
 from evalwright.scorers.text import mathematics
+from evalwright.scorers.text.cues import words
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
@@ -43,7 +44,7 @@ def short_answer(sample: Sample, answer: Answer) -> Score | Undecided:
     judge, symbols = _judge(sample)
     if any(symbol in answer.text.split() or symbol == answer.text.strip(" .`'\"*") for symbol in symbols):
         return correct("a target as written").outcome()
-    found = said(answer.text)
+    found = said(answer.text, sample.input)
     if symbols and found.text and not any(map(str.isalnum, found.text)):
         return incorrect("other signs than the target").outcome()
     return _verdict(found, sample, judge).outcome()
@@ -74,7 +75,9 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
     symbols = tuple(target for target in targets if target.strip() and not any(map(str.isalnum, target)))
     confusable = _strings(metadata.get("confusable"))
     tolerance = read_tolerance(metadata.get("tolerance"))
-    names = Names(targets_of(targets, parts), question, language, confusable)
+    person = not words("person", language).isdisjoint(read(plain(question[:2000])).tokens)
+    shorter = "surname" if person and "parts" not in metadata and not kind else parts
+    names = Names(targets_of(targets, shorter), question, language, confusable)
     if kind == "none" or any(declines(target) for target in targets if target.strip()):
         return lambda found: _phrases(found, names), symbols
     side = polarity_of(targets, language) if kind in ("yes_no", "") else ""
