@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -27,7 +27,7 @@ FUNCTION = words("small") | ARTICLES
 HEADS = word_set(
     "mount mt lake river ocean sea desert island islands mountains strait gulf falls planet sir dame lady lord dr doctor prof",
     "professor mr mrs ms president king queen pope saint pres emperor prince princess chancellor senator general captain",
-    "colonel madame ir mlima sungai sông kota thành phố",
+    "colonel madame miss republic kingdom federative federal commonwealth ir mlima ziwa sungai song kota thanh pho vua buyuk",
 )
 PARTICLES = word_set("l d van von der den de da di del della la le du dos das ten ter bin ibn al el af av zu")
 """Words inside a name."""
@@ -38,12 +38,17 @@ _PREFACE = re.compile(
     r"^(?:(?:if|unless) i(?:'m| am) (?:not )?(?:mistaken|wrong|correct|right)|if i (?:recall|remember)(?: correctly| right)?|to (?:my|the best of my) knowledge),?\s+",
     re.IGNORECASE,
 )
+_TAG = re.compile(
+    r",\s*(?:(?:is|was|are|were|do|does|did|has|must)n['’]?t (?:it|he|she|they)|right|no|oder|nicht wahr|n'est-ce pas|verdad|vero|non [eè] vero|n[aã]o [eé]|да|правда)\s?\?",
+    re.IGNORECASE,
+)
+"""A question at the end that only asks for agreement."""
 _PARTICLE = re.compile(
     r"(?:이라고|라고|입니다|이에요|예요|이었습니다|였습니다|이다|이며|이고|이지만|에서|에게|으로|까지|부터|이|가|은|는|을|를|의|에|로|와|과|도|만|랑|야|다)$"
 )
 _NOT_WORD = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
 _GERMAN = {ord(char): other for char, other in zip("äöüøå", ("ae", "oe", "ue", "oe", "aa"), strict=True)}
-_SOUNDS = (("sch", "sh"), ("tch", "ch"), ("ph", "f"), ("ck", "k"), ("kh", "k"), ("gh", "g"), ("qu", "k"), ("w", "v"), ("y", "i"), ("j", "i"), ("z", "s"), ("q", "k"), ("c", "k"), ("x", "ks"))  # fmt: skip
+_SOUNDS = (("sch", "sh"), ("tch", "ch"), ("ph", "f"), ("ck", "k"), ("kh", "k"), ("gh", "g"), ("qu", "k"), ("w", "v"), ("y", "i"), ("j", "i"), ("z", "s"), ("q", "k"), ("c", "k"), ("x", "ks"), ("f", "v"))  # fmt: skip
 """Letters that transliterations and slips exchange."""
 _MOST_MENTIONS = 30
 """A reply that names the target more often is not read further."""
@@ -71,6 +76,11 @@ def read(text: str) -> Reading:
     edges = [0, *(edge for span in found.spans for edge in span), len(text)]
     gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
     return Reading(text, found.cased, tokens, f" {' '.join(tokens)} ", gaps)
+
+
+def without_tag(text: str) -> str:
+    """A text without "isn't it?" and its kind at the end."""
+    return _TAG.sub("", text) if "?" in text else text
 
 
 _NUMERALS = {
@@ -150,19 +160,46 @@ def script_of(text: str) -> str:
 # -- one name in several spellings ---------------------------------------------------------------------------------------
 
 
-def aligned(reading: Reading, targets: Sequence[Target]) -> Reading:
-    """The reading with the words that are a target's in another spelling or case written as the target's."""
-    wanted = {token for target in targets for token in target.tokens if len(token) >= 5}
+def aligned(reading: Reading, targets: Sequence[Target], inflected: bool = False) -> Reading:
+    """The reading with the words that are a target's in another spelling or case written as the target's.
+
+    inflected: endings of up to three letters may follow a target's word.
+    """
+    wanted = {
+        token
+        for target in targets
+        for token in target.tokens
+        if len(token) >= 5 or (len(token) > 3 and (inflected or target.text[:1].islower()))
+    }
+    plural = {
+        token
+        for target in targets
+        for token in target.tokens
+        if target.text[:1].islower() and target.script == "LATIN"
+    }
     known = wanted | FUNCTION
     tokens = [
         token
         if len(token) < 4 or token in known
-        else next((word for word in wanted if same_word(token, word)), token)
+        else next(
+            (
+                word
+                for word in wanted
+                if same_word(token, word)
+                or (inflected and _ends(token, word))
+                or (word in plural and token in (f"{word}s", f"{word}es"))
+            ),
+            token,
+        )
         for token in reading.tokens
     ]
     if tokens == reading.tokens:
         return reading
     return reading._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
+
+
+def _ends(token: str, word: str) -> bool:
+    return token.startswith(word) and len(token) <= len(word) + 3
 
 
 @lru_cache(maxsize=4096)
@@ -216,8 +253,10 @@ class Mention(NamedTuple):
     sure: bool
 
 
-def mentions(reading: Reading, targets: Sequence[Target], confusable: Sequence[str] = ()) -> list[Mention]:
-    """Where targets stand, in order; of several at one place the longest."""
+def mentions(
+    reading: Reading, targets: Sequence[Target], confusable: Sequence[str] = (), asked: Collection[str] = ()
+) -> list[Mention]:
+    """Where targets stand, in order; of several at one place the longest. asked: beginnings of words that are no given names."""
     found: dict[int, Mention] = {}
     taken = [span for name in confusable for span in _spans(reading, " ".join(read(plain(name)).tokens))]
     for target in targets:
@@ -225,7 +264,7 @@ def mentions(reading: Reading, targets: Sequence[Target], confusable: Sequence[s
             for start, end in _spans(reading, form):
                 if any(first <= start and end <= last for first, last in taken):
                     continue
-                first, sure = _with_given_names(reading, start, end, target)
+                first, sure = _with_given_names(reading, start, end, target, asked)
                 best = found.get(end)
                 if form == target.surname and form not in target.forms and (best or first == start):
                     continue
@@ -256,7 +295,9 @@ def _spans(reading: Reading, form: str) -> list[tuple[int, int]]:
     return out
 
 
-def _with_given_names(reading: Reading, start: int, end: int, target: Target) -> tuple[int, bool]:
+def _with_given_names(
+    reading: Reading, start: int, end: int, target: Target, asked: Collection[str]
+) -> tuple[int, bool]:
     """Where a name begins with the given names before it, and whether they may be the target's.
 
     "Theo van Gogh" is not Vincent van Gogh; "V. van Gogh" and "Sir Alexander Fleming" are whom they seem.
@@ -272,7 +313,8 @@ def _with_given_names(reading: Reading, start: int, end: int, target: Target) ->
         and _touch(reading, first - 1)
     ):
         first -= 1
-    own = [token for token in reading.tokens[first:start] if token not in HEADS and token not in PARTICLES]
+    left_out = HEADS | PARTICLES
+    own = [token for token in reading.tokens[first:start] if token not in left_out and token[:5] not in asked]
     after = end < len(reading.tokens) and _is_name_word(reading, end) and _touch(reading, end - 1)
     if not own:
         return start, not after
@@ -330,6 +372,8 @@ def _is_near(content: Sequence[str], target: Target) -> bool:
     if any(map(str.isdigit, target.text)) or any(
         _resembles(token, word) for token in content for word in wanted
     ):
+        return True
+    if SequenceMatcher(None, "".join(content)[:60], "".join(target.tokens)[:60]).ratio() >= 0.6:
         return True
     initials = "".join(token[0] for token in target.tokens if token)
     short = target.text.isupper() and len(target.text) <= 5

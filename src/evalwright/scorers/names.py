@@ -26,6 +26,8 @@ from evalwright.scorers.match import (
     mentions,
     read,
     script_of,
+    targets_of,
+    without_tag,
 )
 from evalwright.scorers.text.cues import cues, last_revision, months, words
 from evalwright.scorers.text.declining import declining_clause
@@ -39,8 +41,9 @@ _MAYBE = word_set("maybe possibly perhaps could vielleicht peut quiza forse talv
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso out")
 _JOINS = _MAYBE | word_set("and und et y e i og och en ve dan và plus и with mit avec con та и oraz")
 _OF = word_set("of de des du von di del do da van s")
-_PARTED = re.compile(r"[,;:()–—、，；：。]|\s-\s")
-_OPENS = re.compile(r"[.,;:()–—、，；：。(（!]|\s-\s|$")
+_PARTED = re.compile(r"[,;:()–—、，،؛；：。]|\s-\s")
+_AND = re.compile(r"\s*(?:[,;/&、，\n]|\s(?:and|und|et|y|e|en|и|та|i|ve|dan|và|na|و|और|vs\.?)\s)\s*(?:-\s)?")
+_OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
 _COPULA = word_set("is was are were ist war est était es era fue è foi był była jest")
 _DEMONYM = re.compile(
     r"[a-z]{3,}(?:ian|ish|ese|ean|ch|can|gian)$|(?:greek|swiss|scots|welsh|german|roman|norman|thai|arab)$"
@@ -50,19 +53,21 @@ _RENAMED = word_set(
     "aujourd llamado llamada conocido conocida hoy detto chiamato oggi chamado conhecido hoje genaamd bekend ныне известный сегодня",
 )
 _FORMER = word_set("until till before formerly previously bis jusqu hasta fino ate tot до")
+_SUPPOSED = word_set("might could may would")
 _RESTATES = word_set("it he she they in actually really that es sie er c ce il elle è e lui lei ele ela")
-_MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN = 12, 60, 4
+_MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN = 12, 60, 6
 _NOTHING = "nothing that answers"
 """Why a sentence is undecided that offers no candidate at all."""
 
 
 class _Sentence(NamedTuple):
-    """What one sentence says. bare: it opens with a name that stands alone. about: it takes up the question. named: it names a target."""
+    """What one sentence says. bare: it opens with a name that stands alone. about: it takes up the question. named: it names a target. shared: how many words of the question it has."""
 
     verdict: Verdict
     bare: bool
     about: bool
     named: bool
+    shared: int
 
 
 class Names:
@@ -84,13 +89,16 @@ class Names:
         )
         self.whole = frozenset(form for one in targets for form in (*one.forms, " ".join(one.tokens)))
         self.common = any(target.text[:1].islower() for target in targets)
+        self.inflected = language.split("-")[0] in ("pl", "ru", "uk", "tr", "ta", "hi", "ar")
+        self.postfix = language.split("-")[0] in ("ko", "ja", "tr", "hi", "ta")
+        self.former = not (_FORMER | _RENAMED).isdisjoint(asked)
         self.restarts = self.cues.turns | words("sure", language)
 
     def judge(self, said: Said) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
         if self.is_target(said.text) and not said.after and not said.before:
             return correct(f"'{_shown(said.text)}' is a target as written")
-        verdict = self._sentences(said)
+        verdict = self._items(said.text) or self._sentences(said)
         if said.marked and verdict.label != "undecided":
             denied = any(self.denied(*one) for one in self._found([said.after]))
             if denied or last_revision(said.after) is not None or declining_clause(said.after) is not None:
@@ -105,6 +113,27 @@ class Names:
         if verdict.label == "undecided" and len(said.bold) == 1:
             return self._in_bold(said, verdict)
         return verdict
+
+    def _items(self, text: str) -> Verdict | None:
+        """A target of several things ("red, green and blue") against a list of things; None where it is no such target or reply."""
+        for target in self.targets:
+            wanted = [" ".join(read(one).tokens) for one in _AND.split(plain(target.text)) if one.strip()]
+            given = [" ".join(self._read(one).tokens) for one in _AND.split(text.strip(" .")) if one.strip()]
+            if len(wanted) < 2 or len(given) < 2 or max(len(one.split()) for one in (*wanted, *given)) > 4:
+                continue
+            given = [one.removeprefix("the ").removeprefix("and ") for one in given]
+            if sorted(given) == sorted(one.removeprefix("the ") for one in wanted):
+                return correct("all the things of a target")
+            others = [one for one in given if one not in wanted]
+            near = any(is_near(one.split(), targets_of(tuple(wanted))) for one in others)
+            if (
+                len(given) == len(wanted)
+                and 0 < len(others) < len(given)
+                and not near
+                and self._is_bare(given[0])
+            ):
+                return incorrect(f"'{others[0]}' is none of the things")
+        return None
 
     def _in_bold(self, said: Said, verdict: Verdict) -> Verdict:
         """The only words in bold, where they are a target that nothing denies."""
@@ -130,7 +159,8 @@ class Names:
             return not_attempted(f"gives no answer: {declined}") if declined else found[0].verdict
         first, last = said_ones[0], found[-1]
         sure = [one for one in said_ones if one.verdict.label != "undecided"]
-        about = [one for one in sure if one.about]
+        most = max((one.shared for one in sure), default=0)
+        about = [one for one in sure if one.about or 0 < one.shared == most]
         labels = {one.verdict.label for one in about or sure}
         if last in sure and (said.last or (len(parts) > 2 and last.about and not first.bare)):
             clash = first.bare and first in sure and first.verdict.label != last.verdict.label
@@ -170,8 +200,14 @@ class Names:
         return len({token[:5] for token in tokens} & self.about) * 2 >= max(len(self.about), 1)
 
     def _found(self, parts: Sequence[str]) -> list[tuple[Reading, Mention]]:
-        readings = [aligned(read(part), self.targets) for part in parts if part]
-        return [(one, found) for one in readings for found in mentions(one, self.targets, self.confusable)]
+        readings = [self._read(part) for part in parts if part]
+        return [(one, found) for one in readings for found in self._mentions(one)]
+
+    def _read(self, text: str) -> Reading:
+        return aligned(read(text), self.targets, self.inflected)
+
+    def _mentions(self, reading: Reading) -> list[Mention]:
+        return mentions(reading, self.targets, self.confusable, self.asked)
 
     def _is_bare(self, text: str) -> bool:
         """Whether a text is nothing but a name, or a short noun where the targets are such."""
@@ -181,20 +217,21 @@ class Names:
         content = self._content(reading.tokens)
         script = script_of(text)
         if script not in CASED:
-            return 0 < len(content) <= (10 if script in _SPACELESS else 4)
+            return 0 < len(content) <= {"CJK": 10, "KANA": 12}.get(script, 18 if script in _SPACELESS else 4)
         plain_noun = 0 < len(content) <= 2 and set(reading.tokens) <= {*content, *ARTICLES}
         if plain_noun and (self.common or (self.nouns and len(content) == 1)):
             return True
         named = zip(reading.cased, reading.tokens, strict=True)
-        return bool(content) and all(
+        return not HEADS.issuperset(content) and all(
             word[:1].isupper() or token in PARTICLES | ARTICLES for word, token in named
         )
 
     def is_target(self, text: str) -> bool:
         """Whether a text is a target and nothing else."""
+        text = without_tag(text)
         if "?" in text:
             return False
-        tokens = aligned(read(text), self.targets).tokens
+        tokens = self._read(text).tokens
         while len(tokens) > 1 and tokens[0] in ARTICLES and " ".join(tokens) not in self.whole:
             tokens = tokens[1:]
         return " ".join(tokens) in self.whole or "".join(tokens) in self.whole
@@ -205,12 +242,13 @@ class Names:
         """What one sentence says."""
         opening = self._opening(text)
         if self.is_target(text):
-            return _Sentence(correct(f"'{_shown(text)}' is a target"), True, True, True)
-        reading = aligned(read(text), self.targets)
-        found = mentions(reading, self.targets, self.confusable)
+            return _Sentence(correct(f"'{_shown(text)}' is a target"), True, True, True, len(self.about))
+        reading = self._read(text)
+        found = self._mentions(reading)
         verdict = self._sentence(text, reading, found, opening)
         bare = bool(opening) or self._is_bare(text)
-        return _Sentence(verdict, bare, self._takes_up(reading.tokens), bool(found))
+        shared = len({token[:5] for token in reading.tokens} & self.about)
+        return _Sentence(verdict, bare, self._takes_up(reading.tokens), bool(found), shared)
 
     def _opening(self, text: str) -> str:
         """The bare name with which a sentence opens, up to its first mark; "" where it opens otherwise."""
@@ -230,7 +268,7 @@ class Names:
         if not found:
             return self._other(reading, opening)
         offered = [token for token in reading.tokens if token not in self.asked]
-        if "?" in text or self.cues.offers(offered, text):
+        if "?" in without_tag(text) or self.cues.offers(offered, text):
             return undecided("an alternative or a question")
         free = [
             one
@@ -238,13 +276,17 @@ class Names:
             if one.sure and not self.denied(reading, one) and not self._aside(reading, one)
         ]
         if free:
-            return self._given(reading, free[0], found)
+            return self._given(reading, free[0], found, opening)
         if not any(one.sure for one in found):
             other = all(self._anothers(reading, one) for one in found) and (
                 opening or self._takes_up(reading.tokens)
             )
             return incorrect(f"'{_shown(text)}' is another name") if other else undecided("a target in part")
-        if "than" in reading.tokens and self.cues.denies(reading.tokens, ""):
+        if (
+            "than" in reading.tokens
+            and "other" not in reading.tokens
+            and self.cues.denies(reading.tokens, "")
+        ):
             return undecided("a comparison that is denied")
         others = self._names(reading, 0, len(reading.tokens), found)
         denied = all(self.denied(reading, one) for one in found if one.sure)
@@ -263,7 +305,7 @@ class Names:
             return incorrect("the target is denied")
         return undecided("the target is denied or only mentioned")
 
-    def _given(self, reading: Reading, one: Mention, found: Sequence[Mention]) -> Verdict:
+    def _given(self, reading: Reading, one: Mention, found: Sequence[Mention], opening: str) -> Verdict:
         """A target stands in the sentence undenied: is it what the sentence offers?"""
         tokens = reading.tokens
         start = max(
@@ -272,12 +314,38 @@ class Names:
         )
         before = tokens[start : one.start]
         others = self._names(reading, start, one.start, found)
-        if others and not self._own_clause(reading, one):
-            return undecided(f"'{others[0]}' stands before the target")
+        opened = (
+            opening
+            if opening and not start and len(read(opening).tokens) <= one.start and self._is_other(opening)
+            else ""
+        )
+        if (others or opened) and not self._own_clause(reading, one):
+            first = next(
+                at for at in range(one.start + 1) if _PARTED.search(reading.gaps[at]) or at == one.start
+            )
+            last = max(at for at in range(one.start + 1) if _PARTED.search(reading.gaps[at]) or at == 0)
+            relation = (
+                before[-1:]
+                and (before[-1] in _OF or self.inflected)
+                and self._content(tokens[max(last, one.start - 3) : one.start])
+            )
+            apart = last and _RENAMED.isdisjoint(tokens) and not self._about(tokens[last:])
+            if apart and ((opened and relation) or (not opened and self._takes_up(tokens[:first]))):
+                return incorrect(f"'{opened or others[0]}' is given, and the target explains it")
+            return undecided(f"'{opened or others[0]}' stands before the target")
         turn = 0 if start else self.cues.turn_in(tokens[one.end :])
         if turn and not _RESTATES.isdisjoint(tokens[one.end + turn : one.end + turn + 2]):
-            return undecided("a 'but' after the target")
-        if not _FORMER.isdisjoint(tokens[one.end : one.end + 2]):
+            instead = self._names(reading, one.end + turn, len(tokens), found)
+            return (
+                incorrect(f"'{instead[-1]}' instead")
+                if instead and tokens[one.end + turn] == "it"
+                else undecided("a 'but' after the target")
+            )
+        if (
+            not reading.gaps[one.end].strip()
+            and not _FORMER.isdisjoint(tokens[one.end : one.end + 2])
+            and not self.former
+        ):
             return undecided("what was so once")
         clause = max(
             (place for place in range(one.start + 1) if re.search(r"[;；]", reading.gaps[place])), default=0
@@ -307,7 +375,8 @@ class Names:
             return undecided("the target stands in a list")
         if one.end < len(tokens):
             joined = tokens[one.end] in _JOINS
-            if joined or re.fullmatch(r"[、/; \d)]+", reading.gaps[one.end]):
+            ended = one.end + 1 == len(tokens) or _PARTED.search(reading.gaps[one.end + 1])
+            if joined or re.fullmatch(r"[、/ \d)]+" if not ended else r"[、/; \d)]+", reading.gaps[one.end]):
                 more = 2 if joined or tokens[one.end] in ARTICLES else 1
                 if names := self._names(reading, one.end, one.end + more, found):
                     return undecided(f"'{names[0]}' stands beside the target")
@@ -375,6 +444,7 @@ class Names:
             (at for at in range(one.end, len(reading.tokens)) if _PARTED.search(reading.gaps[at])),
             one.end + 8,
         )
+        before = [] if self.postfix else before
         left, right = "".join(before)[-8:], "".join(reading.tokens[one.end : min(end, one.end + 8)])
         return self.cues.denies([*before, *after], left) or self.cues.denies([], right)
 
@@ -382,6 +452,8 @@ class Names:
         """Whether a mention only explains another name ("the rival of ...", "after ..."): such a word stands near before it."""
         start = max(self.cues.turn_in(reading.tokens[: one.start]), one.start - 4)
         near = reading.tokens[start : one.start]
+        if near[-2:] == ["other", "than"]:
+            return False
         return "than" in near[-2:] or any(
             token in self.cues.aside and token[:5] not in self.asked for token in near
         )
@@ -400,12 +472,13 @@ class Names:
 
     def _content(self, tokens: Sequence[str]) -> list[str]:
         """The words that are neither small ones nor the question's."""
-        return [token for token in tokens if token and token not in FUNCTION and token[:5] not in self.asked]
+        left_out = FUNCTION | {"republic", "kingdom", "federative"}
+        return [token for token in tokens if token and token not in left_out and token[:5] not in self.asked]
 
     def _is_other(self, text: str) -> bool:
         """Whether a bare name is surely none of the targets."""
-        reading = aligned(read(text), self.targets)
-        found = mentions(reading, self.targets)
+        reading = self._read(text)
+        found = self._mentions(reading)
         if found:
             return all(not one.sure and self._anothers(reading, one) for one in found)
         return not is_near(self._content(reading.tokens), self.targets)
@@ -463,6 +536,13 @@ class Names:
                 if short and self._takes_up(tokens)
                 else undecided(_NOTHING)
             )
+        if (
+            self.common
+            and len(content) <= 2
+            and self._takes_up(tokens)
+            and self.cues.aside.isdisjoint(tokens)
+        ):
+            return incorrect(f"'{_shown(text)}' gives no target")
         if not self.common and (name := self._only_name(reading)):
             return incorrect(f"'{name}' is given, and no target")
         return undecided(_NOTHING)
@@ -473,12 +553,14 @@ class Names:
         end = next(marks, len(reading.tokens))
         tokens = reading.tokens[:end]
         places = [place for place, token in enumerate(tokens) if self._content([token])]
-        if not places or not self.cues.aside.isdisjoint(reading.tokens):
+        if not places or not (self.cues.aside | _SUPPOSED).isdisjoint(reading.tokens):
             return ""
         run = [place for place in places if reading.cased[place][:1].isupper()]
         spread = run and (len(run) > 4 or run[-1] - run[0] >= len(run) + 1)
         more = len(places) - len(run)
-        answers = self._takes_up(tokens) or (tokens[0] in FUNCTION and not more)
+        answers = self._takes_up(tokens) or (
+            not more and (tokens[0] in FUNCTION or (run[:1] == [0] and self._about(tokens)))
+        )
         subject = bool(run) and run[0] == 0 and self._takes_up(tokens) and more <= 1
         if (
             not run

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score, Undecided
-from evalwright.scorers.dates import Date, judge_date, parse_date
+from evalwright.scorers.dates import Date, asks_for_date, judge_date, parse_date
 from evalwright.scorers.match import mentions, read, targets_of
 from evalwright.scorers.names import Names
 from evalwright.scorers.number import find_numbers
@@ -84,8 +84,10 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
     if side:
         return lambda found: _unless_declined(found, judge_yes_no(found, side, question, language)), symbols
     dates = _dates(targets) if kind in ("date", "") else ()
-    if dates and (kind == "date" or max(date.parts for date in dates) > 1):
-        return lambda found: _unless_declined(found, judge_date(found, dates, language)), symbols
+    if dates and (
+        kind == "date" or max(date.parts for date in dates) > 1 or asks_for_date(question, language)
+    ):
+        return lambda found: _unless_declined(found, judge_date(found, dates, question, language)), symbols
     if not kind and any(_FORMULA.search(target) for target in targets):
         return lambda found: _declining(found) or _formula(found, targets), symbols
     unit = str(metadata.get("unit") or "")

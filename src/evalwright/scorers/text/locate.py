@@ -42,6 +42,7 @@ _TAG = re.compile(r"<(answer|final_answer|final)>([^<]{1,4000})</\1>", re.IGNORE
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)")
 _FENCE = re.compile(r"^```[a-z]{0,10}\s*|\s*```$")
 _BOLD = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
+_INITIAL = re.compile(r"\b[^\W\d_]\.$")
 _FIELDS = ("final_answer", "answer", "final answer", "response", "result", "choice", "option", "value", "prediction", "label")  # fmt: skip
 
 
@@ -77,9 +78,10 @@ def said(reply: str, question: str = "") -> Said:
     change = last_revision(found.text[1:])
     if change is not None and any(map(str.isalnum, later := found.text[change[1] + 1 :].strip(" .,;:!?-…"))):
         before = f"{found.before}\n{found.text[: change[0] + 1]}".strip()
+        cue = found.text[change[0] + 1 : change[1] + 1].strip(" .,;:!?-…—–(\n")
         same = last_revision(found.raw[1:])
         raw = found.raw[same[1] + 1 :].strip(" .,;:!?-…") if same else later
-        found = found._replace(text=later, rule="after a change of mind", before=before, raw=raw)
+        found = found._replace(text=later, rule=f"a change of mind: {cue}", before=before, raw=raw)
     return found if found.marked else found._replace(last=_concluding(found.text))
 
 
@@ -140,7 +142,14 @@ def _same_question(one: str, other: str) -> bool:
 
 def lines(text: str) -> list[str]:
     """The sentences of a plain text; a line's end ends one too."""
-    return [one for line in text.splitlines() for one in sentences(line) if any(map(str.isalnum, one))]
+    parts = (part for line in text.splitlines() for part in sentences(line) if any(map(str.isalnum, part)))
+    out: list[str] = []
+    for part in parts:
+        if out and _INITIAL.search(out[-1]):
+            out[-1] = f"{out[-1]} {part}"
+        else:
+            out.append(part)
+    return out
 
 
 def last_box(text: str) -> str | None:
