@@ -58,6 +58,9 @@ _FORMS = tuple(
 _BASIC = re.compile(r"\s*(?P<y>[12]\d{3})(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])[\s.]*")
 _YEAR = re.compile(r"(?<![\w.,:/-])(?:(?P<y>[12]\d{3})(?![^\W_]|[.,:/]\d|-\d)|(?<!\d)'(?P<short>\d\d)(?!\w))")
 _HAN_YEAR = re.compile("[〇零一二三四五六七八九]{4}(?=年)")
+_ROMANS = ("", *word_list("II III IV V VI VII VIII IX X XI XII"))
+_ROMAN = re.compile(r"(\d\.?\s?)(II|III|IV|V|VI|VII|VIII|IX|XI|XII)(\.?\s?[12]\d{3})(?!\d)")
+_ARABIC_ERA = re.compile(r"(?<=\d)م(?!\w)")
 _HAN = str.maketrans("〇零一二三四五六七八九", "00123456789")
 _BUDDHIST = range(2300, 2700)
 """Years of the Thai era, which count from 543 BC."""
@@ -101,6 +104,10 @@ class Found:
 def find_dates(found_words: Words, years: bool = True) -> list[Found]:
     """All dates of a text in order, at most 24. years: whether a year that stands alone counts."""
     text = _HAN_YEAR.sub(lambda run: run.group().translate(_HAN), found_words.text)
+    text = _ROMAN.sub(
+        lambda found: f"{found[1]}{_ROMANS.index(found[2]) + 1:>{len(found[2])}}{found[3]}", text
+    )
+    text = _ARABIC_ERA.sub(" ", text)
     if not any(map(str.isdigit, text)) and _DAY_IN_WORDS.isdisjoint(found_words.tokens):
         return []
     if years and (basic := _BASIC.fullmatch(text)) is not None:
@@ -118,7 +125,25 @@ def find_dates(found_words: Words, years: bool = True) -> list[Found]:
                 found.append(Found(readings, *match.span()))
             if len(found) == _MOST:
                 break
-    return sorted(found, key=lambda one: one.start)
+    return _joined(sorted(found, key=lambda one: one.start))
+
+
+def _joined(found: list[Found]) -> list[Found]:
+    """A year and a day that stand apart ("1912, on 15 April") are one date."""
+    if (
+        len(found) == 2
+        and {one.readings[0].parts for one in found} <= {1, 2}
+        and not found[0].readings[0].conflicts(found[1].readings[0])
+    ):
+        one, two = found[0].readings[0], found[1].readings[0]
+        return [
+            Found(
+                (Date(*(mine or theirs for mine, theirs in zip(one, two, strict=True))),),
+                found[0].start,
+                found[1].end,
+            )
+        ]
+    return found
 
 
 def _readings(match: re.Match[str]) -> tuple[Date, ...]:

@@ -48,6 +48,16 @@ _PARTICLE = re.compile(
 )
 _NOT_WORD = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
 _GERMAN = {ord(char): other for char, other in zip("äöüøå", ("ae", "oe", "ue", "oe", "aa"), strict=True)}
+_CYRILLIC = {
+    ord(char): latin
+    for char, latin in zip(
+        "абвгґдеєёжзиійїклмнопрстуфхцчшщъыьэюя",
+        "a b v g g d e e e zh z i i i i k l m n o p r s t u f kh ts ch sh sh . y . e yu ya".replace(
+            ".", " "
+        ).split(" "),
+        strict=False,
+    )
+}
 _SOUNDS = (("sch", "sh"), ("tch", "ch"), ("ph", "f"), ("ck", "k"), ("kh", "k"), ("gh", "g"), ("qu", "k"), ("w", "v"), ("y", "i"), ("j", "i"), ("z", "s"), ("q", "k"), ("c", "k"), ("x", "ks"), ("f", "v"))  # fmt: skip
 """Letters that transliterations and slips exchange."""
 _MOST_MENTIONS = 30
@@ -117,7 +127,9 @@ class Target:
 @lru_cache(maxsize=2048)
 def targets_of(targets: tuple[str, ...], parts: str = "full") -> tuple[Target, ...]:
     """The targets prepared for matching. parts: which part of a person's name is enough ("full", "surname", "given", "any")."""
-    return tuple(_target(target, parts) for target in targets)
+    made = [_target(target, parts) for target in targets]
+    latin = [one.text.casefold().translate(_CYRILLIC).title() for one in made if one.script == "CYRILLIC"]
+    return (*made, *(_target(one, parts) for one in latin))
 
 
 def _target(text: str, parts: str) -> Target:
@@ -373,7 +385,7 @@ def _is_near(content: Sequence[str], target: Target) -> bool:
         _resembles(token, word) for token in content for word in wanted
     ):
         return True
-    if SequenceMatcher(None, "".join(content)[:60], "".join(target.tokens)[:60]).ratio() >= 0.6:
+    if SequenceMatcher(None, "".join(content)[:60], "".join(target.tokens)[:60]).ratio() >= 0.76:
         return True
     initials = "".join(token[0] for token in target.tokens if token)
     short = target.text.isupper() and len(target.text) <= 5

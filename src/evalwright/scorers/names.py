@@ -53,6 +53,7 @@ _RENAMED = word_set(
     "aujourd llamado llamada conocido conocida hoy detto chiamato oggi chamado conhecido hoje genaamd bekend ныне известный сегодня",
 )
 _FORMER = word_set("until till before formerly previously bis jusqu hasta fino ate tot до")
+_HEDGES = _MAYBE | word_set("might could may alternatively also")
 _SUPPOSED = word_set("might could may would")
 _RESTATES = word_set("it he she they in actually really that es sie er c ce il elle è e lui lei ele ela")
 _MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN = 12, 60, 6
@@ -61,13 +62,14 @@ _NOTHING = "nothing that answers"
 
 
 class _Sentence(NamedTuple):
-    """What one sentence says. bare: it opens with a name that stands alone. about: it takes up the question. named: it names a target. shared: how many words of the question it has."""
+    """What one sentence says. bare: it opens with a name that stands alone. about: it takes up the question. named: it names a target. shared: how many words of the question it has. hedged: it has a word such as perhaps."""
 
     verdict: Verdict
     bare: bool
     about: bool
     named: bool
     shared: int
+    hedged: bool
 
 
 class Names:
@@ -189,6 +191,11 @@ class Names:
         """The reply opens with a bare name: what is said later may only explain it."""
         if first.verdict.label == "correct" and any(self.denied(*one) for one in self._found(rest)):
             return undecided(f"{first.verdict.why}, and denied later")
+        hedged = any(
+            one.hedged and one.verdict.label != "correct" and one.verdict.why != _NOTHING for one in others
+        )
+        if first.verdict.label == "correct" and hedged:
+            return undecided(f"{first.verdict.why}, and perhaps something else")
         if first.verdict.label == "incorrect" and any(
             one.verdict.label == "correct" and one.about for one in others
         ):
@@ -242,13 +249,22 @@ class Names:
         """What one sentence says."""
         opening = self._opening(text)
         if self.is_target(text):
-            return _Sentence(correct(f"'{_shown(text)}' is a target"), True, True, True, len(self.about))
+            return _Sentence(
+                correct(f"'{_shown(text)}' is a target"), True, True, True, len(self.about), False
+            )
         reading = self._read(text)
         found = self._mentions(reading)
         verdict = self._sentence(text, reading, found, opening)
         bare = bool(opening) or self._is_bare(text)
         shared = len({token[:5] for token in reading.tokens} & self.about)
-        return _Sentence(verdict, bare, self._takes_up(reading.tokens), bool(found), shared)
+        return _Sentence(
+            verdict,
+            bare,
+            self._takes_up(reading.tokens),
+            bool(found),
+            shared,
+            not _HEDGES.isdisjoint(reading.tokens),
+        )
 
     def _opening(self, text: str) -> str:
         """The bare name with which a sentence opens, up to its first mark; "" where it opens otherwise."""
