@@ -31,6 +31,7 @@ CHOSEN = [
     ("答案是B", 1), ("A", 0), ("A. Berlin", 0), ("D", 3),
 ]  # fmt: skip
 OPEN = [
+    "London",
     "Paris or Rome",
     "B) Rome",
     "A or B",
@@ -41,7 +42,6 @@ NOTHING = [
     ("", "not_attempted"),
     ("I don't know", "not_attempted"),
     ("E", "incorrect"),
-    ("London", "incorrect"),
     ("A and B", "incorrect"),
     ("None of the above.", "incorrect"),
 ]

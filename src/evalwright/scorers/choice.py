@@ -173,12 +173,6 @@ def _by_name(
     lone = {letters.index(one or two) for one, two in _LONE.findall(region) if (one or two) in letters}
     if len(given) == 1 and (not lone or given[0] in lone or behind == set(given)):
         return given[0], "the option's text in the answer"
-    if (
-        all(verdict.label == "incorrect" for verdict in verdicts)
-        and not lone
-        and len(read(region).tokens) <= 4
-    ):
-        return NOT_EXTRACTED, _NONE_OF_THEM
     whole = read(region).tokens
     denied = names[0].cues.denies(whole, region)
     if len(whole) <= 8 and not denied and not given:

@@ -46,6 +46,7 @@ _TAG = re.compile(
 _PARTICLE = re.compile(
     r"(?:이라고|라고|입니다|이에요|예요|이었습니다|였습니다|이다|이며|이고|이지만|에서|에게|으로|까지|부터|이|가|은|는|을|를|의|에|로|와|과|도|만|랑|야|다)$"
 )
+_PARTED = re.compile(r"[,;:()–—、，،؛；：。]|\s-\s")
 _NOT_WORD = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
 _GERMAN = {ord(char): other for char, other in zip("äöüøå", ("ae", "oe", "ue", "oe", "aa"), strict=True)}
 _CYRILLIC = {
@@ -72,6 +73,14 @@ class Reading(NamedTuple):
     tokens: list[str]
     joined: str
     gaps: list[str]
+
+    def clause(self, start: int, end: int) -> tuple[int, int]:
+        """Where the clause starts and ends in which the words from start to end stand."""
+        while start > 0 and not _PARTED.search(self.gaps[start]):
+            start -= 1
+        while end < len(self.tokens) and not _PARTED.search(self.gaps[end]):
+            end += 1
+        return start, end
 
 
 def read(text: str) -> Reading:
@@ -407,3 +416,10 @@ def _resembles(one: str, other: str) -> bool:
     if not 4 <= len(one) <= 40 or (len(other) < 4 and other.isascii()):
         return False
     return one[:4] == other[:4] or SequenceMatcher(None, one, other).ratio() >= 0.7
+
+
+def differs_in_digits(tokens: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether a text is a target with another number in it: "World War I", "H2O2", "Carbon-12"."""
+    one, other = ("".join(part for part in given if part not in ARTICLES) for given in (tokens, wanted))
+    letters = re.sub(r"\d", "", one)
+    return one != other and letters == re.sub(r"\d", "", other) and letters != one and letters != other
