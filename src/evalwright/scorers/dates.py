@@ -195,6 +195,11 @@ _OFFSET = re.compile(r"\b(?:later|earlier|following|next|previous|tags darauf|sp
 _BOUND = re.compile(
     r"(?:before|after|since|until|by|between|from|early|late|not|vor|nach|avant|apr[eè]s|antes|despu[eé]s|до|после)\s+(?:the\s+)?$"
 )
+_ERA = re.compile(
+    r"昭和|平成|令和|明治|大正|民[国國]|単紀|단기|พ\.ศ|हिजरी|विक्रम|هـ|\bB\.?C|\bA\.?H\b|\bv\. ?Chr|av\. J|до н",
+    re.IGNORECASE,
+)
+"""Years that count from elsewhere."""
 _SEVERAL = re.compile(r"\d\.?\s?(?:-|–|or|to|and|oder|bis|und|/)\s?$")
 
 
@@ -228,7 +233,7 @@ def judge_date(said: Said, targets: Sequence[Date], question: str, language: str
         not reading.conflicts(one) and not reading.covers(one) for reading in date.readings for one in targets
     ):
         return undecided(f"{shown} has not every part of the target")
-    if not sure or _OFFSET.search(text.casefold()):
+    if not sure or _ERA.search(text) or _OFFSET.search(text.casefold()):
         return undecided(f"{shown} may be the date of something else")
     return incorrect(f"{shown} is another date")
 

@@ -415,7 +415,7 @@ def _resembles(one: str, other: str) -> bool:
         return True
     if not 4 <= len(one) <= 40 or (len(other) < 4 and other.isascii()):
         return False
-    return one[:4] == other[:4] or SequenceMatcher(None, one, other).ratio() >= 0.7
+    return one[:3] == other[:3] or SequenceMatcher(None, one, other).ratio() >= 0.6
 
 
 def differs_in_digits(tokens: Sequence[str], wanted: Sequence[str]) -> bool:

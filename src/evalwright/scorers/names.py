@@ -56,7 +56,7 @@ _OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。�
 _DEMONYM = re.compile(
     r"[a-z]{3,}(?:ian|ish|ese|ean|ch|can)$|(?:greek|swiss|scots|welsh|german|roman|norman|thai|arab)$"
 )
-_MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN = 12, 60, 6
+_MOST_SENTENCES, _MOST_WORDS, _MOST_UNKNOWN = 12, 60, 3
 _NOTHING = "nothing that answers"
 """Why a sentence is undecided that offers no candidate at all."""
 
@@ -64,7 +64,7 @@ _NOTHING = "nothing that answers"
 class _Sentence(NamedTuple):
     """What one sentence says. bare: it opens with a name that stands alone. shared: how many words of the question it has.
 
-    about: those are half of them at least. named: it names a target. hedged: it has a word such as perhaps.
+    about: those are half of them at least. named: it names a target that is neither denied nor an aside. hedged: it has a word such as perhaps.
     """
 
     verdict: Verdict
@@ -170,6 +170,9 @@ class Names:
         first, last = kept[0], found[-1]
         if last.sure and (said.last or (len(parts) > 2 and last.about and not first.bare)):
             clash = first.bare and first.sure and first.verdict.label != last.verdict.label
+            clash = clash or (
+                last.verdict.label == "incorrect" and not said.last and any(one.named for one in kept)
+            )
             return undecided("a beginning and an end that differ") if clash else last.verdict
         chosen = first
         if not (first.sure and first.bare):
@@ -181,12 +184,12 @@ class Names:
             if len({one.verdict.label for one in about or sure}) > 1 or not (about or first.sure):
                 return undecided("sentences that differ")
             chosen = (about or sure)[0]
-        others = [one for one in kept if one is not chosen and one.about]
+        others = [one for one in kept if one is not chosen]
         if chosen.verdict.label == "correct":
-            unsure = any(one.hedged and one.verdict.label != "correct" for one in kept if one is not chosen)
+            unsure = any(one.hedged and one.verdict.label != "correct" for one in others)
             unsure = unsure or self._denied_in(parts[found.index(chosen) + 1 :])
         else:
-            unsure = any(one.verdict.label == "correct" or (one.named and not chosen.bare) for one in others)
+            unsure = any(one.named for one in others)
         return undecided(f"{chosen.verdict.why}, and perhaps something else") if unsure else chosen.verdict
 
     def _denied_in(self, parts: Sequence[str]) -> bool:
@@ -249,9 +252,8 @@ class Names:
         verdict = self._sentence(reading, found, opening)
         bare = bool(opening) or self._is_bare(text)
         hedged = not _HEDGES.isdisjoint(tokens)
-        return _Sentence(
-            verdict, bare, len(self._shared(tokens)), self._takes_up(tokens), bool(found), hedged
-        )
+        named = any(not self.denied(reading, one) and not self._aside(reading, one) for one in found)
+        return _Sentence(verdict, bare, len(self._shared(tokens)), self._takes_up(tokens), named, hedged)
 
     def _opening(self, text: str) -> str:
         """The bare name with which a sentence opens, up to its first mark; "" where it opens otherwise."""
@@ -305,7 +307,7 @@ class Names:
         if opening and not start and len(read(opening).tokens) <= one.start and self._is_other(opening):
             others = [opening]
         if others and not self._own_clause(reading, one):
-            return self._after_others(reading, one, others[0], others[0] == opening)
+            return undecided(f"'{others[0]}' stands before the target")
         turn = 0 if start else self.cues.turn_in(after)
         if turn and not _RESTATES.isdisjoint(after[turn : turn + 2]):
             return undecided("a 'but' after the target")
@@ -334,18 +336,6 @@ class Names:
         return correct(
             f"'{' '.join(reading.cased[one.start : one.end])}' is given, and no other name before it"
         )
-
-    def _after_others(self, reading: Reading, one: Mention, other: str, opened: bool) -> Verdict:
-        """Another name stands before the target: does what follows only explain it ("Brontë, a contemporary of Jane Austen")?"""
-        tokens = reading.tokens
-        clause, _ = reading.clause(one.start, one.end)
-        _, first = reading.clause(0, 1)
-        near = tokens[max(clause, one.start - 3) : one.start]
-        relation = near and (near[-1] in _OF or self.inflected) and self._content(near)
-        apart = clause and _RENAMED.isdisjoint(tokens) and not self._shared(tokens[clause:])
-        if apart and (relation if opened else self._takes_up(tokens[:first])):
-            return incorrect(f"'{other}' is given, and the target explains it")
-        return undecided(f"'{other}' stands before the target")
 
     def _own_clause(self, reading: Reading, one: Mention) -> bool:
         """Whether the clause of a mention holds no other name, and a word of the question that no clause before it has."""
