@@ -160,6 +160,7 @@ def _readings(match: re.Match[str]) -> tuple[Date, ...]:
         if group.get("short")
         else (year,)
     )
+    days: tuple[tuple[int, int], ...]
     if "a" in group:
         days = ((int(group["b"]), int(group["a"])), (int(group["a"]), int(group["b"])))
     else:

@@ -75,8 +75,8 @@ def _explicit(text: str, language: str, whole: bool = False) -> str:
     bare = text.strip(" \"'(*")
     for side in ("no", "yes"):
         sign = opening(side, bare)
-        rest = bare[len(sign) :]
-        if sign and (not rest or not rest[0].isalnum() or rest.startswith(_PARTICLES)):
+        later = bare[len(sign) :]
+        if sign and (not later or not later[0].isalnum() or later.startswith(_PARTICLES)):
             return side
     yes, no = words("yes", language), words("no", language)
     both = yes & no
