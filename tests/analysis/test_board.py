@@ -132,7 +132,7 @@ def test_different_metrics_cannot_stand_on_one_board(tmp_path: Path) -> None:
 def test_a_reader_is_told_where_the_runs_did_not_ask_alike(tmp_path: Path) -> None:
     a = make_run(tmp_path, scores=[1, 0], model="demo/a")
     b = make_run(tmp_path, scores=[1, 0], model="demo/b")
-    assert not any("alike" in note for note in make_board([a, b]).notes)
+    assert not any("data or scorers" in note for note in make_board([a, b]).notes)
     for key, value in (("version", "2"), ("content_hash", "other"), ("scorers", [])):
         data = json.loads((b.folder / "run.json").read_text())
         data["tasks"][0][key] = value
@@ -140,7 +140,7 @@ def test_a_reader_is_told_where_the_runs_did_not_ask_alike(tmp_path: Path) -> No
         (tmp_path / key / "run.json").write_text(json.dumps(data))
         (tmp_path / key / "samples.jsonl").write_bytes((b.folder / "samples.jsonl").read_bytes())
         notes = make_board([a, open_run(tmp_path / key)]).notes
-        assert sum("'factual' alike" in note for note in notes) == 1
+        assert sum("data or scorers of 'factual'" in note for note in notes) == 1
 
 
 def test_ties_have_letters_and_coverage_is_counted(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_scores_are_shown_as_the_metric_is(
     assert (found.measure.form, found.measure.lower_is_better) == (form, less)
     assert sorted(found.values[0].tolist()) == sorted(first)
     task = compare_runs(*runs).tasks[0]
-    assert any("is not a mean over items" in warning for warning in task.warnings) == (form == "other")
+    assert any("mean over items" in warning for warning in task.warnings) == (form == "other")
     assert task.sentence.endswith("lower is better.") == less
 
 

@@ -154,6 +154,7 @@ def test_what_does_not_convert() -> None:
         ("0.75", "75%", {}, UNDECIDED),
         ("3/8", "37.5%", {}, CORRECT),
         ("206", "206%", {}, UNDECIDED),
+        ("206", "There are 206 = bones", {}, CORRECT),
         ("206", "206 is wrong; there are 213.", {}, UNDECIDED),
         ("206", "Some say 206, but there are 213.", {}, UNDECIDED),
         ("37468000", "Tokyo, 37,468,000", {}, CORRECT),

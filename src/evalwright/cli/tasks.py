@@ -164,17 +164,7 @@ def preview(task: str, sample_id: str | None, as_json: bool, **given: Any) -> No
 @OVERRIDES
 @dialect_options
 @AS_JSON
-def check(
-    names: tuple[str, ...],
-    model: str | None,
-    arguments: tuple[str, ...],
-    run_name: str | None,
-    runs_folder: str,
-    plugins: tuple[str, ...],
-    overrides: tuple[str, ...],
-    as_json: bool,
-    **dialect: Any,
-) -> int:
+def check(names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Check TASKS for faults; no request is sent. Exit code 1 where there is a fault."""
     from evalwright.analysis.task_checks import Examined, Finding, examine
     from evalwright.api import open_run

@@ -11,7 +11,7 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.choice import NOT_EXTRACTED, extract
 from evalwright.scorers.text import mathematics
-from evalwright.scorers.text.conclusion import last_box
+from evalwright.scorers.text.locate import last_box
 
 _KINDS = ("choice", "math", "number", "text")
 _NUMBER = re.compile(r"[-−+]?\s?[$€£]?\s?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:\s?/\s?\d+(?![\d.]))?")

@@ -176,10 +176,7 @@ class Numbers:
     def judge(self, said: Said) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
         text = said.text if len(_LIST_ITEM.findall(said.text)) < 2 else _LIST_ITEM.sub(" ", said.text)
-        change = None if said.marked else last_revision(text)
-        if change is not None and find_numbers(text[change[1] :], self.language):
-            text = text[change[1] :]
-        elif said.marked and said.after and last_revision(said.after):
+        if said.marked and said.after and last_revision(said.after):
             return undecided("a change of mind after the answer")
         numbers = self._answers(text)
         if not numbers:
@@ -251,7 +248,8 @@ class Numbers:
         edges = [0, *(edge for found in _CLAUSE.finditer(text) for edge in found.span()), len(text)]
         clauses = [one for one in zip(edges[::2], edges[1::2], strict=True) if holds(*one)]
         if clauses and _CONCLUDES.search(text[slice(*clauses[-1])]):
-            return max(text.rfind("=", *clauses[-1]), clauses[-1][0]), len(text)
+            start = max(text.rfind("=", *clauses[-1]), clauses[-1][0])
+            return (start, len(text)) if holds(start, len(text)) else clauses[-1]
         alone = clauses and clauses[0][0] == 0 and len(text[slice(*clauses[0])].split()) <= 2
         return clauses[0] if alone else (0, len(text))
 

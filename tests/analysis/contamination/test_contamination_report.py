@@ -121,7 +121,7 @@ def test_wordings_learnt_by_heart_are_found_with_their_interval(runs: dict[str, 
     assert check.low > 0 and check.suspicious and report.suspicious
     assert check.control_drop.difference == pytest.approx(HARDER * KNOWN, abs=0.05)
     assert whole.drop.difference == pytest.approx(check.excess + check.control_drop.difference)
-    assert "memorised, but not proof" in words(report)
+    assert "a sign that the original wordings were memorised" in words(report)
     (before,) = report.cut_offs
     assert before.difference is not None and before.difference.low > 0
     assert before.difference.n_a == before.difference.n_b == N // 2

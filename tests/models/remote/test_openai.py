@@ -178,35 +178,6 @@ def test_what_a_model_cannot_do_is_rejected_unasked(server: OpenAIServer) -> Non
     assert not server.received
 
 
-FAULTS: dict[str, tuple[type[RequestError], bool, str]] = {
-    "429": (RateLimited, True, "slow down"),
-    "429-retry-after": (RateLimited, True, "slow down"),
-    "429-retry-after-ms": (RateLimited, True, "slow down"),
-    "429-date": (RateLimited, True, "slow down"),
-    "insufficient-quota": (OutOfCredit, False, "credit"),
-    "500": (Overloaded, True, "had a server error"),
-    "502": (Overloaded, True, "Bad gateway"),
-    "503": (Overloaded, True, "overloaded"),
-    "504": (Overloaded, True, "timeout"),
-    "529": (Overloaded, True, "Overloaded"),
-    "408": (TimedOut, True, "timed out"),
-    "400": (Rejected, False, "wrong on purpose"),
-    "401": (AuthenticationFailed, False, "Incorrect API key"),
-    "403": (AuthenticationFailed, False, "not allowed"),
-    "404": (Rejected, False, "does not exist"),
-    "reset": (ConnectionFailed, True, "No connection|broke"),
-    "cut": (ConnectionFailed, True, "broke before the response was complete"),
-    "truncated": (BadReply, True, "complete and valid JSON"),
-    "invalid-json": (BadReply, True, "complete and valid JSON"),
-    "missing-field": (BadReply, True, r"choices\[0\]"),
-    "content-type": (BadReply, True, "text/html.*<html><body>Please wait"),
-    "empty": (EmptyReply, True, "without content"),
-    "error-in-200": (Overloaded, True, "Upstream overloaded"),
-    "redirect": (Rejected, False, "example.invalid"),
-    "hang": (TimedOut, True, "did not answer within 0.4 s"),
-}
-
-
 @pytest.mark.parametrize("interface", ["chat", "completions"])
 def test_every_fault_is_named(interface: str) -> None:
     """Each once, and then the good answer: a fault leaves nothing behind."""

@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
-from evalwright.scorers.text.cues import cues, last_revision
+from evalwright.scorers.text.cues import cues
 from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.units import parse_unit
@@ -99,8 +99,6 @@ def same(one: str, other: str) -> bool | None:
 def judge_formula(said: Said, targets: tuple[str, ...], question: str, language: str = "en") -> Verdict:
     """Whether a reply gives a target formula, or surely another."""
     raw = said.raw or said.text
-    change = None if said.marked else last_revision(raw)
-    raw = raw[change[1] :] if change else raw
     if cues(language).denies(re.findall(r"\w+", fold(raw.casefold().replace("'", ""))), raw):
         return undecided("a denial beside a formula")
     parts = stated(raw)
