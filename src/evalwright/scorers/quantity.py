@@ -183,6 +183,9 @@ class Numbers:
             return undecided(NO_NUMBER)
         start, stop = self._committed(text, said, numbers)
         numbers = [one for one in numbers if start <= one.start < stop]
+        counted = [one for one in numbers if self._counts(text, one) == 1]
+        if counted == numbers[:1] and not self._unknown(text[: counted[0].start]):
+            numbers = counted  # "An octopus has three hearts: two for the gills, one for the rest."
         states = {self._state(one) for one in numbers}
         if len(states) > 1 or (_SUM.search(text) and "=" not in text):
             return undecided(f"several numbers, among them '{_shown(text, numbers[0])}'")
