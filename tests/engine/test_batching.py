@@ -43,16 +43,6 @@ async def outcomes(batcher: Batcher, count: int) -> list[str]:
     return [result.text if isinstance(result, Response) else str(result) for result in results]
 
 
-def test_all_that_waits_is_one_batch() -> None:
-    model = Echo()
-
-    async def work(batcher: Batcher) -> None:
-        assert await outcomes(batcher, 1000) == [str(n) for n in range(1000)]
-
-    with_batcher(model, work)
-    assert len(model.batches) == 1
-
-
 def test_requests_that_come_a_moment_later_are_waited_for() -> None:
     model = Echo()
 
@@ -224,44 +214,3 @@ def test_a_running_batch_is_ended_at_its_next_answer() -> None:
         assert (await asyncio.wait_for(batcher.submit(question("next")), 2)).text == "next"
 
     with_batcher(Slow(), work)
-
-
-def test_the_model_is_unloaded_at_the_end_and_loaded_once() -> None:
-    events: list[str] = []
-
-    class Heavy(Echo):
-        def load(self) -> None:
-            events.append(f"load in {threading.current_thread().name}")
-
-        def unload(self) -> None:
-            events.append("unload")
-
-    async def work(batcher: Batcher) -> None:
-        for _ in range(3):
-            await outcomes(batcher, 2)
-
-    with_batcher(Heavy("heavy", heavy=True), work)
-    assert events == ["load in evalwright-heavy", "unload"]
-
-
-def test_closing_does_not_wait_for_a_model_that_is_stuck() -> None:
-    release = threading.Event()
-
-    class Stuck(Echo):
-        def answer_batch(self, requests: Sequence[Request]) -> Answers:
-            release.wait(20)
-            yield from super().answer_batch(requests)
-
-    async def main() -> float:
-        batcher = Batcher(Stuck(), asyncio.get_running_loop(), ModelSlots(1))
-        future = batcher.submit(question(1))
-        await asyncio.sleep(0.1)
-        started = time.monotonic()
-        batcher.drop_running(cancelled())
-        with pytest.raises(RequestFailed):
-            await future
-        await batcher.close(0.2)
-        return time.monotonic() - started
-
-    assert asyncio.run(main()) < 2
-    release.set()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 from evalwright.engine.claims import Owner, process_of
 
 
@@ -35,9 +33,3 @@ def test_the_files_of_the_dead_are_swept(tmp_path: Path) -> None:
     finally:
         living.close()
         late.close()
-
-
-def test_a_folder_that_cannot_be_made_is_an_os_error(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OSError):
-        Owner(tmp_path / "file" / "owners")

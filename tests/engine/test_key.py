@@ -19,7 +19,7 @@ from evalwright.core.requests import (
     Reward,
     RollingLogLikelihood,
 )
-from evalwright.engine.key import KEY_BYTES, KeyMaker, canonical, request_key
+from evalwright.engine.key import KEY_BYTES, KeyMaker, request_key
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8")),
@@ -82,7 +82,3 @@ def test_keys_are_the_same_in_another_process() -> None:
     assert (
         out.stdout.strip() == request_key("fp", request.payload()).hex() == "60abf68c86c30cd7c7e372fda9277921"
     )
-
-
-def test_canonical_json_is_short_and_sorted() -> None:
-    assert canonical({"b": ("é",), "a": None}) == '{"a":null,"b":["é"]}'.encode()

@@ -13,7 +13,7 @@ import pytest
 from engine.support import Echo, question
 from evalwright.core.requests import Request
 from evalwright.engine.engine import Engine
-from evalwright.engine.model_slots import ModelSlots, patience_of
+from evalwright.engine.model_slots import ModelSlots
 from evalwright.engine.store import Store
 
 
@@ -99,21 +99,6 @@ def test_a_model_that_is_needed_again_comes_back(tmp_path: Path) -> None:
     assert memory.loads == ["one", "two"] * 3 and memory.most == 1
 
 
-def test_a_light_model_needs_no_seat(tmp_path: Path) -> None:
-    memory = Memory()
-
-    async def main() -> None:
-        with Store.open(tmp_path) as store:
-            async with Engine(store) as engine:
-                door = engine.door({"heavy": Heavy("heavy", memory), "light": Echo()})
-                for turn in range(5):
-                    await door("heavy", question(turn))
-                    await door("light", question(turn))
-
-    asyncio.run(main())
-    assert memory.loads == ["heavy"]
-
-
 def test_a_model_that_cannot_be_loaded_gives_its_seat_back(tmp_path: Path) -> None:
     class Unloadable(Echo):
         def load(self) -> None:
@@ -159,9 +144,3 @@ def test_seats_are_given_in_the_order_of_asking() -> None:
     for thread in threads:
         thread.join(5)
     assert order == [1, 2, 3] and not slots.contended
-
-
-def test_patience_grows_with_the_cost_of_loading() -> None:
-    assert patience_of(0.0) == 0.05
-    assert patience_of(5.0) == 0.5
-    assert patience_of(600.0) == 1.0

@@ -14,7 +14,7 @@ import pytest
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
 from evalwright.engine.store import FILE, Store, row_of
-from evalwright.engine.writer import MINE, STORED, Batch, _parts
+from evalwright.engine.writer import MINE, STORED, Batch
 
 _ROW = row_of(b"k", "m", b"{}", Response(text="x"))
 
@@ -140,43 +140,5 @@ def test_a_lock_held_by_another_process_is_waited_for(tmp_path: Path) -> None:
             assert not put.done()
             blocker.execute("COMMIT")
         await asyncio.wait_for(put, 5)
-
-    with_stores(tmp_path, work)
-
-
-def test_parts_cover_everything_in_order() -> None:
-    for count in (0, 1, 3, 4, 5, 16, 130, 1000):
-        parts = list(_parts(range(count)))
-        assert [item for part in parts for item in part] == list(range(count))
-        assert {len(part) for part in parts} <= {128, 16, 4, 1}
-
-
-def test_wishes_gather_where_many_come_and_a_lone_one_does_not_wait(tmp_path: Path) -> None:
-    async def work(one: Store, other: Store) -> None:
-        outbox, loop = one.outbox(), asyncio.get_running_loop()
-        batches: list[int] = []
-        submit = outbox._writer.submit
-
-        def counted(batch: Batch) -> None:
-            batches.append(len(batch.claims))
-            submit(batch)
-
-        outbox._writer.submit = counted  # type: ignore[method-assign]
-        keys = [f"{number:04d}".encode() for number in range(200)]
-        await asyncio.gather(*(outbox.claim(key) for key in keys[:50]))
-        assert batches == [50]
-        began = loop.time()
-        waiting = []
-        for key in keys[50:]:  # one in each round of the loop: they would have been 150 transactions
-            waiting.append(outbox.claim(key))
-            await asyncio.sleep(0)
-        assert await asyncio.gather(*waiting) == [MINE] * 150
-        assert len(batches) <= 3 + (loop.time() - began) / 0.01
-        await asyncio.sleep(0.05)
-        lone = outbox.claim(b"lone")
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert batches[-1] == 1, "nothing is gathered for a lone wish"
-        assert await lone == MINE
 
     with_stores(tmp_path, work)

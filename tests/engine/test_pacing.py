@@ -165,33 +165,6 @@ def test_until_the_first_reply_requests_are_sent_step_by_step() -> None:
     assert sum(at <= 0.051 for at in again) >= 512, "the first reply opens the door"
 
 
-def test_concurrency_grows_to_the_maximum_where_nothing_objects() -> None:
-    busy = most = 0
-
-    async def reply(request: Request) -> Response:
-        nonlocal busy, most
-        busy += 1
-        most = max(most, busy)
-        await asyncio.sleep(0.2)
-        busy -= 1
-        return Response(text="x")
-
-    drive(reply, 1.3, pacing=Pacing(start_concurrency=16, max_concurrency=256))
-    assert most == 256
-
-
-def test_a_burst_of_refusals_is_one_cut() -> None:
-    loop = VirtualClock()
-    pacer = Pacer(Pacing(start_concurrency=64), loop)
-    permits = [loop.run_until_complete(pacer.enter()) for _ in range(64)]
-    loop.run_until_complete(asyncio.sleep(0.1))
-    for permit in permits:
-        pacer.failed(permit, RateLimited("x"))
-    loop.close()
-    # A few refusals are no limit yet; then what is still in flight is halved, once.
-    assert 24 <= pacer.limit <= 32
-
-
 def test_single_server_errors_do_not_slow_down_but_many_do() -> None:
     def limit_after(share: float) -> float:
         numbers = itertools.count(1)
@@ -317,14 +290,6 @@ def test_token_limits_are_kept(
     assert server.accepted * each >= 0.85 * server.allowed(seconds)
     # The first of a new window finds out when it has begun; where a window holds few answers, these are more than 2%.
     assert server.refused <= max(4, 0.02 * server.accepted)
-    assert failures == []
-
-
-def test_a_tiny_limit_is_found_without_a_storm() -> None:
-    server = LimitedServer("bucket", 6000, 60, each=600, latency=2.0, spread=0.4)
-    _, failures = drive(server.reply, 180, workers=300)
-    assert server.accepted * 600 >= 0.85 * server.allowed(180)
-    assert server.refused <= 10
     assert failures == []
 
 

@@ -61,30 +61,6 @@ def test_bad_replies_are_counted_among_other_errors() -> None:
     assert isinstance(tries.after(errors.BadReply("x"), 0.0), Failure)
 
 
-def test_retry_after_is_honoured_and_bounded_by_the_deadline() -> None:
-    tries = attempts(deadline=100.0)
-    tries.sent = 1
-    delay = tries.after(errors.RateLimited("Slow down", retry_after=40.0), now=10.0)
-    assert isinstance(delay, float) and 40.0 <= delay <= 40.25
-    tries.sent = 2
-    failure = tries.after(errors.RateLimited("Slow down", retry_after=40.0), now=70.0)
-    assert isinstance(failure, Failure)
-    assert "says to wait 40 s" in failure.message and "deadline leaves 30 s" in failure.message
-
-
-def test_no_attempt_begins_after_the_deadline() -> None:
-    tries = attempts(deadline=10.0)
-    tries.sent = 8
-    failure = tries.after(errors.Overloaded("Down"), now=10.0)
-    assert isinstance(failure, Failure) and "deadline of 10 s has passed" in failure.message
-
-
-def test_a_sending_may_take_what_the_deadline_leaves() -> None:
-    tries = attempts(timeout=30.0, deadline=100.0)
-    assert tries.timeout(0.0) == 30.0
-    assert tries.timeout(90.0) == 10.0
-
-
 @given(st.integers(2, 60))
 def test_backoff_grows_to_a_bound_and_has_full_jitter(attempt: int) -> None:
     bound = min(LONGEST_SECONDS, BASE_SECONDS * 2.0 ** (attempt - 2))

@@ -12,16 +12,6 @@ from evalwright.core.errors import StoreError
 from evalwright.engine import schema
 
 
-def test_a_new_file_gets_the_newest_tables(tmp_path: Path) -> None:
-    path = tmp_path / "s.sqlite"
-    with closing(schema.connect(path)) as connection:
-        schema.migrate(connection, path)
-        assert connection.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")}
-    assert names == {"responses", "claims"}
-
-
 def test_an_older_file_is_migrated_and_keeps_its_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

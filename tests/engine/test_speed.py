@@ -37,17 +37,3 @@ def test_requests_side_by_side_are_counted_once_and_pauses_not(clock: list[float
     assert found is not None
     assert found["n"] == 3
     assert found["p50"] == pytest.approx(0.5, rel=0.01)
-
-
-def test_what_is_read_before_its_batch_has_ended(clock: list[float]) -> None:
-    speed = Speed()
-    assert speed.throughput() is speed.latency() is None
-    began = speed.begin()
-    clock[0] += 2
-    speed.add(Response("x"), began)
-    found = speed.throughput()
-    assert found is not None
-    assert found["answers_per_second"] == 0.5
-    timed = speed.latency()
-    assert timed is not None
-    assert timed["longest"] == 2.0

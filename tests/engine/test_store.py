@@ -120,14 +120,6 @@ def test_a_damaged_row_counts_as_absent_and_is_overwritten(tmp_path: Path, damag
     asyncio.run(work())
 
 
-def test_a_damaged_row_can_be_met_outside_a_loop(tmp_path: Path) -> None:
-    key = put(tmp_path, 1, Response(text="whole"))
-    with closing(sqlite3.connect(tmp_path / FILE)) as file, file:
-        file.execute("UPDATE responses SET response=x'00'")
-    with Store.open(tmp_path) as store:
-        assert store.get(key) is None
-
-
 def test_many_puts_at_once_are_few_transactions(tmp_path: Path) -> None:
     async def work() -> int:
         with Store.open(tmp_path) as store:
@@ -241,10 +233,3 @@ def test_many_may_open_a_new_store_at_the_same_moment(tmp_path: Path) -> None:
             stores = [future.result() for future in [pool.submit(open_it) for _ in range(8)]]
         for store in stores:
             store.close()
-
-
-def test_the_folder_is_made_and_left_tidy(tmp_path: Path) -> None:
-    home = tmp_path / "a" / "b"
-    Store.open(home).close()
-    assert {path.name for path in home.iterdir()} == {FILE, "owners"}
-    assert list((home / "owners").iterdir()) == []

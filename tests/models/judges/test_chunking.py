@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import ConfigurationError
-from evalwright.models.judges.chunking import NoChunkFits, chunks, read_chunking
+from evalwright.models.judges.chunking import NoChunkFits, chunks
 
 TEXTS = st.text(alphabet="ab .!?\n。日9M", max_size=60)
 
@@ -36,11 +35,3 @@ def test_whole_sentences_stay_whole_where_they_fit() -> None:
 def test_what_fits_nowhere_is_said() -> None:
     with pytest.raises(NoChunkFits):
         chunks("abc", lambda stretch: not stretch)
-
-
-def test_the_argument() -> None:
-    assert read_chunking("auto") == "auto"
-    assert read_chunking("300") == 300
-    for wrong in ("some", 0, -1, True, 1.5, None, "1.5"):
-        with pytest.raises(ConfigurationError, match="chunk="):
-            read_chunking(wrong)

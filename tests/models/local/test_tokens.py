@@ -89,13 +89,6 @@ def test_a_pair_is_the_joined_text_cut_in_two(context: str, continuation: str, a
         assert before == alone, "where the context's tokens are a prefix, the cut is after them"
 
 
-def test_white_space_moves_to_the_continuation() -> None:
-    assert encode_pair(encoder(), rules(), "the cat ", "sat") == encode_pair(
-        encoder(), rules(), "the cat", " sat"
-    )
-    assert encode_pair(encoder(), rules(), " \n", "sat") == encode_pair(encoder(), rules(), "", " \nsat")
-
-
 def test_an_empty_context_is_the_prefix_token() -> None:
     plain = encoder().encode("sat", False)
     assert encode_pair(encoder(), rules(), "", "sat") == ([BOS], plain)

@@ -605,7 +605,3 @@ def test_what_cannot_be_json_is_rejected() -> None:
 def test_urls_that_cannot_be_used(url: str) -> None:
     with pytest.raises(ConfigurationError, match="not a usable base_url"):
         check_url(url)
-
-
-def test_urls_lose_their_last_slash() -> None:
-    assert check_url("http://host/v1/") == "http://host/v1"

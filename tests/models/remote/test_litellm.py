@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import subprocess
 import sys
@@ -32,7 +31,7 @@ from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
 from evalwright.models.registry import open_model
 from evalwright.models.remote import litellm
-from evalwright.models.remote.http_faults import OutOfCredit, PromptFiltered
+from evalwright.models.remote.http_faults import OutOfCredit
 from evalwright.models.remote.litellm import LiteLLMModel
 from support.openai_answers import hash_answer
 from support.openai_asking import PREFILLED, TALK, ask, failing, remote
@@ -125,17 +124,6 @@ def test_the_tables_rules_hold_for_its_models() -> None:
 
 
 # ---- with the library
-
-
-@needs_litellm
-def test_importing_it_does_nothing_of_its_own() -> None:
-    LiteLLMModel("openai/gpt-4o-mini", base_url="http://localhost:9/v1").check()
-    import litellm
-
-    assert os.environ["LITELLM_MODE"] == "PRODUCTION"
-    assert litellm.telemetry is False and litellm.drop_params is False and litellm.cache is None
-    assert not litellm.callbacks and not litellm.success_callback and not litellm.failure_callback
-    assert logging.getLogger("LiteLLM").level == logging.CRITICAL
 
 
 WATCHED = """
@@ -277,11 +265,6 @@ def test_errors_have_our_names_and_are_not_repeated(kind: str, monkeypatch: pyte
         assert found.retry_after == 3.0
     if kind == "401":
         assert "$A_KEY" in str(found)
-
-
-def test_a_filtered_prompt_is_told_apart() -> None:
-    error = type("ContentPolicyViolationError", (Exception,), {"status_code": 400})("not this")
-    assert isinstance(LiteLLMModel("openai/m")._translate(error), PromptFiltered)
 
 
 @needs_litellm

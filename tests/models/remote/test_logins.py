@@ -113,14 +113,6 @@ def test_session_tokens_are_signed_and_headers_of_the_person_are_sent(
     assert is_signed(sent(server), TOKEN) and sent(server)["headers"]["X-Team"] == "a"
 
 
-def test_another_secret_makes_another_signature(
-    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong-value-entirely")
-    ask(bedrock(server))
-    assert not is_signed(sent(server))
-
-
 def test_credentials_and_region_of_a_profile(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -15,7 +15,6 @@ from evalwright.core.requests import LogLikelihood, Message
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.openai_echo import (
     NoEcho,
-    echo_call,
     read_pair,
     split_pair,
 )
@@ -46,20 +45,6 @@ def echoed(
 def pair(reply: Reply, context: str, continuation: str) -> Any:
     text, boundary = split_pair(LogLikelihood(context, continuation), SETTINGS)
     return read_pair(reply, text, boundary, SETTINGS)
-
-
-def test_the_request() -> None:
-    call = echo_call("text", Settings("m", "host", extra_body={"add_special_tokens": False}))
-    assert call.path == "/completions"
-    assert call.payload == {
-        "model": "m",
-        "prompt": "text",
-        "max_tokens": 1,
-        "temperature": 0,
-        "logprobs": 1,
-        "echo": True,
-        "add_special_tokens": False,
-    }
 
 
 def test_trailing_whitespace_belongs_to_the_continuation() -> None:

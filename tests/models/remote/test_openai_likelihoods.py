@@ -33,20 +33,6 @@ def server() -> Iterator[OpenAIServer]:
         yield found
 
 
-@pytest.mark.parametrize("echo", ["characters", "bytes", "utf16", "offsets-only"])
-def test_likelihoods_in_every_unit(server: OpenAIServer, echo: str) -> None:
-    context, continuation = "Na otázku 😀 je odpověď", " příliš žluťoučký 🐎 kůň"
-    reference = model_at(server.url, interface="completions", echo=True)
-    expected = ask(reference, LogLikelihood(context, continuation))
-    assert expected.tokens_scored == 4
-    with serving(echo=echo) as other:
-        model = model_at(other.url, interface="completions")
-        found = ask(model, LogLikelihood(context, continuation))
-        rolled = ask(model, RollingLogLikelihood(context + continuation))
-    assert (found.log_likelihood, found.is_greedy) == (expected.log_likelihood, expected.is_greedy)
-    assert rolled.tokens_scored == 8
-
-
 def test_empty_context_and_empty_continuation(server: OpenAIServer) -> None:
     model = model_at(server.url, interface="completions")
     nothing = ask(model, LogLikelihood("context", ""))

@@ -31,15 +31,9 @@ SUPPORTED = frozenset(
 )
 """Names of the class that says that the premise supports the hypothesis."""
 
-_OFFSET = [
-    "roberta",
-    "xlm-roberta",
-    "xlm-roberta-xl",
-    "camembert",
-    "longformer",
-    "mpnet",
-    "roberta-prelayernorm",
-]
+_OFFSET = (
+    "roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet", "roberta-prelayernorm",
+)  # fmt: skip
 """Families whose positions begin after the padding's, so that the table holds more of them than a text may have."""
 
 _UNNAMED = re.compile(r"label_(\d+)", re.IGNORECASE)

@@ -25,7 +25,7 @@ from evalwright.core.text import remember
 from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.http import HttpClient, Sign, basic, check_url
+from evalwright.models.remote.http import HttpClient, basic, check_url
 from evalwright.models.remote.http_faults import PromptFiltered
 from evalwright.models.remote.keys import Secret, find_key, is_local, missing_key
 from evalwright.models.remote.logins import Login, host_of, login_of, region_of, require_botocore
@@ -342,16 +342,12 @@ class ApiModel(RemoteModel):
             max_connections=self.pacing.max_concurrency,
             timeout=timeout,
             key_source=self.settings.key_source,
-            sign=self._signer(),
+            sign=self._credentials.sign if self._credentials is not None else None,
             ready=self._credentials.ready if self._credentials is not None else None,
         )
 
     def _more_headers(self) -> Mapping[str, str]:
         return {}
-
-    def _signer(self) -> Sign | None:
-        """For providers whose signature or token is made for each request."""
-        return self._credentials.sign if self._credentials is not None else None
 
     def _place(
         self, provider: Provider, written: str, base_url: str | None

@@ -62,12 +62,9 @@ class Polling:
 
     ended: whether a reply is the job's last. look, cancel: from the first reply to the call that looks at the job again, and to
     the one that gives it up. Each takes the format's settings besides, and raises BadReply or Rejected for a reply that cannot
-    be followed. Pauses between two looks are in seconds and grow from first_pause by the factor growth up to longest_pause.
+    be followed.
     """
 
     ended: Callable[[Reply, Any], bool]
     look: Callable[[Reply, Any], Call]
     cancel: Callable[[Reply, Any], Call]
-    first_pause: float = 0.25
-    longest_pause: float = 5.0
-    growth: float = 1.5

@@ -12,6 +12,8 @@ from evalwright.models.remote.exchange import Polling, Reply
 from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.wire.format import Settings
 
+FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 0.25, 5.0, 1.5
+"""Seconds between two looks, at first and at the most, and the factor by which they grow."""
 CANCELLING = 2.0
 """Seconds that giving a job up may take."""
 
@@ -34,18 +36,18 @@ async def followed(client: HttpClient, polling: Polling, reply: Reply, settings:
 async def _ended(client: HttpClient, polling: Polling, reply: Reply, settings: Settings) -> Reply:
     if polling.ended(reply, settings):
         return reply
-    started, pause = time.perf_counter() - reply.seconds, polling.first_pause
+    started, pause = time.perf_counter() - reply.seconds, FIRST_PAUSE
     call = polling.look(reply, settings)
     while not polling.ended(reply, settings):
         left = started + client.timeout - time.perf_counter()
         if left <= 0:
             raise TimedOut(f"{settings.where} did not end the job within {client.timeout:g} s.")
         await asyncio.sleep(min(pause, left))
-        pause = min(polling.longest_pause, pause * polling.growth)
+        pause = min(LONGEST_PAUSE, pause * GROWTH)
         try:
             reply = await client.send(call)
         except RequestError as error:
             if not error.retryable:
                 raise
-            pause = max(pause, min(error.retry_after or 0.0, polling.longest_pause))
+            pause = max(pause, min(error.retry_after or 0.0, LONGEST_PAUSE))
     return replace(reply, seconds=time.perf_counter() - started)

@@ -100,7 +100,3 @@ def test_version_1_of_control_groups_in_a_container(tmp_path: Path) -> None:
     assert limits.memory_limit(root) == 2 * GIB
     assert limits.free_memory(root) == GIB
     assert limits.usable_cores(root) == 0.25
-
-
-def test_a_system_that_says_nothing(tmp_path: Path) -> None:
-    assert find_machine(tmp_path, library="no such library").cores >= 0.01

@@ -43,15 +43,3 @@ def test_two_sets_of_shots_are_two_families_and_the_rest_is_one() -> None:
     assert found == [(len(system), 5), (len(first), 10), (len(second), 12)]
     few = [[*first, *some(30)] for _ in range(ENOUGH - 1)] + [[*system, *some(40)] for _ in range(5)]
     assert [len(family.members) for family in families(few)] == [len(few)]
-
-
-def test_draws_of_one_prompt_share_all_but_its_last_token() -> None:
-    [family] = families([[5, 6, 7, 8] * 10] * 6)
-    assert (family.shared, sorted(family.members)) == (39, list(range(6)))
-
-
-def test_draws_beside_others_are_no_family_of_their_own() -> None:
-    shots = list(range(300))
-    prompts = [[*shots, *range(1000 * i, 1000 * i + 80)] for i in range(1, 5) for _ in range(2 * ENOUGH)]
-    [family] = families(prompts)
-    assert (family.shared, len(family.members)) == (300, 8 * ENOUGH)

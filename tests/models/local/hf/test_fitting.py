@@ -91,15 +91,6 @@ def test_refusals_say_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None:
         fitted(machine(2, 15))
 
 
-def test_what_a_person_chose_stays() -> None:
-    found = fitted(machine(2, 15), fixed_dtype=True, dtype="float16")
-    assert (found.dtype, found.quantisation) == ("float16", "bitsandbytes-8bit")
-    found = fitted(machine(2, 80), quantisation={"method": "bitsandbytes-4bit"})
-    assert found.quantisation == "bitsandbytes-4bit"
-    with pytest.raises(ConfigurationError, match="does not fit"):
-        fitted(machine(2, 8), quantisation="bitsandbytes-8bit")
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_model(tmp_path_factory.mktemp("fit") / "m", "llama", hidden=512, layers=6, context=128)

@@ -76,6 +76,10 @@ def test_the_fingerprint_follows_what_changes_answers(folders: dict[str, Path], 
     assert of(scoring="plain") == base, "the ways of scoring agree up to rounding"
     assert of() == of(batch_size=4) == of(max_tokens=256) == of(dtype="float32") == base
     assert TransformersModel(str(copy_of(folder, tmp_path / "copy")), device="cpu").fingerprint == base
+    four = of(quantization="bitsandbytes-4bit")
+    assert four == of(
+        quantization={"method": "bitsandbytes-4bit", "quant_type": "nf4", "double_quant": False}
+    )
     others = [
         of(dtype="bfloat16"),
         of(max_length=64),
@@ -88,6 +92,10 @@ def test_the_fingerprint_follows_what_changes_answers(folders: dict[str, Path], 
         of(attn_implementation="eager"),
         of(max_tokens=17),
         of(prefix_token="</s>"),
+        of(quantization="bitsandbytes-8bit"),
+        four,
+        of(quantization={"method": "bitsandbytes-4bit", "double_quant": True}),
+        of(quantization={"method": "bitsandbytes-4bit", "compute_dtype": "bfloat16"}),
         TransformersModel(str(folders["strict"]), device="cpu").fingerprint,
     ]
     assert len({base, *others}) == len(others) + 1

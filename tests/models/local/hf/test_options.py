@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from evalwright.core.errors import ConfigurationError, MissingExtra
+from evalwright.core.errors import MissingExtra
 from evalwright.models.local.hf import options
 from evalwright.models.local.hf.options import (
     require_libraries,
     resolve_device,
     resolve_dtype,
-    resolve_template,
 )
-from evalwright.models.local.hf.source import Checkpoint
 
 
 @pytest.mark.parametrize(
@@ -44,17 +42,6 @@ def test_auto_device_goes_by_the_build_and_the_driver(
     monkeypatch.setattr(Path, "exists", lambda path: kernel if str(path) == "/dev/kfd" else False)
     assert resolve_device("auto") == expected
     assert resolve_device("cuda:1") == "cuda:1"
-
-
-def test_template(tmp_path: Path) -> None:
-    source = Checkpoint("x", None, True, {}, templates={"default": "d", "rag": "r"})
-    file = tmp_path / "t.jinja"
-    file.write_text("from a file")
-    assert resolve_template(None, source) is None
-    assert resolve_template("rag", source) == "r"
-    assert resolve_template(str(file), source) == "from a file"
-    with pytest.raises(ConfigurationError, match=r"it has: default, rag"):
-        resolve_template("tools", source)
 
 
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

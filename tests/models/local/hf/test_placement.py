@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -57,18 +56,6 @@ def test_the_same_numbers_wherever_the_parts_lie(
     assert spread.describe()["device_map"] == expected
 
 
-def test_what_is_handed_to_the_loader() -> None:
-    found = resolve_placement("balanced", {"0": "20GiB", "cpu": 10**9}, "offload", "auto")
-    assert found == {
-        "device_map": "balanced",
-        "max_memory": {0: "20GiB", "cpu": 10**9},
-        "offload_folder": "offload",
-    }
-    numbered = resolve_placement({"model": "0", "lm_head": "cuda:1"}, None, None, "auto")
-    assert numbered == {"device_map": {"model": 0, "lm_head": "cuda:1"}}
-    assert resolve_placement(None, None, None, "cuda") is None
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -93,20 +80,3 @@ def test_without_accelerate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(options, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"'accelerate'.*evalwright\[hf\]"):
         resolve_placement("auto", None, None, "auto")
-
-
-def test_inputs_go_where_the_embeddings_are_computed() -> None:
-    """Weights that wait elsewhere lie on "meta"; only accelerate's hook knows where they are used."""
-    pytest.importorskip("torch")
-    from evalwright.models.local.hf.loading import input_device, is_spread
-
-    def model(weight: str, hook: Any, where: dict[str, Any] | None = None) -> Any:
-        embeddings = SimpleNamespace(weight=SimpleNamespace(device=weight), _hf_hook=hook)
-        return SimpleNamespace(get_input_embeddings=lambda: embeddings, hf_device_map=where)
-
-    assert input_device(model("cpu", None)) == "cpu"
-    assert input_device(model("meta", SimpleNamespace(execution_device=1))) == "cuda:1"
-    assert input_device(model("meta", SimpleNamespace(execution_device="cuda:0"))) == "cuda:0"
-    assert is_spread(model("cpu", None, {"a": 0, "b": 1}))
-    assert not is_spread(model("cpu", None, {"": "cpu"}))
-    assert not is_spread(model("cpu", None))

@@ -44,12 +44,6 @@ def test_a_template_without_system_role_gets_the_text_in_the_first_user_turn() -
     assert renderer(SILENT_TEMPLATE).render((SYSTEM,)) == ("[user]Be brief.[assistant]", True)
 
 
-@pytest.mark.parametrize("prefill", ["The answer is", "The answer is ", ""])
-def test_a_prefill_is_where_the_text_ends(prefill: str) -> None:
-    text, _ = renderer(CHAT_TEMPLATE).render((USER, Message("assistant", prefill)))
-    assert text == f"<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n{prefill}"
-
-
 def test_a_prefill_that_the_template_changes_goes_behind_the_generation_prompt() -> None:
     shouting = (
         "{% for m in messages %}<{{ m['content'] | upper }}>{% endfor %}{% if add_generation_prompt %}<"

@@ -13,7 +13,7 @@ import pytest
 from evalwright.core.errors import ConfigurationError, MissingExtra, UnknownName
 from evalwright.models.local.hf import quantisation
 from evalwright.models.local.hf.model import TransformersModel
-from evalwright.models.local.hf.quantisation import bitsandbytes_config, resolve_quantisation
+from evalwright.models.local.hf.quantisation import resolve_quantisation
 from evalwright.models.local.hf.source import Checkpoint
 from support.local_models import log_likelihood
 from support.tiny_models import make_tiny_model
@@ -75,33 +75,6 @@ def test_scores_are_those_of_the_quantised_model(folder: Path, quantization: Any
     assert model.describe()["quantisation"]["method"].startswith("bitsandbytes")
 
 
-def test_what_the_loader_is_handed() -> None:
-    import torch
-
-    settings = resolve_quantisation(
-        {"method": "bitsandbytes-4bit", "double_quant": "true", "skip_modules": "lm_head, embed"},
-        "bfloat16",
-        PLAIN,
-    )
-    assert settings == {
-        "method": "bitsandbytes-4bit",
-        "quant_type": "nf4",
-        "double_quant": True,
-        "compute_dtype": "bfloat16",
-        "skip_modules": ["lm_head", "embed"],
-        "cpu_offload": False,
-    }
-    config = bitsandbytes_config(settings)
-    assert (config.load_in_4bit, config.bnb_4bit_compute_dtype) == (True, torch.bfloat16)
-    assert (config.bnb_4bit_quant_type, config.bnb_4bit_use_double_quant) == ("nf4", True)
-    assert config.llm_int8_skip_modules == ["lm_head", "embed"]
-    eight = resolve_quantisation({"method": "bitsandbytes-8bit", "threshold": 4}, "float16", PLAIN)
-    assert eight is not None
-    config = bitsandbytes_config(eight)
-    assert (config.load_in_8bit, config.llm_int8_threshold) == (True, 4.0)
-    assert resolve_quantisation(None, "float32", PLAIN) is None
-
-
 @pytest.mark.parametrize(
     ("value", "error", "message"),
     [
@@ -119,21 +92,6 @@ def test_what_the_loader_is_handed() -> None:
 def test_what_does_not_fit(value: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         resolve_quantisation(value, "float32", PLAIN)
-
-
-def test_the_fingerprint_holds_all_settings(folder: Path) -> None:
-    def of(quantization: Any, **more: Any) -> str:
-        return TransformersModel(str(folder), device="cpu", quantization=quantization, **more).fingerprint
-
-    four = of("bitsandbytes-4bit")
-    assert four == of({"method": "bitsandbytes-4bit", "quant_type": "nf4", "double_quant": False})
-    others = [
-        of(None),
-        of("bitsandbytes-8bit"),
-        of({"method": "bitsandbytes-4bit", "double_quant": True}),
-        of({"method": "bitsandbytes-4bit", "compute_dtype": "bfloat16"}),
-    ]
-    assert len({four, *others}) == 5
 
 
 @pytest.mark.parametrize(

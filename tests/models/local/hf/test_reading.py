@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +45,6 @@ def test_of_several_highest_logits_the_first_is_the_most_probable(columns: int) 
     values, greedy = read_log_likelihoods(blocks_of(logits, columns), 1, reads)
     assert greedy == [True, False, False, False]
     assert values[0] == values[1] == values[2] > values[3]
-
-
-@pytest.mark.parametrize("columns", [10, 1000])
-def test_what_is_not_a_number_stays_so_and_touches_no_other_position(columns: int) -> None:
-    logits = torch.randn(2, VOCABULARY)
-    logits[0, 500] = math.nan
-    values, _ = read_log_likelihoods(blocks_of(logits, columns), 2, [(0, 1), (1, 1)])
-    assert math.isnan(values[0])
-    assert math.isfinite(values[1])
 
 
 @pytest.mark.parametrize("kind", ["llama", "gemma2", "cohere"])

@@ -149,17 +149,6 @@ def test_greedy_batches_equal_one_by_one(kind: str, two_sided: dict[str, Path]) 
     assert len({response.text for response in together}) > 1
 
 
-def test_stop_strings_end_their_own_row(model: TransformersModel) -> None:
-    whole = answers(model, [Generate(prompt, max_tokens=16) for prompt in PROMPTS])
-    stop = next(part for part in (whole[0].text[4:6], whole[0].text[2:4]) if part.strip())
-    cut, other = answers(
-        model, [Generate(PROMPTS[0], max_tokens=16, stop=(stop,)), Generate(PROMPTS[1], max_tokens=16)]
-    )
-    assert cut.text == whole[0].text[: whole[0].text.index(stop)]
-    assert cut.finish_reason == "stop"
-    assert other == whole[1]
-
-
 def test_samples_depend_on_the_request_alone_and_follow_the_distribution(model: TransformersModel) -> None:
     import torch
 

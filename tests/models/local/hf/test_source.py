@@ -307,11 +307,3 @@ def test_a_subfolder_of_a_folder(folder: Path, tmp_path: Path) -> None:
     for outside in ("../outer", "/etc", "inner/../.."):
         with pytest.raises(ConfigurationError, match="inside the model's own"):
             find_source(str(outer), None, subfolder=outside)
-
-
-def test_a_hub_that_is_not_there(tmp_path: Path) -> None:
-    pytest.importorskip("huggingface_hub")
-    found, errors = ask("http://127.0.0.1:9", tmp_path, [("owner/model", None)])
-    assert "is not a folder here" in str(found[0])
-    assert "the hub cannot be reached" in str(found[0])
-    assert errors == ""

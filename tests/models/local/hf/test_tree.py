@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
-import numpy as np
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -94,59 +91,6 @@ def test_every_target_is_read_once_after_its_own_tokens(
             assert reads.pop(slot) == ((*context, *continuation[:place]), continuation[place])
     assert not reads
     assert computed == tree.unique
-
-
-@settings(max_examples=100, deadline=None)
-@given(some_pairs, some_limits)
-def test_a_row_shows_each_token_its_own_path(pairs: list[Pair], limits: CutLimits) -> None:
-    pytest.importorskip("torch")
-    from evalwright.models.local.hf.tree_forward import visible
-
-    level = cut(build_tree(pairs).roots, limits)
-    for row in level.rows:
-        seen = visible(row, row.length + 2)
-        flat = [token for part in row.parts for token in part.node.tokens]
-        ends = np.cumsum([len(part.node) for part in row.parts])
-        for part, end in zip(row.parts, ends, strict=True):
-            path = tuple(part.node.source[: part.node.end])
-            assert tuple(flat[i] for i in np.flatnonzero(seen[end - 1])) == path
-        assert seen[-2:].sum() == 2, "padding sees itself only"
-        assert row.branches == (
-            not (seen[: row.length, : row.length] == np.tri(row.length, dtype=bool)).all()
-        )
-        assert (seen[: row.trunk, : row.trunk] == np.tri(row.trunk, dtype=bool)).all()
-
-
-def test_what_is_shared_by_many_is_stored_and_a_short_start_is_not() -> None:
-    shots = list(range(100, 200))
-    pairs = [([1, *shots, *[300 + i] * 20], [choice, 5]) for i in range(30) for choice in range(4)]
-    [root] = build_tree(pairs).roots
-    level = cut([root], CutLimits(200, 2000))
-    assert (level.rows, len(level.stored)) == ([], 1)
-    row, below = level.stored[0]
-    assert row.length == 101
-    rows = cut(below, CutLimits(200, 2000)).rows
-    assert [row.length for row in rows] == [24] * 30, "the question once, and the first token of each choice"
-    packed = cut(below, CutLimits(200, 2000), pack=100).rows
-    assert {row.length for row in packed} == {96, 48}
-    # A start of one token, which all share, is computed with each.
-    alone = [([1, *[300 + i] * 20], [7]) for i in range(30)]
-    level = cut(build_tree(alone).roots, CutLimits(200, 2000))
-    assert [row.length for row in level.rows] == [21] * 30
-    assert sum(part.read for row in level.rows for part in row.parts) == 31
-    assert not level.stored
-
-
-def test_a_long_text_goes_in_pieces() -> None:
-    pairs: list[Pair] = [([7], list(range(1000)))]
-    tree = build_tree(pairs)
-    nodes, lengths = tree.roots, []
-    while nodes:
-        level = cut(nodes, CutLimits(64, 300))
-        lengths += [row.length for row in [*level.rows, *(row for row, _ in level.stored)]]
-        nodes = level.stored[0][1] if level.stored else []
-    assert lengths == [300, 300, 300, 100]
-    assert all(a >= b for a, b in pairwise(lengths))
 
 
 def test_a_deep_tree_needs_no_deep_stack() -> None:

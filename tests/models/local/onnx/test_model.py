@@ -135,22 +135,6 @@ def test_log_likelihoods_equal_one_by_one(folder: Path) -> None:
         assert answer.tokens_scored and value < 0
 
 
-def test_letters_of_a_question_cost_one_row(folder: Path) -> None:
-    model = OnnxModel(str(folder))
-    runs: list[int] = []
-    decoder = parts(model).decoder
-    run = decoder.run
-
-    def counted(tokens: Any, *rest: Any) -> Any:
-        runs.append(tokens.size)
-        return run(tokens, *rest)
-
-    decoder.run = counted
-    requests = [LogLikelihood("The mill is", digit) for digit in "01234567"]
-    assert all(answer.tokens_scored == 1 for answer in good(ask(model, *requests)))
-    assert runs == [len(parts(model).tokenizer.encode("The mill is", True))]
-
-
 def greedy_tokens(model: OnnxModel, prompt: str, count: int) -> list[int]:
     """The most probable tokens, each from a forward of everything before it."""
     tokens = parts(model).tokenizer.encode(prompt, True)
@@ -159,21 +143,6 @@ def greedy_tokens(model: OnnxModel, prompt: str, count: int) -> list[int]:
         logits, _ = decoder.run_row(tokens, 0, decoder.empty_cache(1))
         tokens.append(int(logits[-1].argmax()))
     return list(tokens[start:])
-
-
-def test_the_greedy_continuation_is_called_greedy(folder: Path) -> None:
-    model = OnnxModel(str(folder))
-    seen = 0
-    for prompt in WORDS:
-        (token,) = greedy_tokens(model, prompt, 1)
-        text = parts(model).tokenizer.decode([token], False)
-        if parts(model)._pair(LogLikelihood(prompt, text))[0][1] == [token]:
-            right, wrong = good(ask(model, LogLikelihood(prompt, text), LogLikelihood(prompt, text + "x")))
-            assert right.is_greedy and right.tokens_scored == 1
-            assert wrong.log_likelihood is not None and right.log_likelihood is not None
-            assert wrong.log_likelihood < right.log_likelihood
-            seen += 1
-    assert seen > 2
 
 
 def test_rolling_is_the_sum_over_windows(folder: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from evalwright.core.errors import BadReply, Overloaded, RateLimited, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch import batch_api
-from evalwright.models.remote.batch.interface import BatchApi, Item, Lost, State
+from evalwright.models.remote.batch.interface import BatchApi, Item, Lost
 from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.wire.format import Settings
 from support.batch_server import BatchServer, serving_batches
@@ -51,17 +51,6 @@ async def fetched(api: BatchApi, items: list[Item]) -> dict[str, Any]:
     return {item: data async for item, data in api.answers(batch, order)}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_item_gets_its_own_answer(kind: str) -> None:
-    with serving_batches(kind, lambda body: str(body)) as server:
-        items = items_of(kind, 20)
-        found = with_client(server, lambda api: fetched(api, items))
-    assert set(found) == {item.id for item in items}
-    for place, item in enumerate(items):
-        assert f"question {place}'" in str(found[item.id]), item.id
-    assert not server.problems and set(server.asked.values()) == {1}
-
-
 @pytest.mark.parametrize(
     ("kind", "fate", "error"),
     [
@@ -78,15 +67,6 @@ def test_what_failed_is_an_error_of_its_kind(kind: str, fate: str, error: type[R
         found = with_client(server, lambda api: fetched(api, items_of(kind, 3)))
     assert isinstance(found["1item"], error)
     assert not isinstance(found["0item"], RequestError) and not isinstance(found["2item"], RequestError)
-
-
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
-def test_what_is_missing_is_not_there(kind: str) -> None:
-    with serving_batches(
-        kind, fate=lambda item, asked: "missing" if item.startswith("1") else "ok"
-    ) as server:
-        found = with_client(server, lambda api: fetched(api, items_of(kind, 3)))
-    assert set(found) == {"0item", "2item"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -129,14 +109,3 @@ def test_an_anthropic_batch_is_told_from_known_ones_and_by_its_moment() -> None:
     with serving_batches("anthropic") as server:
         made, found = with_client(server, work)
     assert found == [*made, made[2]]
-
-
-def test_a_file_that_is_refused_has_its_reason() -> None:
-    async def work(api: BatchApi) -> State:
-        batch = await api.submit(items_of("openai", 2), "x")
-        await asyncio.sleep(0.05)
-        return await api.state(batch)
-
-    with serving_batches("openai", refuse="Line 1 is too long", seconds=0) as server:
-        state = with_client(server, work)
-    assert state.ended and isinstance(state.error, Rejected) and "Line 1 is too long" in str(state.error)

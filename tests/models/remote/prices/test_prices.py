@@ -97,18 +97,6 @@ def test_how_a_model_is_found(model: str, found: float | None) -> None:
         assert (price.as_of, price.source) == ("2026-01-31", "https://example.com/prices")
 
 
-def test_ones_own_price_wins_and_no_price_is_not_free() -> None:
-    packaged = prices.price_of("openai", "gpt-4o-mini")
-    assert packaged is not None and packaged.input == 0.15
-    prices.add("openai", {"gpt-4o-mini": {"input": 0.5, "output": 1}}, "mine.toml")
-    own = prices.price_of("openai", "gpt-4o-mini")
-    assert own is not None and (own.input, own.as_of) == (0.5, "")
-    assert prices.price_of("openai", "gpt-4o") is not None
-    assert prices.price_of("openai", "gpt-4o", packaged=False) is None
-    assert prices.price_of("openai", "no-such-model") is None
-    assert prices.price_of("nobody", "gpt-4o") is None
-
-
 @pytest.mark.parametrize(
     ("rows", "error", "words"),
     [
@@ -127,11 +115,6 @@ def test_faults_are_told(rows: dict[str, object], error: type[Exception], words:
     with pytest.raises(error, match=words) as raised:
         read_book(rows, "mine.toml, prices of 'x'")
     assert "mine.toml" in str(raised.value)
-
-
-def test_a_date_may_be_a_date() -> None:
-    book = read_book(tomllib.loads("as_of = 2026-01-31\nm = { input = 1, output = 2 }"), "here")
-    assert book.names["m"].as_of == "2026-01-31"
 
 
 def test_old_prices_are_said_once(caplog: pytest.LogCaptureFixture) -> None:

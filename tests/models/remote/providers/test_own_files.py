@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import logging
 import os
 from collections.abc import Iterator
 from fractions import Fraction
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evalwright import evaluate, plan
+from evalwright import plan
 from evalwright.core import errors
 from evalwright.core.errors import ConfigurationError
 from evalwright.evaluation.configuration_file import read_configuration
@@ -124,18 +123,6 @@ def test_a_budget_in_dollars_needs_no_price_where_one_is_known(server: OpenAISer
     run = json.loads(Path("runs/b/run.json").read_text())
     assert run["stopping"]["budget"]["spent"]["dollars"] == pytest.approx(run["usage"]["cost"], abs=1e-6)
     assert run["usage"]["cost"] > 0
-
-
-def test_a_price_on_the_command_line_wins_and_is_recorded(server: OpenAIServer) -> None:
-    file = write(server.url, PRICES)
-    done = typed(
-        "run", "questions.yaml", "--model", "mine/m1", "--plugin", str(file), "--price", "2/8", "--name", "r"
-    )
-    assert done.code == 0, done.err
-    usage = json.loads(Path("runs/r/run.json").read_text())["usage"]
-    answers = usage["answers"]
-    wanted = (answers["input_tokens"] * 2 + answers["output_tokens"] * 8) / 1_000_000
-    assert usage["cost"] == pytest.approx(wanted, abs=1e-12)
 
 
 def test_a_cost_that_replies_name_is_taken_at_its_word() -> None:
@@ -253,14 +240,6 @@ def test_what_is_shown_of_ones_own(server: OpenAIServer) -> None:
     assert money.value is not None and money.value > 0 and "prices of 2026-11-01" in money.basis
 
 
-def test_old_prices_are_said_on_the_way(server: OpenAIServer, caplog: pytest.LogCaptureFixture) -> None:
-    file = write(server.url, PRICES.replace("2026-11-01", "2020-01-01"))
-    with caplog.at_level(logging.WARNING, "evalwright.models.remote.prices"):
-        evaluate("questions.yaml", "mine/m1", plugins=str(file))
-    assert caplog.text.count("Prices are of 2020-01-01") == 1
-    price_table._said.discard("2020-01-01")
-
-
 @pytest.mark.parametrize(("more", "error", "words"), rows(str(Path(__file__).parent), "broken_rows"))
 def test_faults_of_a_file_are_told(more: str, error: str, words: str) -> None:
     path = write("https://h.example/v1", more)
@@ -277,9 +256,3 @@ def test_a_name_that_a_backend_has() -> None:
     Path("mine.toml").write_text('[openai]\nbase_url = "https://h.example/v1"\nkey = "MINE_API_KEY"\n')
     add_file(Path("mine.toml"))
     assert open_model("openai/gpt-4o-mini").describe()["base_url"] == "https://h.example/v1"
-
-
-def test_a_plugin_that_is_neither() -> None:
-    Path("notes.txt").write_text("x")
-    done = typed("models", "list", "--plugin", "notes.txt")
-    assert done.code == 2 and "neither a Python file nor TOML" in done.err

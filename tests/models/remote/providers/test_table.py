@@ -38,11 +38,6 @@ def variables(row: Provider) -> list[str]:
     return [*row.key, *(name for value in row.variables.values() for name in value.split("|"))]
 
 
-def test_the_table_is_long_and_sorted() -> None:
-    assert len(ROWS) >= 45
-    assert list(ROWS) == sorted(ROWS)
-
-
 @pytest.mark.parametrize("name", ROWS)
 def test_the_packaged_rows_are_whole(name: str) -> None:
     row = ROWS[name]
@@ -110,13 +105,6 @@ def test_whose_address_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         made = open_model(name)
         assert isinstance(made, ApiModel) and made.official is official, name
-
-
-def test_three_lines_make_a_provider(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text('[mine]\nbase_url = "https://mine.example/v1"\nkey = "MINE_API_KEY"\n')
-    row = read_table(path)["mine"]
-    assert (row.key, row.wires, row.auth) == (("MINE_API_KEY",), ("openai-chat",), "bearer")
 
 
 @pytest.mark.parametrize(("text", "error", "words"), rows(CASES, "broken_files"))

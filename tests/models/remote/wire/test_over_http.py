@@ -18,7 +18,7 @@ from evalwright.core.errors import (
     Overloaded,
     RateLimited,
 )
-from evalwright.core.requests import Embed, Generate, Message
+from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response
 from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
@@ -142,9 +142,3 @@ def test_a_wrong_key(server: OpenAIServer, provider: str, monkeypatch: pytest.Mo
     found = failing(model_at(server, provider, PLACES[provider][1]))
     assert type(found) is AuthenticationFailed and f"${PLACES[provider][2]}" in str(found)
     assert "another-key" not in str(found)
-
-
-def test_an_embedding(server: OpenAIServer) -> None:
-    model = model_at(server, "openai", "text-embedding-3-small", interface="embeddings")
-    found = ask(model, Embed("Paris is nice."))
-    assert len(found.values) == 8 and found.usage.input_tokens > 0

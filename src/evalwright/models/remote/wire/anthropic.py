@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.core.requests import Generate
-from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
@@ -66,7 +65,11 @@ def message_said(data: Any, request: Generate, settings: Settings) -> Said:
     # The interface refuses stop strings of white space alone.
     text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
     excused = any(block.get("type") in ("tool_use", "redacted_thinking") for block in content)
-    return Said(text, reasoning, finish, read_usage(data.get("usage")), data.get("model"), excused)
+    # Anthropic counts cached input apart; here it is a part of the input.
+    read = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
+    thought = "output_tokens_details.thinking_tokens"
+    usage = form.usage_of(data.get("usage"), read, "output_tokens", thought, "cache_read_input_tokens")
+    return Said(text, reasoning, finish, usage, data.get("model"), excused)
 
 
 def _joined(content: list[Mapping[str, Any]], kind: str, name: str, data: Any, settings: Settings) -> str:
@@ -75,19 +78,6 @@ def _joined(content: list[Mapping[str, Any]], kind: str, name: str, data: Any, s
     if not all(isinstance(part, str) for part in found):
         raise form.not_documented(settings, f"blocks of type {kind} with {name}", data)
     return ("" if kind == "text" else "\n\n").join(part for part in found if isinstance(part, str))
-
-
-def read_usage(usage: Any) -> Usage:
-    """Token counts. Anthropic counts cached input apart; here it is a part of the input."""
-    read = form.count(form.at(usage, "cache_read_input_tokens"))
-    return Usage(
-        form.count(form.at(usage, "input_tokens"))
-        + read
-        + form.count(form.at(usage, "cache_creation_input_tokens")),
-        form.count(form.at(usage, "output_tokens")),
-        form.count(form.at(usage, "output_tokens_details", "thinking_tokens")),
-        read,
-    )
 
 
 def _sound(data: Any, settings: Settings, expected: str) -> Mapping[str, Any]:

@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from evalwright.core.errors import EmptyReply, RequestError
 from evalwright.core.requests import Generate, Message
-from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import error_for, server_message
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
@@ -88,24 +87,15 @@ def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
         raise EmptyReply(f"{settings.where} sent an answer without content (it ended with {finish}).")
     # Many models refuse stop strings of white space alone.
     text, finish = form.cut_here(text, finish, tuple(sign for sign in request.stop if not sign.strip()))
-    return Said(text, reasoning, finish, read_usage(data.get("usage")), excused=excused)
+    # Cached input is counted apart; here it is a part of the input. Reasoning is not counted apart.
+    read = "inputTokens cacheReadInputTokens cacheWriteInputTokens"
+    usage = form.usage_of(data.get("usage"), read, "outputTokens", cached="cacheReadInputTokens")
+    return Said(text, reasoning, finish, usage, excused=excused)
 
 
 def _thought(block: Mapping[str, Any]) -> str:
     text = form.at(block, "reasoningContent", "reasoningText", "text")
     return text if isinstance(text, str) else ""
-
-
-def read_usage(usage: Any) -> Usage:
-    """Token counts. Cached input is counted apart; here it is a part of the input. Reasoning is not counted apart there."""
-    read = form.count(form.at(usage, "cacheReadInputTokens"))
-    return Usage(
-        form.count(form.at(usage, "inputTokens"))
-        + read
-        + form.count(form.at(usage, "cacheWriteInputTokens")),
-        form.count(form.at(usage, "outputTokens")),
-        cached_tokens=read,
-    )
 
 
 class ConverseGatherer(form.Gathering):

@@ -323,6 +323,15 @@ def count(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
+def usage_of(data: Any, read: str, written: str, reasoning: str = "", cached: str = "") -> Usage:
+    """Token counts. Each is the sum of what stands at its dotted places, with spaces between."""
+
+    def total(places: str) -> int:
+        return sum(count(at(data, *place.split("."))) for place in places.split())
+
+    return Usage(total(read), total(written), total(reasoning), total(cached))
+
+
 def not_documented(settings: Settings, expected: str, data: Any) -> BadReply:
     """The error for a reply that lacks what the interface documents."""
     shown = json.dumps(data, ensure_ascii=False)

@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from evalwright.core.errors import EmptyReply
 from evalwright.core.requests import Generate
-from evalwright.core.responses import Usage
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
 
@@ -62,7 +61,15 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
     """What a GenerateContentResponse says. A prompt that was blocked is an answer: a refusal, with nothing in it."""
     form.sound(data, settings)
-    usage, model = read_usage(data.get("usageMetadata")), data.get("modelVersion")
+    # Thoughts are counted apart from the candidate; here they are a part of the output.
+    usage = form.usage_of(
+        data.get("usageMetadata"),
+        "promptTokenCount toolUsePromptTokenCount",
+        "candidatesTokenCount thoughtsTokenCount",
+        "thoughtsTokenCount",
+        "cachedContentTokenCount",
+    )
+    model = data.get("modelVersion")
     candidate = _candidate(data, settings)
     if candidate is None:
         return Said("", "", "content_filter", usage, model)
@@ -98,18 +105,6 @@ def _parts(candidate: Mapping[str, Any], data: Any, settings: Settings) -> tuple
         if isinstance(said := part.get("text"), str):
             (thoughts if part.get("thought") else text).append(said)
     return "".join(text), "".join(thoughts), any("functionCall" in part for part in parts)
-
-
-def read_usage(usage: Any) -> Usage:
-    """Token counts. Thoughts are counted apart from the candidate; here they are a part of the output."""
-    thoughts = form.count(form.at(usage, "thoughtsTokenCount"))
-    return Usage(
-        form.count(form.at(usage, "promptTokenCount"))
-        + form.count(form.at(usage, "toolUsePromptTokenCount")),
-        form.count(form.at(usage, "candidatesTokenCount")) + thoughts,
-        thoughts,
-        form.count(form.at(usage, "cachedContentTokenCount")),
-    )
 
 
 class GeminiGatherer(form.Gathering):

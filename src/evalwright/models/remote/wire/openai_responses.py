@@ -11,7 +11,6 @@ from typing import Any
 
 from evalwright.core.errors import Rejected, RequestError
 from evalwright.core.requests import Generate
-from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import PromptFiltered, clean, error_for, server_message
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Said, Settings, Wire
@@ -63,7 +62,9 @@ def response_said(data: Any, request: Generate, settings: Settings) -> Said:
     if refusal and not text:
         text, finish = refusal, "content_filter"
     called = any(str(item.get("type", "")).endswith("_call") for item in items)
-    return Said(text, reasoning, finish, _usage(data.get("usage")), data.get("model"), excused=called)
+    thought, cached = "output_tokens_details.reasoning_tokens", "input_tokens_details.cached_tokens"
+    usage = form.usage_of(data.get("usage"), "input_tokens", "output_tokens", thought, cached)
+    return Said(text, reasoning, finish, usage, data.get("model"), excused=called)
 
 
 _KINDS = (
@@ -112,15 +113,6 @@ def _failure(error: Any, settings: Settings) -> RequestError:
         said,
         codes=frozenset((code,)) if isinstance(code, str) else frozenset(),
         key_source=settings.key_source,
-    )
-
-
-def _usage(usage: Any) -> Usage:
-    return Usage(
-        form.count(form.at(usage, "input_tokens")),
-        form.count(form.at(usage, "output_tokens")),
-        form.count(form.at(usage, "output_tokens_details", "reasoning_tokens")),
-        form.count(form.at(usage, "input_tokens_details", "cached_tokens")),
     )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from evalwright.core.errors import Overloaded, Rejected
 from evalwright.core.requests import Generate
-from evalwright.core.responses import Usage
 from evalwright.models.remote.exchange import Call, Polling, Reply
 from evalwright.models.remote.http_faults import clean
 from evalwright.models.remote.wire import format as form
@@ -109,7 +108,7 @@ def prediction_said(data: Any, request: Generate, settings: Settings) -> Said:
         output = "".join(output)
     if data.get("data_removed") or not (output is None or isinstance(output, str)):
         raise form.not_documented(settings, "output as text or a list of texts", data)
-    usage = _usage(data.get("metrics"))
+    usage = form.usage_of(data.get("metrics"), "input_token_count", "output_token_count")
     most = form.sampling(request, settings).max_tokens
     finish = "length" if most is not None and usage.output_tokens >= most else "stop"
     return Said(output or "", "", finish, usage, data.get("model"))
@@ -117,12 +116,6 @@ def prediction_said(data: Any, request: Generate, settings: Settings) -> Said:
 
 def _words(status: str) -> str:
     return "failed" if status == "failed" else f"been {status}"
-
-
-def _usage(metrics: Any) -> Usage:
-    return Usage(
-        form.count(form.at(metrics, "input_token_count")), form.count(form.at(metrics, "output_token_count"))
-    )
 
 
 WIRE = Wire(
